@@ -8,18 +8,22 @@ import { type DashboardBenchOptions, dashboardBench } from './dashboard.ts';
 import { decodeBench } from './decode.ts';
 import { fairnessBench } from './fairness/ingest.ts';
 import { fairnessPass } from './fairness/pass.ts';
+import { log } from './harness.ts';
 import { type BesideOptions, besideBench } from './ingest/beside.ts';
 import { ingestMemory } from './ingest/memory.ts';
 import { ingest } from './ingest.ts';
 import { limitsBench } from './limits.ts';
 import { loopDelayBench } from './loop-delay.ts';
+import { isCommitted } from './machine.ts';
 import { matchBench } from './match.ts';
 import { positive, setting } from './options.ts';
 import { type PassOptions, passBench, passBeside } from './pass.ts';
 import { type PreviewBenchOptions, previewBench } from './preview.ts';
-import { printResult, publish } from './publish.ts';
+import { printOnly, printResult, publish } from './publish.ts';
+import { BUSY_SHARE_MAX, busyNow } from './quiet.ts';
 import { refusedBench } from './refused.ts';
 import { type RelayBenchOptions, relayBench } from './relay.ts';
+import { staleBench } from './stale.ts';
 
 interface FairnessCommandOptions {
   readonly only?: 'ingest' | 'pass';
@@ -29,9 +33,35 @@ interface FairnessCommandOptions {
   readonly runs: number;
 }
 
-const program = new Command('bench').description(
-  'Measures against a server and database of its own, on this machine only.',
-);
+/** Commands that only print. */
+const WITHOUT_RESULTS = ['beside', 'preview', 'refused', 'stale'];
+
+/** Figures of a busy machine, or of what nobody can check out, are worth nothing to others. */
+async function reasonsNotToWrite(): Promise<string[]> {
+  const busy = await busyNow();
+  const percent = (share: number): string => `${Math.round(share * 100)} %`;
+  return [
+    ...(busy > BUSY_SHARE_MAX
+      ? [
+          `Other programs use ${percent(busy)} of the cores; at most ${percent(BUSY_SHARE_MAX)} may be.`,
+        ]
+      : []),
+    ...(isCommitted() ? [] : ['What is measured is not committed: figures name their commit.']),
+  ];
+}
+
+const program = new Command('bench')
+  .description('Measures against a server and database of its own, on this machine only.')
+  .option('--force', 'measure on a busy machine, or what is not committed; nothing is written')
+  .hook('preAction', async (_, command) => {
+    if (WITHOUT_RESULTS.includes(command.name())) return;
+    const reasons = await reasonsNotToWrite();
+    if (reasons.length === 0) return;
+    const { force = false } = program.opts<{ force?: boolean }>();
+    for (const reason of reasons) log(reason);
+    if (!force) program.error('Nothing is measured. --force measures and only prints.');
+    printOnly();
+  });
 program
   .command('ingest')
   .description(
@@ -198,5 +228,13 @@ program
   .option('--bodies <number>', 'exports of 100 spans in each', positive, 150)
   .addHelpText('after', '\nTakes about a minute.\n\nExample:\n  npm run bench -- relay --rounds 3')
   .action(async (options: RelayBenchOptions) => publish('relay', await relayBench(options)));
+program
+  .command('stale')
+  .description(
+    'results that are older than the code that they measure; exit code 1 if there are any',
+  )
+  .action(() => {
+    process.exitCode = staleBench() ? 0 : 1;
+  });
 
 await program.parseAsync();

@@ -68,6 +68,45 @@ const PAGES: { readonly [N in ResultName]: Page<Results[N]> } = {
   decode: { path: 'docs/decisions/0009-decoding.md', parts: decodeParts },
 };
 
+const INGEST_CODE = [
+  'src/otlp',
+  'src/ingest',
+  'src/http/ingest',
+  'src/http/limits',
+  'src/http/transport',
+  'src/db/telemetry',
+  'src/db/pipeline.ts',
+  'src/db/migrations',
+  'src/main/acceptors',
+  'bench/bodies.ts',
+  'bench/signal-bodies.ts',
+  'bench/ingest',
+];
+const MATCH_CODE = ['src/engine', 'package-lock.json', 'bench/match'];
+const PASS_CODE = [...MATCH_CODE, 'src/pool', 'src/db/runs', 'src/db/findings', 'bench/pass'];
+
+/** The files and folders whose changes make a result old: what is measured, and how. */
+export const MEASURED_CODE: { readonly [N in ResultName]: readonly string[] } = {
+  ingest: [...INGEST_CODE, 'bench/ingest.ts'],
+  'ingest-memory': INGEST_CODE,
+  fairness: [...INGEST_CODE, 'bench/fairness'],
+  'fairness-pass': [...PASS_CODE, 'bench/fairness'],
+  'loop-delay': [...INGEST_CODE, 'bench/loop-delay', 'bench/loop-delay.ts'],
+  limits: ['src/http/limits', 'bench/limits', 'bench/limits.ts'],
+  'limits-small-exports': ['src/http/limits', 'bench/limits', 'bench/limits.ts'],
+  match: [...MATCH_CODE, 'bench/match.ts'],
+  pass: [...PASS_CODE, 'bench/pass.ts'],
+  decode: ['src/otlp', 'src/ingest', 'bench/decode', 'bench/decode.ts'],
+  relay: ['src/relay', ...INGEST_CODE, 'bench/relay', 'bench/relay.ts'],
+  dashboard: [
+    'src/web/app',
+    'src/http/dashboard',
+    'src/db/findings',
+    'src/db/runs',
+    'bench/dashboard',
+  ],
+};
+
 export const RESULT_NAMES = Object.keys(PAGES) as ResultName[];
 
 /** The measured parts of a result, as they are printed. */

@@ -23,9 +23,17 @@ export function printResult<N extends ResultName>(name: N, result: Results[N]): 
   process.stdout.write(`\n${markdownOf(name, result)}\n`);
 }
 
+let isWriting = true;
+
+/** From here on results are printed and nothing is written. */
+export function printOnly(): void {
+  isWriting = false;
+}
+
 /** Prints a result, writes it to bench/results/, and writes the documents that show it. */
 export function publish<N extends ResultName>(name: N, result: Results[N]): void {
   printResult(name, result);
+  if (!isWriting) return;
   writeText(`bench/results/${name}.json`, compactJson(result));
   for (const [path, text] of documentsOf(name, result, readText)) writeText(path, text);
 }

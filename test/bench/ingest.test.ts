@@ -25,6 +25,7 @@ const MACHINE = {
   node: 'v20.0.0',
   loadBefore: 0.1,
   at: '2026-11-21T10:00:00.000Z',
+  commit: '0123456789',
 };
 
 function measured(rowsPerSecond: number, other: Partial<Measured> = {}): Measured {
