@@ -1,9 +1,9 @@
 /**
- * The messages between the thread that takes requests and the thread that decodes large bodies.
- * Each message is the reply to the one before:
+ * The messages between the thread that takes requests and the process that decodes large
+ * bodies. Each message is the reply to the one before:
  *
  *   decode ─► refused │ undecodable
- *          ─► (marks ─► marks)… (runs ─► runs)… rows ─► (more ─► list)… more ─► end
+ *          ─► (marks ─► marks)… (runs ─► runs)… rows ─► (more ─► chunk)… (more ─► list)… more ─► end
  *
  * Lists that grow with the number of records are sent in parts, because deserializing a message
  * blocks the event loop: half a million runs in one message took a second.
@@ -20,11 +20,11 @@ export const PART_ITEMS_MAX = 500;
 /** The lists stored in addition to the rows, or a part of them. */
 export type StoredLists = Pick<EncodedRequest, 'resources' | 'metrics' | 'runs' | 'sessionMarks'>;
 
-export type ToDecodeThread =
+export type ToDecodeProcess =
+  /** its bytes are the body */
   | {
       readonly kind: 'decode';
       readonly signal: Signal;
-      readonly body: Uint8Array;
       readonly workspaceId: number;
       readonly arrivedAtMs: number;
     }
@@ -32,7 +32,7 @@ export type ToDecodeThread =
   | { readonly kind: 'runs'; readonly runs: readonly (LogRun | null)[] }
   | { readonly kind: 'more' };
 
-export type FromDecodeThread =
+export type FromDecodeProcess =
   | { readonly kind: 'refused'; readonly code: ErrorCode; readonly message: string }
   | { readonly kind: 'undecodable'; readonly message: string; readonly path: string }
   /** records with a session, sent first for their session marks, then for their runs */
@@ -42,9 +42,10 @@ export type FromDecodeThread =
       readonly kind: 'rows';
       readonly rejections: readonly Rejection[];
       readonly replacedCharacters: number;
-      readonly chunks: ReadonlyMap<TelemetryTable, Uint8Array>;
       readonly rows: number;
       readonly bytes: number;
     }
+  /** its bytes are the table's rows */
+  | { readonly kind: 'chunk'; readonly table: TelemetryTable }
   | { readonly kind: 'list'; readonly lists: StoredLists }
   | { readonly kind: 'end' };

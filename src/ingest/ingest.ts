@@ -1,6 +1,6 @@
 /**
  * The ingest of one thread: a request's body becomes rows ready to store, in pieces on the event
- * loop or, when that would block it, on a separate thread. Owns the decoders and the sessions'
+ * loop or, when that would block it, in a separate process. Owns the decoders and the sessions'
  * prompts; the writer is `src/db/telemetry/copy-writer.ts`.
  *
  *   body ─► hashed ─► scanned, or decoded plainly ─► COPY bytes ─► store() ─► committed
@@ -91,7 +91,7 @@ export class Ingest {
     }
   }
 
-  /** Ends the threads that decode large bodies; waiting bodies are refused. */
+  /** Ends the processes that decode large bodies; waiting bodies are refused. */
   async close(): Promise<void> {
     await this.#largeBodies.close();
   }

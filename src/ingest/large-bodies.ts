@@ -1,29 +1,26 @@
 /**
- * Decodes on a separate thread the bodies that would block the event loop: bodies above 128 KiB
+ * Decodes in a process of its own the bodies that would block the event loop: bodies above 128 KiB
  * that cannot be scanned, and bodies with a record above 256 KiB. One at a time, workspaces in turn.
  *
- *   decode ─► waits (5 s, 32 bodies) ─► copied to the thread ─► decoded (60 s) ─► rows
- *               503                        started if there is none ─► ended when idle for 30 s
+ *   decode ─► waits (5 s, 32 bodies) ─► sent to the process ─► decoded (60 s) ─► rows
+ *               503                       started if there is none ─► ended when idle for 30 s
  *
- * The thread's memory is limited: a body that needs more ends the thread and is refused; the next
- * body starts a new thread. The result is sent in parts (`decode-messages.ts`).
+ * The memory of that process is limited: a body that needs more ends it and is refused; the next
+ * body starts a new one. The result is sent in parts (`decode-messages.ts`).
  */
-import { setImmediate as nextRound } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { Worker } from 'node:worker_threads';
 import { SluiceError } from '../errors.ts';
+import { LimitedProcess, OutOfMemoryError } from '../limited-process/limited-process.ts';
 import type { TelemetryTable } from '../model/columns.ts';
 import type { Signal } from '../model/telemetry.ts';
 import { withinLimit } from '../time-limit.ts';
 import { WorkspaceQueue } from '../workspace-queue.ts';
-import type { FromDecodeThread, StoredLists, ToDecodeThread } from './decode-messages.ts';
+import type { FromDecodeProcess, StoredLists, ToDecodeProcess } from './decode-messages.ts';
 import type { ReadyResult, RequestContext } from './request-decoder.ts';
 
 /** The built file, even when a test runs this file from source (decision 0014). */
-const ENTRY = fileURLToPath(new URL('../../dist/ingest/decode-thread.js', import.meta.url));
+const ENTRY = fileURLToPath(new URL('../../dist/ingest/decode-process.js', import.meta.url));
 const MIB = 1024 * 1024;
-/** Bytes copied in one turn of the event loop: about a millisecond. */
-const COPY_BYTES = 2 * MIB;
 const NO_RELEASE = (): void => {};
 
 export interface LargeBodiesSettings {
@@ -33,9 +30,9 @@ export interface LargeBodiesSettings {
   readonly waitMs: number;
   /** time limit for decoding a body; the slowest known body, 64 MiB of keys, takes 9 s */
   readonly decodeMs: number;
-  /** limit of the thread's V8 heap, in MiB */
+  /** limit of the process's V8 heap, in MiB */
   readonly heapMib: number;
-  /** the thread ends after this time without a body, to free its memory */
+  /** the process ends after this time without a body, to free its memory */
   readonly idleMs: number;
 }
 
@@ -56,20 +53,17 @@ export class LargeBodies {
   readonly #settings: LargeBodiesSettings;
   readonly #bodies = new WorkspaceQueue<Waiter>();
   #isClosed = false;
-  #worker: Worker | null = null;
+  readonly #process: LimitedProcess<ToDecodeProcess, FromDecodeProcess>;
   #idle: NodeJS.Timeout | undefined;
-  #onReply: {
-    resolve: (message: FromDecodeThread) => void;
-    reject: (error: Error) => void;
-  } | null = null;
 
   constructor(settings: Partial<LargeBodiesSettings> = {}) {
     this.#settings = { ...SETTINGS, ...settings };
+    this.#process = new LimitedProcess(ENTRY, this.#settings.heapMib);
   }
 
-  /** Whether a thread is running. */
+  /** Whether a process is running. */
   get isRunning(): boolean {
-    return this.#worker !== null;
+    return this.#process.isRunning;
   }
 
   /**
@@ -88,20 +82,20 @@ export class LargeBodies {
       return await withinLimit(this.#decode(signal, body, context), decodeMs);
     } catch (error) {
       if (error instanceof SluiceError) throw error;
-      // The thread has ended or is still busy with this body.
-      await this.#end();
+      // The process has ended or is still busy with this body.
+      await this.#process.end();
       if (performance.now() >= endsAtMs) throw tooCostly('time', error);
-      throw isOutOfMemory(error) ? tooCostly('memory', error) : error;
+      throw error instanceof OutOfMemoryError ? tooCostly('memory', error) : error;
     } finally {
       this.#next();
     }
   }
 
-  /** Refuses waiting and new bodies, and ends the thread. */
+  /** Refuses waiting and new bodies, and ends the process. */
   async close(): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#idle);
-    await this.#end();
+    await this.#process.end();
   }
 
   /** Waits until no other body is being decoded. */
@@ -137,29 +131,26 @@ export class LargeBodies {
     this.#bodies.end();
     this.#bodies.begin()?.begin();
     if (this.#bodies.isIdle) {
-      this.#idle = setTimeout(() => void this.#end(), this.#settings.idleMs).unref();
+      this.#idle = setTimeout(() => void this.#process.end(), this.#settings.idleMs).unref();
     }
   }
 
   async #decode(signal: Signal, body: Buffer, context: RequestContext): Promise<ReadyResult> {
     const { workspaceId, arrivedAtMs, logRuns } = context;
-    const bytes = await copyOf(body);
-    const order = { kind: 'decode', signal, body: bytes, workspaceId, arrivedAtMs } as const;
-    let message = await this.#request(order, [bytes.buffer]);
+    const order = { kind: 'decode', signal, workspaceId, arrivedAtMs } as const;
+    let { message } = await this.#request(order, body);
     for (;;) {
       switch (message.kind) {
-        case 'marks':
-          message = await this.#request({
-            ...message,
-            marks: logRuns.marksOf(message.records, workspaceId),
-          });
+        case 'marks': {
+          const marks = logRuns.marksOf(message.records, workspaceId);
+          ({ message } = await this.#request({ kind: 'marks', marks }));
           break;
-        case 'runs':
-          message = await this.#request({
-            ...message,
-            runs: logRuns.runsOf(message.records, workspaceId),
-          });
+        }
+        case 'runs': {
+          const runs = logRuns.runsOf(message.records, workspaceId);
+          ({ message } = await this.#request({ kind: 'runs', runs }));
           break;
+        }
         case 'rows':
           return { ok: true, request: await this.#take(message, signal, context) };
         case 'undecodable':
@@ -167,36 +158,34 @@ export class LargeBodies {
         case 'refused':
           throw new SluiceError(message.code, message.message);
         default:
-          throw new Error(`unexpected message from the decode thread: ${message.kind}`);
+          throw new Error(`unexpected message from the decode process: ${message.kind}`);
       }
     }
   }
 
   /** Assembles the result from its parts. */
   async #take(
-    { rejections, replacedCharacters, ...row }: Extract<FromDecodeThread, { kind: 'rows' }>,
+    { rejections, replacedCharacters, rows, bytes }: Extract<FromDecodeProcess, { kind: 'rows' }>,
     signal: Signal,
     { workspaceId, arrivedAtMs }: RequestContext,
   ) {
     const chunks = new Map<TelemetryTable, Buffer>();
-    for (const [table, { buffer, byteOffset, byteLength }] of row.chunks) {
-      chunks.set(table, Buffer.from(buffer, byteOffset, byteLength));
-    }
-    const lists = await this.#lists();
-    const { rows, bytes } = row;
+    const lists = await this.#lists(chunks);
     const release = NO_RELEASE;
     const encoded = { workspaceId, arrivedAtMs, chunks, ...lists, rows, bytes, release };
     return { signal, rejections, replacedCharacters, encoded };
   }
 
-  async #lists(): Promise<StoredLists> {
+  async #lists(chunks: Map<TelemetryTable, Buffer>): Promise<StoredLists> {
     const resources: StoredLists['resources'][number][] = [];
     const metrics: StoredLists['metrics'][number][] = [];
     const runs: StoredLists['runs'][number][] = [];
     const sessionMarks: StoredLists['sessionMarks'][number][] = [];
     for (;;) {
-      const message = await this.#request({ kind: 'more' });
-      if (message.kind !== 'list') return { resources, metrics, runs, sessionMarks };
+      const { message, bytes } = await this.#request({ kind: 'more' });
+      if (message.kind === 'end') return { resources, metrics, runs, sessionMarks };
+      if (message.kind === 'chunk') chunks.set(message.table, bytes);
+      if (message.kind !== 'list') continue;
       resources.push(...message.lists.resources);
       metrics.push(...message.lists.metrics);
       runs.push(...message.lists.runs);
@@ -205,50 +194,10 @@ export class LargeBodies {
   }
 
   /** Sends a message and waits for the reply. */
-  async #request(message: ToDecodeThread, transfer: readonly ArrayBuffer[] = []) {
+  async #request(message: ToDecodeProcess, body?: Buffer) {
     if (this.#isClosed) throw new SluiceError('shutting_down', 'The server is shutting down.');
-    this.#worker ??= this.#start();
-    const worker = this.#worker;
-    return await new Promise<FromDecodeThread>((resolve, reject) => {
-      this.#onReply = { resolve, reject };
-      worker.postMessage(message, transfer);
-    });
+    return await this.#process.request(message, body);
   }
-
-  #start(): Worker {
-    const resourceLimits = { maxOldGenerationSizeMb: this.#settings.heapMib };
-    // The parent's arguments apply to its own thread only.
-    const worker = new Worker(ENTRY, { execArgv: [], name: 'decode', resourceLimits });
-    worker.unref();
-    const isCurrent = (): boolean => this.#worker === worker;
-    worker.on('message', (message: FromDecodeThread) => this.#onReply?.resolve(message));
-    worker.on('error', (error) => {
-      if (isCurrent()) this.#onReply?.reject(error);
-    });
-    worker.on('exit', (code) => {
-      if (!isCurrent()) return;
-      this.#worker = null;
-      this.#onReply?.reject(new Error(`the decode thread ended with ${code}`));
-    });
-    return worker;
-  }
-
-  async #end(): Promise<void> {
-    const worker = this.#worker;
-    this.#worker = null;
-    this.#onReply?.reject(new Error('the decode thread was ended'));
-    this.#onReply = null;
-    await worker?.terminate();
-  }
-}
-
-async function copyOf(body: Buffer): Promise<Uint8Array<ArrayBuffer>> {
-  const copy = new Uint8Array(body.length);
-  for (let at = 0; at < body.length; at += COPY_BYTES) {
-    if (at > 0) await nextRound();
-    copy.set(body.subarray(at, at + COPY_BYTES), at);
-  }
-  return copy;
 }
 
 function tooManyWait(): SluiceError {
@@ -257,14 +206,10 @@ function tooManyWait(): SluiceError {
   });
 }
 
-function isOutOfMemory(error: unknown): boolean {
-  return error instanceof Error && Reflect.get(error, 'code') === 'ERR_WORKER_OUT_OF_MEMORY';
-}
-
-/** Bodies above this use a second thread, so that smaller ones wait less than a second. */
+/** Bodies above this use a second process, so that smaller ones wait less than a second. */
 const GIANT_BYTES = 4 * MIB;
 
-/** Two threads: for large bodies, and for giant ones. */
+/** Two processes: for large bodies, and for giant ones. */
 export function createLargeBodies(): Pick<LargeBodies, 'decode' | 'close'> {
   const large = new LargeBodies();
   const giant = new LargeBodies();

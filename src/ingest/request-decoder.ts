@@ -5,7 +5,7 @@
  *
  * One object per thread owns the buffers and decodes one body at a time. The scanner pauses every
  * 128 KiB. The plain decoder cannot pause: it starts with one `JSON.parse`. So a large body that
- * cannot be scanned, or a body with a large record, is decoded on a separate thread
+ * cannot be scanned, or a body with a large record, is decoded in a separate process
  * (`large-bodies.ts`).
  */
 import type { EncodedRequest } from '../db/telemetry/encoded-request.ts';
@@ -49,7 +49,7 @@ export interface RequestContext {
   readonly logRuns: LogRuns;
 }
 
-/** Decodes a body on another thread; throws the error for the response. */
+/** Decodes a body in another process; throws the error for the response. */
 export type DecodeElsewhere = (
   signal: Signal,
   body: Buffer,
@@ -73,7 +73,7 @@ export class RequestDecoder {
   readonly #plainEncoder = new PlainEncoder();
 
   /**
-   * Decodes one export request, in pieces on the event loop or on another thread. A
+   * Decodes one export request, in pieces on the event loop or in another process. A
    * decoder's generator must end before its next one starts; a promise that it returns need not be settled by then.
    *
    * @param body decompressed; not read after the generator has ended and its promise is settled

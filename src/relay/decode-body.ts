@@ -1,6 +1,6 @@
 /**
  * Turns a client's body into what is sent: inflated, checked or decoded, as OTLP/JSON in gzip. Runs on
- * the relay's event loop for small bodies and on a thread of its own for the others. Pure.
+ * the relay's event loop for small bodies and in a process of its own for the others. Pure.
  */
 import { promisify } from 'node:util';
 import { constants, gunzip, gzip, inflate } from 'node:zlib';

@@ -1,7 +1,7 @@
 /**
  * A client's body, read and turned into what is sent: OTLP/JSON in gzip. Bounded in bytes at every
- * step. Small bodies are decoded here, the others on a thread, so that a turn of the event loop is
- * short.
+ * step. Small bodies are decoded here, the others in a process of their own, so that a turn of the event
+ * loop is short.
  */
 import type { IncomingMessage } from 'node:http';
 import pLimit from 'p-limit';
@@ -9,13 +9,13 @@ import pLimit from 'p-limit';
 import { SluiceError } from '../errors.ts';
 import type { Signal } from '../model/telemetry.ts';
 import { type BodyFacts, type BodyFormat, decodeBody, tooLarge } from './decode-body.ts';
-import { ThreadDecoder } from './thread-decoder.ts';
+import { ProcessDecoder } from './process-decoder.ts';
 
 /** As sent; the same as the server's default. */
 const BODY_BYTES_MAX = 20 * 1024 * 1024;
 /** Bodies, as sent, that are in memory at the same time. */
 const BODIES_BYTES_MAX = 128 * 1024 * 1024;
-/** Inflated; larger ones are decoded on the thread. */
+/** Inflated; larger ones are decoded in the process. */
 const SMALL_BYTES_MAX = 128 * 1024;
 /** Small bodies that are inflated and compressed at the same time. */
 const DECODED_MAX = 2;
@@ -51,7 +51,7 @@ function bodyEncoding(contentEncoding: string | undefined): BodyFacts['encoding'
 /** Turns requests of clients into bodies for the server. */
 export class BodyReader {
   readonly #decoding = pLimit(DECODED_MAX);
-  readonly #thread = new ThreadDecoder();
+  readonly #process = new ProcessDecoder();
   #bytes = 0;
 
   /**
@@ -85,9 +85,9 @@ export class BodyReader {
     }
   }
 
-  /** Ends the thread, if there is one. */
+  /** Ends the process, if there is one. */
   async close(): Promise<void> {
-    await this.#thread.close();
+    await this.#process.close();
   }
 
   async #decode(body: Buffer, facts: BodyFacts): Promise<Buffer> {
@@ -96,6 +96,6 @@ export class BodyReader {
       if (decoded.kind === 'sent') return decoded.body;
       if (decoded.kind === 'unchanged') return body;
     }
-    return (await this.#thread.decode(body, facts)) ?? body;
+    return (await this.#process.decode(body, facts)) ?? body;
   }
 }

@@ -19,7 +19,7 @@ const ROOMS: Readonly<Record<string, readonly string[] | 'everything'>> = {
   model: [],
   errors: [],
   otlp: ['model', 'errors'],
-  ingest: ['otlp', 'db', 'model', 'errors', 'time-limit', 'workspace-queue'],
+  ingest: ['otlp', 'db', 'model', 'errors', 'limited-process', 'time-limit', 'workspace-queue'],
   // of db, ingest and alerts types only: TYPES_ONLY
   http: [
     'db',
@@ -40,10 +40,11 @@ const ROOMS: Readonly<Record<string, readonly string[] | 'everything'>> = {
   pool: ['engine', 'db', 'model', 'errors', 'observe'],
   alerts: ['db', 'observe', 'model', 'errors', 'time-limit'],
   observe: ['model'],
-  relay: ['otlp', 'observe', 'model', 'errors'],
+  relay: ['otlp', 'observe', 'model', 'errors', 'limited-process', 'time-limit'],
   terminal: ['engine', 'model', 'errors'],
   'database-url': [],
   'redis-url': [],
+  'limited-process': [],
   'time-limit': [],
   'workspace-queue': [],
 };

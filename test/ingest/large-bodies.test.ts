@@ -1,6 +1,6 @@
 /**
- * Bodies decoded on a thread: the same rows, rejections and errors as on the event loop, one at a
- * time. A thread that crashes, takes too long or uses too much memory affects its own body only.
+ * Bodies decoded in a process: the same rows, rejections and errors as on the event loop, one at a
+ * time. A process that crashes, takes too long or uses too much memory affects its own body only.
  */
 
 import { afterEach, describe, expect, test } from 'vitest';
@@ -179,7 +179,7 @@ test('records of known products belong to the prompts that this process knows', 
   }
 });
 
-test('bodies are decoded one after the other, in turn of workspaces, by one thread', async () => {
+test('bodies are decoded one after the other, in turn of workspaces, by one process', async () => {
   open();
   const ended: number[] = [];
   const send = async (workspaceId: number): Promise<void> => {
@@ -220,7 +220,7 @@ describe('a body is refused', () => {
     for (const decoded of [first, second, other]) expect(await decoded).toMatchObject({ ok: true });
   });
 
-  test('when it takes too long, and the next one is decoded by another thread', async () => {
+  test('when it takes too long, and the next one is decoded by another process', async () => {
     open({ decodeMs: 1 });
     const refused = bodies.decode('traces', body, contextOf());
     await expect(refused).rejects.toMatchObject({ code: 'body_too_large' });
@@ -228,11 +228,15 @@ describe('a body is refused', () => {
   });
 
   test('when it takes too much memory, without effect on other bodies', async () => {
-    open({ heapMib: 48 });
-    const texts = Array.from({ length: 2e6 }, (_, at) => `text ${at}`);
-    const large = Buffer.from(`{"x":["\\ud800",${JSON.stringify(texts).slice(1)}}`);
+    open({ heapMib: 64 });
+    // V8 aborts the whole process over these, also when a thread with a limit of its own parses them.
+    const keys = Array.from({ length: 8e5 }, (_, at) => `"${at}x":1`).join();
+    const large = Buffer.from(`{"lone":"\\ud800","keys":{${keys}}}`);
     const [dear, next] = [large, body].map((one) => bodies.decode('traces', one, contextOf()));
-    await expect(dear).rejects.toMatchObject({ code: 'body_too_large' });
+    await expect(dear).rejects.toMatchObject({
+      code: 'body_too_large',
+      message: expect.stringContaining('memory'),
+    });
     expect(await next).toMatchObject({ ok: true });
   });
 

@@ -1,11 +1,9 @@
 /**
- * The entry point of the thread that decodes large bodies, one at a time and without pauses. The
+ * The entry point of the process that decodes large bodies, one at a time and without pauses. The
  * sessions and their prompts are known only to the thread that takes requests, and looked up there
- * (`decode-messages.ts`). An unexpected exception ends this thread; `large-bodies.ts` starts
+ * (`decode-messages.ts`). An unexpected exception ends this process; `large-bodies.ts` starts
  * another.
  */
-import { parentPort } from 'node:worker_threads';
-
 import {
   type EncodedRequest,
   unitsOfMetric,
@@ -21,13 +19,14 @@ import {
   sessionRowsOf,
 } from '../db/telemetry/log-runs.ts';
 import { SluiceError } from '../errors.ts';
+import { type SendAnswer, serveParent } from '../limited-process/serve-parent.ts';
 import type { DecodedRequest } from '../model/telemetry.ts';
 import { toEnd } from '../otlp/pieces.ts';
 import {
-  type FromDecodeThread,
+  type FromDecodeProcess,
   PART_ITEMS_MAX,
   type StoredLists,
-  type ToDecodeThread,
+  type ToDecodeProcess,
 } from './decode-messages.ts';
 import { parsePlainly, type ReadyRequest, RequestDecoder } from './request-decoder.ts';
 
@@ -36,35 +35,29 @@ const PART_UNITS_MAX = 512 * 1024;
 
 const decoder = new RequestDecoder();
 
-type Order = Extract<ToDecodeThread, { kind: 'decode' }>;
-type Port = NonNullable<typeof parentPort>;
+type Order = Extract<ToDecodeProcess, { kind: 'decode' }>;
 
-/** This thread's end of the message exchange. */
+/** Sends the messages of one exchange and waits for the replies. */
 class Conversation {
-  readonly #port: Port;
-  #onReply: (message: ToDecodeThread) => void = () => {};
+  #answer: SendAnswer<FromDecodeProcess> | null = null;
+  #onReply: ((message: ToDecodeProcess) => void) | null = null;
 
-  constructor(port: Port, onOrder: (order: Order) => void) {
-    this.#port = port;
-    port.on('message', (message: ToDecodeThread) => {
-      if (message.kind === 'decode') onOrder(message);
-      else this.#onReply(message);
-    });
+  /** Takes the next message of the parent, and the way to answer it. */
+  take(message: ToDecodeProcess, answer: SendAnswer<FromDecodeProcess>): void {
+    this.#answer = answer;
+    this.#onReply?.(message);
   }
 
-  send(message: FromDecodeThread, transfer: readonly ArrayBuffer[] = []): void {
-    this.#port.postMessage(message, transfer);
+  async send(message: FromDecodeProcess, bytes?: Uint8Array): Promise<void> {
+    await this.#answer?.(message, bytes);
   }
 
-  async request(
-    message: FromDecodeThread,
-    transfer: readonly ArrayBuffer[] = [],
-  ): Promise<ToDecodeThread> {
-    const answer = new Promise<ToDecodeThread>((resolve) => {
+  async request(message: FromDecodeProcess, bytes?: Uint8Array): Promise<ToDecodeProcess> {
+    const reply = new Promise<ToDecodeProcess>((resolve) => {
       this.#onReply = resolve;
     });
-    this.send(message, transfer);
-    return await answer;
+    await this.send(message, bytes);
+    return await reply;
   }
 }
 
@@ -101,10 +94,10 @@ async function assignRuns(
 
 /** The rows of a body, or the reply with the reason for the refusal. */
 async function decode(
-  { signal, body: bytes, workspaceId, arrivedAtMs }: Order,
+  { signal, workspaceId, arrivedAtMs }: Order,
+  body: Buffer,
   conversation: Conversation,
-): Promise<ReadyRequest | FromDecodeThread> {
-  const body = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+): Promise<ReadyRequest | FromDecodeProcess> {
   const scanned = toEnd(decoder.scan(signal, body, workspaceId, arrivedAtMs));
   if (scanned !== null) return scanned;
   const parsed = parsePlainly(signal, body);
@@ -144,36 +137,30 @@ function* bySize<Row>(rows: readonly Row[], sizeOf: (row: Row) => number): Gener
   if (part.length > 0) yield part;
 }
 
-/** A chunk as the whole of an ArrayBuffer, which can be transferred; copied if necessary. */
-function ownBytes(chunk: Buffer): Uint8Array<ArrayBuffer> {
-  const { buffer, byteOffset, byteLength } = chunk;
-  const isOwn = buffer instanceof ArrayBuffer && buffer.byteLength === byteLength;
-  return isOwn ? new Uint8Array(buffer, byteOffset, byteLength) : new Uint8Array(chunk);
-}
-
-/** Decodes a body and sends the result. An unexpected rejection ends the thread. */
-async function answer(order: Order, conversation: Conversation): Promise<void> {
-  let decoded: ReadyRequest | FromDecodeThread;
+/** Decodes a body and sends the result. An unexpected rejection ends the process. */
+async function answer(order: Order, body: Buffer, conversation: Conversation): Promise<void> {
+  let decoded: ReadyRequest | FromDecodeProcess;
   try {
-    decoded = await decode(order, conversation);
+    decoded = await decode(order, body, conversation);
   } catch (error) {
     if (!(error instanceof SluiceError)) throw error;
     decoded = { kind: 'refused', code: error.code, message: error.message };
   }
-  if ('kind' in decoded) {
-    conversation.send(decoded);
-    return;
-  }
+  if ('kind' in decoded) return await conversation.send(decoded);
   const { rejections, replacedCharacters, encoded } = decoded;
-  const chunks = new Map([...encoded.chunks].map(([table, chunk]) => [table, ownBytes(chunk)]));
   const { rows, bytes } = encoded;
-  const buffers = [...chunks.values()].map(({ buffer }) => buffer);
-  const reply = { kind: 'rows', rejections, replacedCharacters, chunks, rows, bytes } as const;
-  await conversation.request(reply, buffers);
-  encoded.release();
+  const facts = { rejections, replacedCharacters, rows, bytes };
+  await conversation.request({ kind: 'rows', ...facts });
+  for (const [table, chunk] of encoded.chunks) {
+    await conversation.request({ kind: 'chunk', table }, chunk);
+  }
   for (const lists of partsOf(encoded)) await conversation.request({ kind: 'list', lists });
-  conversation.send({ kind: 'end' });
+  encoded.release();
+  await conversation.send({ kind: 'end' });
 }
 
-if (parentPort === null) throw new Error('decode-thread.ts runs in a worker thread only');
-const conversation = new Conversation(parentPort, (order) => void answer(order, conversation));
+const conversation = new Conversation();
+serveParent<ToDecodeProcess, FromDecodeProcess>(async ({ message, bytes }, reply) => {
+  conversation.take(message, reply);
+  if (message.kind === 'decode') await answer(message, bytes, conversation);
+});

@@ -1,9 +1,9 @@
-/** Large bodies of a relay, decoded on a thread: the same result, limits, and what ends the thread. */
+/** Large bodies of a relay, decoded in a process: the same result, limits, and what ends the process. */
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, test } from 'vitest';
 
 import { type BodyFacts, decodeBody } from '../../src/relay/decode-body.ts';
-import { ThreadDecoder } from '../../src/relay/thread-decoder.ts';
+import { ProcessDecoder } from '../../src/relay/process-decoder.ts';
 import { encodeProtobuf } from '../support/otlp-protobuf.ts';
 
 const MIB = 1024 * 1024;
@@ -14,21 +14,21 @@ const REQUEST = {
   ],
 };
 
-let thread = new ThreadDecoder();
+let decoder = new ProcessDecoder();
 afterEach(async () => {
-  await thread.close();
-  thread = new ThreadDecoder();
+  await decoder.close();
+  decoder = new ProcessDecoder();
 });
 
 const jsonOf = (body: Buffer | null): unknown => JSON.parse(gunzipSync(body ?? '').toString());
 
-describe('the thread', () => {
+describe('the process', () => {
   test('decodes as the event loop does, several bodies one after the other', async () => {
     const body = encodeProtobuf('traces', REQUEST);
     const there = await Promise.all([
-      thread.decode(body, PLAIN),
-      thread.decode(gzipSync(body), { ...PLAIN, encoding: 'gzip' }),
-      thread.decode(Buffer.from(JSON.stringify(REQUEST)), { ...PLAIN, format: 'json' }),
+      decoder.decode(body, PLAIN),
+      decoder.decode(gzipSync(body), { ...PLAIN, encoding: 'gzip' }),
+      decoder.decode(Buffer.from(JSON.stringify(REQUEST)), { ...PLAIN, format: 'json' }),
     ]);
     expect(there.map(jsonOf)).toEqual([REQUEST, REQUEST, REQUEST]);
     const here = await decodeBody(body, PLAIN, 2 * MIB);
@@ -38,7 +38,7 @@ describe('the thread', () => {
   test('leaves JSON in gzip as it came', async () => {
     const body = gzipSync(JSON.stringify(REQUEST));
     const facts: BodyFacts = { ...PLAIN, format: 'json', encoding: 'gzip' };
-    expect(await thread.decode(body, facts)).toBeNull();
+    expect(await decoder.decode(body, facts)).toBeNull();
     expect(jsonOf(body)).toEqual(REQUEST);
   });
 
@@ -53,16 +53,28 @@ describe('the thread', () => {
       'body_too_large',
     ],
   ])('refuses a body %s, and takes the next one', async (_, body, facts, code) => {
-    await expect(thread.decode(body, { ...PLAIN, ...facts })).rejects.toMatchObject({ code });
-    expect(jsonOf(await thread.decode(encodeProtobuf('traces', REQUEST), PLAIN))).toEqual(REQUEST);
+    await expect(decoder.decode(body, { ...PLAIN, ...facts })).rejects.toMatchObject({ code });
+    expect(jsonOf(await decoder.decode(encodeProtobuf('traces', REQUEST), PLAIN))).toEqual(REQUEST);
   });
 
   test('ends over a body that takes too long, which is refused; the next one starts another', async () => {
-    const impatient = new ThreadDecoder(0);
+    const impatient = new ProcessDecoder(0);
     const body = encodeProtobuf('traces', REQUEST);
     await expect(impatient.decode(body, PLAIN)).rejects.toMatchObject({ code: 'body_too_large' });
     await impatient.close();
-    expect(jsonOf(await thread.decode(body, PLAIN))).toEqual(REQUEST);
+    expect(jsonOf(await decoder.decode(body, PLAIN))).toEqual(REQUEST);
+  });
+
+  test('ends over a body that takes too much memory, which is refused; the next one starts another', async () => {
+    const small = new ProcessDecoder(undefined, 64);
+    const objects = Buffer.from(`[${'{},'.repeat(15e5)}{}]`);
+    await expect(small.decode(objects, { ...PLAIN, format: 'json' })).rejects.toMatchObject({
+      code: 'body_too_large',
+      message: expect.stringContaining('memory'),
+    });
+    const next = await small.decode(encodeProtobuf('traces', REQUEST), PLAIN);
+    expect(jsonOf(next)).toEqual(REQUEST);
+    await small.close();
   });
 });
 
