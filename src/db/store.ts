@@ -25,7 +25,7 @@ import { countFindings, listFindings, suggestNames } from './findings/finding-li
 import { findFinding, findPlace, listFindingFacts, settledBefore } from './findings/findings.ts';
 import { createOverviewReader } from './findings/overview.ts';
 import { noteOverviewVisit } from './findings/overview-visits.ts';
-import { readRuleRecord } from './findings/rule-record.ts';
+import { readRuleRecord, readRuleRecords } from './findings/rule-record.ts';
 import { readRuleSettings } from './findings/rule-settings.ts';
 import { resetRules, setExperimental, setOverride } from './findings/rule-writes.ts';
 import { readTriage, readTriageMarks } from './findings/triage.ts';
@@ -159,6 +159,7 @@ export function createStore(
       audit: listAudit,
       ruleSettings: readRuleSettings,
       ruleRecord: readRuleRecord,
+      ruleRecords: readRuleRecords,
       findRun: findRunSummary,
       noteOverviewVisit,
     }),

@@ -88,6 +88,7 @@ const STYLES = [
   'triage.css',
   'run.css',
   'inbox.css',
+  'coverage.css',
   'narrow.css',
 ];
 

@@ -161,10 +161,11 @@ export interface FindingNames {
   readonly models: readonly string[];
 }
 
-/** What a rule found in the last thirty days: at most the latest 10,000 are counted. */
+/** What a rule found: findings of the last thirty days, of which the latest 10,000 are counted. */
 export interface RuleRecord {
   readonly findings: number;
   /** of them, those whose state is false positive */
   readonly falsePositives: number;
+  /** the newest of all its findings */
   readonly lastSeenAt: Date | null;
 }

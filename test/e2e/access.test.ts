@@ -99,6 +99,7 @@ const ROWS: Readonly<Record<string, Row>> = {
   'GET /app/runs/{runId}/otlp.json': { for: 'members' },
   'GET /app/rules': tab({ shows: () => ruleTitle }),
   'GET /app/rules/{ruleId}': tab({ shows: () => ruleTitle }),
+  'GET /app/rules/coverage': tab(),
   'GET /app/rules/previews': tab(),
   'GET /app/rules/previews/{previewId}': tab({ shows: () => 'Expected findings' }),
   'GET /app/keys': {

@@ -1,27 +1,71 @@
-/** What one rule has found in a workspace lately, and how much of it people called false. */
+/** What rules have found in a workspace lately, and how much of it people called false. */
 import type { RuleRecord } from '../../model/findings.ts';
 import type { Database } from '../database.ts';
 
-/** Findings that are counted, the latest. */
+/** Findings of one rule that are counted, the latest. */
 const COUNTED_MAX = 10_000;
+/** False positives that are counted in all, the latest decided. */
+const FALSE_POSITIVES_MAX = 10_000;
 
-/** Reads the last thirty days. */
+/** The rules with findings: each next one is one look-up in the index `findings_by_rule`. */
+const ALL_RULES = `rule AS (
+    (SELECT rule_id FROM findings WHERE workspace_id = $1 ORDER BY rule_id LIMIT 1)
+    UNION ALL
+    SELECT (SELECT rule_id FROM findings
+             WHERE workspace_id = $1 AND rule_id > rule.rule_id ORDER BY rule_id LIMIT 1)
+      FROM rule WHERE rule_id IS NOT NULL
+  )`;
+
+const recordsOf = (rules: string): string => `
+  WITH RECURSIVE ${rules}, decided AS MATERIALIZED (
+    SELECT finding_id FROM finding_states WHERE workspace_id = $1 AND state = 'false_positive'
+     ORDER BY updated_at DESC LIMIT ${FALSE_POSITIVES_MAX}
+  ), called AS (
+    SELECT f.rule_id, count(*)::int AS found FROM decided
+      JOIN findings f ON f.workspace_id = $1 AND f.id = decided.finding_id
+     WHERE f.created_at > now() - interval '30 days' GROUP BY f.rule_id
+  )
+  SELECT rule.rule_id AS "ruleId", recent.found AS findings,
+         coalesce(called.found, 0) AS "falsePositives", latest.created_at AS "lastSeenAt"
+    FROM rule
+    CROSS JOIN LATERAL (
+      SELECT count(*)::int AS found FROM (
+        SELECT 1 FROM findings
+         WHERE workspace_id = $1 AND rule_id = rule.rule_id
+           AND created_at > now() - interval '30 days'
+         ORDER BY created_at DESC LIMIT ${COUNTED_MAX}) AS counted
+    ) AS recent
+    CROSS JOIN LATERAL (
+      SELECT created_at FROM findings WHERE workspace_id = $1 AND rule_id = rule.rule_id
+       ORDER BY created_at DESC LIMIT 1
+    ) AS latest
+    LEFT JOIN called ON called.rule_id = rule.rule_id`;
+
+const RECORDS = recordsOf(ALL_RULES);
+const RECORD = recordsOf('rule AS (SELECT $2::text AS rule_id)');
+
+export const NO_RECORD: RuleRecord = { findings: 0, falsePositives: 0, lastSeenAt: null };
+
+type Row = RuleRecord & { readonly ruleId: string };
+
+/** Of every rule with findings, by its id. */
+export async function readRuleRecords(
+  database: Database,
+  workspaceId: number,
+): Promise<ReadonlyMap<string, RuleRecord>> {
+  const { rows } = await database.query<Row>(RECORDS, [workspaceId]);
+  return new Map(rows.map(({ ruleId, ...record }) => [ruleId, record]));
+}
+
+/** Of one rule. */
 export async function readRuleRecord(
   database: Database,
   workspaceId: number,
   ruleId: string,
 ): Promise<RuleRecord> {
-  const { rows } = await database.query<RuleRecord>(
-    `WITH recent AS (
-       SELECT id, created_at FROM findings
-        WHERE workspace_id = $1 AND rule_id = $2 AND created_at > now() - interval '30 days'
-        ORDER BY created_at DESC LIMIT ${COUNTED_MAX}
-     )
-     SELECT count(*)::int AS findings, max(recent.created_at) AS "lastSeenAt",
-            count(*) FILTER (WHERE s.state = 'false_positive')::int AS "falsePositives"
-       FROM recent LEFT JOIN finding_states AS s
-         ON s.workspace_id = $1 AND s.finding_id = recent.id`,
-    [workspaceId, ruleId],
-  );
-  return rows[0] ?? { findings: 0, falsePositives: 0, lastSeenAt: null };
+  const { rows } = await database.query<Row>(RECORD, [workspaceId, ruleId]);
+  const [row] = rows;
+  if (row === undefined) return NO_RECORD;
+  const { ruleId: _, ...record } = row;
+  return record;
 }

@@ -6,10 +6,12 @@ import { z } from 'zod';
 
 import type { Store } from '../../db/store.ts';
 import { SluiceError } from '../../errors.ts';
+import { frameworkCoverage } from '../../model/coverage.ts';
 import { RULE_PLANS } from '../../model/people.ts';
 import type { Rule, RuleRefusal, RuleSettings } from '../../model/rules.ts';
 import { rulePage } from '../../web/app/rule.ts';
 import { hasRulesTab } from '../../web/app/rule-counts.ts';
+import { COVERAGE, coveragePage } from '../../web/app/rules/coverage.ts';
 import { type DecidedRule, ruleFilters, rulesPage, upgradePage } from '../../web/app/rules.ts';
 import {
   type RuleReader,
@@ -33,6 +35,7 @@ export interface RulePageDependencies extends DashboardDependencies {
   readonly settings: Store['settings'];
   readonly previews: Store['previews'];
   readonly ruleRecord: Store['ruleRecord'];
+  readonly ruleRecords: Store['ruleRecords'];
 }
 
 /** What an earlier plan allowed stays in force; an owner can remove it on every plan. */
@@ -41,6 +44,9 @@ const TO_WRITE: Needs = { roles: ADMINS, plans: RULE_PLANS };
 const LIST = '/app/rules';
 const ONE = `${LIST}/{ruleId}`;
 const API = '/app/api/atr';
+/** Findings of so many days are counted (rule-record.ts). */
+const RECORD_DAYS = 30;
+const DAY_MS = 86_400_000;
 
 /** The most rules that are left off with one form. */
 const LEAVE_OFF_MAX = 50;
@@ -126,6 +132,16 @@ function pages(deps: RulePageDependencies): Route[] {
       },
       ruleFilters,
     ),
+    page(COVERAGE, {}, async ({ request, viewer, nowMs }) => {
+      const { id } = request.workspace;
+      const settings = await book.settings(id);
+      if (!hasRulesTab(viewer)) return upgradePage(look, viewer, ruleFactsOf(book, settings));
+      const frameworks = frameworkCoverage(book, settings, await deps.ruleRecords(id));
+      const since = new Date(nowMs - RECORD_DAYS * DAY_MS)
+        .toISOString()
+        .slice(0, 'YYYY-MM-DD'.length);
+      return coveragePage(look, viewer, { frameworks, since });
+    }),
     page(ONE, {}, async ({ request, viewer, parameters, nowMs }) => {
       const settings = await book.settings(request.workspace.id);
       if (!hasRulesTab(viewer)) return upgradePage(look, viewer, ruleFactsOf(book, settings));

@@ -266,7 +266,8 @@ export function rulesPage(look: Look, viewer: Viewer, data: RulesPage): Html {
     current: PATH,
     main: html`<h1>Rules</h1>
 <p class="lead">The ${term('rule-and-corpus', 'rules')} of agent-threat-rules ${corpusName(snapshot.version, snapshot.identity)}, snapshot of ${snapshot.date}: ${count(snapshot.files)} files, each verified
-against a checksum. <a href="/docs/rules-coverage">Which rules can run, and why others cannot</a>.</p>
+against a checksum. <a href="/docs/rules-coverage">Which rules can run, and why others cannot</a>.
+<a href="${PATH}/coverage">Coverage of OWASP’s and MITRE’s lists</a>.</p>
 <div class="grid wide">${thisWorkspace(data, viewer)}
 <section class="panel"><h2>In the corpus</h2><p class="soft">What Sluice can run, the same for every workspace.</p>
 ${supportTable(data)}</section>
