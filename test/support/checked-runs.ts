@@ -26,10 +26,6 @@ const UNKNOWN = {
   truncatedTexts: null,
   textCapBytes: null,
   unparsedValues: null,
-  title: null,
-  inputTokens: null,
-  outputTokens: null,
-  costUsd: null,
   textGaps: null,
 } as const;
 const HINT = 'SEND_TEXT=true';
