@@ -3,7 +3,8 @@
  * bench/results/.
  */
 import { Command, Option } from 'commander';
-
+import type { CapacityOptions } from './capacity/result.ts';
+import { capacityBench } from './capacity.ts';
 import { type DashboardBenchOptions, dashboardBench } from './dashboard.ts';
 import { decodeBench } from './decode.ts';
 import { fairnessBench } from './fairness/ingest.ts';
@@ -73,7 +74,7 @@ program
     'after',
     [
       '',
-      'Takes about four minutes; writes bench/results/ingest.json, docs/performance.md and its charts.',
+      'Takes about five minutes; writes bench/results/ingest.json, docs/performance.md and its charts.',
       'Stored rows that differ from what was acknowledged make the run void: nothing is written then.',
       '',
       'Examples:',
@@ -187,6 +188,17 @@ program
   .description('CPU time of counting a refused request, compared with not counting it; only prints')
   .option('--rounds <number>', 'rounds of each case', positive, 31)
   .action(({ rounds }: { rounds: number }) => refusedBench(rounds));
+program
+  .command('capacity')
+  .description('what a row and an evaluated run cost: CPU time, disk, WAL, network')
+  .option('--rounds <number>', 'rounds of each', positive, 5)
+  .option('--bodies <number>', 'requests of 100 rows of each measurement', positive, 1000)
+  .option('--runs <number>', 'runs of four spans that are evaluated', positive, 3000)
+  .addHelpText(
+    'after',
+    '\nTakes about four minutes; writes bench/results/capacity.json and docs/scaling.md.',
+  )
+  .action(async (options: CapacityOptions) => publish('capacity', await capacityBench(options)));
 program
   .command('decode')
   .description('request bytes to COPY bytes, compared with JSON.parse of the same body')

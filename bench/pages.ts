@@ -1,6 +1,8 @@
 /**
  * What every benchmark writes into the documentation, from its result: Markdown and charts. Pure.
  */
+import { capacityParts } from './capacity/page.ts';
+import type { CapacityResult } from './capacity/result.ts';
 import { dashboardParts } from './dashboard/page.ts';
 import type { DashboardResult } from './dashboard.ts';
 import { decodeParts } from './decode/page.ts';
@@ -37,6 +39,7 @@ export interface Results {
   readonly decode: DecodeResult;
   readonly relay: RelayResult;
   readonly dashboard: DashboardResult;
+  readonly capacity: CapacityResult;
 }
 
 export type ResultName = keyof Results;
@@ -66,6 +69,7 @@ const PAGES: { readonly [N in ResultName]: Page<Results[N]> } = {
   match: { path: MATCHING, parts: matchParts },
   pass: { path: MATCHING, parts: passParts },
   decode: { path: 'docs/decisions/0009-decoding.md', parts: decodeParts },
+  capacity: { path: 'docs/scaling.md', parts: capacityParts },
 };
 
 const INGEST_CODE = [
@@ -97,6 +101,7 @@ export const MEASURED_CODE: { readonly [N in ResultName]: readonly string[] } = 
   match: [...MATCH_CODE, 'bench/match.ts'],
   pass: [...PASS_CODE, 'bench/pass.ts'],
   decode: ['src/otlp', 'src/ingest', 'bench/decode', 'bench/decode.ts'],
+  capacity: [...INGEST_CODE, ...PASS_CODE, 'bench/capacity', 'bench/capacity.ts'],
   relay: ['src/relay', ...INGEST_CODE, 'bench/relay', 'bench/relay.ts'],
   dashboard: [
     'src/web/app',

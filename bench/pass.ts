@@ -63,13 +63,14 @@ export interface PassResult extends PassOptions {
   readonly ingestRatio: number;
 }
 
-interface Bench {
+/** A server whose pass is measured. */
+export interface PassBench {
   readonly server: ServerUnderTest;
   readonly client: pg.Client;
   readonly load: BenchRuns;
 }
 
-async function send({ server }: Bench, bodies: readonly Buffer[]) {
+async function send({ server }: PassBench, bodies: readonly Buffer[]) {
   return await sendAll(
     new URL('/v1/traces', server.observeUrl),
     server.agentKey,
@@ -79,7 +80,7 @@ async function send({ server }: Bench, bodies: readonly Buffer[]) {
 }
 
 /** Only the runs to be evaluated are there, all of them, and none is due. */
-async function fill(bench: Bench): Promise<void> {
+export async function fill(bench: PassBench): Promise<void> {
   const { client, load } = bench;
   await emptyTables(client);
   await send(bench, load.bodies);
@@ -95,14 +96,14 @@ async function fill(bench: Bench): Promise<void> {
 }
 
 /** Everything that is there is due from this moment on. */
-async function makeDue({ client }: Bench): Promise<void> {
+export async function makeDue({ client }: PassBench): Promise<void> {
   await client.query(
     `UPDATE runs SET last_arrival_at = now() - make_interval(secs => $1::float8 / 1000)`,
     [SETTLE_MS],
   );
 }
 
-async function look({ client }: Bench) {
+async function look({ client }: PassBench) {
   const { rows } = await client.query<{ due: number; done: number; failed: number; old: number }>(
     `SELECT count(*) FILTER (WHERE is_due)::int AS due,
             count(*) FILTER (WHERE evaluation = 'evaluated')::int AS done,
@@ -119,7 +120,8 @@ async function look({ client }: Bench) {
   return { due: seen.due, done: seen.done, oldestSeconds: Math.max(0, seen.old) };
 }
 
-async function drain(bench: Bench): Promise<Sample[]> {
+/** Waits until nothing is due. @returns what was due meanwhile */
+export async function drain(bench: PassBench): Promise<Sample[]> {
   const startedAt = performance.now();
   const samples: Sample[] = [];
   let changedAt = startedAt;
@@ -138,7 +140,7 @@ async function drain(bench: Bench): Promise<Sample[]> {
   }
 }
 
-async function checkFindings({ client, load }: Bench): Promise<void> {
+async function checkFindings({ client, load }: PassBench): Promise<void> {
   const { rows } = await client.query<{ found: string }>(
     `SELECT replace(run_id::text, '-', '') || ', ' || rule_id AS found FROM findings`,
   );
@@ -149,7 +151,7 @@ async function checkFindings({ client, load }: Bench): Promise<void> {
 }
 
 /** A pass over all runs, nothing beside it. */
-async function measurePass(bench: Bench): Promise<PassRound> {
+async function measurePass(bench: PassBench): Promise<PassRound> {
   await fill(bench);
   await makeDue(bench);
   const samples = await drain(bench);
@@ -169,7 +171,7 @@ async function measurePass(bench: Bench): Promise<PassRound> {
 }
 
 /** @returns spans per second, and runs evaluated per second meanwhile */
-async function measureIngest(bench: Bench, bodies: readonly Buffer[], hasPass: boolean) {
+async function measureIngest(bench: PassBench, bodies: readonly Buffer[], hasPass: boolean) {
   await fill(bench);
   if (hasPass) {
     await makeDue(bench);
@@ -190,7 +192,7 @@ async function measureIngest(bench: Bench, bodies: readonly Buffer[], hasPass: b
   return { spans: stored / seconds, runs: (after.done - before.done) / seconds };
 }
 
-async function measureAll(bench: Bench, options: PassOptions): Promise<PassResult> {
+async function measureAll(bench: PassBench, options: PassOptions): Promise<PassResult> {
   const machine = machineFacts();
   const bodies = Array.from({ length: options.bodies }, (_, seed) =>
     traceBody(seed + 1, SPANS_PER_BODY),
@@ -231,9 +233,9 @@ async function measureAll(bench: Bench, options: PassOptions): Promise<PassResul
 }
 
 /** Starts a server and stops it after `work`. @param root the folder of its checkout, if not this one */
-async function onBench<T>(
+export async function onPassBench<T>(
   load: BenchRuns,
-  work: (bench: Bench) => Promise<T>,
+  work: (bench: PassBench) => Promise<T>,
   root?: string,
 ): Promise<T> {
   const settings = { RUN_SETTLE_MS: String(SETTLE_MS), PASS_INTERVAL_MS: '250' };
@@ -250,7 +252,7 @@ async function onBench<T>(
 
 /** Runs the benchmark. */
 export async function passBench(options: PassOptions): Promise<PassResult> {
-  return await onBench(benchRuns(options.runs), (bench) => measureAll(bench, options));
+  return await onPassBench(benchRuns(options.runs), (bench) => measureAll(bench, options));
 }
 
 /** Compares the pass of this checkout with that of another, in turn. Only prints. */
@@ -260,8 +262,8 @@ export async function passBeside(
 ): Promise<void> {
   const load = benchRuns(runs);
   const lineOf = (name: string, { runsPerSecond }: PassRound) => `${name}: ${runsPerSecond} runs/s`;
-  await onBench(load, (here) =>
-    onBench(
+  await onPassBench(load, (here) =>
+    onPassBench(
       load,
       async (there) => {
         const variants = [

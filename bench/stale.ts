@@ -2,13 +2,13 @@
  * `npm run bench -- stale`: results that are older than the code that they measure, by the commit that
  * each of them names.
  */
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 
 import { git } from './machine.ts';
 import { markdownTable } from './markdown.ts';
 import { MEASURED_CODE, RESULT_NAMES, type ResultName } from './pages.ts';
 
-const RESULTS = new URL('results/', import.meta.url);
+const fileOf = (name: ResultName): URL => new URL(`results/${name}.json`, import.meta.url);
 
 export interface Age {
   readonly name: ResultName;
@@ -18,7 +18,7 @@ export interface Age {
 }
 
 function commitOf(name: ResultName): string | null {
-  const text = readFileSync(new URL(`${name}.json`, RESULTS), 'utf8');
+  const text = readFileSync(fileOf(name), 'utf8');
   return /"commit":\s*"([0-9a-f]+)"/.exec(text)?.[1] ?? null;
 }
 
@@ -47,7 +47,8 @@ export function ageTable(ages: readonly Age[]): string {
 
 /** Prints how old the results are. @returns whether all are of the code that is here */
 export function staleBench(): boolean {
-  const commits = new Map(RESULT_NAMES.map((name) => [name, commitOf(name)] as const));
+  const measured = RESULT_NAMES.filter((name) => existsSync(fileOf(name)));
+  const commits = new Map(measured.map((name) => [name, commitOf(name)] as const));
   const ages = agesOf(commits, git);
   process.stdout.write(`${ageTable(ages)}\n`);
   return ages.every(({ behind }) => behind === 0);

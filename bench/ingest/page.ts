@@ -2,7 +2,13 @@
 import { type MachineFacts, machineLine } from '../machine.ts';
 import { markdownTable } from '../markdown.ts';
 import { medianOf, ratioOf, type Series, seriesOf } from './measured.ts';
-import { type IngestResult, type MemoryResult, NAMES, type Paced } from './result.ts';
+import {
+  type IngestResult,
+  type MemoryResult,
+  NAMES,
+  type Paced,
+  type Sustained,
+} from './result.ts';
 import { memoryVerdict, percent, type Verdict, verdictsOf, whole } from './targets.ts';
 
 const ms = (value: number | undefined): string => {
@@ -110,6 +116,15 @@ function pacedTable(all: readonly Paced[]): string {
   return markdownTable(titles, rows);
 }
 
+function sustainedPart(sustained: Sustained | null): string {
+  if (sustained === null) return 'Not measured yet.';
+  const { measured, seconds, checkpoints, autovacuums, walMegabytes } = sustained;
+  const during =
+    `${checkpoints} checkpoints and ${autovacuums} runs of autovacuum began meanwhile; ` +
+    `${whole(walMegabytes)} MB of WAL.`;
+  return `${loadTable([{ name: `${seconds} seconds`, raw: [measured] }])}\n\n${during}`;
+}
+
 function probeTable({ probes }: IngestResult): string {
   const rows = probes.map(({ name, bodyBytes, rowsPerSecond, latency, stolenCores }) => [
     name === 'nothing' ? name : `bodies of ${name}`,
@@ -149,6 +164,7 @@ export function ingestParts(result: IngestResult): Map<string, string> {
     ['cpu', cpuTable(result)],
     ['bodies', loadTable(result.bodies)],
     ['connections', loadTable(result.connections)],
+    ['sustained', sustainedPart(result.sustained)],
     ['paced', pacedTable(result.paced)],
     ['probes', probeTable(result)],
   ]);

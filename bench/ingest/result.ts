@@ -47,6 +47,16 @@ export interface Probed {
   readonly stolenCores: number;
 }
 
+/** Everything sent as fast as it is answered, for a minute: long enough for what PostgreSQL does later. */
+export interface Sustained {
+  readonly measured: Measured;
+  readonly seconds: number;
+  /** that began meanwhile */
+  readonly checkpoints: number;
+  readonly autovacuums: number;
+  readonly walMegabytes: number;
+}
+
 export interface IngestResult extends IngestOptions {
   readonly name: 'ingest';
   readonly machine: MachineFacts;
@@ -60,6 +70,8 @@ export interface IngestResult extends IngestOptions {
   readonly bodies: readonly Series[];
   /** by number of connections */
   readonly connections: readonly Series[];
+  /** null in results from before it was measured */
+  readonly sustained: Sustained | null;
   readonly paced: readonly Paced[];
   readonly probes: readonly Probed[];
 }

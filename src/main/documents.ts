@@ -62,7 +62,7 @@ const CHAPTERS: readonly { readonly title: string; readonly slugs: readonly stri
   },
   {
     title: 'Inside',
-    slugs: ['architecture', 'bounds', 'matching', 'performance', 'otlp-conformance'],
+    slugs: ['architecture', 'bounds', 'matching', 'performance', 'scaling', 'otlp-conformance'],
   },
 ];
 

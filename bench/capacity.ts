@@ -1,0 +1,263 @@
+/**
+ * What does a row cost, and an evaluated run: CPU time, bytes on the disk, WAL, network? Rows are stored
+ * by a real server and, in the same round, by raw COPY; runs are evaluated as in the benchmark of the pass.
+ */
+import { gzipSync } from 'node:zlib';
+
+import type { Signal } from '../src/model/telemetry.ts';
+import type {
+  CapacityOptions,
+  CapacityResult,
+  LaterWal,
+  RowCost,
+  RunCost,
+} from './capacity/result.ts';
+import { inTurn, log, median, VoidRun } from './harness.ts';
+import { cpuSeconds, familyCpuSeconds, parentOf } from './ingest/cpu.ts';
+import { lineOf, type Measured } from './ingest/measured.ts';
+import { captureRows, measureRaw } from './ingest/raw.ts';
+import { type BodyKind, bodyOf } from './ingest/requests.ts';
+import { clear, measureLoad, onStage, type Stage, TABLES } from './ingest/stage.ts';
+import { machineFacts } from './machine.ts';
+import { benchRuns } from './pass/runs.ts';
+import { drain, fill, makeDue, onPassBench, type PassBench } from './pass.ts';
+
+const CONNECTIONS = 64;
+const ROWS_PER_BODY = 100;
+const SAMPLED_BODIES = 20;
+const GZIP_LEVEL = 6;
+/** Spans of the day before a checkpoint, and after it, by seconds at full rate. */
+const LATER = { fillSeconds: 12, seconds: 3 };
+const NAMES: Readonly<Record<Signal, string>> = {
+  traces: 'span',
+  logs: 'log record',
+  metrics: 'data point',
+};
+
+type Query = PassBench['client'];
+
+/** The position in the WAL, in bytes. */
+async function walBytes(client: Query): Promise<number> {
+  const { rows } = await client.query<{ bytes: number }>(
+    "SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::float8 AS bytes",
+  );
+  return rows[0]?.bytes ?? Number.NaN;
+}
+
+/** Bytes of a table, its partitions included: rows, and indexes. */
+async function sizeOf(client: Query, table: string): Promise<{ rows: number; indexes: number }> {
+  const { rows } = await client.query<{ rows: number; indexes: number }>(
+    `SELECT coalesce(sum(pg_table_size(relid)), 0)::float8 AS rows,
+            coalesce(sum(pg_indexes_size(relid)), 0)::float8 AS indexes
+       FROM (SELECT relid FROM pg_partition_tree($1::regclass)
+             UNION SELECT $1::regclass) AS all_of`,
+    [table],
+  );
+  return rows[0] ?? { rows: Number.NaN, indexes: Number.NaN };
+}
+
+interface Stored extends Measured {
+  readonly wal: number;
+  readonly table: number;
+  readonly index: number;
+  readonly runs: number;
+  readonly receipts: number;
+}
+
+/** Stores a load and looks at what it left. */
+async function measureStored(stage: Stage, kind: BodyKind, bodies: number): Promise<Stored> {
+  const { client } = stage;
+  let wal = 0;
+  const pace = { type: 'once', bodies } as const;
+  const load = { kind, connections: CONNECTIONS, pace, expected: null };
+  const measured = await measureLoad(stage, stage.sluice, load, async (ended) => {
+    const before = await walBytes(client);
+    await ended;
+    wal = (await walBytes(client)) - before;
+  });
+  const own = await sizeOf(client, TABLES[kind.signal]);
+  const runs = await sizeOf(client, 'runs');
+  const receipts = await sizeOf(client, 'receipts');
+  return {
+    ...measured,
+    wal,
+    table: own.rows,
+    index: own.indexes,
+    runs: runs.rows + runs.indexes,
+    receipts: receipts.rows + receipts.indexes,
+  };
+}
+
+/** @returns bytes of a row in a request, as it is and compressed */
+function requestBytes(kind: BodyKind): readonly [plain: number, gzip: number] {
+  const bodies = Array.from({ length: SAMPLED_BODIES }, (_, seed) => bodyOf(kind, seed + 1));
+  const perRow = (sizes: readonly number[]): number =>
+    sizes.reduce((sum, size) => sum + size, 0) / SAMPLED_BODIES / kind.rows;
+  return [
+    perRow(bodies.map(({ length }) => length)),
+    perRow(bodies.map((body) => gzipSync(body, { level: GZIP_LEVEL }).length)),
+  ];
+}
+
+const rounded = (value: number, decimals = 0): number => Number(value.toFixed(decimals));
+
+async function measureRows(
+  stage: Stage,
+  signal: Signal,
+  { rounds, bodies }: CapacityOptions,
+): Promise<RowCost> {
+  const kind: BodyKind = { signal, rows: ROWS_PER_BODY, gzip: false };
+  log(`${NAMES[signal]}: warm-up`);
+  await measureStored(stage, kind, bodies);
+  const raw = await captureRows(stage, signal, 1);
+  const stored: Stored[] = [];
+  const series = await inTurn<Measured>(
+    [
+      {
+        name: NAMES[signal],
+        measure: async () => {
+          const one = await measureStored(stage, kind, bodies);
+          stored.push(one);
+          return one;
+        },
+      },
+      { name: `${NAMES[signal]}, raw COPY`, measure: () => measureRaw(stage, raw) },
+    ],
+    rounds,
+    lineOf,
+  );
+  const [ours, copied] = series;
+  if (ours === undefined || copied === undefined) throw new Error('nothing was measured');
+  const of = (pick: (one: Stored) => number): number =>
+    median(stored.map((one) => pick(one) / one.rows));
+  const ratios = ours.raw.map(
+    ({ cpu }, round) =>
+      (cpu.server + cpu.postgres) / (copied.raw[round]?.cpu.postgres ?? Number.NaN),
+  );
+  const [plain, gzip] = requestBytes(kind);
+  return {
+    name: NAMES[signal],
+    rows: ours.raw[0]?.rows ?? 0,
+    serverUs: median(ours.raw.map(({ cpu }) => cpu.server)),
+    postgresUs: median(ours.raw.map(({ cpu }) => cpu.postgres)),
+    rawCopyUs: median(copied.raw.map(({ cpu }) => cpu.postgres)),
+    toRawCopy: rounded(median(ratios), 3),
+    rawToRawCopy: ratios.map((ratio) => rounded(ratio, 3)),
+    bodyBytes: rounded(plain),
+    gzipBytes: rounded(gzip),
+    copyBytes: rounded(raw.bytes / raw.contents.rows),
+    tableBytes: rounded(of(({ table }) => table)),
+    indexBytes: rounded(
+      of(({ index }) => index),
+      1,
+    ),
+    runBytes: rounded(
+      of(({ runs }) => runs),
+      1,
+    ),
+    receiptBytes: rounded(
+      of(({ receipts }) => receipts),
+      1,
+    ),
+    walBytes: rounded(of(({ wal }) => wal)),
+  };
+}
+
+/** Sends spans at full rate beside those that are there. @returns how many were acknowledged */
+async function addSpans({ generator, sluice, server }: Stage, seconds: number): Promise<number> {
+  const url = new URL('/v1/traces', sluice.url).href;
+  await generator.prepare({
+    kind: { signal: 'traces', rows: ROWS_PER_BODY, gzip: false },
+    connections: CONNECTIONS,
+    pace: { type: 'while', seconds },
+    url,
+    key: server.agentKey,
+  });
+  return (await generator.send()).rows;
+}
+
+async function measureLater(stage: Stage): Promise<LaterWal> {
+  const { client } = stage;
+  await clear(stage);
+  const rowsBefore = await addSpans(stage, LATER.fillSeconds);
+  await client.query('CHECKPOINT');
+  const before = await walBytes(client);
+  const rows = await addSpans(stage, LATER.seconds);
+  const wal = (await walBytes(client)) - before;
+  const { rows: counted } = await client.query<{ n: number }>(
+    'SELECT count(*)::int AS n FROM spans',
+  );
+  if (counted[0]?.n !== rowsBefore + rows) {
+    throw new VoidRun(`${counted[0]?.n} rows stored, ${rowsBefore + rows} acknowledged`);
+  }
+  await clear(stage);
+  return { rowsBefore, rows, walBytes: rounded(wal / rows) };
+}
+
+/** One pass over runs that are stored, and what it used and left. */
+async function measureRuns(bench: PassBench): Promise<RunCost> {
+  const { client, load, server } = bench;
+  const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+  const postmaster = parentOf(rows[0]?.pid ?? 0);
+  const size = async (): Promise<number> => {
+    const tables = [await sizeOf(client, 'runs'), await sizeOf(client, 'findings')];
+    return tables.reduce((sum, one) => sum + one.rows + one.indexes, 0);
+  };
+  await fill(bench);
+  const sizeBefore = await size();
+  await makeDue(bench);
+  const before = [cpuSeconds(server.pid), familyCpuSeconds(postmaster), await walBytes(client)];
+  await drain(bench);
+  const after = [cpuSeconds(server.pid), familyCpuSeconds(postmaster), await walBytes(client)];
+  const perRun = (place: 0 | 1 | 2): number =>
+    ((after[place] ?? Number.NaN) - (before[place] ?? Number.NaN)) / load.runs;
+  return {
+    runs: load.runs,
+    spansPerRun: load.spans / load.runs,
+    textBytes: rounded(load.textBytes / load.runs),
+    findings: load.findings.length,
+    serverUs: rounded(perRun(0) * 1e6),
+    postgresUs: rounded(perRun(1) * 1e6),
+    walBytes: rounded(perRun(2)),
+    grownBytes: rounded(((await size()) - sizeBefore) / load.runs),
+  };
+}
+
+/** Of several measurements, every figure's median. */
+function medianRun(all: readonly RunCost[]): RunCost {
+  const [first] = all;
+  if (first === undefined) throw new Error('no pass was measured');
+  const of = (pick: (one: RunCost) => number): number => rounded(median(all.map(pick)));
+  return {
+    ...first,
+    serverUs: of((one) => one.serverUs),
+    postgresUs: of((one) => one.postgresUs),
+    walBytes: of((one) => one.walBytes),
+    grownBytes: of((one) => one.grownBytes),
+  };
+}
+
+/** Runs the benchmark. */
+export async function capacityBench(options: CapacityOptions): Promise<CapacityResult> {
+  const machine = machineFacts();
+  const { costs, later } = await onStage(false, async (stage) => {
+    const measured: RowCost[] = [];
+    for (const signal of ['traces', 'logs', 'metrics'] as const) {
+      measured.push(await measureRows(stage, signal, options));
+    }
+    log('spans after a checkpoint, beside those of the day');
+    return { costs: measured, later: await measureLater(stage) };
+  });
+  const run = await onPassBench(benchRuns(options.runs), async (bench) => {
+    // Compiles the patterns that these texts need.
+    await measureRuns(bench);
+    const all: RunCost[] = [];
+    for (let round = 0; round < options.rounds; round += 1) {
+      const one = await measureRuns(bench);
+      log(`pass: server ${one.serverUs} µs, PostgreSQL ${one.postgresUs} µs of CPU a run`);
+      all.push(one);
+    }
+    return medianRun(all);
+  });
+  return { name: 'capacity', machine, ...options, costs, later, run };
+}

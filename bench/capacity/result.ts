@@ -1,0 +1,63 @@
+/** What `npm run bench -- capacity` finds out. */
+import type { MachineFacts } from '../machine.ts';
+
+/** What one row of telemetry costs: medians over the rounds. Bytes and CPU microseconds a row. */
+export interface RowCost {
+  /** `span`, `log record`, `data point` */
+  readonly name: string;
+  readonly rows: number;
+  readonly serverUs: number;
+  readonly postgresUs: number;
+  /** PostgreSQL's CPU time for the same rows by raw COPY, in the same round */
+  readonly rawCopyUs: number;
+  /** server and PostgreSQL together, to PostgreSQL with raw COPY: the median of the rounds' ratios */
+  readonly toRawCopy: number;
+  readonly rawToRawCopy: readonly number[];
+  /** of the request, as it is and compressed; and of the rows on their way to PostgreSQL */
+  readonly bodyBytes: number;
+  readonly gzipBytes: number;
+  readonly copyBytes: number;
+  readonly tableBytes: number;
+  readonly indexBytes: number;
+  /** of the rows of runs that belong to it, with their indexes */
+  readonly runBytes: number;
+  /** dropped after hours */
+  readonly receiptBytes: number;
+  /** into empty tables */
+  readonly walBytes: number;
+}
+
+/** WAL of spans that follow a checkpoint, beside those that the day has already. */
+export interface LaterWal {
+  readonly rowsBefore: number;
+  readonly rows: number;
+  readonly walBytes: number;
+}
+
+/** What the evaluation of one run costs. */
+export interface RunCost {
+  readonly runs: number;
+  readonly spansPerRun: number;
+  readonly textBytes: number;
+  readonly findings: number;
+  readonly serverUs: number;
+  readonly postgresUs: number;
+  readonly walBytes: number;
+  /** by which the tables of runs and findings grow, indexes included */
+  readonly grownBytes: number;
+}
+
+export interface CapacityOptions {
+  readonly rounds: number;
+  /** requests of 100 rows of each measurement */
+  readonly bodies: number;
+  readonly runs: number;
+}
+
+export interface CapacityResult extends CapacityOptions {
+  readonly name: 'capacity';
+  readonly machine: MachineFacts;
+  readonly costs: readonly RowCost[];
+  readonly later: LaterWal;
+  readonly run: RunCost;
+}

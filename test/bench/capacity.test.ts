@@ -1,0 +1,112 @@
+/** Machines and prices from measured costs. */
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { capacityParts } from '../../bench/capacity/page.ts';
+import { clickStackFor, DATABASE_DISK_TB_MAX, planFor } from '../../bench/capacity/plan.ts';
+import type { CapacityResult, RowCost } from '../../bench/capacity/result.ts';
+import { replaceMeasured } from '../../bench/markdown.ts';
+
+const span: RowCost = {
+  name: 'span',
+  rows: 100_000,
+  serverUs: 5,
+  postgresUs: 6,
+  rawCopyUs: 5.5,
+  toRawCopy: 2,
+  rawToRawCopy: [2, 1.9, 2.1],
+  bodyBytes: 1500,
+  gzipBytes: 150,
+  copyBytes: 1200,
+  tableBytes: 1200,
+  indexBytes: 40,
+  runBytes: 30,
+  receiptBytes: 1,
+  walBytes: 1250,
+};
+const later = { rowsBefore: 1_000_000, rows: 300_000, walBytes: 1600 };
+const run = {
+  runs: 3000,
+  spansPerRun: 4,
+  textBytes: 7000,
+  findings: 150,
+  serverUs: 800,
+  postgresUs: 80,
+  walBytes: 1600,
+  grownBytes: 120,
+};
+const costs = { span, later, run };
+
+describe('a plan', () => {
+  const plan = planFor(costs, { spansPerSecond: 10_000, days: 30 });
+
+  test('adds the evaluation of a run to its spans', () => {
+    expect(plan.ingestCores).toBeCloseTo(0.05);
+    expect(plan.evaluationCores).toBeCloseTo(2);
+    expect(plan.postgresCores).toBeCloseTo(0.06 + 0.2);
+    expect(plan.walMbPerSecond).toBeCloseTo(16 + 4);
+    expect([plan.inMbPerSecond, plan.inGzipMbPerSecond]).toEqual([15, 1.5]);
+  });
+
+  test('leaves half of the cores idle, and a fifth of the disk free', () => {
+    expect([plan.serverVcpus, plan.databaseVcpus]).toEqual([5, 1]);
+    // 10,000 × 2,592,000 s × (1,270 + 30) bytes
+    expect(plan.diskTb).toBeCloseTo(33.696 / 0.8);
+    expect(plan.databases).toBe(1);
+  });
+
+  test('costs its vCPUs and its disk', () => {
+    expect(plan.dollars.compute).toBeCloseTo(6 * 0.0408 * 730);
+    expect(plan.dollars.disk).toBeCloseTo(42.12 * 80);
+  });
+
+  test('of a hundred times the rate costs a hundred times the disk, on as many databases as that takes', () => {
+    const large = planFor(costs, { spansPerSecond: 1_000_000, days: 30 });
+    expect(large.diskTb).toBeCloseTo(4212);
+    expect(large.databases).toBe(Math.ceil(4212 / DATABASE_DISK_TB_MAX));
+    expect(large.serverVcpus).toBe(410);
+  });
+
+  test('of fewer days takes less disk and the same machines', () => {
+    const short = planFor(costs, { spansPerSecond: 10_000, days: 3 });
+    expect(short.diskTb).toBeCloseTo(plan.diskTb / 10);
+    expect(short.serverVcpus).toBe(plan.serverVcpus);
+  });
+});
+
+test('ClickStack takes what its makers say: vCPUs and a tenth of the bytes', () => {
+  const plan = clickStackFor(planFor(costs, { spansPerSecond: 100_000, days: 30 }));
+  // 150 MB/s: 15 vCPUs to ingest, 15 to query
+  expect(plan.vcpus).toBe(30);
+  // 150 MB × 2,592,000 s / 10
+  expect(plan.diskTb).toBeCloseTo(38.88);
+  expect(plan.dollars.own).toBeCloseTo(30 * 0.0408 * 730 + (38.88 / 0.8) * 80);
+  expect(plan.dollars.cloud).toBeCloseTo((30 * 436.95) / 4 + 38.88 * 25.3);
+});
+
+test('docs/scaling.md has a place for everything that is measured', () => {
+  const result: CapacityResult = {
+    name: 'capacity',
+    machine: {
+      cpu: 'CPU',
+      cores: 2,
+      memoryGib: 8,
+      kernel: '6.1',
+      node: 'v20.0.0',
+      loadBefore: 0.1,
+      at: '2026-11-23T01:30:00.000Z',
+      commit: '0123456789',
+    },
+    rounds: 3,
+    bodies: 1000,
+    runs: 3000,
+    costs: [span, { ...span, name: 'log record' }],
+    later,
+    run,
+  };
+  const parts = capacityParts(result);
+  let page = readFileSync(new URL('../../docs/scaling.md', import.meta.url), 'utf8');
+  for (const [name, text] of parts) page = replaceMeasured(page, name, text);
+  expect(page).toContain('| span | 5.00 | 6.00 | 5.50 | 2.00 | 2.00 1.90 2.10 |');
+  expect(page).toContain('| 10,000 | 15 (1.5) | 0.1 | 2.0 | 0.3 | 5 | 1 | 42 | 20 | 1 |');
+  expect(parts.get('prices')?.split('\n')).toHaveLength(5);
+});
