@@ -11,6 +11,7 @@ import { addKeyCommands } from './key-commands.ts';
 import { addUpkeepCommands } from './pass-command.ts';
 import { addRelayCommand } from './relay/relay-command.ts';
 import { addLoginCommands } from './remote/login-commands.ts';
+import { addReplayCommand } from './replay/replay-command.ts';
 import { addRuleCommands } from './rule-commands.ts';
 import { addRunCommands } from './run-commands.ts';
 import { addScanCommand } from './scan-command.ts';
@@ -38,6 +39,7 @@ export function createProgram(): Command {
       await runServer();
     });
   addRelayCommand(program);
+  addReplayCommand(program);
   addLoginCommands(program);
   addKeyCommands(program);
   addWorkspaceCommands(program);

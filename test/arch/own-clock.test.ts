@@ -16,6 +16,7 @@ const ALLOWED: Readonly<Record<string, string>> = {
     'a command: the store wants a clock for the overview, which no command reads',
   'src/http/transport/exchange.ts': 'the Date header of answers',
   'src/relay/queue/queue-age.ts': 'once at the start of a relay, which has no database',
+  'src/cli/replay/run-replay.ts': 'a command that sends: the times of the spans that it moves',
   'src/relay/upstream.ts': 'Retry-After as a date',
   'src/db/embedded/launch.ts': 'the age of a file of this machine',
 };

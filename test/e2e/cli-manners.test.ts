@@ -69,6 +69,7 @@ describe('where there is no database', () => {
       'scan',
       'completion',
       'doctor',
+      'replay',
       ...ofServers,
     ];
     const ofDatabase = CLI_COMMANDS.filter(([name = '']) => !others.includes(name));

@@ -56,6 +56,7 @@ describe('without a database', () => {
       ['pass', 'run'],
       ['migrate'],
       ['doctor'],
+      ['replay'],
     ];
     const check = async (command: string[]): Promise<void> => {
       expect(help).toContain(`  ${command[0]}`);

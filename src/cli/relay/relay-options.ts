@@ -12,13 +12,17 @@ export const QUEUE_MAX_DEFAULT = '256MiB';
 /** Below it, a usual request would not fit. */
 const QUEUE_BYTES_MIN = 1024 * 1024;
 
-export interface RelayOptions {
-  readonly listen: string;
+/** Where a command sends telemetry, and with which key. */
+export interface ServerOptions {
   readonly url?: string;
   readonly keyFile?: string;
+  readonly allowHttp?: boolean;
+}
+
+export interface RelayOptions extends ServerOptions {
+  readonly listen: string;
   readonly queueDir?: string;
   readonly queueMax: string;
-  readonly allowHttp?: boolean;
 }
 
 type RelaySetup = Omit<RelaySettings, 'version'>;
@@ -80,6 +84,32 @@ function urlProblem(text: string | null, allowHttp: boolean): string | null {
 }
 
 /**
+ * The server and the key of a command that sends telemetry.
+ *
+ * @param problems receives what is wrong with either
+ */
+export function serverAndKey(
+  { url, keyFile, allowHttp }: ServerOptions,
+  environment: { readonly url: string | null; readonly apiKey: string | null },
+  problems: string[],
+): { readonly url: string; readonly readKey: () => string } {
+  const server = url ?? environment.url;
+  const wrongUrl = urlProblem(server, allowHttp === true);
+  if (wrongUrl !== null) problems.push(wrongUrl);
+  const { apiKey } = environment;
+  if (keyFile === undefined && apiKey === null) {
+    problems.push('SLUICE_API_KEY or --key-file must give an agent key (sluice key create)');
+  }
+  if (keyFile === undefined && apiKey !== null && !isKey(apiKey)) {
+    problems.push('SLUICE_API_KEY must be one agent key');
+  }
+  return {
+    url: (server ?? '').replace(/\/+$/, ''),
+    readKey: keyFile === undefined ? () => apiKey ?? '' : () => readKeyFile(keyFile),
+  };
+}
+
+/**
  * What a relay is started with.
  *
  * @throws {ConfigError} with all problems
@@ -88,31 +118,21 @@ export function relaySetup(
   options: RelayOptions,
   env: Readonly<Record<string, string | undefined>>,
 ): RelaySetup {
-  const { url, apiKey, queueFolder, logLevel } = readRelayEnvironment(env);
+  const { queueFolder, logLevel, ...environment } = readRelayEnvironment(env);
   const problems: string[] = [];
-  const server = options.url ?? url;
-  const wrongUrl = urlProblem(server, options.allowHttp === true);
-  if (wrongUrl !== null) problems.push(wrongUrl);
+  const server = serverAndKey(options, environment, problems);
   const listen = parseListen(options.listen);
   if (listen === null) problems.push(`--listen must be an address such as ${LISTEN_DEFAULT}`);
   const queueBytesMax = parseBytes(options.queueMax);
   if (queueBytesMax === null || queueBytesMax < QUEUE_BYTES_MIN) {
     problems.push('--queue-max must be a size of at least 1MiB, such as 256MiB');
   }
-  const { keyFile } = options;
-  if (keyFile === undefined && apiKey === null) {
-    problems.push('SLUICE_API_KEY or --key-file must give an agent key (sluice key create)');
-  }
-  if (keyFile === undefined && apiKey !== null && !isKey(apiKey)) {
-    problems.push('SLUICE_API_KEY must be one agent key');
-  }
-  if (problems.length > 0 || server === null || listen === null || queueBytesMax === null) {
+  if (problems.length > 0 || listen === null || queueBytesMax === null) {
     throw new ConfigError(problems);
   }
   return {
     ...listen,
-    url: server.replace(/\/+$/, ''),
-    readKey: keyFile === undefined ? () => apiKey ?? '' : () => readKeyFile(keyFile),
+    ...server,
     queueFolder: resolve(options.queueDir ?? queueFolder),
     queueBytesMax,
     logLevel,

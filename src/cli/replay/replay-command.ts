@@ -1,0 +1,50 @@
+/** `sluice replay FILE…`: its arguments and options. */
+import { type Command, InvalidArgumentError } from 'commander';
+
+import type { ReplayOptions } from './run-replay.ts';
+
+const CONCURRENCY_DEFAULT = 4;
+const CONCURRENCY_MAX = 64;
+const PER_SECOND_MAX = 10_000;
+
+function wholeNumber(max: number): (text: string) => number {
+  return (text) => {
+    const value = Number(text);
+    if (/^\d+$/.test(text) && value >= 1 && value <= max) return value;
+    throw new InvalidArgumentError(`It must be a whole number from 1 to ${max}.`);
+  };
+}
+
+/** Adds `replay`. */
+export function addReplayCommand(program: Command): void {
+  program
+    .command('replay')
+    .description('send stored OTLP/JSON to a server: a downloaded run, or one body per line')
+    .argument('<files...>', 'files, also compressed with gzip; - is standard input')
+    .option('--url <url>', 'the Sluice server; otherwise SLUICE_URL')
+    .option('--key-file <file>', 'a file with an agent key; otherwise SLUICE_API_KEY')
+    .option('--new-ids', 'give traces and spans new ids, so that they are other runs')
+    .option('--shift-to-now', 'move all times so that the latest one is now')
+    .option('--rate <n>', 'most bodies a second', wholeNumber(PER_SECOND_MAX))
+    .option(
+      '--concurrency <n>',
+      'bodies that are sent at the same time',
+      wholeNumber(CONCURRENCY_MAX),
+      CONCURRENCY_DEFAULT,
+    )
+    .option('--allow-http', 'send to a server on another machine without TLS')
+    .option('--json', 'print JSON')
+    .addHelpText(
+      'after',
+      '\nThe key is read from the environment or a file, never from an argument.\n' +
+        'A body that the server stored within the last hour is not stored again, unless --new-ids\n' +
+        'makes it another one.\n' +
+        '\nExamples:\n  sluice replay run.json --url http://localhost:4318 --key-file agent.key\n' +
+        '  sluice replay --new-ids --shift-to-now --rate 50 bodies.jsonl.gz',
+    )
+    .action(async (files: readonly string[], options: ReplayOptions) => {
+      // No other command needs what sends.
+      const { runReplay } = await import('./run-replay.ts');
+      await runReplay(files, options);
+    });
+}

@@ -1,0 +1,140 @@
+/**
+ * The bodies of a file of OTLP/JSON: one document, as a run is downloaded, or one body per line, as
+ * the Collector's file exporter writes them; also compressed with gzip. Read as a stream: a file may
+ * be larger than the memory, one body may not.
+ */
+import { createReadStream } from 'node:fs';
+import { Readable } from 'node:stream';
+import { createGunzip } from 'node:zlib';
+
+import { OperatorError } from '../../errors.ts';
+import type { Signal } from '../../model/telemetry.ts';
+
+/** What a server takes by default (MAX_DECODED_BODY_BYTES). */
+const BODY_BYTES_MAX = 64 * 1024 * 1024;
+const GZIP_MAGIC = Buffer.from([0x1f, 0x8b]);
+const NEW_LINE = 0x0a;
+
+const SIGNALS: Readonly<Record<string, Signal>> = {
+  resourceSpans: 'traces',
+  resourceMetrics: 'metrics',
+  resourceLogs: 'logs',
+};
+const FIRST_MEMBER = /^\s*\{\s*"(resourceSpans|resourceMetrics|resourceLogs)"\s*:/;
+
+export interface ReplayBody {
+  readonly signal: Signal;
+  readonly text: string;
+  /** `file.jsonl:12`, for messages */
+  readonly place: string;
+}
+
+/** Of which signal a body is; null when it is no OTLP/JSON. */
+export function signalOf(text: string): Signal | null {
+  const [, member = ''] = FIRST_MEMBER.exec(text) ?? [];
+  return SIGNALS[member] ?? null;
+}
+
+/** The content, decompressed when it begins as gzip does. */
+async function* contentOf(name: string): AsyncGenerator<Buffer> {
+  const source = name === '-' ? process.stdin : createReadStream(name);
+  const chunks = (source as AsyncIterable<Buffer>)[Symbol.asyncIterator]();
+  const first = await chunks.next();
+  if (first.done === true) return;
+  const all = async function* (): AsyncGenerator<Buffer> {
+    yield first.value;
+    for (let next = await chunks.next(); next.done !== true; next = await chunks.next()) {
+      yield next.value;
+    }
+  };
+  if (!first.value.subarray(0, GZIP_MAGIC.length).equals(GZIP_MAGIC)) {
+    yield* all();
+    return;
+  }
+  const input = Readable.from(all());
+  const inflated = createGunzip();
+  input.on('error', (error) => inflated.destroy(error));
+  yield* input.pipe(inflated) as AsyncIterable<Buffer>;
+}
+
+/** Lines with their numbers; one that is longer than a body may be is an error. */
+async function* linesOf(name: string): AsyncGenerator<{ text: string; line: number }> {
+  let parts: Buffer[] = [];
+  let bytes = 0;
+  let line = 1;
+  for await (const chunk of contentOf(name)) {
+    let from = 0;
+    for (let at = chunk.indexOf(NEW_LINE); at !== -1; at = chunk.indexOf(NEW_LINE, from)) {
+      parts.push(chunk.subarray(from, at));
+      yield { text: Buffer.concat(parts).toString(), line };
+      parts = [];
+      bytes = 0;
+      line += 1;
+      from = at + 1;
+    }
+    parts.push(chunk.subarray(from));
+    bytes += chunk.length - from;
+    if (bytes > BODY_BYTES_MAX) throw tooLarge(`${name}:${line}`);
+  }
+  if (bytes > 0) yield { text: Buffer.concat(parts).toString(), line };
+}
+
+function tooLarge(place: string): OperatorError {
+  return new OperatorError(`${place} has a body of more than ${BODY_BYTES_MAX} bytes`);
+}
+
+function isDocument(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function bodyOf(text: string, place: string): ReplayBody {
+  const signal = signalOf(text);
+  if (signal === null || !isDocument(text)) {
+    throw new OperatorError(
+      `${place} is no OTLP/JSON: it must be an object that begins with resourceSpans, resourceLogs ` +
+        'or resourceMetrics',
+    );
+  }
+  return { signal, text, place };
+}
+
+/**
+ * The bodies of a file in order.
+ *
+ * @param name of the file; `-` is standard input
+ * @throws {OperatorError} when it cannot be read, or is no OTLP/JSON
+ */
+export async function* readBodies(name: string): AsyncGenerator<ReplayBody> {
+  try {
+    yield* bodiesOf(name);
+  } catch (error) {
+    if (error instanceof OperatorError) throw error;
+    const why = error instanceof Error ? error.message : String(error);
+    throw new OperatorError(`${name}: ${why}`, { cause: error });
+  }
+}
+
+async function* bodiesOf(name: string): AsyncGenerator<ReplayBody> {
+  // Of a document over several lines the first line is none.
+  let document: string[] | null = null;
+  let units = 0;
+  let isFirst = true;
+  for await (const { text, line } of linesOf(name)) {
+    if (text.trim() === '') continue;
+    if (isFirst && !isDocument(text)) document = [];
+    isFirst = false;
+    if (document === null) {
+      yield bodyOf(text, `${name}:${line}`);
+      continue;
+    }
+    document.push(text);
+    units += text.length;
+    if (units > BODY_BYTES_MAX) throw tooLarge(name);
+  }
+  if (document !== null) yield bodyOf(document.join('\n'), name);
+}

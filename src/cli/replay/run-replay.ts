@@ -1,0 +1,148 @@
+/** The work of `sluice replay`: reads, rewrites and sends stored OTLP/JSON, and reports. */
+import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import { readRelayEnvironment } from '../../config/command-settings.ts';
+import { ConfigError } from '../../config/read-settings.ts';
+import { OperatorError } from '../../errors.ts';
+import { programVersion } from '../../main/program-version.ts';
+import { onStopSignal, SIGNAL_EXIT_CODES, type StopSignal } from '../../main/stop-signals.ts';
+import { createUpstream } from '../../relay/upstream.ts';
+import { paint } from '../../terminal/paint.ts';
+import { answer, type OutputOptions } from '../answer.ts';
+import { bytesText } from '../doctor/units.ts';
+import { type ServerOptions, serverAndKey } from '../relay/relay-options.ts';
+import { plain } from '../remote/server-call.ts';
+import { type ReplayBody, readBodies } from './replay-input.ts';
+import { latestTime, replaceIds, shiftTimes } from './rewrite.ts';
+import { type ReplayProgress, sendBodies, startProgress } from './send-bodies.ts';
+
+/** How often progress is shown, in a terminal and elsewhere. */
+const PROGRESS_MS = 500;
+const PROGRESS_LINE_MS = 10_000;
+const NANOS_OF_MS = 1_000_000n;
+
+export interface ReplayOptions extends OutputOptions, ServerOptions {
+  readonly rate?: number;
+  readonly concurrency: number;
+  readonly shiftToNow?: boolean;
+  readonly newIds?: boolean;
+}
+
+async function* bodiesOf(files: readonly string[]): AsyncGenerator<ReplayBody> {
+  for (const file of files) yield* readBodies(file);
+}
+
+/** How far all times are moved, so that the latest one is now. */
+async function shiftOf(files: readonly string[]): Promise<bigint> {
+  if (files.includes('-')) {
+    throw new OperatorError('--shift-to-now reads a file twice, which standard input cannot be');
+  }
+  let latest = 0n;
+  for await (const { text } of bodiesOf(files)) {
+    const own = latestTime(text);
+    if (own > latest) latest = own;
+  }
+  return latest === 0n ? 0n : BigInt(Date.now()) * NANOS_OF_MS - latest;
+}
+
+/** The bodies as they are to be sent. */
+async function* rewritten(
+  files: readonly string[],
+  { shiftToNow, newIds }: ReplayOptions,
+): AsyncGenerator<ReplayBody> {
+  const shift = shiftToNow === true ? await shiftOf(files) : 0n;
+  const salt = randomBytes(16).toString('hex');
+  for await (const body of bodiesOf(files)) {
+    const moved = shift === 0n ? body.text : shiftTimes(body.text, shift);
+    yield { ...body, text: newIds === true ? replaceIds(moved, salt) : moved };
+  }
+}
+
+const bodiesText = (count: number): string => `${count} ${count === 1 ? 'body' : 'bodies'}`;
+
+function progressLine({ accepted, refused, retries, bytes }: ReplayProgress, ms: number): string {
+  const rate = accepted / Math.max(ms / 1000, 0.001);
+  const parts = [`${bodiesText(accepted)} stored`, bytesText(bytes), `${rate.toFixed(1)}/s`];
+  if (refused > 0) parts.push(`${refused} refused`);
+  if (retries > 0) parts.push(`${retries} retries`);
+  return parts.join(' · ');
+}
+
+/** Shows progress on standard error; one line that is rewritten in a terminal. @returns ends it */
+function showProgress(progress: ReplayProgress, startedMs: number): () => void {
+  const isTerminal = process.stderr.isTTY === true;
+  const show = (): void => {
+    const line = progressLine(progress, performance.now() - startedMs);
+    process.stderr.write(isTerminal ? `\r\x1b[K${line}` : `${line}\n`);
+  };
+  const timer = setInterval(show, isTerminal ? PROGRESS_MS : PROGRESS_LINE_MS);
+  return () => {
+    clearInterval(timer);
+    if (isTerminal) process.stderr.write('\r\x1b[K');
+  };
+}
+
+const WHY_STOPPED = {
+  denied: 'Stopped: the server refuses the key or the URL.',
+  unavailable: 'Stopped: the server did not store a body for 10 minutes.',
+  interrupted: 'Stopped by a signal; the rest was not sent.',
+} as const;
+
+function summaryOf(progress: ReplayProgress, elapsedMs: number): string {
+  const { rejectedRecords, faults, stopped } = progress;
+  const shown = faults.map(({ place, status, message }) =>
+    `  ${place}: ${plain(status)} ${plain(message)}`.trimEnd(),
+  );
+  return [
+    `${progressLine(progress, elapsedMs)} in ${(elapsedMs / 1000).toFixed(1)} s`,
+    ...(rejectedRecords > 0 ? [`${rejectedRecords} records were rejected by the server.`] : []),
+    ...(shown.length > 0 ? ['Not stored:', ...shown] : []),
+    ...(stopped === null ? [] : [paint.red(WHY_STOPPED[stopped])]),
+  ].join('\n');
+}
+
+async function wait(ms: number, interruption: AbortSignal): Promise<void> {
+  await sleep(ms, undefined, { signal: interruption }).catch(() => {
+    // Interrupted: the sender looks at the signal itself.
+  });
+}
+
+/**
+ * Sends the bodies of some files.
+ *
+ * @throws {OperatorError} for wrong settings, and files that are no OTLP/JSON
+ */
+export async function runReplay(files: readonly string[], options: ReplayOptions): Promise<void> {
+  const problems: string[] = [];
+  const server = serverAndKey(options, readRelayEnvironment(process.env), problems);
+  if (problems.length > 0) throw new ConfigError(problems);
+  const key = server.readKey();
+  const upstream = createUpstream({
+    url: server.url,
+    key: () => key,
+    userAgent: `sluice-replay/${programVersion()}`,
+  });
+  const interruption = new AbortController();
+  const stopListening = onStopSignal((signal) => interruption.abort(signal));
+  const progress = startProgress();
+  const startedMs = performance.now();
+  const endProgress = options.json === true ? () => {} : showProgress(progress, startedMs);
+  try {
+    const settings = { upstream, wait, interruption: interruption.signal };
+    const { concurrency, rate = null } = options;
+    const bodies = rewritten(files, options);
+    await sendBodies(bodies, { ...settings, concurrency, perSecond: rate }, progress);
+  } finally {
+    endProgress();
+    stopListening();
+    upstream.close();
+  }
+  const elapsedMs = Math.round(performance.now() - startedMs);
+  const { rejectedRecords, ...counts } = progress;
+  const value = { ...counts, rejected_records: rejectedRecords, elapsed_ms: elapsedMs };
+  answer(options, value, () => summaryOf(progress, elapsedMs));
+  const { aborted, reason } = interruption.signal;
+  if (aborted) process.exitCode = SIGNAL_EXIT_CODES[reason as StopSignal];
+  else if (progress.stopped !== null || progress.faults.length > 0) process.exitCode = 1;
+}
