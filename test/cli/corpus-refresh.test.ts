@@ -2,7 +2,7 @@
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import {
   type CorpusFiles,
   disagreement,
@@ -16,25 +16,36 @@ import { classificationPathOf, loadClassification } from '../../src/pool/kept-ca
 
 const PINNED = pinnedCorpus();
 const RULE = 'rules/prompt-injection/ATR-2026-00001-direct-prompt-injection.yaml';
+const NEW_RULE = 'rules/new.yaml';
 
 let folder: string;
+/** A copy of the installed package; tests undo what they change. */
+let packageDir: string;
 let files: CorpusFiles;
+beforeAll(() => {
+  packageDir = mkdtempSync(join(tmpdir(), 'sluice-package-'));
+  cpSync(join(PINNED.packageDir, 'rules'), join(packageDir, 'rules'), { recursive: true });
+  cpSync(join(PINNED.packageDir, 'package.json'), join(packageDir, 'package.json'));
+});
+afterAll(() => rmSync(packageDir, { recursive: true }));
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'sluice-refresh-'));
   mkdirSync(join(folder, 'corpus'));
   files = {
-    packageDir: join(folder, 'package'),
+    packageDir,
     manifestPath: join(folder, 'corpus/manifest.json'),
     lockfilePath: LOCKFILE_PATH,
     coveragePath: join(folder, 'rules-coverage.md'),
   };
-  cpSync(join(PINNED.packageDir, 'rules'), join(files.packageDir, 'rules'), { recursive: true });
-  cpSync(join(PINNED.packageDir, 'package.json'), join(files.packageDir, 'package.json'));
   cpSync(PINNED.manifestPath, files.manifestPath);
   writeFileSync(classificationPathOf(files.manifestPath), 'before');
   writeFileSync(files.coveragePath, 'before');
 });
-afterEach(() => rmSync(folder, { recursive: true }));
+afterEach(() => {
+  rmSync(folder, { recursive: true });
+  rmSync(join(packageDir, NEW_RULE), { force: true });
+  cpSync(join(PINNED.packageDir, RULE), join(packageDir, RULE));
+});
 
 test.each<[string, RegExp, () => void]>([
   [
@@ -46,7 +57,7 @@ test.each<[string, RegExp, () => void]>([
   [
     'extra',
     /file_extra rules\/new\.yaml/,
-    () => writeFileSync(join(files.packageDir, 'rules/new.yaml'), ''),
+    () => writeFileSync(join(files.packageDir, NEW_RULE), ''),
   ],
 ])('an installed rule file that is %s is refused, and nothing is written', (_, problem, change) => {
   change();

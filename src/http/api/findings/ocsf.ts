@@ -77,13 +77,19 @@ export function ocsfSourceOf(
   productVersion: string,
   baseUrl: string,
 ): OcsfSource {
-  const titles = new Map(rules.map(({ id, title }) => [id, title]));
-  const attacks = new Map(rules.map(({ id, references }) => [id, attacksOf(references)]));
+  const byId = new Map(rules.map((rule) => [rule.id, rule]));
+  const attacks = new Map<string, OcsfAttack[]>();
   return {
     productVersion,
     baseUrl,
-    ruleTitle: (id) => titles.get(id),
-    ruleAttacks: (id) => attacks.get(id) ?? [],
+    ruleTitle: (id) => byId.get(id)?.title,
+    ruleAttacks: (id) => {
+      const rule = byId.get(id);
+      if (rule === undefined) return [];
+      const own = attacks.get(id) ?? attacksOf(rule.references);
+      attacks.set(id, own);
+      return own;
+    },
     references: referenceIndex(rules),
   };
 }
