@@ -15,6 +15,7 @@ import { addReplayCommand } from './replay/replay-command.ts';
 import { addRuleCommands } from './rule-commands.ts';
 import { addRunCommands } from './run-commands.ts';
 import { addScanCommand } from './scan-command.ts';
+import { addTopCommand } from './top/top-command.ts';
 import { addUserCommands } from './user-commands.ts';
 import { addWorkspaceCommands } from './workspace-commands.ts';
 
@@ -52,6 +53,7 @@ export function createProgram(): Command {
   addScanCommand(program);
   addUpkeepCommands(program);
   addDoctorCommand(program);
+  addTopCommand(program);
   addCompletionCommand(program);
   return program;
 }

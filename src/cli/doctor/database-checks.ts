@@ -8,8 +8,8 @@ import type {
   ServerSettings,
   ServerSlot,
 } from '../../db/server-facts.ts';
+import { bytesText } from '../values/bytes-text.ts';
 import { type Check, checksOf } from './check.ts';
-import { bytesText } from './units.ts';
 
 const { ok, warning, problem } = checksOf('postgresql');
 

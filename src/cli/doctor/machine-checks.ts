@@ -5,8 +5,8 @@ import { availableParallelism, totalmem } from 'node:os';
 import { dirname } from 'node:path';
 
 import type { Config } from '../../config/config.ts';
+import { bytesText } from '../values/bytes-text.ts';
 import { type Check, checksOf } from './check.ts';
-import { bytesText } from './units.ts';
 
 const { ok, warning, problem } = checksOf('machine');
 

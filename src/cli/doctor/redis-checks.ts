@@ -1,7 +1,7 @@
 /** Checks of the Redis that counts limits. */
 import type { RedisFacts } from '../../http/limits/redis-facts.ts';
+import { bytesText } from '../values/bytes-text.ts';
 import { type Check, checksOf } from './check.ts';
-import { bytesText } from './units.ts';
 
 const { ok, warning, problem } = checksOf('redis');
 /** Redis 6 brought ACLs and TLS; the tests run with 7. */

@@ -1,19 +1,12 @@
 /** `sluice replay FILE…`: its arguments and options. */
-import { type Command, InvalidArgumentError } from 'commander';
+import type { Command } from 'commander';
 
+import { wholeNumber } from '../values/whole-number.ts';
 import type { ReplayOptions } from './run-replay.ts';
 
 const CONCURRENCY_DEFAULT = 4;
 const CONCURRENCY_MAX = 64;
 const PER_SECOND_MAX = 10_000;
-
-function wholeNumber(max: number): (text: string) => number {
-  return (text) => {
-    const value = Number(text);
-    if (/^\d+$/.test(text) && value >= 1 && value <= max) return value;
-    throw new InvalidArgumentError(`It must be a whole number from 1 to ${max}.`);
-  };
-}
 
 /** Adds `replay`. */
 export function addReplayCommand(program: Command): void {

@@ -10,9 +10,9 @@ import { onStopSignal, SIGNAL_EXIT_CODES, type StopSignal } from '../../main/sto
 import { createUpstream } from '../../relay/upstream.ts';
 import { paint } from '../../terminal/paint.ts';
 import { answer, type OutputOptions } from '../answer.ts';
-import { bytesText } from '../doctor/units.ts';
 import { type ServerOptions, serverAndKey } from '../relay/relay-options.ts';
 import { plain } from '../remote/server-call.ts';
+import { bytesText } from '../values/bytes-text.ts';
 import { type ReplayBody, readBodies } from './replay-input.ts';
 import { latestTime, replaceIds, shiftTimes } from './rewrite.ts';
 import { type ReplayProgress, sendBodies, startProgress } from './send-bodies.ts';

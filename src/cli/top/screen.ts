@@ -1,0 +1,133 @@
+/** What `sluice top` shows of the rates: tables for a terminal, one line elsewhere. Pure. */
+import { paint } from '../../terminal/paint.ts';
+import { renderTable, type TableColumn } from '../table.ts';
+import { bytesText } from '../values/bytes-text.ts';
+import type { Rates } from './rates.ts';
+
+/** What is known of one server. */
+export interface ServerRates {
+  /** its host and port */
+  readonly name: string;
+  /** null: not read twice yet, or not reachable */
+  readonly rates: Rates | null;
+  /** why it could not be read */
+  readonly error: string | null;
+}
+
+const THOUSAND = 1000;
+const SECONDS_PER_MINUTE = 60;
+
+/** `0.4`, `12`, `1,234`, `12.3k`. */
+export function rateText(rate: number): string {
+  if (rate === 0) return '0';
+  if (rate < 10) return rate.toFixed(1);
+  if (rate < 10 * THOUSAND) return Math.round(rate).toLocaleString('en-US');
+  return `${(rate / THOUSAND).toFixed(1)}k`;
+}
+
+/** `0 s`, `59 s`, `3 min`, `2.5 h`. */
+export function durationText(seconds: number): string {
+  if (seconds < SECONDS_PER_MINUTE) return `${Math.round(seconds)} s`;
+  const minutes = seconds / SECONDS_PER_MINUTE;
+  if (minutes < SECONDS_PER_MINUTE) return `${Math.round(minutes)} min`;
+  return `${(minutes / SECONDS_PER_MINUTE).toFixed(1)} h`;
+}
+
+const millis = (ms: number | null): string => (ms === null ? '–' : `${ms.toFixed(0)} ms`);
+const marked = (rate: number): string => (rate > 0 ? paint.red(rateText(rate)) : rateText(rate));
+
+const right = (title: string): TableColumn => ({ title, align: 'right' });
+const SERVER: TableColumn = { title: 'SERVER', shrinks: true };
+
+interface Cells {
+  readonly columns: readonly TableColumn[];
+  readonly of: (rates: Rates) => readonly string[];
+}
+
+const INGEST: Cells = {
+  columns: [
+    ...['ROWS/S', 'BYTES/S', 'TRACES/S', 'METRICS/S', 'LOGS/S'].map(right),
+    ...['REFUSED/S', '503/S', 'IN MEMORY', 'COMMIT'].map(right),
+  ],
+  of: (rates) => [
+    rateText(rates.rows),
+    bytesText(Math.round(rates.bytes)),
+    rateText(rates.traces),
+    rateText(rates.metrics),
+    rateText(rates.logs),
+    marked(rates.refused),
+    marked(rates.unavailable),
+    bytesText(rates.inflightBytes),
+    millis(rates.commitMs),
+  ],
+};
+
+const EVALUATION: Cells = {
+  columns: [
+    ...['RUNS/S', 'FAILED/S', 'FINDINGS/S', 'WAITING', 'OLDEST WAIT', 'ALERTS WAITING'].map(right),
+  ],
+  of: (rates) => [
+    rateText(rates.evaluated),
+    marked(rates.failed),
+    rateText(rates.findings),
+    rateText(rates.waitingRuns),
+    durationText(rates.oldestWaitSeconds),
+    rateText(rates.alertsPending),
+  ],
+};
+
+function table({ columns, of }: Cells, servers: readonly ServerRates[], total: Rates): string {
+  const rows = servers.map(({ name, rates, error }) => [
+    name,
+    ...(rates === null
+      ? columns.map((_, index) => (index === 0 ? (error === null ? '…' : paint.red('away')) : ''))
+      : of(rates)),
+  ]);
+  const sum = servers.length > 1 ? [['all', ...of(total)]] : [];
+  return renderTable([SERVER, ...columns], [...rows, ...sum]);
+}
+
+/** The whole screen. */
+export function renderScreen(
+  servers: readonly ServerRates[],
+  total: Rates,
+  intervalSeconds: number,
+): string {
+  const errors = servers.flatMap(({ name, error }) =>
+    error === null ? [] : [paint.red(`${name}: ${error}`)],
+  );
+  return [
+    `${paint.bold('sluice top')}  every ${intervalSeconds} s · Ctrl-C ends it`,
+    '',
+    paint.bold('Ingest'),
+    table(INGEST, servers, total),
+    '',
+    paint.bold('Evaluation'),
+    table(EVALUATION, servers, total),
+    ...(errors.length > 0 ? ['', ...errors] : []),
+  ].join('\n');
+}
+
+/** All servers in one line, for files and pipes. */
+export function renderLine(servers: readonly ServerRates[], total: Rates): string {
+  const away = servers.filter(({ error }) => error !== null).length;
+  const parts = [
+    ...(servers.length > 1 || away > 0
+      ? [`servers ${servers.length - away}/${servers.length}`]
+      : []),
+    `rows/s ${rateText(total.rows)}`,
+    `bytes/s ${bytesText(Math.round(total.bytes))}`,
+    `traces/s ${rateText(total.traces)}`,
+    `metrics/s ${rateText(total.metrics)}`,
+    `logs/s ${rateText(total.logs)}`,
+    `refused/s ${rateText(total.refused)}`,
+    `503/s ${rateText(total.unavailable)}`,
+    `in memory ${bytesText(total.inflightBytes)}`,
+    `commit ${millis(total.commitMs)}`,
+    `runs/s ${rateText(total.evaluated)}`,
+    `findings/s ${rateText(total.findings)}`,
+    `waiting ${rateText(total.waitingRuns)}`,
+    `oldest wait ${durationText(total.oldestWaitSeconds)}`,
+  ];
+  return parts.join('  ');
+}
