@@ -2,6 +2,7 @@
  * The configuration of the server: one frozen, typed object, or every problem at once. This folder
  * is the only reader of the environment. Secrets never appear in a problem's text.
  */
+import { parseDatabaseUrl } from '../database-url.ts';
 import { readDataDir } from './command-settings.ts';
 import { type OauthClients, oauthSettings } from './oauth-clients.ts';
 import {
@@ -37,6 +38,10 @@ export interface Config extends OauthClients {
   readonly databaseUrl: string | null;
   /** past the pooler that `databaseUrl` names; null: `databaseUrl` is used for everything */
   readonly databaseDirectUrl: string | null;
+  /** a standby of `databaseUrl`, for reads that may be a little old; null: none */
+  readonly databaseReadUrl: string | null;
+  /** such a read never shows a state older than this */
+  readonly databaseReadLagMaxMs: number;
   readonly dataDir: string;
   /** null: limits are counted in this process */
   readonly redisUrl: string | null;
@@ -113,6 +118,11 @@ function checkRetention(config: Config, problems: Problems): void {
   }
 }
 
+function hasSeveralHosts(url: string | null): boolean {
+  const parsed = url === null ? null : parseDatabaseUrl(url);
+  return parsed !== null && typeof parsed !== 'string' && parsed.urls.length > 1;
+}
+
 function checkRelations(config: Config, env: Environment, problems: Problems): void {
   if (config.maxBodyBytes > config.maxDecodedBodyBytes) {
     problems.push('MAX_BODY_BYTES must not exceed MAX_DECODED_BODY_BYTES');
@@ -129,6 +139,12 @@ function checkRelations(config: Config, env: Environment, problems: Problems): v
   }
   if (config.databaseDirectUrl !== null && config.databaseUrl === null) {
     problems.push('DATABASE_DIRECT_URL needs DATABASE_URL beside it');
+  }
+  if (config.databaseReadUrl !== null && config.databaseUrl === null) {
+    problems.push('DATABASE_READ_URL needs DATABASE_URL beside it');
+  }
+  if (hasSeveralHosts(config.databaseReadUrl)) {
+    problems.push('DATABASE_READ_URL must name one standby: the lag is measured on it');
   }
   if (config.runSettleMs > config.runTimeoutMs) {
     problems.push('RUN_SETTLE_MS must not exceed RUN_TIMEOUT_MS');
@@ -192,6 +208,8 @@ export function readConfig(env: Environment): Config {
     brand: text(env, 'BRAND') ?? TEXT_SETTINGS.BRAND,
     databaseUrl: databaseUrl(env, 'DATABASE_URL', problems),
     databaseDirectUrl: databaseUrl(env, 'DATABASE_DIRECT_URL', problems),
+    databaseReadUrl: databaseUrl(env, 'DATABASE_READ_URL', problems),
+    databaseReadLagMaxMs: integer(env, 'DATABASE_READ_LAG_MAX_MS', problems),
     dataDir: readDataDir(env),
     redisUrl: redisUrl(env, problems),
     httpThreads: integer(env, 'HTTP_THREADS', problems),

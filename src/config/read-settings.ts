@@ -109,7 +109,7 @@ export function networks(env: Environment, problems: Problems): readonly string[
 /** One host or several; the value is never repeated, because it holds a password. */
 export function databaseUrl(
   env: Environment,
-  name: 'DATABASE_URL' | 'DATABASE_DIRECT_URL',
+  name: 'DATABASE_URL' | 'DATABASE_DIRECT_URL' | 'DATABASE_READ_URL',
   problems: Problems,
 ): string | null {
   const value = text(env, name);

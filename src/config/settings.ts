@@ -52,6 +52,8 @@ export const INTEGER_SETTINGS = {
   RUN_TIMEOUT_MS: { fallback: 15 * 60_000, min: 1000, max: 7 * 24 * HOUR_MS },
   /** longer than nearly every agent's trace; later spans are not evaluated */
   RUN_OPEN_MAX_MS: { fallback: 4 * HOUR_MS, min: 1000, max: 7 * 24 * HOUR_MS },
+  /** a page that is this old is as good; long enough for a standby under load */
+  DATABASE_READ_LAG_MAX_MS: { fallback: 10_000, min: 1000, max: 10 * 60_000 },
   RETENTION_DAYS: { fallback: 30, min: 0, max: 36_500 },
   /** kept for ever unless set: an upgrade deletes no run and no finding */
   RUN_RETENTION_DAYS: { fallback: 0, min: 0, max: 36_500 },
@@ -69,6 +71,7 @@ export const TEXT_SETTINGS = {
   BRAND: 'sluice',
   DATABASE_URL: null,
   DATABASE_DIRECT_URL: null,
+  DATABASE_READ_URL: null,
   DATA_DIR: './data',
   REDIS_URL: null,
   BARE_OTLP_ON_BASE: 'gone',

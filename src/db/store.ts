@@ -22,7 +22,7 @@ import { createException, endException } from './findings/exception-writes.ts';
 import { exceptionChoices, exceptionsFor, listExceptions } from './findings/exceptions.ts';
 import { listFindingGroups } from './findings/finding-groups.ts';
 import { countFindings, listFindings, suggestNames } from './findings/finding-list.ts';
-import { findFinding, findPlace, listFindingFacts, settledBefore } from './findings/findings.ts';
+import { findFinding, findPlace, listFindingFacts } from './findings/findings.ts';
 import { createOverviewReader } from './findings/overview.ts';
 import { noteOverviewVisit } from './findings/overview-visits.ts';
 import { readRuleRecord, readRuleRecords } from './findings/rule-record.ts';
@@ -76,6 +76,7 @@ import {
   listPreviews,
   startPreview,
 } from './previews/previews.ts';
+import { fromPrimary, type ReadChoice } from './replica/read-choice.ts';
 import { findRun, listRuns } from './runs/runs.ts';
 import { listRefusedRequests } from './telemetry/refused-requests.ts';
 
@@ -112,6 +113,53 @@ async function accept(database: Database, token: string, accepting: Accepting, o
   );
   const workspace = await findWorkspaceById(database, workspaceId);
   return { id: user.id, workspaceSlug: workspace?.slug ?? '' };
+}
+
+/** Functions that read, each on the database that `read` chooses. */
+function bindTo<Functions extends Readonly<Record<string, Unbound>>>(
+  read: ReadChoice['read'] | ReadChoice['find'],
+  functions: Functions,
+): Bound<Functions> {
+  const bound = Object.entries(functions).map(([name, run]) => [
+    name,
+    (...rest: never[]) => read((database) => run(database, ...rest) as Promise<unknown>),
+  ]);
+  return Object.fromEntries(bound) as Bound<Functions>;
+}
+
+/**
+ * The reads of the pages and the API that may show a state of some seconds ago. What must be fresh is
+ * not among them: sessions, members, keys, settings of rules, exceptions, previews, the audit log.
+ *
+ * @param nowMs milliseconds since 1970, of the state that is read
+ */
+export function createReads(choice: ReadChoice, nowMs: () => number) {
+  const { read, find } = choice;
+  return {
+    ...bindTo(read, { ruleRecord: readRuleRecord, ruleRecords: readRuleRecords }),
+    ...bindTo(find, { findRun: findRunSummary }),
+    overview: createOverviewReader(read, nowMs),
+    findings: {
+      ...bindTo(read, {
+        list: listFindings,
+        count: countFindings,
+        groups: listFindingGroups,
+        names: suggestNames,
+        page: listFindingFacts,
+      }),
+      ...bindTo(find, { find: findFinding, place: findPlace }),
+      settledBefore: choice.settledBefore,
+    },
+    triage: bindTo(read, { read: readTriage, marks: readTriageMarks }),
+    runs: bindTo(read, { list: listRuns }),
+  };
+}
+
+export type Reads = Readonly<ReturnType<typeof createReads>>;
+
+/** The store with other reads. */
+export function withReads(store: Store, reads: Reads): Store {
+  return { ...store, ...reads, triage: { ...store.triage, ...reads.triage } };
 }
 
 async function findRunSummary(database: Database, workspaceId: number, runId: Hex16) {
@@ -151,30 +199,18 @@ export function createStore(
   database: Database,
   { brand, nowMs }: { readonly brand: string; readonly nowMs: () => number },
 ) {
+  const reads = createReads(fromPrimary(database), nowMs);
   return {
+    ...reads,
     ...bind(database, {
       findSession,
       findInvitation,
       signInByProvider,
       audit: listAudit,
       ruleSettings: readRuleSettings,
-      ruleRecord: readRuleRecord,
-      ruleRecords: readRuleRecords,
-      findRun: findRunSummary,
       noteOverviewVisit,
     }),
-    overview: createOverviewReader(database, nowMs),
     refused: (workspaceId: number) => listRefusedRequests(database, workspaceId),
-    findings: bind(database, {
-      list: listFindings,
-      count: countFindings,
-      groups: listFindingGroups,
-      names: suggestNames,
-      find: findFinding,
-      place: findPlace,
-      settledBefore,
-      page: listFindingFacts,
-    }),
     exceptions: bind(database, {
       list: listExceptions,
       of: exceptionsFor,
@@ -182,12 +218,7 @@ export function createStore(
       create: createException,
       end: endException,
     }),
-    triage: bind(database, {
-      read: readTriage,
-      marks: readTriageMarks,
-      change: triageFindings,
-    }),
-    runs: bind(database, { list: listRuns }),
+    triage: { ...reads.triage, ...bind(database, { change: triageFindings }) },
     previews: bind(database, {
       list: listPreviews,
       find: findPreview,

@@ -7,8 +7,14 @@
  *   probes      /ready                       each thread that takes requests, and the main one
  *   background  pass, upkeep, start          the main thread
  */
+import type { Config } from '../config/config.ts';
 import { createDatabase, type Database } from '../db/database.ts';
 import type { DatabaseUrls } from '../db/embedded/address.ts';
+import {
+  MEASURING_CONNECTIONS,
+  ReadReplica,
+  type ReplicaEvents,
+} from '../db/replica/read-replica.ts';
 import type { Events } from '../observe/events.ts';
 
 /** Three lanes of the writer, and two for keys, new days and refused requests. */
@@ -41,6 +47,8 @@ export interface MainDatabases {
   readonly probes: Database;
 }
 
+type ReplicaConfig = Pick<Config, 'databaseReadUrl' | 'databaseReadLagMaxMs'>;
+
 type PoolEvents = Pick<Events, 'connectionLost'> & Partial<Pick<Events, 'connectionOpened'>>;
 
 interface Closing {
@@ -62,6 +70,25 @@ function untilClosing(events: PoolEvents, closing: { readonly isClosing: boolean
     },
     connectionOpened: () => events.connectionOpened?.(),
   };
+}
+
+/** To the read replica, of a thread that reads there. */
+export const REPLICA_CONNECTIONS = READ_CONNECTIONS + MEASURING_CONNECTIONS;
+
+/**
+ * The read replica that is configured, or null.
+ *
+ * @param primary measures how far it is behind
+ */
+export function openReplica(
+  { databaseReadUrl: url, databaseReadLagMaxMs: lagMaxMs }: ReplicaConfig,
+  primary: Database,
+  events: ReplicaEvents,
+): ReadReplica | null {
+  if (url === null) return null;
+  const waiting = { waitMs: READ_WAIT_MS, waitingMax: READS_WAITING_MAX };
+  const settings = { url, connections: READ_CONNECTIONS, lagMaxMs, waiting };
+  return new ReadReplica(primary, settings, events);
 }
 
 /** The pools of one thread that takes requests; connections are opened on demand. */

@@ -1,5 +1,6 @@
 /** Creates the pass with its workers, for the server and for `sluice pass run`, and the server's previews. */
 import type { Config } from '../config/config.ts';
+import type { ReadReplica } from '../db/replica/read-replica.ts';
 import { runnableRules } from '../engine/rules/effective-set.ts';
 import type { Events } from '../observe/events.ts';
 import type { MatchingData } from '../pool/matching-cache.ts';
@@ -23,6 +24,7 @@ export function createPass(
     config.matchThreads,
     {
       databaseUrl: urls.url,
+      readUrl: config.databaseReadUrl,
       snapshot,
       rules,
       tables,
@@ -47,9 +49,10 @@ export function createPreviews(
   { database }: OpenDatabase,
   { threads }: Workers,
   { catalog: { snapshot } }: MatchingData,
+  replica: Pick<ReadReplica, 'isUsable'> | null,
   events: Events,
 ): PreviewRunner {
   const thread = threads.at(-1);
   if (thread === undefined) throw new RangeError('no match thread');
-  return new PreviewRunner({ database, thread, snapshot, events });
+  return new PreviewRunner({ database, thread, replica, snapshot, events });
 }

@@ -2,8 +2,8 @@
  * A run as an OTLP/JSON request that another Sluice, or any OTLP endpoint, takes: streamed slice by
  * slice, made on the thread that takes requests a few milliseconds at a time.
  */
-import type { Database } from '../db/database.ts';
 import { findWorkspaceById } from '../db/people/workspaces.ts';
+import type { ReadChoice } from '../db/replica/read-choice.ts';
 import { findRun } from '../db/runs/runs.ts';
 import type { RunToRead } from '../db/runs/steps.ts';
 import {
@@ -15,9 +15,9 @@ import {
   type StoredStep,
 } from '../db/runs/stored-steps.ts';
 import { SluiceError } from '../errors.ts';
-import { ExportSlots } from '../http/api/findings/ocsf-export.ts';
+import type { ExportSlots } from '../http/api/findings/ocsf-export.ts';
 import { RUN_NOT_EXPORTED, type RunReader } from '../http/api/runs/run-routes.ts';
-import { Turns } from '../http/limits/turns.ts';
+import type { Turns } from '../http/limits/turns.ts';
 import { attributesInPieces, rowsInPieces, valueInPieces } from '../otlp/stored-text.ts';
 
 /** A slice in memory, and most steps of an export. */
@@ -121,10 +121,10 @@ function* chunksOf(parts: readonly string[]): Generator<Buffer> {
 }
 
 /** Exports runs of workspaces that do not redact. */
-export function createRunExporter(database: Database): Pick<RunReader, 'exportOtlp'> {
-  const turns = new Turns();
-  const slots = new ExportSlots();
-
+export function createRunExporter(
+  { read, find }: Pick<ReadChoice, 'read' | 'find'>,
+  { turns, slots }: { readonly turns: Turns; readonly slots: ExportSlots },
+): Pick<RunReader, 'exportOtlp'> {
   async function* chunks(run: RunToRead, signal: ExportedSignal): AsyncGenerator<Buffer> {
     slots.take(run.workspaceId);
     try {
@@ -132,7 +132,10 @@ export function createRunExporter(database: Database): Pick<RunReader, 'exportOt
       let after: StoredPlace | null = null;
       let count = 0;
       do {
-        const slice: StoredSlice = await readStoredSlice(database, run, signal, SLICE, after);
+        const place = after;
+        const slice: StoredSlice = await read((database) =>
+          readStoredSlice(database, run, signal, SLICE, place),
+        );
         const pieces = sliceInPieces(slice, signal);
         const parts = await turns.takeInPieces(run.workspaceId, pieces, SLICE.bytesMax);
         if (count > 0 && parts.length > 0) parts.unshift(',');
@@ -148,9 +151,9 @@ export function createRunExporter(database: Database): Pick<RunReader, 'exportOt
 
   return {
     exportOtlp: async (workspaceId, runId, signal) => {
-      const found = await findRun(database, workspaceId, runId);
+      const found = await find((database) => findRun(database, workspaceId, runId));
       if (found === null) throw new SluiceError('not_found', 'This workspace has no such run.');
-      const workspace = await findWorkspaceById(database, workspaceId);
+      const workspace = await find((database) => findWorkspaceById(database, workspaceId));
       if (workspace?.redactExcerpts !== false) {
         throw new SluiceError('conflict', RUN_NOT_EXPORTED);
       }

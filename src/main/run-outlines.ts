@@ -2,7 +2,7 @@
  * Pages of a run's steps, with the shown parts of their texts, and the search in them. Computed on the
  * thread that takes requests, a few milliseconds at a time.
  */
-import type { Database } from '../db/database.ts';
+import type { ReadChoice } from '../db/replica/read-choice.ts';
 import { findRun } from '../db/runs/runs.ts';
 import { readStepPage, type SoughtStep } from '../db/runs/step-page.ts';
 import type { RunToRead } from '../db/runs/steps.ts';
@@ -74,18 +74,18 @@ function soughtStep({ place, stepSpanId }: Finding): SoughtStep | null {
 
 /** Reads a run and a page of its steps, or its outline; null if there is no such run. */
 export function createOutliner(
-  database: Database,
+  { read, find }: Pick<ReadChoice, 'read' | 'find'>,
+  turns: Turns = new Turns(),
 ): Pick<RunPageDependencies, 'findSteps' | 'searchSteps'> & Pick<RunReader, 'find'> {
-  const turns = new Turns();
   const refOf = async (workspaceId: number, runId: string) => {
-    const found = await findRun(database, workspaceId, runId);
+    const found = await find((database) => findRun(database, workspaceId, runId));
     return found === null ? null : { ...found, workspaceId, runId };
   };
   /** The title of a run that has none stored, whose first steps are on another page. */
   const titleOf = async (found: RunToRead): Promise<string | null> => {
-    const read = await readStepPage(database, found, TITLE);
+    const page = await read((database) => readStepPage(database, found, TITLE));
     const view = { findings: [], open: null, only: 0, hidden: NOTHING_HIDDEN };
-    const pieces = outlineInPieces(read, view);
+    const pieces = outlineInPieces(page, view);
     return (await turns.takeInPieces(found.workspaceId, pieces, TITLE.bytesMax)).title;
   };
   return {
@@ -97,19 +97,20 @@ export function createOutliner(
       const number = step ?? (isList ? null : from);
       const byNumber = number === null ? null : { ...ANY_STEP, number };
       const sought = finding === null ? byNumber : soughtStep(finding);
-      const read = await readStepPage(database, found, PAGE, from, sought);
-      const first = read.steps[0]?.number ?? 1;
-      const only = isList ? null : (read.sought ?? first);
+      const stored = await read((db) => readStepPage(db, found, PAGE, from, sought));
+      const first = stored.steps[0]?.number ?? 1;
+      const only = isList ? null : (stored.sought ?? first);
       const outlined = await turns.takeInPieces(
         workspaceId,
-        outlineInPieces(read, { findings, open, only, hidden: hiddenIn(found) }),
+        outlineInPieces(stored, { findings, open, only, hidden: hiddenIn(found) }),
         PAGE.bytesMax,
       );
       const own = first === 1 ? outlined.title : null;
       const title = found.run.title ?? own ?? (await titleOf(found));
-      const isWhole = outlined.steps.length === read.count;
+      const { steps } = outlined;
+      const isWhole = steps.length === stored.count;
       const usage = storedUsage(found.run) ?? (isWhole ? outlined.usage : null);
-      const shown = { ...read, steps: outlined.steps, title, usage, pageSteps: PAGE.pageSteps };
+      const shown = { ...stored, steps, title, usage, pageSteps: PAGE.pageSteps };
       return { run: found.run, shown };
     },
     searchSteps: async (workspaceId, runId, phrase, from) => {
@@ -119,17 +120,18 @@ export function createOutliner(
       let cut = 0;
       let next: number | null = from;
       for (let slice = 0; slice < SEARCH_SLICES_MAX && next !== null; slice += 1) {
-        const read = await readStepPage(database, found, SEARCH, next, 'slice');
+        const first: number = next;
+        const stored = await read((db) => readStepPage(db, found, SEARCH, first, 'slice'));
         const room = SEARCH_HITS_MAX - hits.length;
         const result = await turns.takeInPieces(
           workspaceId,
-          searchInPieces(read, phrase, room),
+          searchInPieces(stored, phrase, room),
           SEARCH.bytesMax,
         );
         hits.push(...result.hits);
         cut += result.cut;
         const last = result.lastStep;
-        next = last === null || last >= read.count ? null : last + 1;
+        next = last === null || last >= stored.count ? null : last + 1;
         if (hits.length >= SEARCH_HITS_MAX) break;
       }
       return { phrase, from, hits, next, cut };
@@ -137,11 +139,11 @@ export function createOutliner(
     find: async (workspaceId, runId) => {
       const found = await refOf(workspaceId, runId);
       if (found === null) return null;
-      const read = await readStepPage(database, found, OUTLINE);
+      const stored = await read((db) => readStepPage(db, found, OUTLINE));
       const view = { findings: [], open: null, only: null, hidden: hiddenIn(found) };
       const { steps } = await turns.takeInPieces(
         workspaceId,
-        outlineInPieces(read, view),
+        outlineInPieces(stored, view),
         OUTLINE.bytesMax,
       );
       const { run } = found;

@@ -29,6 +29,7 @@ import { acceptInThreads } from './acceptors/acceptor-threads.ts';
 import { acceptHere } from './acceptors/acceptors.ts';
 import { openListeners } from './acceptors/listeners.ts';
 import { startAlerts } from './alerts.ts';
+import { openReplica } from './connection-shares.ts';
 import { MANIFEST_PATH, pinnedCorpus } from './corpus-location.ts';
 import { watchCorpus } from './corpus-watch.ts';
 import { createPass, createPreviews } from './create-pass.ts';
@@ -141,12 +142,14 @@ export async function serve(
   };
   const counting = repeat(count, BACKLOG_COUNT_EVERY_MS, events.backlogUncounted, { atOnce: true });
   stops.add('backlog', counting.stop);
-  const previews = createPreviews(open, workers, matching, events);
+  const replica = openReplica(config, open.database, events);
+  if (replica !== null) stops.add('read replica', () => replica.close());
+  const previews = createPreviews(open, workers, matching, replica, events);
   stops.add('previews', () => previews.stop());
   const corpusProbe = watchCorpus(corpusTask, events, stops);
   const main = { corpus: corpusProbe, pass: () => pass.check(), clock: clock.check };
   const memory = createThreadMemory();
-  const parts = { config, open, clock, memory, catalog, main, observer };
+  const parts = { config, open, clock, memory, catalog, main, replica, observer };
   const acceptors =
     config.httpThreads === 1
       ? acceptHere(parts, stops)

@@ -6,6 +6,7 @@ import { apiDocumentRoute } from '../http/api/openapi/openapi.ts';
 import { type ReadDependencies, readRoutes } from '../http/api/read-routes.ts';
 import { type CliDependencies, cliRoutes } from '../http/cli/cli-routes.ts';
 import { type AppDependencies, appRoutes } from '../http/dashboard/app-routes.ts';
+import { readYourWrites } from '../http/dashboard/read-your-writes.ts';
 import { unknownPages } from '../http/dashboard/unknown-pages.ts';
 import {
   BARE_PATHS,
@@ -33,6 +34,8 @@ export interface PublicDependencies {
 
 export interface SiteDependencies extends PublicDependencies, ProbeDependencies {
   readonly app: AppDependencies;
+  /** the same, reading the replica; null without one */
+  readonly replicaApp: AppDependencies | null;
   /** counts requests that no route takes */
   readonly refused: Pick<RefusedRequests, 'noteUnrouted'>;
   readonly cli: CliDependencies;
@@ -87,6 +90,14 @@ export function publicAddresses({
   return [base, { setting: 'OBSERVE_PORT', host, port: observePort }];
 }
 
+function dashboardRoutes({
+  app,
+  replicaApp,
+}: Pick<SiteDependencies, 'app' | 'replicaApp'>): Route[] {
+  const routes = appRoutes(app);
+  return replicaApp === null ? routes : readYourWrites(routes, appRoutes(replicaApp), app.cookies);
+}
+
 const isHttps = (url: string): boolean => new URL(url).protocol === 'https:';
 
 /** The listeners of the `publicAddresses`, in their order; on a shared port the Host header decides. */
@@ -99,7 +110,7 @@ export function publicListeners(config: Config, site: SiteDependencies): Listene
   const pages = unknownPages(app);
   const shared = { trustedHops, onUnrouted };
   const probe = probeRoutes(site);
-  const forPeople = [...appRoutes(app), ...cliRoutes(cli), ...assetRoutes(assets)];
+  const forPeople = [...dashboardRoutes(site), ...cliRoutes(cli), ...assetRoutes(assets)];
   const base = [...publicRoutes(config, site), ...forPeople, ...probe];
   const observe = [...ingestRoutes(BARE_PATHS, ingest, config.corsOrigins), ...probe];
   const [first, second] = publicAddresses(config);

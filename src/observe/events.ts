@@ -14,6 +14,7 @@ import { alertEvents } from './alert-events.ts';
 import { errorFacts, isConnectionError } from './error-facts.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
 import { Outages } from './outages.ts';
+import { replicaEvents } from './replica-events.ts';
 
 /** Bounds the label values, whatever the reasons are. */
 const REASON_LENGTH_MAX = 64;
@@ -48,6 +49,7 @@ const WORKS_AGAIN = {
   refused_requests: 'counts of refused requests are stored again',
   session_marks: 'session changes are applied again',
   alerts: 'alerts are read from the database again',
+  replica: 'the read replica is used again',
   ready: '/ready answers 200 again',
 } as const;
 
@@ -444,6 +446,7 @@ export type Events = ReturnType<typeof ingestEvents> &
   ReturnType<typeof passEvents> &
   ReturnType<typeof peopleEvents> &
   ReturnType<typeof alertEvents> &
+  ReturnType<typeof replicaEvents> &
   ReturnType<typeof lifecycleEvents>;
 
 /** Where log lines go, each whole and with its line end. */
@@ -482,6 +485,7 @@ export function createObserver(
     ...passEvents(log, metrics, outages),
     ...peopleEvents(log, metrics),
     ...alertEvents(log, metrics, outages),
+    ...replicaEvents(metrics, outages),
     ...lifecycleEvents(log, metrics, outages),
   };
   return { events, metrics, write: (lines) => destination.write(lines) };

@@ -104,6 +104,23 @@ function declareMetrics(registry: Registry) {
       'Requests counted apart because the shared count did not answer in time.',
       [],
     ),
+    replicaLag: new Gauge({
+      name: 'sluice_replica_lag_seconds',
+      help: "Most seconds by which the read replica's rows are behind the primary's.",
+      aggregator: 'max',
+      registers,
+    }),
+    replicaUsed: new Gauge({
+      name: 'sluice_replica_used',
+      help: '1 while reads go to the read replica, 0 while they go to the primary.',
+      aggregator: 'min',
+      registers,
+    }),
+    replicaFallbacks: counter(
+      'replica_fallbacks_total',
+      'Reads that went to the primary: replica behind or away, a recovery conflict, or a failure.',
+      ['reason'],
+    ),
     corpus: new Gauge({
       name: 'sluice_corpus_info',
       help: '1, with the version, date and identity of the pinned rule corpus.',

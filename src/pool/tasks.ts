@@ -27,6 +27,8 @@ export const SPARE_THREAD_CONNECTIONS = 1;
 /** Given to every worker when it starts. */
 export interface WorkerSettings {
   readonly databaseUrl: string;
+  /** of the read replica; null without one */
+  readonly readUrl: string | null;
   readonly snapshot: Snapshot;
   /** every rule that can run for anyone; masks count in this order */
   readonly rules: readonly Rule[];
@@ -85,6 +87,8 @@ export interface PreviewTask {
   readonly runs: readonly RunToRead[];
   /** ids of the rules that are matched */
   readonly ruleIds: readonly string[];
+  /** whether the runs are read from the replica */
+  readonly fromReplica: boolean;
 }
 
 /** The outcome of one run. */

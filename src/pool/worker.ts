@@ -6,7 +6,7 @@ import { setPriority } from 'node:os';
 import pLimit from 'p-limit';
 import { workerData } from 'piscina';
 
-import { createDatabase } from '../db/database.ts';
+import { createDatabase, type Database } from '../db/database.ts';
 import { createPatternCompiler } from '../engine/matcher/pattern.ts';
 import { createFastMatcher } from '../engine/prefilter/fast-matcher.ts';
 import { evaluateTask, type TaskContext } from './evaluate-task.ts';
@@ -46,6 +46,8 @@ export interface WorkerData {
 /** What batches of previews have beside it. */
 interface PreviewContext {
   readonly flow: Flow;
+  /** opened by the first batch that reads it */
+  readonly replica: Database | null;
   readonly matchers: PreviewMatchers;
 }
 
@@ -57,6 +59,7 @@ function contextOf({ settings, pulse }: WorkerData): NonNullable<typeof context>
   lowerPriority();
   const compile = createPatternCompiler();
   const matcher = createFastMatcher(settings.rules, compile, settings.tables);
+  const { readUrl } = settings;
   context = {
     // A lost idle connection is not logged: the next query opens a new one, or fails and is logged.
     database: createDatabase(
@@ -74,6 +77,7 @@ function contextOf({ settings, pulse }: WorkerData): NonNullable<typeof context>
     settings,
     previews: {
       flow: createFlow(PREVIEW_WEIGHT),
+      replica: readUrl === null ? null : createDatabase(readUrl, 1, { connectionLost: () => {} }),
       matchers: new PreviewMatchers(matcher, compile),
     },
   };
@@ -96,12 +100,13 @@ export async function evaluate(task: EvaluateTask): Promise<TaskOutcome> {
 }
 
 /** Matches runs for a preview; nothing is stored. Rejects with the database's error. */
-export async function preview({ runs, ruleIds }: PreviewTask): Promise<PreviewBatch> {
+export async function preview({ runs, ruleIds, fromReplica }: PreviewTask): Promise<PreviewBatch> {
   const own = contextOf(workerData as WorkerData);
-  const { flow, matchers } = own.previews;
+  const { flow, matchers, replica } = own.previews;
   const { matcher, enabled } = matchers.of(ruleIds);
   return await previewRuns(runs, enabled, {
     ...own,
+    database: fromReplica && replica !== null ? replica : own.database,
     matcher,
     work: (evaluation, cpuMaxMs) => workInSlices(evaluation, flow, cpuMaxMs, own),
   });

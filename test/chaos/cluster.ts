@@ -47,6 +47,8 @@ export interface Cluster {
   readonly hasWalDisk: boolean;
   /** Asks the primary, as a superuser. */
   readonly ask: (sql: string, values?: readonly unknown[]) => Promise<Record<string, unknown>[]>;
+  /** Asks the standby, as a superuser. */
+  readonly askStandby: Cluster['ask'];
   /** Kills the primary with all its processes. */
   readonly kill: () => Promise<void>;
   /** Starts the primary again; resolves when it takes statements. */
@@ -236,6 +238,7 @@ async function openNodes({ folder, installation, password }: Made): Promise<Clus
     url: (port) => urlOf(ROLE, port, DATABASE),
     hasWalDisk,
     ask: (sql, values) => statement(primary, sql, values),
+    askStandby: (sql, values) => statement(standby, sql, values),
     kill: () => killNode(primary),
     start: async () => {
       await launch(primary, null);

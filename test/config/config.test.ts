@@ -22,6 +22,16 @@ function problemsOf(env: Environment): readonly string[] {
 const isLinux = process.platform === 'linux';
 const INTEGER_NAMES = Object.keys(INTEGER_SETTINGS) as (keyof typeof INTEGER_SETTINGS)[];
 
+test.each([
+  [{ DATABASE_READ_URL: 'postgres://b/x' }, 'DATABASE_READ_URL needs DATABASE_URL beside it'],
+  [
+    { DATABASE_URL: 'postgres://a/x', DATABASE_READ_URL: 'postgres://b,c/x' },
+    'DATABASE_READ_URL must name one standby: the lag is measured on it',
+  ],
+])('%j: %s', (env, problem) => {
+  expect(problemsOf(env)).toContain(problem);
+});
+
 describe('without any setting', () => {
   test('everything has its default', () => {
     expect(readConfig({})).toEqual({
@@ -35,6 +45,8 @@ describe('without any setting', () => {
       brand: 'sluice',
       databaseUrl: null,
       databaseDirectUrl: null,
+      databaseReadUrl: null,
+      databaseReadLagMaxMs: 10_000,
       dataDir: resolve('data'),
       redisUrl: null,
       httpThreads: 1,
@@ -95,6 +107,8 @@ test('every setting is taken', () => {
     BRAND: 'acme',
     DATABASE_URL: 'postgresql://me:pw@db.test:5433/sluice?sslmode=require',
     DATABASE_DIRECT_URL: 'postgres://me:pw@db.test:5432/sluice',
+    DATABASE_READ_URL: 'postgres://me:pw@standby.test/sluice',
+    DATABASE_READ_LAG_MAX_MS: '5000',
     DATA_DIR: '/var/lib/acme',
     REDIS_URL: 'rediss://redis.test',
     HTTP_THREADS: isLinux ? '8' : '1',
@@ -135,6 +149,8 @@ test('every setting is taken', () => {
     brand: 'acme',
     databaseUrl: 'postgresql://me:pw@db.test:5433/sluice?sslmode=require',
     databaseDirectUrl: 'postgres://me:pw@db.test:5432/sluice',
+    databaseReadUrl: 'postgres://me:pw@standby.test/sluice',
+    databaseReadLagMaxMs: 5000,
     dataDir: '/var/lib/acme',
     redisUrl: 'rediss://redis.test',
     httpThreads: isLinux ? 8 : 1,

@@ -1,13 +1,17 @@
 /**
- * The primary is killed and its standby promoted, while telemetry arrives: a server that knows both
- * hosts finds the new primary by itself, and nothing that it acknowledged is lost.
+ * A primary with its standby. Reads go to the standby, and to the primary while that is behind, away or
+ * cancels them. Then the primary is killed and its standby promoted, while telemetry arrives: a server
+ * that knows both hosts finds the new primary by itself, and nothing that it acknowledged is lost.
  */
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
+import type { Database } from '../../src/db/database.ts';
+import { ReadReplica } from '../../src/db/replica/read-replica.ts';
 import { type Cluster, openCluster } from '../chaos/cluster.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { post, rawSpan, request, traceBody } from './gateway.ts';
+import { Browser } from './browser.ts';
+import { openEyes, post, rawSpan, read, request, traceBody } from './gateway.ts';
 
 const SENDERS = 4;
 const HAPPENS_WITHIN_MS = 120_000;
@@ -18,7 +22,11 @@ beforeAll(async () => {
   cluster = await openCluster();
   const [one = 0, two = 0] = cluster.ports;
   const both = cluster.url(one).replace(`:${one}/`, `:${one},127.0.0.1:${two}/`);
-  server = await startServer({ DATABASE_URL: `${both}?target_session_attrs=read-write` });
+  server = await startServer({
+    DATABASE_URL: `${both}?target_session_attrs=read-write`,
+    DATABASE_READ_URL: cluster.url(two),
+    DATABASE_READ_LAG_MAX_MS: '600000',
+  });
 });
 afterAll(async () => {
   await server?.stop();
@@ -36,6 +44,187 @@ async function send(): Promise<number> {
   if (status === 200) acknowledged.push(span.spanId);
   return status;
 }
+
+const metric = async (name: string): Promise<number> => {
+  const { text } = await request(server.metricsUrl);
+  return Number(new RegExp(`^${name} (.+)$`, 'm').exec(text)?.[1]);
+};
+
+/** Another process's replica, which allows less lag. */
+async function withReplica(
+  work: (replica: ReadReplica, primary: Database, fallbacks: string[]) => Promise<void>,
+): Promise<void> {
+  const [one = 0, two = 0] = cluster.ports;
+  const primary = openEyes(cluster.url(one));
+  const fallbacks: string[] = [];
+  const settings = { url: cluster.url(two), connections: 2, lagMaxMs: 1000, waiting: {} };
+  const replica = new ReadReplica(primary, settings, {
+    replicaUsed: () => {},
+    replicaUnused: () => {},
+    replicaMeasured: () => {},
+    replicaFellBack: (reason) => fallbacks.push(reason),
+    connectionLost: () => {},
+  });
+  try {
+    await waitFor(() => replica.isUsable(), {
+      withinMs: HAPPENS_WITHIN_MS,
+      what: 'the replica is used',
+    });
+    await work(replica, primary, fallbacks);
+  } finally {
+    await replica.close();
+    await primary.end();
+  }
+}
+
+const whileStandbyPauses = async (work: () => Promise<void>): Promise<void> => {
+  await cluster.askStandby('SELECT pg_wal_replay_pause()');
+  try {
+    await waitFor(
+      async () =>
+        (await cluster.askStandby('SELECT pg_get_wal_replay_pause_state() AS state'))[0]?.state ===
+        'paused',
+      { withinMs: HAPPENS_WITHIN_MS, what: 'the standby has stopped replaying' },
+    );
+    await work();
+  } finally {
+    await cluster.askStandby('SELECT pg_wal_replay_resume()');
+  }
+};
+
+const isStandby = async (database: Database): Promise<boolean> => {
+  const { rows } = await database.query<{ yes: boolean }>('SELECT pg_is_in_recovery() AS yes');
+  return rows[0]?.yes ?? false;
+};
+/** Takes long on the standby only. */
+const slowly =
+  (name: string) =>
+  async (database: Database): Promise<boolean> => {
+    const { rows } = await database.query<{ yes: boolean }>(
+      `SELECT pg_is_in_recovery() AS yes, '${name}',
+              CASE WHEN pg_is_in_recovery() THEN pg_sleep(25) END
+         FROM (SELECT count(*) FROM conflicts) AS c`,
+    );
+    return rows[0]?.yes ?? false;
+  };
+const isBegun = (name: string) =>
+  waitFor(
+    async () =>
+      (
+        await cluster.askStandby(
+          `SELECT 1 FROM pg_stat_activity
+            WHERE wait_event = 'PgSleep' AND strpos(query, $1) > 0 AND pid <> pg_backend_pid()`,
+          [name],
+        )
+      ).length > 0,
+    { withinMs: HAPPENS_WITHIN_MS, what: 'the standby is read' },
+  );
+
+describe('a read replica', () => {
+  interface Runs {
+    readonly data: readonly { readonly run_id: string }[];
+  }
+  const listed = async (): Promise<string> =>
+    JSON.stringify(
+      await read<Runs>(`${server.baseUrl}/platform/v1/runs`, server.firstKeys?.workspace ?? ''),
+    );
+
+  test('answers the API and pages; who has changed something reads the primary', async () => {
+    await waitFor(async () => (await metric('sluice_replica_used')) === 1, {
+      withinMs: HAPPENS_WITHIN_MS,
+      what: 'the replica is used',
+    });
+    const ready = await request(`${server.baseUrl}/ready`);
+    expect(JSON.parse(ready.text).degraded).toBeUndefined();
+    const { agent = '', workspace = '', owner } = server.firstKeys ?? {};
+    const browser = new Browser(server.baseUrl);
+    await browser.submit('/app/sign-in', {
+      email: owner?.email ?? '',
+      password: owner?.password ?? '',
+    });
+    expect(browser.cookies.get('sluice_changed')).toBe('1');
+    const other = new Browser(server.baseUrl, browser.token);
+    const span = rawSpan();
+    await whileStandbyPauses(async () => {
+      const { status } = await post(`${server.observeUrl}/v1/traces`, agent, traceBody([span]));
+      expect(status).toBe(200);
+      expect(await listed()).not.toContain(span.traceId);
+      expect((await other.get('/app/runs')).text).not.toContain(span.traceId);
+      expect((await browser.get('/app/runs')).text).toContain(span.traceId);
+      // What the replica does not have is looked for on the primary: no link leads nowhere.
+      await read(`${server.baseUrl}/platform/v1/runs/${span.traceId}`, workspace);
+      expect((await other.get(`/app/runs/${span.traceId}`)).status).toBe(200);
+    });
+    await waitFor(async () => (await listed()).includes(span.traceId), {
+      withinMs: HAPPENS_WITHIN_MS,
+      what: 'the replica has the run',
+    });
+    expect((await other.get('/app/runs')).text).toContain(span.traceId);
+    expect(await metric('sluice_replica_lag_seconds')).toBeLessThan(60);
+  });
+
+  test('that falls behind is left, with the reads under way, and used again later', async () => {
+    await cluster.ask('CREATE TABLE conflicts (); GRANT ALL ON conflicts TO PUBLIC');
+    await withReplica(async (replica, primary, fallbacks) => {
+      const { read: from, settledBefore } = replica.over(primary);
+      expect(await from(isStandby)).toBe(true);
+      const settled = await settledBefore();
+      await whileStandbyPauses(async () => {
+        const slow = from(slowly('behind'));
+        await isBegun('behind');
+        await cluster.ask("SELECT pg_logical_emit_message(true, 'test', 'behind')");
+        expect(await slow).toBe(false);
+        expect(replica.isUsable()).toBe(false);
+        expect(await from(isStandby)).toBe(false);
+        expect(fallbacks).toEqual(['failed', 'behind']);
+        await expect(replica.check()).rejects.toThrow('behind');
+      });
+      await waitFor(() => replica.isUsable(), {
+        withinMs: HAPPENS_WITHIN_MS,
+        what: 'the replica has caught up',
+      });
+      expect(await from(isStandby)).toBe(true);
+      expect(BigInt(await settledBefore())).toBeGreaterThan(BigInt(settled));
+    });
+  });
+
+  test('that cancels a read because of a conflict is read from the primary instead', async () => {
+    await cluster.askStandby('ALTER SYSTEM SET max_standby_streaming_delay = 0');
+    await cluster.askStandby('SELECT pg_reload_conf()');
+    await withReplica(async (replica, primary, fallbacks) => {
+      const slow = replica.over(primary).read(slowly('cancelled'));
+      await isBegun('cancelled');
+      await cluster.ask('TRUNCATE conflicts');
+      expect(await slow).toBe(false);
+      expect(fallbacks).toEqual(['conflict']);
+    });
+  });
+
+  test('is not a server that takes writes, nor that of another database', async () => {
+    const [one = 0] = cluster.ports;
+    const primary = openEyes(cluster.url(one));
+    const failures: string[] = [];
+    const settings = { url: cluster.url(one), connections: 1, lagMaxMs: 1000, waiting: {} };
+    const replica = new ReadReplica(primary, settings, {
+      replicaUsed: () => {},
+      replicaUnused: (error) => failures.push(String(error)),
+      replicaMeasured: () => {},
+      replicaFellBack: () => {},
+      connectionLost: () => {},
+    });
+    try {
+      await waitFor(() => failures.length > 0, {
+        withinMs: HAPPENS_WITHIN_MS,
+        what: 'the replica is refused',
+      });
+      expect(failures[0]).toContain('does not lead to a standby of the database');
+      expect(replica.isUsable()).toBe(false);
+    } finally {
+      await replica.close();
+      await primary.end();
+    }
+  });
+});
 
 const isReady = async (): Promise<boolean> =>
   (await request(`${server.baseUrl}/ready`)).status === 200;
@@ -73,4 +262,19 @@ test('after a promotion ingest continues, without a row lost and without a resou
     [acknowledged],
   );
   expect(stored).toEqual({ spans: acknowledged.length, without_resource: 0 });
+});
+
+test('the standby that was promoted is no replica any more: reads go to the primary', async () => {
+  await waitFor(async () => (await metric('sluice_replica_used')) === 0, {
+    withinMs: HAPPENS_WITHIN_MS,
+    what: 'the replica is not used',
+  });
+  const ready = await request(`${server.baseUrl}/ready`);
+  expect([ready.status, JSON.parse(ready.text).degraded]).toEqual([200, ['replica']]);
+  const headers = { authorization: `Bearer ${server.firstKeys?.workspace}` };
+  // A pool may first lose the connections that it still has to the former primary.
+  await waitFor(
+    async () => (await request(`${server.baseUrl}/platform/v1/runs`, { headers })).status === 200,
+    { withinMs: HAPPENS_WITHIN_MS, what: 'runs are read from the new primary' },
+  );
 });

@@ -58,6 +58,7 @@ const start = (
     1,
     {
       databaseUrl,
+      readUrl: null,
       snapshot: SNAPSHOT,
       rules,
       tables: tablesOf(rules),
@@ -170,7 +171,7 @@ test('a preview finds what the pass finds, and stores nothing', async () => {
   const runs = await claimAll();
   const before = await scratch.rows('SELECT * FROM runs ORDER BY run_id');
   const [thread] = workers.threads;
-  const found = await thread?.preview({ runs, ruleIds: [RULE.id] });
+  const found = await thread?.preview({ runs, ruleIds: [RULE.id], fromReplica: false });
   const examples = [
     { runId: hex16(1), step: 1, surface: 'step_input' },
     { runId: hex16(2), step: 2, surface: 'step_input' },
@@ -179,7 +180,7 @@ test('a preview finds what the pass finds, and stores nothing', async () => {
     runs: 3,
     tally: { read: 3, found: 2, skipped: 0, cut: 0, rules: { [RULE.id]: { runs: 2, examples } } },
   });
-  const none = await thread?.preview({ runs, ruleIds: [] });
+  const none = await thread?.preview({ runs, ruleIds: [], fromReplica: false });
   expect(none).toMatchObject({ runs: 3, tally: { read: 3, found: 0, rules: {} } });
   expect(await scratch.rows('SELECT 1 FROM findings')).toEqual([]);
   expect(await scratch.rows('SELECT * FROM runs ORDER BY run_id')).toEqual(before);

@@ -19,7 +19,8 @@ export function listenersOf(settings: Readonly<Record<string, string>> = {}): Li
   const config = readConfig(settings);
   const api = () => createApiDocument({ ...config, version: '', book });
   const pages = { documentation: loadDocumentation(shell, api, []), assets: pageAssets() };
-  const deps = { ...Object.fromEntries(parts), ...probes, ...pages } as SiteDependencies;
+  const site = { ...probes, ...pages, replicaApp: null };
+  const deps = { ...Object.fromEntries(parts), ...site } as SiteDependencies;
   const metrics = { contentType: '', text: async () => '' };
   return [...publicListeners(config, deps), adminListener(config, metrics, deps)];
 }

@@ -4,6 +4,7 @@
  */
 import { z } from 'zod';
 import { findWorkspace } from '../../db/people/workspaces.ts';
+import { fromPrimary } from '../../db/replica/read-choice.ts';
 import { createStore } from '../../db/store.ts';
 import { createRuleBook } from '../../engine/rules/rule-book.ts';
 import { OperatorError, SluiceError } from '../../errors.ts';
@@ -71,7 +72,7 @@ export async function withReader(
     const workspace = await findWorkspace(database, options.workspace ?? null);
     const store = createStore(database, { brand, nowMs: Date.now });
     const times = runTimesOf(config);
-    const runs = { ...store.runs, find: createOutliner(database).find, times };
+    const runs = { ...store.runs, find: createOutliner(fromPrimary(database)).find, times };
     const { references } = createRuleBook(loadKeptCatalog(pinnedCorpus()));
     const findings = { ...store.findings, baseUrl: config.baseUrl, references };
     const handlers = {

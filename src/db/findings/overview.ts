@@ -8,6 +8,7 @@
  */
 import type { Category, Severity } from '../../model/rules.ts';
 import type { Database } from '../database.ts';
+import type { ReadChoice } from '../replica/read-choice.ts';
 import { waitingRuns } from '../runs/due-runs.ts';
 
 const MS_PER_HOUR = 3_600_000;
@@ -263,7 +264,7 @@ interface Kept {
  * @returns rejects as the database does; a failure is not remembered
  */
 export function createOverviewReader(
-  database: Database,
+  read: ReadChoice['read'],
   nowMs: () => number,
 ): (workspaceId: number) => Promise<WorkspaceOverview> {
   const kept = new Map<number, Kept>();
@@ -272,7 +273,7 @@ export function createOverviewReader(
     const before = kept.get(workspaceId);
     if (before !== undefined && begun < before.staleAt) return before.counts;
     const known = before?.known ?? nothingKnown();
-    const counts = readOverview(database, workspaceId, nowMs(), known);
+    const counts = read((database) => readOverview(database, workspaceId, nowMs(), known));
     const now: Kept = { known, counts, staleAt: Number.POSITIVE_INFINITY };
     kept.delete(workspaceId);
     // The least recently read one is removed.

@@ -18,7 +18,11 @@ import {
   toGroupCursor,
 } from '../api/findings/finding-routes.ts';
 import type { OcsfSource } from '../api/findings/ocsf.ts';
-import { ExportSlots, exportFindings, type FindingExporter } from '../api/findings/ocsf-export.ts';
+import {
+  type ExportSlots,
+  exportFindings,
+  type FindingExporter,
+} from '../api/findings/ocsf-export.ts';
 import type { RuleReader } from '../api/rules/rule-routes.ts';
 import type { Answer } from '../transport/exchange.ts';
 import { pageAnswer } from '../transport/page.ts';
@@ -37,6 +41,8 @@ export interface FindingPageDependencies extends DashboardDependencies {
   readonly exceptions: Store['exceptions'];
   readonly members: Store['members'];
   readonly ocsf: OcsfSource;
+  /** of exports of findings */
+  readonly exportSlots: ExportSlots;
 }
 
 const PER_PAGE = 50;
@@ -122,7 +128,7 @@ export function findingPages(deps: FindingPageDependencies): Route[] {
     return findingPage(look, viewer, data);
   };
 
-  const slots = new ExportSlots();
+  const slots = deps.exportSlots;
   const referencesOf = (ruleId: string) => findings.references.idsOf(ruleId);
   const asCsv = { exporter: findings, slots, titleOf, referencesOf, baseUrl: findings.baseUrl };
   const asOcsf = exportFindings(findings, deps.ocsf, slots);

@@ -18,7 +18,7 @@ import {
   type MinuteCounts,
 } from '../../http/limits/minute-counts.ts';
 import { createObserver, type Events, type Observer } from '../../observe/events.ts';
-import { openForRequests } from '../connection-shares.ts';
+import { openForRequests, openReplica } from '../connection-shares.ts';
 import { StopOrder } from '../stop-order.ts';
 import { CLOCK_READ_EVERY_MS, repeat } from '../upkeep.ts';
 import { type Acceptor, createAcceptor } from './acceptor.ts';
@@ -75,6 +75,8 @@ class AcceptorThread {
     const { events } = this.#observer;
     const databases = openForRequests(urls, events);
     this.#stops.add('connections', databases.close);
+    const replica = openReplica(config, databases.probes, events);
+    if (replica !== null) this.#stops.add('read replica', () => replica.close());
     // The main thread compares the clocks, and says so.
     const clock = new DatabaseClock(databases.ingest, { clockCompared: () => {} });
     this.#clock = clock;
@@ -85,7 +87,7 @@ class AcceptorThread {
       line.request('probe', name, PROBE_LIMIT_MS);
     const main = { corpus: probe('corpus'), pass: probe('pass'), clock: probe('clock') };
     this.#acceptor = createAcceptor(
-      { config, databases, clock, catalog, minuteCounts, main, shared, events },
+      { config, databases, clock, catalog, minuteCounts, main, replica, shared, events },
       this.#stops,
     );
   }

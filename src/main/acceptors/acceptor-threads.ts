@@ -223,7 +223,11 @@ export async function acceptInThreads(
     forget: (keyId) => {
       for (const { line } of threads) line.notify('forget', keyId);
     },
-    optionalProbes: optionalProbesOf(all.open.probes, config.redisUrl === null ? null : pingRedis),
+    optionalProbes: optionalProbesOf(
+      all.open.probes,
+      config.redisUrl === null ? null : pingRedis,
+      all.replica,
+    ),
     metrics: metricsOf(threads, observer),
     listen: async () => {
       const ports = await reservePorts(publicAddresses(config));

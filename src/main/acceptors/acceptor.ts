@@ -12,13 +12,16 @@ import { type Database, ping } from '../../db/database.ts';
 import type { DatabaseClock } from '../../db/database-clock.ts';
 import { createMigrationsProbe } from '../../db/migrate.ts';
 import { digestKey, findCredential, recordKeyUse } from '../../db/people/keys.ts';
-import { createStore, type Store } from '../../db/store.ts';
+import { fromPrimary, type ReadChoice } from '../../db/replica/read-choice.ts';
+import type { ReadReplica } from '../../db/replica/read-replica.ts';
+import { createReads, createStore, type Store, withReads } from '../../db/store.ts';
 import { CopyWriter } from '../../db/telemetry/copy-writer.ts';
 import { recordRefusedRequests } from '../../db/telemetry/refused-requests.ts';
 import { keepRejectedRequest } from '../../db/telemetry/rejected-requests.ts';
 import type { Catalog } from '../../engine/rules/catalog.ts';
 import { createRuleBook } from '../../engine/rules/rule-book.ts';
 import { ocsfSourceOf } from '../../http/api/findings/ocsf.ts';
+import { ExportSlots } from '../../http/api/findings/ocsf-export.ts';
 import type { Probe, ProbeDependencies } from '../../http/api/open/probe-routes.ts';
 import { createApiDocument } from '../../http/api/openapi/openapi.ts';
 import type { RuleReader } from '../../http/api/rules/rule-routes.ts';
@@ -68,6 +71,8 @@ export interface AcceptorDependencies {
   /** requests per minute, of all threads together; closed by the caller */
   readonly minuteCounts: Pick<MinuteCounts, 'consume' | 'ping'>;
   readonly main: MainProbes;
+  /** null: all reads go to the primary */
+  readonly replica: ReadReplica | null;
   /** byte counts shared by the threads; without them this thread counts alone */
   readonly shared?: { readonly bodies: ByteCount; readonly rows: ByteCount };
   readonly events: Events;
@@ -85,7 +90,7 @@ function ruleReader(catalog: Catalog, { ruleSettings }: Store): RuleReader {
 
 /** Everything the routes under `/app` work with. */
 function dashboardOf(
-  { baseUrl, observeUrl, brand, trustedProxyHops, oauthClients }: Config,
+  { baseUrl, observeUrl, trustedProxyHops, oauthClients }: Config,
   store: Store,
   parts: Pick<
     AppDependencies,
@@ -95,6 +100,9 @@ function dashboardOf(
     | 'searchSteps'
     | 'look'
     | 'ocsf'
+    | 'exportSlots'
+    | 'cookies'
+    | 'changedHeaders'
     | 'alertSender'
     | 'nowMs'
     | 'events'
@@ -109,9 +117,24 @@ function dashboardOf(
     baseUrl,
     observeUrl,
     trustedHops: trustedProxyHops,
-    cookies: createCookieJar(brand, new URL(baseUrl).protocol === 'https:'),
     providers: createProviders(oauthClients),
   };
+}
+
+/** The dashboard as it is without a replica, with what may be read from one. */
+function withReplica(
+  config: Config,
+  app: AppDependencies,
+  store: Store,
+  choice: ReadChoice,
+  nowMs: () => number,
+  ofRuns: RunShares,
+): AppDependencies {
+  const reads = withReads(store, createReads(choice, nowMs));
+  const { ruleRecord, ruleRecords, findRun, overview, triage } = reads;
+  const findings = { ...app.findings, ...reads.findings };
+  const runs = runsOf(config, reads, choice, ofRuns);
+  return { ...app, ...runs, findings, ruleRecord, ruleRecords, findRun, overview, triage };
 }
 
 /** The probes of `/ready`, the same on every thread. */
@@ -132,9 +155,28 @@ export function probesOf(
 export function optionalProbesOf(
   database: Database,
   pingRedis: Probe | null,
+  replica: Pick<ReadReplica, 'check'> | null,
 ): ReadonlyMap<string, Probe> {
-  const standby = ['standby', () => checkCommitWaits(database)] as const;
-  return new Map(pingRedis === null ? [standby] : [['redis', pingRedis] as const, standby]);
+  const probes = new Map<string, Probe>();
+  if (pingRedis !== null) probes.set('redis', pingRedis);
+  probes.set('standby', () => checkCommitWaits(database));
+  if (replica !== null) probes.set('replica', replica.check);
+  return probes;
+}
+
+/** Of a thread, wherever it reads. */
+interface RunShares {
+  readonly outlines: Turns;
+  readonly turns: Turns;
+  readonly slots: ExportSlots;
+}
+
+/** What is read of runs, where `choice` says; their turns and slots are those of the thread. */
+function runsOf(config: Config, store: Store, choice: ReadChoice, shared: RunShares) {
+  const { find, findSteps, searchSteps } = createOutliner(choice, shared.outlines);
+  const exporter = createRunExporter(choice, shared);
+  const runs = { ...store.runs, ...exporter, find, times: runTimesOf(config) };
+  return { runs, findSteps, searchSteps };
 }
 
 /** The documentation, with this server's URL and brand, and the files that pages refer to. */
@@ -157,7 +199,17 @@ function pagesOf(config: Config, book: RuleReader) {
  * @param stops receives the writer and other parts; listeners are to be added after
  */
 export function createAcceptor(
-  { config, databases, clock, catalog, minuteCounts, main, shared, events }: AcceptorDependencies,
+  {
+    config,
+    databases,
+    clock,
+    catalog,
+    minuteCounts,
+    main,
+    replica,
+    shared,
+    events,
+  }: AcceptorDependencies,
   stops: Pick<StopOrder, 'add'>,
 ): Acceptor {
   const { ingest, reads } = databases;
@@ -181,29 +233,34 @@ export function createAcceptor(
   const rateLimiter = createRateLimiter(minuteCounts);
   const store = createStore(reads, { brand: config.brand, nowMs: clock.nowMs });
   const rules = ruleReader(catalog, store);
-  const { find, findSteps, searchSteps } = createOutliner(reads);
-  const runs = {
-    ...store.runs,
-    ...createRunExporter(reads),
-    find,
-    times: runTimesOf(config),
-  };
+  const ofRuns = { outlines: new Turns(), turns: new Turns(), slots: new ExportSlots() };
+  const choice = fromPrimary(reads);
   const pages = pagesOf(config, rules);
   const probes = probesOf(databases.probes, main);
-  const optionalProbes = optionalProbesOf(databases.probes, minuteCounts.ping);
+  const optionalProbes = optionalProbesOf(databases.probes, minuteCounts.ping, replica);
+  const cookies = createCookieJar(config.brand, new URL(config.baseUrl).protocol === 'https:');
+  const lagMs = config.databaseReadLagMaxMs;
   const app = dashboardOf(config, store, {
+    ...runsOf(config, store, choice, ofRuns),
     rules,
-    runs,
-    findSteps,
-    searchSteps,
     nowMs: clock.nowMs,
     ocsf: ocsfSourceOf(catalog.rules, programVersion(), config.baseUrl),
+    exportSlots: new ExportSlots(),
+    cookies,
+    changedHeaders:
+      replica === null ? [] : [['set-cookie', cookies.writeChanged(Math.ceil(lagMs / 1000))]],
     alertSender: alertSenderOf(config, catalog, clock),
     sessionLimiter: createSessionLimiter(minuteCounts),
     signInLimiter: createSignInLimiter(minuteCounts),
     look: { brand: config.brand, assets: pathsOf(pages.assets) },
     events,
   });
+  const readChoice = replica?.over(reads) ?? null;
+  const replicaApp =
+    readChoice === null
+      ? null
+      : withReplica(config, app, store, readChoice, () => clock.nowMs() - lagMs, ofRuns);
+  const readApp = replicaApp ?? app;
   const listeners = publicListeners(config, {
     ingest: {
       authenticator,
@@ -224,13 +281,14 @@ export function createAcceptor(
       authenticator,
       rateLimiter,
       rules,
-      findings: { ...store.findings, baseUrl: config.baseUrl, references: rules.references },
-      runs,
+      findings: readApp.findings,
+      runs: readApp.runs,
       version: programVersion(),
       oauthProviders: config.oauthProviders,
       events,
     },
     app,
+    replicaApp,
     cli: { ...app, pollLimiter: createPollLimiter(minuteCounts) },
     refused,
     probes,

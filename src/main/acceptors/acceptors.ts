@@ -2,6 +2,7 @@
 
 import type { Config } from '../../config/config.ts';
 import type { DatabaseClock } from '../../db/database-clock.ts';
+import type { ReadReplica } from '../../db/replica/read-replica.ts';
 import type { Catalog } from '../../engine/rules/catalog.ts';
 import type { ProbeDependencies } from '../../http/api/open/probe-routes.ts';
 import { createMinuteCounts } from '../../http/limits/minute-counts.ts';
@@ -24,6 +25,8 @@ export interface AcceptorsSettings {
   readonly memory: ThreadMemory;
   readonly catalog: Catalog;
   readonly main: MainProbes;
+  /** for reads of this thread; other threads have their own */
+  readonly replica: ReadReplica | null;
   readonly observer: Observer;
 }
 
@@ -43,7 +46,7 @@ export interface Acceptors extends Pick<ProbeDependencies, 'optionalProbes'> {
 
 /** Takes requests on this thread. */
 export function acceptHere(
-  { config, open, clock, memory, catalog, main, observer }: AcceptorsSettings,
+  { config, open, clock, memory, catalog, main, replica, observer }: AcceptorsSettings,
   stops: Pick<StopOrder, 'add'>,
 ): Acceptors {
   const { events, metrics } = observer;
@@ -52,7 +55,7 @@ export function acceptHere(
   const minuteCounts = createMinuteCounts(config.redisUrl, events);
   stops.add('limit counts', minuteCounts.close);
   const acceptor = createAcceptor(
-    { config, databases, clock, catalog, minuteCounts, main, events },
+    { config, databases, clock, catalog, minuteCounts, main, replica, events },
     stops,
   );
   const { registry } = metrics;

@@ -22,6 +22,7 @@ import {
   readPreviewRuns,
   releasePreview,
 } from '../../db/previews/preview-queue.ts';
+import type { ReadReplica } from '../../db/replica/read-replica.ts';
 import { addTallies, type PreviewTally } from '../../model/previews.ts';
 import type { Snapshot } from '../../model/rules.ts';
 import type { Events } from '../../observe/events.ts';
@@ -47,6 +48,8 @@ export type PreviewTiming = typeof TIMING;
 export interface PreviewRunnerDependencies {
   readonly database: Database;
   readonly thread: Pick<MatchThread, 'preview' | 'end' | 'stalledMs'>;
+  /** where batches are read from while it has all of their runs; null: from `database` */
+  readonly replica: Pick<ReadReplica, 'isUsable'> | null;
   readonly snapshot: Pick<Snapshot, 'identity'>;
   readonly events: Pick<Events, 'previewFinished' | 'previewFailed' | 'previewsWorked'>;
 }
@@ -81,6 +84,8 @@ interface Progress {
   tally: PreviewTally;
   cursor: PreviewCursor | null;
   keptAtMs: number;
+  /** when the runs that wait were looked up */
+  listedAtMs: number;
 }
 
 export class PreviewRunner {
@@ -159,6 +164,7 @@ export class PreviewRunner {
       tally: job.tally,
       cursor: job.cursor,
       keptAtMs: performance.now(),
+      listedAtMs: performance.now(),
     };
     const failure = await this.#runAll(job, sample, progress);
     if (failure === 'left') return;
@@ -179,6 +185,7 @@ export class PreviewRunner {
       if (waiting.length === 0) {
         waiting = await readPreviewRuns(database, job, sample, progress.cursor, PAGE_RUNS);
         if (waiting.length === 0) return 'all';
+        progress.listedAtMs = performance.now();
       }
       const from = performance.now();
       try {
@@ -201,8 +208,12 @@ export class PreviewRunner {
     waiting: readonly PreviewRun[],
     progress: Progress,
   ): Promise<readonly PreviewRun[]> {
-    const { thread } = this.#deps;
-    const { runs, tally } = await thread.preview({ runs: waiting.slice(0, BATCH_RUNS), ruleIds });
+    const { thread, replica } = this.#deps;
+    const task = { runs: waiting.slice(0, BATCH_RUNS), ruleIds, fromReplica: false };
+    const fromReplica = replica?.isUsable(progress.listedAtMs) ?? false;
+    const { runs, tally } = fromReplica
+      ? await thread.preview({ ...task, fromReplica }).catch(() => thread.preview(task))
+      : await thread.preview(task);
     const last = waiting[runs - 1];
     if (last === undefined) throw new RangeError('a batch of a preview did nothing');
     progress.tally = addTallies(progress.tally, tally);

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Database } from '../../../src/db/database.ts';
 import { createOverviewReader, readOverview } from '../../../src/db/findings/overview.ts';
 import { createWorkspace } from '../../../src/db/people/workspaces.ts';
+import { fromPrimary } from '../../../src/db/replica/read-choice.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
 import { hex16 } from '../../support/rows.ts';
 
@@ -245,7 +246,7 @@ describe('what is over', () => {
 describe('a reader', () => {
   test('queries once for simultaneous requests, and for each workspace', async () => {
     const { database, queries } = counted(scratch.database);
-    const read = createOverviewReader(database, Date.now);
+    const read = createOverviewReader(fromPrimary(database).read, Date.now);
     const [one, other] = await Promise.all([read(mine), read(mine)]);
     expect(other).toBe(one);
     const before = queries();
@@ -264,7 +265,7 @@ describe('a reader', () => {
         return typeof value === 'function' ? value.bind(target) : value;
       },
     });
-    const read = createOverviewReader(failing, Date.now);
+    const read = createOverviewReader(fromPrimary(failing).read, Date.now);
     await expect(read(mine)).rejects.toThrow('no database');
     isDown = false;
     expect((await read(mine)).hours).toHaveLength(24);

@@ -82,10 +82,17 @@ function start(
   answer: (task: PreviewTask) => Promise<PreviewBatch>,
   identity = IDENTITY,
   timing = TIMING,
+  replica: ConstructorParameters<typeof PreviewRunner>[0]['replica'] = null,
 ) {
   const events = { previewFinished: () => {}, previewFailed: () => {}, previewsWorked: () => {} };
   const thread = { preview: answer, end: () => {}, stalledMs: () => 0 };
-  const deps = { database: scratch.database, thread, snapshot: { identity }, events };
+  const deps = {
+    database: scratch.database,
+    thread,
+    replica,
+    snapshot: { identity },
+    events,
+  };
   const runner = new PreviewRunner(deps, timing, () => 1);
   runners.push(runner);
   runner.start();
@@ -102,6 +109,29 @@ const ended = async (id: string): Promise<Preview> => {
   });
   return await stored(id);
 };
+
+test('batches are read from a replica that has their runs; what fails there is read from the primary', async () => {
+  await insertRuns(150);
+  const id = await begin();
+  const reads: boolean[] = [];
+  const times: number[] = [];
+  const replica = {
+    isUsable: (sinceMs = 0) => {
+      times.push(sinceMs);
+      return times.length > 1;
+    },
+  };
+  const answer = async (task: PreviewTask): Promise<PreviewBatch> => {
+    reads.push(task.fromReplica);
+    if (task.fromReplica && reads.length === 2) throw new Error('conflict with recovery');
+    return await answerAll(task);
+  };
+  const from = performance.now();
+  start(answer, IDENTITY, TIMING, replica);
+  expect((await ended(id)).tally).toMatchObject({ read: 150, skipped: 0 });
+  expect(reads).toEqual([false, true, false, true]);
+  expect(Math.min(...times)).toBeGreaterThan(from);
+});
 
 test('every evaluated run of the days is looked at once, and none is changed', async () => {
   await insertRuns(150);

@@ -14,7 +14,9 @@ const probes = z
 const degraded = z
   .array(z.string())
   .optional()
-  .describe('Optional parts that do not work, `redis` or `standby`; absent when there are none.');
+  .describe(
+    'Optional parts that do not work: `redis`, `standby`, `replica`; absent when there are none.',
+  );
 
 export const ready = component(
   'Ready',

@@ -19,6 +19,10 @@ export interface CookieJar {
   /** value of Set-Cookie */
   readonly writeFlow: (value: string, seconds: number) => string;
   readonly clearFlow: () => string;
+  /** whether the browser has changed something in the last seconds */
+  readonly hasChanged: (cookieHeader: string) => boolean;
+  /** value of Set-Cookie after a change */
+  readonly writeChanged: (seconds: number) => string;
 }
 
 /** 32 bytes in base64url. */
@@ -43,6 +47,7 @@ export function createCookieJar(brand: string, secure: boolean): CookieJar {
   const prefix = secure ? '__Host-' : '';
   const session = `${prefix}${brand}_session`;
   const flow = `${prefix}${brand}_sign_in`;
+  const changed = `${prefix}${brand}_changed`;
   const write = (name: string, value: string, sameSite: SameSite, life: string): string =>
     [
       `${name}=${value}`,
@@ -64,5 +69,7 @@ export function createCookieJar(brand: string, secure: boolean): CookieJar {
     readFlow: (header) => read(header, flow, FLOW),
     writeFlow: (value, seconds) => write(flow, value, 'Lax', `Max-Age=${seconds}`),
     clearFlow: () => write(flow, '', 'Lax', 'Max-Age=0'),
+    hasChanged: (header) => cookieOf(header, changed) !== null,
+    writeChanged: (seconds) => write(changed, '1', 'Strict', `Max-Age=${seconds}`),
   };
 }

@@ -29,6 +29,8 @@ export interface SessionDependencies {
   readonly baseUrl: string;
   /** number of our proxies in front of this server */
   readonly trustedHops: number;
+  /** headers of the answer to a change: pages read the primary for a while (read-your-writes.ts) */
+  readonly changedHeaders: HeaderList;
   readonly events: Pick<
     Events,
     | 'requestFailed'
@@ -113,7 +115,7 @@ function checkSender(
  */
 export function browserRoute(
   handler: BrowserHandler,
-  deps: Pick<SessionDependencies, 'baseUrl' | 'trustedHops' | 'events'>,
+  deps: Pick<SessionDependencies, 'baseUrl' | 'trustedHops' | 'changedHeaders' | 'events'>,
   refuse: RefusalForm = asProblem,
 ): Handler {
   return async (exchange, parameters) => {
@@ -131,7 +133,9 @@ export function browserRoute(
         await exchange.stream(made);
         return;
       }
-      answer = made;
+      answer = isReading(exchange)
+        ? made
+        : { ...made, headers: [...(made.headers ?? []), ...deps.changedHeaders] };
     } catch (thrown) {
       const error = answeredError(thrown, 'app', deps.events);
       answer = withScope(refuse(error, exchange, visit?.session ?? null), error);

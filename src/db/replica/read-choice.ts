@@ -1,0 +1,25 @@
+/**
+ * Where a function that only reads gets its rows from: always the primary, or a standby while that is
+ * recent enough (read-replica.ts).
+ */
+import type { Int64 } from '../../model/json.ts';
+import type { Database } from '../database.ts';
+import { settledBefore } from '../findings/findings.ts';
+
+export interface ReadChoice {
+  /** Runs `work`, which reads and may run twice: on the standby, and then on the primary. */
+  readonly read: <T>(work: (database: Database) => Promise<T>) => Promise<T>;
+  /** As `read`; what the standby does not have is looked up on the primary. */
+  readonly find: <T>(work: (database: Database) => Promise<T | null>) => Promise<T | null>;
+  /** The time before which `read` shows all findings there will ever be; microseconds since 1970. */
+  readonly settledBefore: () => Promise<Int64>;
+}
+
+/** Reads the primary. */
+export function fromPrimary(database: Database): ReadChoice {
+  return {
+    read: (work) => work(database),
+    find: (work) => work(database),
+    settledBefore: () => settledBefore(database),
+  };
+}

@@ -1,0 +1,244 @@
+/**
+ * A standby of the primary (`DATABASE_READ_URL`), read while its rows are recent enough; otherwise the
+ * primary is.
+ *
+ *   away ──it has replayed a sample that is younger than the limit──► used
+ *   used ──older than the limit, away, or no standby any more──► away; reads under way move to the primary
+ *
+ * So a read never shows a state older than the limit. A read that fails on the standby, as one that
+ * replay has cancelled (SQLSTATE 40001), is made once more, on the primary.
+ */
+import { SluiceError } from '../../errors.ts';
+import { createDatabase, type Database, limitedStatement } from '../database.ts';
+import { settledBefore } from '../findings/findings.ts';
+import type { ReadChoice } from './read-choice.ts';
+import { ReplicaAge } from './replica-age.ts';
+
+/** Of a replica, beside those for reads. */
+export const MEASURING_CONNECTIONS = 1;
+/** Of the statements that measure the standby's age. */
+const MEASURE_TIMEOUT_MS = 3000;
+/** The age is measured this many times within the limit … */
+const MEASURES_PER_LIMIT = 10;
+/** … and at least so often. */
+const MEASURE_EVERY_MAX_MS = 1000;
+/** query_canceled: by its own time limit; the primary would take as long. */
+const CANCELED = '57014';
+/** Replay removes rows that the statement may still need ("conflict with recovery"). */
+const CONFLICT = '40001';
+
+/** Which database of which cluster: a standby has those of its primary. */
+const CLUSTER = `(SELECT system_identifier FROM pg_control_system()) || ' ' || current_database()`;
+const POSITION = `SELECT (pg_current_wal_flush_lsn() - '0/0')::text AS position, ${CLUSTER} AS cluster`;
+const REPLAYED = `SELECT pg_is_in_recovery() AS "isStandby", ${CLUSTER} AS cluster,
+  (pg_last_wal_replay_lsn() - '0/0')::text AS position,
+  concat_ws(' ', inet_server_addr(), inet_server_port(),
+            extract(epoch FROM pg_postmaster_start_time())) AS server`;
+
+/** Why a read went to the primary. */
+export type FallbackReason = 'behind' | 'conflict' | 'failed';
+
+export interface ReplicaEvents {
+  readonly replicaUsed: () => void;
+  readonly replicaUnused: (error: unknown) => void;
+  readonly replicaMeasured: (seconds: number, isUsed: boolean) => void;
+  readonly replicaFellBack: (reason: FallbackReason) => void;
+  readonly connectionLost: (error: Error) => void;
+}
+
+export interface ReplicaSettings {
+  readonly url: string;
+  /** most connections */
+  readonly connections: number;
+  /** a read never shows a state older than this */
+  readonly lagMaxMs: number;
+  /** how long, and how many, reads wait for a connection */
+  readonly waiting: { readonly waitMs?: number; readonly waitingMax?: number };
+}
+
+interface ReplayState {
+  readonly isStandby: boolean;
+  readonly cluster: string;
+  readonly position: string | null;
+  /** another one after a restart */
+  readonly server: string;
+}
+
+const codeOf = (error: unknown): unknown =>
+  error instanceof Error ? Reflect.get(error, 'code') : undefined;
+
+/** Thrown into reads of a standby that is not used any more. */
+class ReplicaLeft extends Error {}
+
+export class ReadReplica {
+  readonly #primary: Database;
+  readonly #replica: Database;
+  /** apart from the reads, which may all be busy */
+  readonly #measured: Database;
+  readonly #settings: ReplicaSettings;
+  readonly #events: ReplicaEvents;
+  readonly #age = new ReplicaAge(performance.now());
+  readonly #timer: NodeJS.Timeout;
+  readonly #underWay = new Set<(left: ReplicaLeft) => void>();
+  #server: string | null = null;
+  #isUsed = false;
+  /** to the last measurement */
+  #answers = false;
+  #isClosing = false;
+  #failure: unknown = new Error('it was not measured yet');
+  #measure: Promise<void> | null = null;
+
+  /** @param primary for the primary's positions */
+  constructor(primary: Database, settings: ReplicaSettings, events: ReplicaEvents) {
+    this.#primary = primary;
+    this.#settings = settings;
+    this.#events = events;
+    const { url, connections, lagMaxMs, waiting } = settings;
+    const connectionLost = (error: Error): void => {
+      if (!this.#isClosing) events.connectionLost(error);
+    };
+    this.#replica = createDatabase(url, connections, { connectionLost }, waiting);
+    this.#measured = createDatabase(url, MEASURING_CONNECTIONS, { connectionLost });
+    const everyMs = Math.min(MEASURE_EVERY_MAX_MS, lagMaxMs / MEASURES_PER_LIMIT);
+    this.#timer = setInterval(() => this.#turn(), everyMs).unref();
+    this.#turn();
+  }
+
+  /** The `replica` probe: rejects while reads go to the primary. */
+  readonly check = async (): Promise<void> => {
+    if (!this.isUsable()) throw new Error('the read replica is away or behind');
+  };
+
+  /**
+   * Whether reads go to the standby now.
+   *
+   * @param sinceMs it must have what was committed before this `performance.now()`
+   */
+  isUsable(sinceMs = Number.NEGATIVE_INFINITY): boolean {
+    const { replayed } = this.#age;
+    if (!this.#isUsed || replayed === null || replayed.atMs < sinceMs) return false;
+    return this.#age.ageMs(performance.now()) <= this.#settings.lagMaxMs;
+  }
+
+  /** @param primary for what cannot be read here */
+  over(primary: Database): ReadChoice {
+    const fallBack = <T>(reason: FallbackReason, work: (database: Database) => Promise<T>) => {
+      this.#events.replicaFellBack(reason);
+      return work(primary);
+    };
+    const read: ReadChoice['read'] = async (work) => {
+      if (!this.isUsable()) return await fallBack('behind', work);
+      try {
+        return await this.#untilLeft(work(this.#replica));
+      } catch (error) {
+        const isOwn = error instanceof SluiceError && error.code !== 'overloaded';
+        const code = codeOf(error);
+        if (isOwn || code === CANCELED) throw error;
+        return await fallBack(code === CONFLICT ? 'conflict' : 'failed', work);
+      }
+    };
+    return {
+      read,
+      find: async (work) => {
+        if (!this.isUsable()) return await fallBack('behind', work);
+        return (await read(work)) ?? (await work(primary));
+      },
+      // Pages that follow are of the state of this sample, or of a later one.
+      settledBefore: async () => {
+        const { replayed } = this.#age;
+        const isKnown = this.isUsable() && replayed !== null;
+        return isKnown ? replayed.settledMicros : await settledBefore(primary);
+      },
+    };
+  }
+
+  async close(): Promise<void> {
+    this.#isClosing = true;
+    clearInterval(this.#timer);
+    this.#leave();
+    await Promise.all([this.#replica.end(), this.#measured.end()]);
+    await this.#measure;
+  }
+
+  /** Rejects when the standby is given up meanwhile; the statement ends by its own time limit. */
+  async #untilLeft<T>(reading: Promise<T>): Promise<T> {
+    let leave: ((left: ReplicaLeft) => void) | undefined;
+    const left = new Promise<never>((_, reject) => {
+      leave = reject;
+      this.#underWay.add(reject);
+    });
+    try {
+      return await Promise.race([reading, left]);
+    } finally {
+      if (leave !== undefined) this.#underWay.delete(leave);
+    }
+  }
+
+  #leave(): void {
+    for (const leave of this.#underWay) leave(new ReplicaLeft('the read replica was given up'));
+    this.#underWay.clear();
+  }
+
+  #turn(): void {
+    this.#measure ??= this.#measureOnce()
+      .catch((error: unknown) => {
+        this.#failure = error;
+      })
+      .then(() => this.#decide())
+      .finally(() => {
+        this.#measure = null;
+      });
+    // A measurement that hangs must not keep a standby in use.
+    if (this.#isUsed && !this.isUsable()) this.#decide();
+  }
+
+  /** @throws the database's error; when it is the primary's, what is known of the standby stays */
+  async #measureOnce(): Promise<void> {
+    const atMs = performance.now();
+    const settledMicros = await settledBefore(this.#primary);
+    const sampled = await this.#primary.query<{ position: string; cluster: string }>(
+      limitedStatement(POSITION, MEASURE_TIMEOUT_MS),
+    );
+    const [primary] = sampled.rows;
+    if (primary === undefined) throw new Error('the primary did not return its position');
+    this.#age.sampled({ atMs, position: BigInt(primary.position), settledMicros });
+    try {
+      await this.#measureReplica(primary.cluster);
+      this.#answers = true;
+    } catch (error) {
+      this.#answers = false;
+      throw error;
+    }
+  }
+
+  async #measureReplica(cluster: string): Promise<void> {
+    const { rows } = await this.#measured.query<ReplayState>(
+      limitedStatement(REPLAYED, MEASURE_TIMEOUT_MS),
+    );
+    const [row] = rows;
+    if (row?.cluster !== cluster || !row.isStandby || row.position === null) {
+      this.#age.forget();
+      throw new Error('DATABASE_READ_URL does not lead to a standby of the database');
+    }
+    // A standby that was restarted begins before what it had replayed.
+    if (row.server !== this.#server) this.#age.forget();
+    this.#server = row.server;
+    this.#age.reached(BigInt(row.position));
+  }
+
+  #decide(): void {
+    if (this.#isClosing) return;
+    const { lagMaxMs } = this.#settings;
+    const ageMs = this.#age.ageMs(performance.now());
+    const isUsed = this.#answers && this.#age.replayed !== null && ageMs <= lagMaxMs;
+    const isLate = ageMs > lagMaxMs;
+    if (this.#answers && isLate) {
+      this.#failure = new Error(`it is ${Math.round(ageMs / 1000)} s behind`);
+    }
+    if (isUsed && !this.#isUsed) this.#events.replicaUsed();
+    if (!isUsed && (!this.#answers || isLate)) this.#events.replicaUnused(this.#failure);
+    if (!isUsed) this.#leave();
+    this.#isUsed = isUsed;
+    this.#events.replicaMeasured(ageMs / 1000, isUsed);
+  }
+}
