@@ -13,20 +13,25 @@ import { runnableRules } from '../src/engine/rules/effective-set.ts';
 import { corpusPackageDir, MANIFEST_PATH } from '../src/main/corpus-location.ts';
 import { log, median, VoidRun } from './harness.ts';
 import { type MachineFacts, machineFacts } from './machine.ts';
+import { createGenerator } from './match/generated.ts';
 import { type AgainstReference, againstReference } from './match/reference.ts';
 import { type TextKind, textKinds } from './match/texts.ts';
 import { measureWorkers, type WorkerFacts } from './match/workers.ts';
 
-const ROUNDS = 5;
-/** The fast matcher is measured over several turns of the texts, or the clock is too coarse. */
-const FAST_TURNS_BYTES = 400_000;
+const ROUNDS = 3;
+/** Of each kind in each round, other text in each: nothing is matched twice by the fast matcher. */
+const DISTINCT_BYTES = 2_000_000;
+/** Other texts before the first round: they compile the patterns that such texts need. */
+const WARM_UP_BYTES = 400_000;
+/** Texts of a kind that the plain matcher, which is a hundred times slower, matches. */
+const PLAIN_TEXTS = 12;
 const SETTINGS = { enabled: () => true, capBytes: 65_536 };
 
 export interface MatchMeasured {
   readonly kind: string;
   readonly texts: number;
   readonly hits: number;
-  /** megabytes of text per second, one thread: median and every value */
+  /** megabytes of text per second of CPU time, one thread: median and every value */
   readonly plain: number;
   readonly fast: number;
   readonly ratio: number;
@@ -40,6 +45,8 @@ export interface MatchResult {
   readonly rules: number;
   readonly patterns: number;
   readonly kinds: readonly MatchMeasured[];
+  /** distinct text of each kind in a round; null in results of the same few texts, by the clock */
+  readonly distinctBytes: number | null;
   readonly reference: AgainstReference;
   readonly workers: WorkerFacts;
 }
@@ -48,15 +55,18 @@ function match(matcher: Matcher, text: string) {
   return matcher.match([{ step: 0, surface: 'tool_result', text }], SETTINGS);
 }
 
-/** @returns megabytes per second */
-function run(matcher: Matcher, texts: readonly string[], turns: number): number {
-  const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0) * turns;
-  const startedAt = performance.now();
-  for (let turn = 0; turn < turns; turn += 1) for (const text of texts) match(matcher, text);
-  return bytes / 1e6 / ((performance.now() - startedAt) / 1e3);
+const MICROSECONDS = 1e6;
+
+/** @returns megabytes per second of this process's CPU time */
+function run(matcher: Matcher, texts: readonly string[]): number {
+  const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+  const before = process.cpuUsage();
+  for (const text of texts) match(matcher, text);
+  const { user, system } = process.cpuUsage(before);
+  return bytes / 1e6 / ((user + system) / MICROSECONDS);
 }
 
-function check(plain: Matcher, fast: Matcher, { name, texts }: TextKind): number {
+function check(plain: Matcher, fast: Matcher, name: string, texts: readonly string[]): number {
   let hits = 0;
   for (const text of texts) {
     const expected = match(plain, text);
@@ -68,22 +78,31 @@ function check(plain: Matcher, fast: Matcher, { name, texts }: TextKind): number
   return hits;
 }
 
-function measure(plain: Matcher, fast: Matcher, kind: TextKind): MatchMeasured {
-  const hits = check(plain, fast, kind);
-  const bytes = kind.texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
-  const turns = Math.max(1, Math.ceil(FAST_TURNS_BYTES / bytes));
+function measure(
+  plain: Matcher,
+  fast: Matcher,
+  kind: TextKind,
+  kinds: readonly TextKind[],
+): MatchMeasured {
+  const generate = createGenerator(kind, kinds);
+  const warmUp = generate(0, WARM_UP_BYTES);
+  run(fast, warmUp);
+  const hits = check(plain, fast, kind.name, warmUp.slice(0, PLAIN_TEXTS));
   const rawPlain: number[] = [];
   const rawFast: number[] = [];
+  let texts = 0;
   for (let round = 0; round < ROUNDS; round += 1) {
-    const runPlain = () => rawPlain.push(run(plain, kind.texts, 1));
-    const runFast = () => rawFast.push(run(fast, kind.texts, turns));
+    const own = generate(round + 1, DISTINCT_BYTES);
+    texts = own.length;
+    const runPlain = () => rawPlain.push(run(plain, own.slice(0, PLAIN_TEXTS)));
+    const runFast = () => rawFast.push(run(fast, own));
     for (const next of round % 2 === 0 ? [runPlain, runFast] : [runFast, runPlain]) next();
   }
   const [slow, quick] = [median(rawPlain), median(rawFast)];
   log(`${kind.name}: ${slow.toFixed(2)} → ${quick.toFixed(1)} MB/s`);
   return {
     kind: kind.name,
-    texts: kind.texts.length,
+    texts,
     hits,
     plain: Number(slow.toFixed(3)),
     fast: Number(quick.toFixed(2)),
@@ -103,7 +122,7 @@ export async function matchBench(): Promise<MatchResult> {
   const compile = createPatternCompiler();
   const plain = createMatcher(rules, compile);
   const fast = createFastMatcher(rules, compile);
-  const measured = kinds.map((kind) => measure(plain, fast, kind));
+  const measured = kinds.map((kind) => measure(plain, fast, kind, kinds));
   const small = kinds.filter(({ name }) => / 2 KB$/.test(name));
   const reference = await againstReference(small, rules, corpus);
   const differing = [...reference.onlyReference, ...reference.onlyHere];
@@ -120,6 +139,7 @@ export async function matchBench(): Promise<MatchResult> {
       ),
     ).size,
     kinds: measured,
+    distinctBytes: DISTINCT_BYTES,
     reference,
     workers,
   };

@@ -20,6 +20,7 @@ export function matchParts({
   rules,
   patterns,
   kinds,
+  distinctBytes,
   reference,
   workers,
 }: MatchResult): Map<string, string> {
@@ -30,8 +31,13 @@ export function matchParts({
     ratio.toFixed(0),
     String(hits),
   ]);
+  const texts =
+    distinctBytes === null
+      ? 'twelve texts of each kind, again and again, by the clock'
+      : `${(distinctBytes / 1e6).toFixed(0)} MB of other text of each kind in every round for the fast ` +
+        'matcher, twelve texts of them for the plain one, by CPU time; hits are those of twelve texts';
   const page = [
-    `${machineLine(machine)}; ${rules} rules, ${patterns} patterns.`,
+    `${machineLine(machine)}; ${rules} rules, ${patterns} patterns; ${texts}.`,
     markdownTable(TITLES, rows),
     barsOf(kinds),
     `The corpus's reference engine (JavaScript's own regular expressions) on ${reference.texts} ` +
