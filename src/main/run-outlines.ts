@@ -8,13 +8,15 @@ import { readStepPage, type SoughtStep } from '../db/runs/step-page.ts';
 import type { RunToRead } from '../db/runs/steps.ts';
 import { outlineInPieces } from '../engine/run-outline.ts';
 import { searchInPieces } from '../engine/run-search.ts';
+import { treeInPieces } from '../engine/run-tree.ts';
 import type { RunReader } from '../http/api/runs/run-routes.ts';
-import type { RunPageDependencies } from '../http/dashboard/run-pages.ts';
+import type { RunPageDependencies, StepsView } from '../http/dashboard/run-pages.ts';
 import { Turns } from '../http/limits/turns.ts';
 import type { Finding } from '../model/findings.ts';
 import type { FoundText } from '../model/run-page.ts';
 import type { RunSummary } from '../model/runs.ts';
 import type { Usage } from '../model/step-details.ts';
+import { RunTrees } from './run-trees.ts';
 
 /** The steps of one evaluation: later ones are in no finding, and on no page. */
 const STEPS_MAX = 20_000;
@@ -30,6 +32,11 @@ const STEP = {
 };
 /** A page of the dashboard, and the outline of the API. */
 const PAGE = { ...STEP, stepsMax: STEPS_MAX, pageSteps: 50, bytesMax: 4 * 1024 * 1024 };
+const PAGED = { pageSteps: PAGE.pageSteps };
+/** Of steps beside the one that is open, a tree shows kind, name and tokens. */
+const TREE = { ...PAGE, ordinaryBytes: 4 * 1024 };
+/** What making a tree of so many steps counts as, in turns of the event loop. */
+const TREE_BYTES = 1024 * 1024;
 const OUTLINE = { ...STEP, stepsMax: STEPS_MAX, pageSteps: 1_000, bytesMax: 1024 * 1024 };
 /** The first steps of a run, for its title. */
 const TITLE = { ...STEP, stepsMax: STEPS_MAX, pageSteps: 5, bytesMax: 128 * 1024 };
@@ -39,6 +46,7 @@ const SEARCH_SLICES_MAX = 8;
 const SEARCH_HITS_MAX = 50;
 
 type FoundRun = NonNullable<Awaited<ReturnType<typeof findRun>>>;
+type Ref = FoundRun & RunToRead;
 
 /** The sums that the evaluation stored, of all steps; null without one. */
 function storedUsage({ inputTokens, outputTokens, costUsd }: RunSummary): Usage | null {
@@ -77,6 +85,7 @@ export function createOutliner(
   { read, find }: Pick<ReadChoice, 'read' | 'find'>,
   turns: Turns = new Turns(),
 ): Pick<RunPageDependencies, 'findSteps' | 'searchSteps'> & Pick<RunReader, 'find'> {
+  const trees = new RunTrees(STEPS_MAX);
   const refOf = async (workspaceId: number, runId: string) => {
     const found = await find((database) => findRun(database, workspaceId, runId));
     return found === null ? null : { ...found, workspaceId, runId };
@@ -88,30 +97,49 @@ export function createOutliner(
     const pieces = outlineInPieces(page, view);
     return (await turns.takeInPieces(found.workspaceId, pieces, TITLE.bytesMax)).title;
   };
+  /** Texts of a page of steps. */
+  const pageOf = async (found: Ref, { page, step, finding, findings, open }: StepsView) => {
+    const from = (page - 1) * PAGE.pageSteps + 1;
+    const byNumber = step === null ? null : { ...ANY_STEP, number: step };
+    const sought = finding === null ? byNumber : soughtStep(finding);
+    const stored = await read((db) => readStepPage(db, found, PAGE, from, sought));
+    const { steps, ...rest } = await turns.takeInPieces(
+      found.workspaceId,
+      outlineInPieces(stored, { findings, open, only: null, hidden: hiddenIn(found) }),
+      PAGE.bytesMax,
+    );
+    return { ...stored, ...PAGED, tree: null, steps: { ...rest, outlined: steps } };
+  };
+  /** The tree of the whole run, and one step in full. */
+  const treeOf = async (found: Ref, { page, step, finding, findings, open }: StepsView) => {
+    const all = await read((db) => trees.read(db, found, found.run));
+    const number = step ?? (page - 1) * PAGE.pageSteps + 1;
+    const tree = await turns.takeInPieces(
+      found.workspaceId,
+      treeInPieces(all, findings, { number, findingId: finding?.id ?? null }),
+      TREE_BYTES,
+    );
+    const numbers = tree.rows.map((row) => row.number);
+    const current = { ...ANY_STEP, number: tree.current };
+    const stored = await read((db) => readStepPage(db, found, TREE, 1, current, numbers));
+    const { steps, ...rest } = await turns.takeInPieces(
+      found.workspaceId,
+      outlineInPieces(stored, { findings, open, only: stored.sought, hidden: hiddenIn(found) }),
+      TREE.bytesMax,
+    );
+    return { ...stored, ...PAGED, tree: tree.rows, steps: { ...rest, outlined: steps } };
+  };
   return {
-    findSteps: async (workspaceId, runId, { page, step, finding, findings, open, isList }) => {
+    findSteps: async (workspaceId, runId, view) => {
       const found = await refOf(workspaceId, runId);
       if (found === null) return null;
-      const from = (page - 1) * PAGE.pageSteps + 1;
-      // Beside the tree one step is shown, the first of its page if no other is named.
-      const number = step ?? (isList ? null : from);
-      const byNumber = number === null ? null : { ...ANY_STEP, number };
-      const sought = finding === null ? byNumber : soughtStep(finding);
-      const stored = await read((db) => readStepPage(db, found, PAGE, from, sought));
-      const first = stored.steps[0]?.number ?? 1;
-      const only = isList ? null : (stored.sought ?? first);
-      const outlined = await turns.takeInPieces(
-        workspaceId,
-        outlineInPieces(stored, { findings, open, only, hidden: hiddenIn(found) }),
-        PAGE.bytesMax,
-      );
-      const own = first === 1 ? outlined.title : null;
+      const { steps, ...rest } = await (view.isList ? pageOf(found, view) : treeOf(found, view));
+      const isWhole = steps.outlined.length === rest.count;
+      const isFromStart = steps.outlined[0]?.number === 1 && (view.isList || isWhole);
+      const own = isFromStart ? steps.title : null;
       const title = found.run.title ?? own ?? (await titleOf(found));
-      const { steps } = outlined;
-      const isWhole = steps.length === stored.count;
-      const usage = storedUsage(found.run) ?? (isWhole ? outlined.usage : null);
-      const shown = { ...stored, steps, title, usage, pageSteps: PAGE.pageSteps };
-      return { run: found.run, shown };
+      const usage = storedUsage(found.run) ?? (isWhole ? steps.usage : null);
+      return { run: found.run, shown: { ...rest, steps: steps.outlined, title, usage } };
     },
     searchSteps: async (workspaceId, runId, phrase, from) => {
       const found = await refOf(workspaceId, runId);

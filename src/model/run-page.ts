@@ -1,6 +1,7 @@
 /** A page of a run's steps as the dashboard shows it: texts, cut to what is shown, and their marks. */
 import type { TextRange } from './findings.ts';
 import type { Hex16 } from './json.ts';
+import type { TreeRow } from './run-tree.ts';
 import type { StepDetails, Usage } from './step-details.ts';
 import type { StepOutline, Surface } from './steps.ts';
 
@@ -63,9 +64,11 @@ export interface ShownStep {
   readonly open: number | null;
 }
 
-/** A page of a run's steps. */
+/** Steps of a run: those of its tree that are shown, or a page of them. */
 export interface ShownSteps {
   readonly steps: readonly ShownStep[];
+  /** the tree of the whole run; null where the texts of a page of steps are read instead */
+  readonly tree: readonly TreeRow[] | null;
   /** number of steps on all pages */
   readonly count: number;
   /** steps of a page */

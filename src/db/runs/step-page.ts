@@ -109,7 +109,7 @@ const STRUCTURES = ['attributes', 'events', 'body']
  * owner: see `StepPage.owners`. above: the way from each step of the page to the top. document: the
  * rows in full. LATERAL with LIMIT as in `steps.ts`.
  */
-const READ_PAGE = `
+export const numberedSteps = (span = '', log = ''): string => `
   WITH RECURSIVE run AS (
     SELECT * FROM unnest($1::int[], $2::uuid[], $3::date[], $4::date[])
            AS t (workspace_id, run_id, first_on, last_on)
@@ -117,19 +117,19 @@ const READ_PAGE = `
     SELECT run.workspace_id, step.*, row_number() OVER (ORDER BY ${IN_TIME})::int AS id,
            count(*) OVER (PARTITION BY start) > 1 AS is_tied
       FROM run CROSS JOIN LATERAL (
-      SELECT 'span' AS source, start_unix_nano AS start, end_unix_nano AS "end", span_id,
+      SELECT 'span' AS source, ${span} start_unix_nano AS start, end_unix_nano AS "end", span_id,
              parent_span_id, arrived_on, ctid AS place_stored, ${stored(SPAN_TEXTS)} AS stored
         FROM spans WHERE ${ofRun('spans', 'trace_id')}
       UNION ALL
-      SELECT 'span', start_unix_nano, end_unix_nano, span_id, parent_span_id, arrived_on, ctid,
+      SELECT 'span', ${span} start_unix_nano, end_unix_nano, span_id, parent_span_id, arrived_on, ctid,
              ${stored(SPAN_TEXTS)}
         FROM spans WHERE ${ofRun('spans', 'run_id')}
       UNION ALL
-      SELECT 'log', ${LOG_TIME}, ${LOG_TIME}, span_id, NULL, arrived_on, ctid,
+      SELECT 'log', ${log} ${LOG_TIME}, ${LOG_TIME}, span_id, NULL, arrived_on, ctid,
              ${stored(LOG_TEXTS)}
         FROM log_records AS log WHERE ${ofRun('log', 'trace_id')}
       UNION ALL
-      SELECT 'log', ${LOG_TIME}, ${LOG_TIME}, span_id, NULL, arrived_on, ctid,
+      SELECT 'log', ${log} ${LOG_TIME}, ${LOG_TIME}, span_id, NULL, arrived_on, ctid,
              ${stored(LOG_TEXTS)}
         FROM log_records AS log WHERE ${ofRun('log', 'run_id')}
       ORDER BY ${IN_TIME} LIMIT $7
@@ -156,7 +156,9 @@ const READ_PAGE = `
   ), narrow AS MATERIALIZED (
     SELECT *, row_number() OVER (PARTITION BY start, source, span_id, arrived_on ORDER BY place)::int - 1
              AS twin FROM numbered
-  ), whole AS (
+  )`;
+
+const READ_PAGE = `${numberedSteps()}, whole AS (
     SELECT count(*)::int AS count, min(start) AS first_start, max("end") AS last_end FROM narrow
   ), sought AS (
     SELECT place FROM narrow
@@ -167,11 +169,14 @@ const READ_PAGE = `
      ORDER BY abs(place - $10), place LIMIT 1
   ), begin AS (
     SELECT (coalesce((SELECT place FROM sought), least($9::int, greatest(count, 1))) - 1)
-             / $14::int * $14::int + 1 AS place FROM whole WHERE NOT $18::boolean
+             / $14::int * $14::int + 1 AS place FROM whole WHERE NOT $18::boolean AND $22::int[] IS NULL
+    UNION ALL SELECT $10::int WHERE $22::int[] IS NOT NULL
     UNION ALL SELECT $9::int WHERE $18::boolean
   ), listed AS (
     SELECT *, sum(least(stored, CASE WHEN $18::boolean THEN $16::int ELSE $21::int END)) OVER (ORDER BY place) AS stored_so_far FROM narrow
-     WHERE place BETWEEN (SELECT place FROM begin) AND (SELECT place FROM begin) + $14::int - 1
+     WHERE CASE WHEN $22::int[] IS NOT NULL THEN place = ANY ($22::int[])
+                ELSE place BETWEEN (SELECT place FROM begin)
+                               AND (SELECT place FROM begin) + $14::int - 1 END
   ), page AS (
     SELECT * FROM listed WHERE place = (SELECT place FROM begin) OR stored_so_far <= $8
   ), span AS MATERIALIZED (
@@ -189,7 +194,9 @@ const READ_PAGE = `
   ), deep AS (
     SELECT place, max(depth) AS depth FROM above GROUP BY place
   ), kept AS (
-    SELECT page.*, false AS is_owner, $15::int AS cut_bytes,
+    SELECT page.*, false AS is_owner,
+           CASE WHEN $22::int[] IS NULL OR place = (SELECT place FROM sought) THEN $15::int
+                ELSE ${OWNER_BYTES} END AS cut_bytes,
            CASE WHEN $18::boolean OR place = (SELECT place FROM sought) THEN $16::int
                 ELSE $21::int END AS whole_bytes
       FROM page
@@ -235,6 +242,8 @@ const NO_STEPS: StepPage = {
  * @param from number of a step of the page; after the last step, the last page is read
  * @param sought null to read the page of `from`; `slice` to read the steps from `from` on, each of
  *   them whole if the limits allow it, and none after the last step
+ * @param numbers the steps to read instead of a page; those beside the one that is sought are read for
+ *   their kinds, tokens and names
  */
 export async function readStepPage(
   database: Database,
@@ -242,6 +251,7 @@ export async function readStepPage(
   { pageSteps, cutBytes, ordinaryBytes, wholeBytes, structuresMax, ...limits }: StepPageLimits,
   from = 1,
   sought: SoughtStep | 'slice' | null = null,
+  numbers: readonly number[] | null = null,
 ): Promise<StepPage> {
   const step = sought === 'slice' ? null : sought;
   const { rows } = await database.query<PageRow>(READ_PAGE, [
@@ -259,6 +269,7 @@ export async function readStepPage(
     step?.twin ?? null,
     step?.arrivedOn ?? null,
     ordinaryBytes,
+    numbers,
   ]);
   const [first] = rows;
   if (first === undefined) return NO_STEPS;

@@ -6,10 +6,12 @@
   const rowsOf = () => [...(treeOf()?.querySelectorAll('.rows li') ?? [])];
   const linkOf = (row) => row.querySelector('a');
   const depthOf = (row) => Number(row.dataset.depth);
+  const isGap = (row) => row.classList.contains('gap');
 
   // ── Folding ──────────────────────────────────────────────────────────────────────────────────
 
-  const isFolded = (row) => row.querySelector('.fold')?.getAttribute('aria-expanded') === 'false';
+  const isFolded = (row) =>
+    row.querySelector('button.fold')?.getAttribute('aria-expanded') === 'false';
 
   /** Rows below a folded row are hidden. */
   function layOut() {
@@ -22,7 +24,7 @@
   }
 
   function setFolded(row, folded) {
-    const button = row.querySelector('.fold');
+    const button = row.querySelector('button.fold');
     if (button === null) return;
     button.setAttribute('aria-expanded', String(!folded));
     button.textContent = folded ? '▸' : '▾';
@@ -32,7 +34,7 @@
     const rows = rowsOf();
     rows.forEach((row, at) => {
       const below = rows[at + 1];
-      if (below === undefined || depthOf(below) <= depthOf(row)) return;
+      if (below === undefined || depthOf(below) <= depthOf(row) || isGap(row)) return;
       const button = document.createElement('button');
       button.type = 'button';
       button.className = 'fold';
@@ -113,8 +115,11 @@
 
   let requests = 0;
 
-  /** Shows the step of an address. @param isNew adds it to the browser's history */
-  async function show(url, isNew) {
+  /**
+   * Shows the step of an address.
+   * @param isNew adds it to the browser's history @param isOpened renews the tree, too
+   */
+  async function show(url, isNew, isOpened = false) {
     requests += 1;
     const own = requests;
     const response = await fetch(url, { headers: { accept: 'text/html' } });
@@ -124,7 +129,7 @@
     const pane = page.querySelector(PANE);
     if (pane === null) throw new Error('no step');
     const number = pane.id.replace('step-', '');
-    const isListed = rowsOf().some((row) => linkOf(row).dataset.step === number);
+    const isListed = !isOpened && rowsOf().some((row) => linkOf(row).dataset.step === number);
     if (isNew) history.pushState(null, '', url);
     if (isListed) {
       document.querySelector(PANE).replaceWith(pane);
@@ -146,8 +151,8 @@
     }
   }
 
-  function open(url) {
-    show(url, true).catch(() => location.assign(url));
+  function open(url, isOpened = false) {
+    show(url, true, isOpened).catch(() => location.assign(url));
   }
 
   document.addEventListener('click', (event) => {
@@ -164,7 +169,7 @@
     const isStep = url.searchParams.has('step') || url.searchParams.has('finding');
     if (document.querySelector(PANE) === null || !isOfRun(url) || !isStep) return;
     event.preventDefault();
-    open(link.href);
+    open(link.href, link.dataset.open !== undefined);
   });
 
   window.addEventListener('popstate', () => {
@@ -180,7 +185,7 @@
     const next = rows[Math.min(rows.length - 1, Math.max(0, at + by))];
     if (next === undefined || next === rows[at]) return;
     const link = linkOf(next);
-    markCurrent(link.dataset.step);
+    if (link.dataset.step !== undefined) markCurrent(link.dataset.step);
     link.focus({ preventScroll: true });
     open(link.href);
   }

@@ -30,6 +30,7 @@ describe.each(CHECKED_CASES)('a run $what', (one) => {
         pageSteps: 50,
         sought: null,
         title: null,
+        tree: null,
         usage: null,
         startUnixNano: '0',
         endUnixNano: '0',

@@ -50,6 +50,7 @@ function shown(steps: readonly ShownStep[], fields: Partial<ShownSteps> = {}): S
     pageSteps: 50,
     sought: null,
     title: null,
+    tree: steps.map(({ number, depth }) => ({ kind: 'step', number, depth, below: null })),
     usage: null,
     startUnixNano: ROOT.startUnixNano,
     endUnixNano: ROOT.endUnixNano,

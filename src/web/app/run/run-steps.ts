@@ -1,5 +1,5 @@
-/** The steps of a run: a page of the tree beside one of them, or the texts of all of a page. */
-import type { ShownStep } from '../../../model/run-page.ts';
+/** The steps of a run: its tree beside one of them, or the texts of a page of them. */
+import type { ShownStep, ShownSteps } from '../../../model/run-page.ts';
 import { type Html, type HtmlValue, html } from '../../html.ts';
 import { excerptView } from '../finding.ts';
 import { count } from '../format.ts';
@@ -26,14 +26,18 @@ ${step.texts.map((text) => textView(step, text, data))}${leftOut(step, data)}</l
 `;
 }
 
-/** Links to the pages of the steps, and a field for the number of a step. */
+const goTo = (runId: string, all: number): Html =>
+  html`<form method="get" action="/app/runs/${runId}"><label>Step <input type="number" name="step" min="1" max="${all}" required></label> <button class="quiet">Go</button></form>`;
+
+/** Links to the pages of texts, and a field for the number of a step. */
 function pages({ runId, shown, isList }: StepsPage, label: string): HtmlValue {
   const { steps, count: all, pageSteps } = shown;
   const last = Math.ceil(all / pageSteps);
   if (last <= 1) return null;
+  if (!isList) return html`<nav class="pager" aria-label="${label}">${goTo(runId, all)}</nav>`;
   const current = Math.ceil((steps[0]?.number ?? 1) / pageSteps);
   const link = (page: number, text: HtmlValue, rel: string | null = null) =>
-    html`<a class="button quiet" href="/app/runs/${runId}?page=${page}${isList && '&view=texts'}#steps"${rel !== null && html` rel="${rel}"`}${page === current && html` aria-current="page"`}>${text}</a>`;
+    html`<a class="button quiet" href="/app/runs/${runId}?page=${page}&amp;view=texts#steps"${rel !== null && html` rel="${rel}"`}${page === current && html` aria-current="page"`}>${text}</a>`;
   const near = Array.from({ length: last }, (_, index) => index + 1).filter(
     (page) => page === 1 || page === last || Math.abs(page - current) <= NEAR_PAGES,
   );
@@ -41,7 +45,7 @@ function pages({ runId, shown, isList }: StepsPage, label: string): HtmlValue {
 ${current > 1 && link(current - 1, 'Previous', 'prev')}
 ${near.map((page, index) => [page - (near[index - 1] ?? 0) > 1 && html`<span class="soft">…</span>`, link(page, page)])}
 ${current < last && link(current + 1, 'Next', 'next')}
-<form method="get" action="/app/runs/${runId}"><label>Step <input type="number" name="step" min="1" max="${all}" required></label> <button class="quiet">Go</button></form></nav>`;
+${goTo(runId, all)}</nav>`;
 }
 
 function lostReason({ finding, shown }: StepsPage): string {
@@ -62,23 +66,24 @@ function lostFinding(data: StepsPage): HtmlValue {
 ${finding.excerpt !== null && excerptView(finding, true)}</div>`;
 }
 
-/** The step that is shown beside the tree: the one that was sought, else the first of the page. */
-function currentStep({ shown }: StepsPage): ShownStep | undefined {
+/** The step that is shown beside the tree: the one that was sought, else the first. */
+function currentStep(shown: ShownSteps): ShownStep | undefined {
   return shown.steps.find(({ number }) => number === shown.sought) ?? shown.steps[0];
 }
 
 function twoPanes(data: StepsPage): HtmlValue {
   const { runId, shown, findings } = data;
-  const current = currentStep(data);
+  const current = currentStep(shown);
   return html`<div class="panes">
-${treeView({ runId, shown, findings, current: current?.number ?? null })}
+${treeView({ runId, shown, tree: shown.tree ?? [], findings, current: current?.number ?? null })}
 ${current !== undefined && stepPane(current, data)}</div>
 <p class="keys soft" data-script hidden><kbd>j</kbd> <kbd>k</kbd> next and previous step · <kbd>n</kbd> <kbd>p</kbd> next and previous finding · <kbd>←</kbd> <kbd>→</kbd> fold in the tree · <kbd>e</kbd> expand all · <kbd>/</kbd> search</p>`;
 }
 
-/** Links between the two views of a page of steps. */
+/** Links between the two views of the steps. */
 function views({ runId, shown, isList }: StepsPage): Html {
-  const page = Math.ceil((shown.steps[0]?.number ?? 1) / shown.pageSteps);
+  const number = isList ? shown.steps[0]?.number : currentStep(shown)?.number;
+  const page = Math.ceil((number ?? 1) / shown.pageSteps);
   const at = page === 1 ? '' : `page=${page}`;
   const link = (label: string, query: string, isCurrent: boolean) =>
     html`<a href="/app/runs/${runId}${query !== '' && `?${query}`}#steps"${isCurrent && html` aria-current="true"`}>${label}</a>`;
@@ -90,12 +95,13 @@ function views({ runId, shown, isList }: StepsPage): Html {
 export function stepsView(data: StepsPage, total: number): Html {
   const { shown, isList } = data;
   const { steps, count: all } = shown;
+  const isPart = isList && all > steps.length;
   const first = steps[0]?.number ?? 0;
   const last = steps.at(-1)?.number ?? 0;
   const shownSteps = isList
     ? html`<ol class="steps">${steps.map((step) => stepView(step, data))}</ol>`
     : twoPanes(data);
-  return html`<section data-steps><div class="steps-head"><h2 id="steps">Steps <span class="soft">${all > steps.length ? `${count(first)} to ${count(last)} of ${count(all)}` : count(all)}</span></h2>${steps.length > 0 && views(data)}</div>
+  return html`<section data-steps><div class="steps-head"><h2 id="steps">Steps <span class="soft">${isPart ? `${count(first)} to ${count(last)} of ${count(all)}` : count(all)}</span></h2>${steps.length > 0 && views(data)}</div>
 ${lostFinding(data)}
 ${pages(data, 'Pages of steps')}
 ${

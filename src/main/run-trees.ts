@@ -1,0 +1,51 @@
+/**
+ * Remembers the steps of large runs for a short time, without names and documents: who reads a large run
+ * opens one of its steps after the other, and every page needs all of them for its tree.
+ */
+import type { Database } from '../db/database.ts';
+import { readTree } from '../db/runs/run-tree.ts';
+import type { RunToRead } from '../db/runs/steps.ts';
+import type { TreeStep } from '../model/run-tree.ts';
+import type { RunSummary } from '../model/runs.ts';
+
+/** Runs that are remembered, of at most 20,000 steps: some 6 MB each. */
+const RUNS_MAX = 4;
+/** Smaller ones are read again. */
+const LARGE_STEPS = 1_000;
+/** Retention may remove steps without a change of the run. */
+const KEPT_MS = 60_000;
+
+interface Kept {
+  /** changes with every step that arrives */
+  readonly version: string;
+  readonly steps: readonly TreeStep[];
+  /** by `performance.now()` */
+  readonly until: number;
+}
+
+export class RunTrees {
+  readonly #stepsMax: number;
+  readonly #kept = new Map<string, Kept>();
+
+  constructor(stepsMax: number) {
+    this.#stepsMax = stepsMax;
+  }
+
+  /** The steps of a run in time order. */
+  async read(database: Database, ref: RunToRead, run: RunSummary): Promise<readonly TreeStep[]> {
+    const key = `${ref.workspaceId} ${ref.runId}`;
+    const version = `${run.spans} ${run.logRecords} ${run.lastArrivalAt.getTime()}`;
+    const known = this.#kept.get(key);
+    if (known?.version === version && performance.now() < known.until) return known.steps;
+    this.#kept.delete(key);
+    const steps = await readTree(database, ref, this.#stepsMax);
+    if (steps.length >= LARGE_STEPS) {
+      for (const oldest of this.#kept.size >= RUNS_MAX ? this.#kept.keys() : []) {
+        this.#kept.delete(oldest);
+        break;
+      }
+      this.#kept.set(key, { version, steps, until: performance.now() + KEPT_MS });
+    }
+    return steps;
+  }
+}

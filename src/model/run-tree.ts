@@ -1,0 +1,51 @@
+/** The tree of a whole run: its steps without their documents, and the rows of it that are shown. */
+import type { Hex8, Int64 } from './json.ts';
+import type { Step } from './steps.ts';
+
+/** A step as the tree needs it. */
+export interface TreeStep {
+  /** in the run's time order, from 1 */
+  readonly number: number;
+  readonly source: Step['source'];
+  readonly spanId: Hex8 | null;
+  readonly parentSpanId: Hex8 | null;
+  readonly startUnixNano: Int64;
+  readonly endUnixNano: Int64;
+  readonly arrivedOn: string;
+  /** number of steps of the run before it with its source, start, span id and day of arrival */
+  readonly twin: number;
+  readonly isError: boolean;
+  /** equal for equal names */
+  readonly nameKey: number;
+}
+
+/** What rows that are not shown hold. */
+export interface HiddenSteps {
+  readonly steps: number;
+  readonly findings: number;
+  readonly errors: number;
+}
+
+/** A row of a tree: a step, or several steps that follow each other below one parent. */
+export type TreeRow =
+  | {
+      readonly kind: 'step';
+      readonly number: number;
+      readonly depth: number;
+      /** what is below it, where that is not shown */
+      readonly below: HiddenSteps | null;
+    }
+  | {
+      readonly kind: 'gap';
+      /** number of its first step; of one with a finding, where it has any */
+      readonly number: number;
+      readonly depth: number;
+      /** itself and everything below */
+      readonly hidden: HiddenSteps;
+      /** steps that follow each other, without those below them */
+      readonly siblings: number;
+      /** all of them have one name */
+      readonly isRepeated: boolean;
+      readonly startUnixNano: Int64;
+      readonly endUnixNano: Int64;
+    };
