@@ -5,12 +5,20 @@
  */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 
+import { readRuleRecords } from '../db/findings/rule-record.ts';
 import { readRuleSettings } from '../db/findings/rule-settings.ts';
 import { findWorkspace } from '../db/people/workspaces.ts';
 import { createRuleBook } from '../engine/rules/rule-book.ts';
 import { OperatorError } from '../errors.ts';
 import { pinnedCorpus } from '../main/corpus-location.ts';
-import { inOrder, RULE_ORDERS, type RuleOrder } from '../model/rule-order.ts';
+import { NO_RECORD } from '../model/findings.ts';
+import {
+  inOrder,
+  RULE_ORDERS,
+  type RuleOrder,
+  type RuleRecords,
+  WORKSPACE_ORDERS,
+} from '../model/rule-order.ts';
 import {
   CATEGORIES,
   MATURITIES,
@@ -59,6 +67,7 @@ function ruleId(text: string): string {
 interface InWorkspace {
   readonly slug: string;
   readonly settings: RuleSettings;
+  readonly records: RuleRecords;
 }
 
 /** Calls with the named workspace's settings; with null when none is named. */
@@ -73,7 +82,8 @@ async function withSettings(
   }
   await withDatabase(async ({ database }) => {
     const { id, slug } = await findWorkspace(database, workspace);
-    work(book, { slug, settings: await readRuleSettings(database, id) });
+    const settings = await readRuleSettings(database, id);
+    work(book, { slug, settings, records: await readRuleRecords(database, id) });
   });
 }
 
@@ -81,13 +91,16 @@ async function list(options: ListOptions): Promise<void> {
   if (options.state !== undefined && options.workspace === undefined) {
     throw new OperatorError('--state needs a workspace: add --workspace');
   }
+  if (WORKSPACE_ORDERS.includes(options.sort) && options.workspace === undefined) {
+    throw new OperatorError(`--sort ${options.sort} needs a workspace: add --workspace`);
+  }
   await withSettings(options, (book, within) => {
     const { rules, snapshot, counts } = book;
     const stateOf = (rule: Rule) =>
       within === null ? null : book.decide(rule, within.settings).state;
     const { reference } = options;
     const referring = reference === undefined ? null : new Set(book.references.rulesOf(reference));
-    const found = inOrder(rules, options.sort).filter(
+    const found = inOrder(rules, options.sort, within?.records ?? new Map()).filter(
       (rule) =>
         (referring === null || referring.has(rule.id)) &&
         (options.status === undefined || rule.status === options.status) &&
@@ -103,7 +116,8 @@ async function list(options: ListOptions): Promise<void> {
         : { workspace: within.slug, experimental: within.settings.experimental, counts: states };
     const shown = found.map((rule) => {
       const state = stateOf(rule);
-      return state === null ? rule : { ...rule, state };
+      const record = within?.records.get(rule.id) ?? NO_RECORD;
+      return state === null ? rule : { ...rule, state, record };
     });
     answer(options, { snapshot, ...known, corpus_counts: counts, rules: shown }, () =>
       [
@@ -115,6 +129,7 @@ async function list(options: ListOptions): Promise<void> {
             { title: within === null ? 'SUPPORT' : `IN ${within.slug.toUpperCase()}` },
             { title: 'FALSE POS', align: 'right' },
             { title: 'CONF', align: 'right' },
+            ...(within === null ? [] : [{ title: 'FINDINGS', align: 'right' } as const]),
             { title: 'CATEGORY' },
             { title: 'TITLE', shrinks: true },
           ],
@@ -126,6 +141,7 @@ async function list(options: ListOptions): Promise<void> {
               rule.status,
               state === null ? SUPPORT_LABELS[rule.support] : STATE_LABELS[state],
               ...qualityCells(rule.quality),
+              ...(within === null ? [] : [String(within.records.get(rule.id)?.findings ?? 0)]),
               rule.category,
               rule.title,
             ];
@@ -176,7 +192,10 @@ export function addRuleCommands(program: Command): void {
       'that refer to this, for example AML.T0051, LLM01 or CVE-2025-53773',
     )
     .addOption(
-      new Option('--sort <order>', 'noise: most false positives first')
+      new Option(
+        '--sort <order>',
+        'noise: most false positives first; findings and others need --workspace',
+      )
         .choices(RULE_ORDERS)
         .default('id'),
     )

@@ -169,3 +169,6 @@ export interface RuleRecord {
   /** the newest of all its findings */
   readonly lastSeenAt: Date | null;
 }
+
+/** Of a rule without findings. */
+export const NO_RECORD: RuleRecord = { findings: 0, falsePositives: 0, lastSeenAt: null };

@@ -208,6 +208,26 @@ describe('the list', () => {
     expect(typeof expected === 'number' ? found.length : found).toEqual(expected);
   });
 
+  test('the rules are listed by what they found, in the workspace only', async () => {
+    interface Rule {
+      readonly id: string;
+      readonly recent_findings: number;
+      readonly recent_false_positives: number;
+      readonly last_seen_at: string | null;
+    }
+    const path = `${gateway.server.baseUrl}/platform/v1/atr/rules`;
+    const { rules } = await read<{ rules: Rule[] }>(
+      `${path}?sort=findings&per_page=5`,
+      gateway.keys.workspace,
+    );
+    const [first] = (await list(`rule_id=${rules[0]?.id}`)).findings;
+    expect(rules.map((rule) => rule.recent_findings)).toEqual([1, 1, 1, 1, 0]);
+    expect(rules[0]).toMatchObject({ recent_false_positives: 0, last_seen_at: first?.created_at });
+    expect(rules[4]?.last_seen_at).toBe(null);
+    const one = await read<Rule>(`${path}/${rules[0]?.id}`, gateway.keys.workspace);
+    expect(one).toMatchObject(rules[0] ?? {});
+  });
+
   test('since is inclusive, until is not', async () => {
     const { findings } = await list(`run_id=${runs.injection}`);
     const createdAt = findings[0]?.created_at ?? '';

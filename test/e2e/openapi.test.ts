@@ -165,6 +165,7 @@ const VOLATILE = new Set([
   'first_arrived_at',
   'last_arrived_at',
   'evaluated_at',
+  'last_seen_at',
 ]);
 
 function steady(value: unknown): unknown {

@@ -23,6 +23,7 @@ const PAGES_MAX = 100;
 const stated = {
   confidence: z.number().nullable().default(null),
   wild_fp_rate: z.number().nullable().default(null),
+  recent_findings: z.number().default(0),
 };
 const item = z.object({
   ...stated,
@@ -108,6 +109,7 @@ export async function listRulesThere(login: ServerLogin, options: ListOptions): 
           { title: `IN ${workspace.toUpperCase()}` },
           { title: 'FALSE POS', align: 'right' },
           { title: 'CONF', align: 'right' },
+          { title: 'FINDINGS', align: 'right' },
           { title: 'CATEGORY' },
           { title: 'TITLE', shrinks: true },
         ],
@@ -117,6 +119,7 @@ export async function listRulesThere(login: ServerLogin, options: ListOptions): 
           plain(one.status),
           STATE_LABELS[one.state],
           ...qualityCells({ wildFpRate: one.wild_fp_rate, confidence: one.confidence }),
+          String(one.recent_findings),
           plain(one.category),
           plain(one.title),
         ]),

@@ -1,5 +1,5 @@
 /** What rules have found in a workspace lately, and how much of it people called false. */
-import type { RuleRecord } from '../../model/findings.ts';
+import { NO_RECORD, type RuleRecord } from '../../model/findings.ts';
 import type { Database } from '../database.ts';
 
 /** Findings of one rule that are counted, the latest. */
@@ -43,8 +43,6 @@ const recordsOf = (rules: string): string => `
 
 const RECORDS = recordsOf(ALL_RULES);
 const RECORD = recordsOf('rule AS (SELECT $2::text AS rule_id)');
-
-export const NO_RECORD: RuleRecord = { findings: 0, falsePositives: 0, lastSeenAt: null };
 
 type Row = RuleRecord & { readonly ruleId: string };
 

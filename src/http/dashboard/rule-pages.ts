@@ -12,7 +12,8 @@ import type { Rule, RuleRefusal, RuleSettings } from '../../model/rules.ts';
 import { rulePage } from '../../web/app/rule.ts';
 import { hasRulesTab } from '../../web/app/rule-counts.ts';
 import { COVERAGE, coveragePage } from '../../web/app/rules/coverage.ts';
-import { type DecidedRule, ruleFilters, rulesPage, upgradePage } from '../../web/app/rules.ts';
+import { ruleFilters } from '../../web/app/rules/rule-filters.ts';
+import { type DecidedRule, rulesPage, upgradePage } from '../../web/app/rules.ts';
 import {
   type RuleReader,
   rulesQuery,
@@ -34,8 +35,6 @@ export interface RulePageDependencies extends DashboardDependencies {
   readonly rules: RuleReader;
   readonly settings: Store['settings'];
   readonly previews: Store['previews'];
-  readonly ruleRecord: Store['ruleRecord'];
-  readonly ruleRecords: Store['ruleRecords'];
 }
 
 /** What an earlier plan allowed stays in force; an owner can remove it on every plan. */
@@ -115,19 +114,23 @@ function pages(deps: RulePageDependencies): Route[] {
     page(
       LIST,
       {},
-      async ({ exchange, request, viewer }) => {
+      async ({ exchange, request, viewer, nowMs }) => {
         const settings = await book.settings(request.workspace.id);
         if (!hasRulesTab(viewer)) return upgradePage(look, viewer, ruleFactsOf(book, settings));
-        const found = toRulePage(parseQuery(rulesQuery, exchange.query), settings, book);
+        const records = await book.records(request.workspace.id);
+        const query = parseQuery(rulesQuery, exchange.query);
+        const found = toRulePage(query, settings, book, records);
         const last = await previews.latest(request.workspace.id, null);
         return rulesPage(look, viewer, {
           tier: tierPreviewOf(book, settings, last),
           ...ruleFactsOf(book, settings),
           rules: found.rules.map(({ id }) => decided(ruleOf(book, id), settings)),
+          records,
           query: exchange.query,
           page: found.page,
           pages: found.total_pages,
           total: found.total,
+          nowMs,
         });
       },
       ruleFilters,
@@ -136,7 +139,7 @@ function pages(deps: RulePageDependencies): Route[] {
       const { id } = request.workspace;
       const settings = await book.settings(id);
       if (!hasRulesTab(viewer)) return upgradePage(look, viewer, ruleFactsOf(book, settings));
-      const frameworks = frameworkCoverage(book, settings, await deps.ruleRecords(id));
+      const frameworks = frameworkCoverage(book, settings, await book.records(id));
       const since = new Date(nowMs - RECORD_DAYS * DAY_MS)
         .toISOString()
         .slice(0, 'YYYY-MM-DD'.length);
@@ -147,7 +150,7 @@ function pages(deps: RulePageDependencies): Route[] {
       if (!hasRulesTab(viewer)) return upgradePage(look, viewer, ruleFactsOf(book, settings));
       const rule = ruleOf(book, parameters.ruleId);
       const last = await previews.latest(request.workspace.id, rule.id);
-      const record = await deps.ruleRecord(request.workspace.id, rule.id);
+      const record = await book.record(request.workspace.id, rule.id);
       return rulePage(look, viewer, decided(rule, settings), { last, record, nowMs });
     }),
   ];

@@ -84,8 +84,9 @@ export interface Acceptor extends Pick<ProbeDependencies, 'optionalProbes'> {
   readonly forget: Authenticator['forget'];
 }
 
-function ruleReader(catalog: Catalog, { ruleSettings }: Store): RuleReader {
-  return { ...createRuleBook(catalog), settings: ruleSettings };
+function ruleReader(catalog: Catalog, store: Store): RuleReader {
+  const { ruleSettings: settings, ruleRecords: records, ruleRecord: record } = store;
+  return { ...createRuleBook(catalog), settings, records, record };
 }
 
 /** Everything the routes under `/app` work with. */

@@ -1,22 +1,17 @@
 /** The threat rules: which run, why the others do not, and their switches. */
 
-import { ORDER_LABELS, RULE_ORDERS } from '../../model/rule-order.ts';
+import { NO_RECORD } from '../../model/findings.ts';
+import type { RuleRecords } from '../../model/rule-order.ts';
 import {
-  CATEGORIES,
   canRun,
   type DecidedBy,
-  MATURITIES,
   type OrphanedOverride,
-  RULE_STATES,
-  RULE_STATUSES,
   type Rule,
   type RuleState,
-  STATE_LABELS,
   SUPPORT_LABELS,
-  SUPPORTS,
 } from '../../model/rules.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
-import { count, term, words } from './format.ts';
+import { count, term, time, words } from './format.ts';
 import { PREVIEWS } from './previews/previews.ts';
 import { qualityCell } from './previews/rule-quality.ts';
 import { type TierPreview, tierPreview } from './previews/tier-preview.ts';
@@ -28,12 +23,11 @@ import {
   stateTable,
   supportTable,
 } from './rule-counts.ts';
+import { ruleFilters, sortable } from './rules/rule-filters.ts';
 import {
   appPage,
-  choice,
   confirmed,
   empty,
-  field,
   type Look,
   scrolling,
   severityBadge,
@@ -57,10 +51,12 @@ export interface RulesPage extends RuleFacts {
   /** what switching the experimental tier on would bring */
   readonly tier: TierPreview;
   readonly rules: readonly DecidedRule[];
+  readonly records: RuleRecords;
   readonly query: string;
   readonly page: number;
   readonly pages: number;
   readonly total: number;
+  readonly nowMs: number;
 }
 
 /** What the workspace has set, and for owners the way back to the defaults. */
@@ -193,43 +189,6 @@ ${scrolling(
 )}</section>`;
 }
 
-/** The form of the filter, with what the query has. */
-export function ruleFilters(query: string): Html {
-  const given = new URLSearchParams(query);
-  return html`<form class="filters" method="get" action="${PATH}" role="search" aria-label="Rules">
-${field('q', 'Search', given.get('q'), { type: 'search', hint: 'title, id, description' })}
-${choice('status', 'Status', RULE_STATUSES, given.get('status'))}
-${choice(
-  'support',
-  'Support',
-  SUPPORTS.map((support) => [support, SUPPORT_LABELS[support]] as const),
-  given.get('support'),
-)}
-${choice('category', 'Category', CATEGORIES, given.get('category'))}
-${choice(
-  'enabled',
-  'Enabled',
-  [
-    ['true', 'On'],
-    ['false', 'Off'],
-  ],
-  given.get('enabled'),
-)}
-${choice(
-  'state',
-  'State',
-  RULE_STATES.map((one) => [one, STATE_LABELS[one]] as const),
-  given.get('state'),
-)}
-${field('reference', 'Reference', given.get('reference'), { hint: 'AML.T0051 or LLM01' })}
-${choice('maturity', 'Maturity', MATURITIES, given.get('maturity'))}
-<label>Order<select name="sort">${RULE_ORDERS.map(
-    (order) =>
-      html`<option value="${order}"${order === given.get('sort') && html` selected`}>${ORDER_LABELS[order]}</option>`,
-  )}</select></label>
-<div class="buttons"><button>Filter</button> <a class="button quiet" href="${PATH}">Clear</a></div></form>`;
-}
-
 function pages({ query, page, pages: last }: RulesPage): Html {
   const link = (to: number, label: string) => {
     const own = new URLSearchParams(query);
@@ -240,22 +199,32 @@ function pages({ query, page, pages: last }: RulesPage): Html {
 <span class="soft">Page ${page} of ${Math.max(1, last)}</span>${page < last && link(page + 1, 'Next')}</nav>`;
 }
 
-function ruleRow(one: DecidedRule, viewer: Viewer): Html {
+/** Findings of thirty days, and when there was one. */
+function findingsCell({ rule }: DecidedRule, { records, nowMs }: RulesPage): HtmlValue {
+  const { findings, falsePositives, lastSeenAt } = records.get(rule.id) ?? NO_RECORD;
+  if (lastSeenAt === null) return html`<span class="soft">none</span>`;
+  return html`<a href="/app/findings?rule_id=${rule.id}&amp;state=all">${count(findings)}</a>${
+    falsePositives > 0 && html` <span class="below">${count(falsePositives)} false</span>`
+  } <span class="soft below">${time(lastSeenAt, nowMs)}</span>`;
+}
+
+function ruleRow(one: DecidedRule, data: RulesPage, viewer: Viewer): Html {
   const { rule } = one;
   return html`<tr><td data-label="Severity">${severityBadge(rule.severity)}</td>
-<td data-label="Rule"><a href="${PATH}/${rule.id}">${rule.title}</a> <span class="soft below">${rule.id}</span></td>
-<td data-label="Category">${words(rule.category)}</td><td data-label="Status">${rule.status} <span class="soft below">${SUPPORT_LABELS[rule.support]}</span></td>
-<td data-label="Quality">${qualityCell(rule)}</td><td data-label="State">${state(one)}</td>
-<td data-label="Switch">${overrideSwitch(one, viewer)}</td></tr>
+<td data-label="Rule"><a href="${PATH}/${rule.id}">${rule.title}</a> <span class="soft below">${rule.id} · ${words(rule.category)}</span></td>
+<td data-label="Status">${rule.status} <span class="soft below">${SUPPORT_LABELS[rule.support]}</span></td>
+<td data-label="Quality">${qualityCell(rule)}</td><td data-label="Findings" class="number">${findingsCell(one, data)}</td>
+<td data-label="State">${state(one)}</td><td data-label="Switch">${overrideSwitch(one, viewer)}</td></tr>
 `;
 }
 
-function table(rules: readonly DecidedRule[], viewer: Viewer): Html {
+function table(data: RulesPage, viewer: Viewer): Html {
+  const { rules, query } = data;
   return scrolling(
     'Rules',
     html`<table class="stack" aria-label="Rules"><thead><tr><th scope="col">Severity</th><th scope="col">Rule</th>
-<th scope="col">Category</th><th scope="col">Status</th><th scope="col">${term('rule-quality', 'Quality')}</th><th scope="col">State</th>
-<th scope="col">Switch</th></tr></thead><tbody>${rules.map((one) => ruleRow(one, viewer))}</tbody></table>`,
+<th scope="col">Status</th>${sortable('Quality', 'noise', query)}${sortable('Findings, 30 days', 'findings', query, 'number')}<th scope="col">State</th>
+<th scope="col">Switch</th></tr></thead><tbody>${rules.map((one) => ruleRow(one, data, viewer))}</tbody></table>`,
   );
 }
 
@@ -264,6 +233,7 @@ export function rulesPage(look: Look, viewer: Viewer, data: RulesPage): Html {
   return appPage(look, viewer, {
     title: 'Rules',
     current: PATH,
+    isWide: true,
     main: html`<h1>Rules</h1>
 <p class="lead">The ${term('rule-and-corpus', 'rules')} of agent-threat-rules ${corpusName(snapshot.version, snapshot.identity)}, snapshot of ${snapshot.date}: ${count(snapshot.files)} files, each verified
 against a checksum. <a href="/docs/rules-coverage">Which rules can run, and why others cannot</a>.
@@ -278,7 +248,7 @@ ${ruleFilters(data.query)}
 ${
   rules.length === 0
     ? empty('No rule matches this filter', html`<p><a href="${PATH}">Show all rules</a></p>`)
-    : html`${table(rules, viewer)}${pages(data)}`
+    : html`${table(data, viewer)}${pages(data)}`
 }`,
   });
 }

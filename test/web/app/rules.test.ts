@@ -15,7 +15,7 @@ import {
   rulesPage,
   upgradePage,
 } from '../../../src/web/app/rules.ts';
-import { HOSTILE, holdsAsText, LOOK, MEMBER, rule, ruleFacts, viewer } from './fixtures.ts';
+import { HOSTILE, holdsAsText, LOOK, MEMBER, NOW_MS, rule, ruleFacts, viewer } from './fixtures.ts';
 
 function decided(fields: Partial<DecidedRule> = {}): DecidedRule {
   return {
@@ -33,6 +33,8 @@ function data(fields: Partial<RulesPage> = {}): RulesPage {
     ...ruleFacts(),
     tier: { last: null, noisy: [] },
     rules: [decided()],
+    records: new Map(),
+    nowMs: NOW_MS,
     query: '',
     page: 1,
     pages: 1,
@@ -238,4 +240,17 @@ describe('a rule', () => {
     });
     expect(holdsAsText(rulePage(LOOK, viewer(), decided({ rule: hostile })).text)).toBe(true);
   });
+});
+
+test('a rule shows what it found in thirty days, and the list can be sorted by it', () => {
+  const lastSeenAt = new Date(NOW_MS - 2 * 3_600_000);
+  const records = new Map([[rule().id, { findings: 1200, falsePositives: 3, lastSeenAt }]]);
+  const text = page({ records, query: 'status=stable&page=2' });
+  expect(text).toContain(
+    '<a href="/app/findings?rule_id=ATR-2026-00001&amp;state=all">1,200</a> <span class="below">3 false</span>',
+  );
+  expect(text).toContain('href="/app/rules?status=stable&amp;sort=findings"');
+  expect(text).not.toContain('aria-sort');
+  expect(page({ query: 'sort=findings' })).toMatch(/aria-sort="descending"><a [^>]*>Findings/);
+  expect(page()).toContain('<span class="soft">none</span>');
 });

@@ -2,6 +2,7 @@
  * The rules in `/openapi.json`. The examples are made by the functions that answer, from the loaded
  * corpus.
  */
+import type { RuleRecord } from '../../../model/findings.ts';
 import type { Rule, RuleBook, RuleSettings } from '../../../model/rules.ts';
 import type { ApiSettings, Operation } from '../openapi/operation.ts';
 import {
@@ -12,6 +13,7 @@ import {
   READ,
   READ_REFUSALS,
 } from '../openapi/shared-answers.ts';
+import { STORED_AT } from '../otlp/otlp-examples.ts';
 import { rulesQuery, toRule, toRulePage, toRuleSettings } from './rule-routes.ts';
 import { rule, ruleId, rulePage, ruleSettings } from './rule-schema.ts';
 
@@ -20,6 +22,9 @@ const TAG = 'Threat rules';
 const RULE_ID = 'ATR-2026-00001';
 /** The settings of a new workspace. */
 const NO_DECISIONS: RuleSettings = { experimental: false, overrides: new Map() };
+
+/** Of the rule that finds the attack in the example of the ingest. */
+const RECORD: RuleRecord = { findings: 1, falsePositives: 0, lastSeenAt: STORED_AT };
 
 const chars = (rule: Rule): number => JSON.stringify(rule).length;
 
@@ -38,7 +43,8 @@ export const RULES_EXAMPLE_QUERY = 'enabled=true&per_page=2';
 
 function ruleExamples({ book }: ApiSettings) {
   const parsed = Object.fromEntries(new URLSearchParams(RULES_EXAMPLE_QUERY));
-  const page = toRulePage(rulesQuery.parse(parsed), NO_DECISIONS, book);
+  const records = new Map([[RULE_ID, RECORD]]);
+  const page = toRulePage(rulesQuery.parse(parsed), NO_DECISIONS, book, records);
   const rule = shortRule(book);
   return {
     ruleId: rule?.id ?? RULE_ID,

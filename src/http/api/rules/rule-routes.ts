@@ -2,7 +2,8 @@
 import { z } from 'zod';
 
 import { SluiceError } from '../../../errors.ts';
-import { inOrder, RULE_ORDERS } from '../../../model/rule-order.ts';
+import { NO_RECORD, type RuleRecord } from '../../../model/findings.ts';
+import { inOrder, RULE_ORDERS, type RuleRecords } from '../../../model/rule-order.ts';
 import {
   CATEGORIES,
   MATURITIES,
@@ -23,6 +24,8 @@ import type { rule as ruleBody, ruleItem, rulePage, ruleSettings } from './rule-
 /** The rules, and the workspaces' settings from the database. */
 export interface RuleReader extends RuleBook {
   readonly settings: (workspaceId: number) => Promise<RuleSettings>;
+  readonly records: (workspaceId: number) => Promise<RuleRecords>;
+  readonly record: (workspaceId: number, ruleId: string) => Promise<RuleRecord>;
 }
 
 const PER_PAGE_DEFAULT = 50;
@@ -53,7 +56,8 @@ export const rulesQuery = z.object({
     .default('id')
     .describe(
       '`noise`: most false positives first, by `wild_fp_rate`, then by how many of the harmless ' +
-        'texts of its authors a rule matches, then by the lowest `confidence`.',
+        'texts of its authors a rule matches, then by the lowest `confidence`. `wild_fp_rate`, `confidence` ' +
+        '(lowest first), `findings`, `false_positives` and `last_seen` sort by that member.',
     ),
   page: wholeNumber(1, PAGE_MAX, 1).describe('The page to show; a page past the last is empty.'),
   per_page: wholeNumber(1, PER_PAGE_MAX, PER_PAGE_DEFAULT).describe('Rules on a page.'),
@@ -64,6 +68,7 @@ function toItem(
   rule: Rule,
   settings: RuleSettings,
   { decide, references }: RuleBook,
+  record: RuleRecord = NO_RECORD,
 ): BodyOf<typeof ruleItem> {
   const { enabled, decidedBy, state } = decide(rule, settings);
   return {
@@ -84,6 +89,9 @@ function toItem(
     wild_samples: rule.quality.wildSamples,
     wild_validated: rule.quality.wildValidated,
     reference_ids: [...references.idsOf(rule.id)],
+    recent_findings: record.findings,
+    recent_false_positives: record.falsePositives,
+    last_seen_at: record.lastSeenAt?.toISOString() ?? null,
   };
 }
 
@@ -100,11 +108,12 @@ export function toRulePage(
   query: RulesQuery,
   settings: RuleSettings,
   book: RuleBook,
+  records: RuleRecords = new Map(),
 ): BodyOf<typeof rulePage> {
   const { reference } = query;
   const referring = reference === undefined ? null : new Set(book.references.rulesOf(reference));
   const words = (query.q ?? '').toLowerCase().split(/\s+/).filter(Boolean);
-  const found = inOrder(book.rules, query.sort)
+  const found = inOrder(book.rules, query.sort, records)
     .filter(
       (rule) =>
         (query.status === undefined || rule.status === query.status) &&
@@ -114,7 +123,7 @@ export function toRulePage(
         (referring === null || referring.has(rule.id)) &&
         matchesText(rule, words),
     )
-    .map((rule) => toItem(rule, settings, book))
+    .map((rule) => toItem(rule, settings, book, records.get(rule.id)))
     .filter(
       ({ enabled, state }) =>
         (query.enabled === undefined || enabled === query.enabled) &&
@@ -139,9 +148,10 @@ export function toRule(
   rule: Rule,
   settings: RuleSettings,
   book: RuleBook,
+  record: RuleRecord = NO_RECORD,
 ): BodyOf<typeof ruleBody> {
   return {
-    ...toItem(rule, settings, book),
+    ...toItem(rule, settings, book, record),
     description: rule.description,
     author: rule.author,
     date: rule.date,
@@ -183,7 +193,8 @@ export function toRuleSettings(
 export function listRules(reader: RuleReader): AuthorizedHandler {
   return async (exchange, { workspaceId }) => {
     const query = parseQuery(rulesQuery, exchange.query);
-    return json(toRulePage(query, await reader.settings(workspaceId), reader));
+    const settings = await reader.settings(workspaceId);
+    return json(toRulePage(query, settings, reader, await reader.records(workspaceId)));
   };
 }
 
@@ -192,7 +203,8 @@ export function showRule(reader: RuleReader): AuthorizedHandler {
   return async (_exchange, { workspaceId }, { ruleId }) => {
     const rule = reader.rules.find(({ id }) => id === ruleId);
     if (rule === undefined) throw new SluiceError('not_found', 'The corpus has no such rule.');
-    return json(toRule(rule, await reader.settings(workspaceId), reader));
+    const settings = await reader.settings(workspaceId);
+    return json(toRule(rule, settings, reader, await reader.record(workspaceId, rule.id)));
   };
 }
 

@@ -10,7 +10,7 @@ import {
   SUPPORTS,
 } from '../../../model/rules.ts';
 import { SURFACES } from '../../../model/steps.ts';
-import { component, count } from '../openapi/component.ts';
+import { component, count, timestamp } from '../openapi/component.ts';
 
 export const ruleId = z
   .string()
@@ -110,6 +110,9 @@ const itemMembers = {
     .describe('State of the rule in this workspace: the member of `counts` that includes it.'),
   ...statedQuality,
   reference_ids: referenceIds,
+  recent_findings: count('Its findings of the last 30 days in this workspace, up to 10,000.'),
+  recent_false_positives: count('Of them, those that somebody set to false positive.'),
+  last_seen_at: timestamp('Its newest finding in this workspace; null without one.').nullable(),
 };
 
 export const ruleItem = component('RuleItem', z.object(itemMembers).describe('A rule in a list.'));
