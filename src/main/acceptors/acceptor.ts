@@ -135,7 +135,8 @@ function withReplica(
   const { ruleRecord, ruleRecords, findRun, overview, triage } = reads;
   const findings = { ...app.findings, ...reads.findings };
   const runs = runsOf(config, reads, choice, ofRuns);
-  return { ...app, ...runs, findings, ruleRecord, ruleRecords, findRun, overview, triage };
+  const rules = { ...app.rules, record: ruleRecord, records: ruleRecords };
+  return { ...app, ...runs, findings, rules, findRun, overview, triage };
 }
 
 /** The probes of `/ready`, the same on every thread. */
