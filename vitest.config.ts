@@ -17,6 +17,24 @@ const WORKERS = Math.min(6, Math.max(5, availableParallelism()));
 /** Every case instead of a sample takes longer. */
 const EXHAUSTIVE_FACTOR = process.env.EXHAUSTIVE === '1' ? 5 : 1;
 
+/** The statements, on a Citus cluster. Alone: `npx vitest run --project citus`. */
+const CITUS = {
+  test: {
+    name: 'citus',
+    globalSetup: [BUILD, CATALOGUE, 'test/support/global-citus.ts'],
+    include: [
+      'test/citus/**/*.test.ts',
+      'test/db/runs/*.test.ts',
+      'test/db/telemetry/{copy-transaction,copy-writer,round-trip,receipts,long-documents}.test.ts',
+      'test/e2e/{runs,log-only-runs,long-runs}.test.ts',
+    ],
+    isolate: false,
+    testTimeout: 120_000,
+    hookTimeout: 180_000,
+  },
+};
+const CITUS_PROJECTS = process.env.CITUS_DATABASE_URL === undefined ? [] : [CITUS];
+
 /** The order of projects: what waits is begun first, so that the others fill the time. */
 const PROJECTS = ['e2e', 'database', 'unit', 'arch'];
 /** Files that wait or last longest: begun before all others. */
@@ -77,6 +95,7 @@ export default defineConfig({
           hookTimeout: 180_000,
         },
       },
+      ...CITUS_PROJECTS,
       {
         test: {
           name: 'e2e',

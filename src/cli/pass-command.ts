@@ -1,8 +1,9 @@
 /**
  * `sluice pass run` and `sluice migrate`: background work of the server, done once on demand.
  */
-import type { Command } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
 
+import { describeDistribution, distribute, SHARDS, SHARDS_MAX } from '../db/distribute.ts';
 import { pinnedCorpus } from '../main/corpus-location.ts';
 import { createPass } from '../main/create-pass.ts';
 import { createObserver } from '../observe/events.ts';
@@ -31,6 +32,32 @@ async function runPass(options: OutputOptions): Promise<void> {
   });
 }
 
+interface MigrateOptions extends OutputOptions {
+  readonly citus?: true;
+  readonly shards?: number;
+}
+
+function parseShards(text: string): number {
+  const shards = Number(text);
+  if (Number.isInteger(shards) && shards >= 1 && shards <= SHARDS_MAX) return shards;
+  throw new InvalidArgumentError(`It must be a whole number from 1 to ${SHARDS_MAX}.`);
+}
+
+async function migrateDatabase(options: MigrateOptions): Promise<void> {
+  await withDatabase(async ({ database, migrations }) => {
+    const distribution =
+      options.citus === true ? await distribute(database, options.shards) : undefined;
+    answer(options, { applied: migrations, distribution }, () =>
+      [
+        migrations.length === 0
+          ? 'The database schema is up to date.'
+          : `Applied ${migrations.join(', ')}.`,
+        ...(distribution === undefined ? [] : [describeDistribution(distribution)]),
+      ].join('\n'),
+    );
+  });
+}
+
 /** Adds `pass run` and `migrate`. */
 export function addUpkeepCommands(program: Command): void {
   program
@@ -44,15 +71,9 @@ export function addUpkeepCommands(program: Command): void {
   program
     .command('migrate')
     .description('update the database schema (the server also does this when it starts)')
+    .option('--citus', 'then distribute telemetry over the workers of the Citus cluster')
+    .option('--shards <n>', `with --citus: shards of each table (default: ${SHARDS})`, parseShards)
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  DATABASE_URL=postgres://… sluice migrate')
-    .action(async (options: OutputOptions) => {
-      await withDatabase(async ({ migrations }) => {
-        answer(options, { applied: migrations }, () =>
-          migrations.length === 0
-            ? 'The database schema is up to date.'
-            : `Applied ${migrations.join(', ')}.`,
-        );
-      });
-    });
+    .action(migrateDatabase);
 }

@@ -12,9 +12,12 @@ import { fileURLToPath } from 'node:url';
 
 import { OperatorError } from '../errors.ts';
 import { type Connection, type Database, inTransaction, limitedStatement } from './database.ts';
+import { lookUp, useOneConnectionPerNode } from './placement.ts';
 
 /** Advisory lock; "sluice" in ASCII. */
 const LOCK_KEY = '0x736c75696365';
+/** One process at a time changes the schema. */
+export const SCHEMA_LOCK = `SELECT pg_advisory_xact_lock(${BigInt(LOCK_KEY)})`;
 /** Includes waiting for another process that migrates; a large table may be rewritten. */
 const MIGRATION_TIMEOUT_MS = 3_600_000;
 const FILE_NAME = /^(\d{4})-[a-z0-9-]+\.sql$/;
@@ -84,7 +87,8 @@ export async function migrate(
   const slow = (sql: string) => limitedStatement(sql, MIGRATION_TIMEOUT_MS);
   const work = async (connection: Connection): Promise<string[]> => {
     await connection.query(`SET LOCAL statement_timeout = ${MIGRATION_TIMEOUT_MS}`);
-    await connection.query(slow(`SELECT pg_advisory_xact_lock(${BigInt(LOCK_KEY)})`));
+    await connection.query(slow(SCHEMA_LOCK));
+    if ((await lookUp(connection)) === 'distributed') await useOneConnectionPerNode(connection);
     const applied = await appliedMigrations(connection);
     checkHistory(applied, known);
     const missing = known.filter(({ version }) => !applied.has(version));

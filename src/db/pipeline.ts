@@ -62,11 +62,12 @@ const TIMEOUT_MS = 60_000;
  * Sent after BEGIN. A server is identified by the time of its start: another one was started at
  * another time, and so was the same one with other data.
  */
-function firstStatement(lockTimeoutMs: number | null): string {
-  const lockTimeout =
-    lockTimeoutMs === null ? '' : `, set_config('lock_timeout', '${lockTimeoutMs}', true)`;
+function firstStatement(settings: Readonly<Record<string, string>>): string {
+  const set = Object.entries(settings).map(
+    ([name, value]) => `, set_config('${name}', '${value}', true)`,
+  );
   return `SELECT extract(epoch FROM pg_postmaster_start_time())::text, pg_backend_pid(),
-    ${localTimeout(STATEMENT_TIMEOUT_MS)}${lockTimeout}`;
+    ${localTimeout(STATEMENT_TIMEOUT_MS)}${set.join('')}`;
 }
 
 /**
@@ -233,8 +234,8 @@ function cellLiteral(cell: Cell): string {
 }
 
 export interface PipelineSettings {
-  /** of every statement; without limit by default */
-  readonly lockTimeoutMs?: number | null;
+  /** PostgreSQL's settings for the transaction: plain words and numbers */
+  readonly settings?: Readonly<Record<string, string>>;
   /**
    * Called with the server's identity before COMMIT is sent; what it throws prevents it. Unless COMMIT
    * fails with a warning, an error after that does not say whether it succeeded.
@@ -253,13 +254,13 @@ export interface PipelineSettings {
 export async function runPipeline(
   connection: Connection,
   steps: Iterable<PipelineStep>,
-  { lockTimeoutMs = null, beforeCommit = () => {} }: PipelineSettings = {},
+  { settings = {}, beforeCommit = () => {} }: PipelineSettings = {},
 ): Promise<void> {
   const server = await new Promise<string>((resolve, reject) => {
     const settle = (error: Error | null) =>
       error === null ? resolve(pipeline.server) : reject(error);
     const begin = {
-      first: firstStatement(lockTimeoutMs),
+      first: firstStatement(settings),
       announcedPid: announcedPid(connection),
     };
     const pipeline = new Pipeline(steps, begin, settle);

@@ -87,6 +87,14 @@ export class CopyBuffer {
     this.#hex(hex, 8);
   }
 
+  /** Two times as one id. */
+  timesId(time: Int64, other: Int64): void {
+    this.#reserve(20);
+    this.#length = this.#bytes.writeInt32BE(16, this.#length);
+    this.#length = this.#bytes.writeBigInt64BE(BigInt(time), this.#length);
+    this.#length = this.#bytes.writeBigInt64BE(BigInt(other), this.#length);
+  }
+
   #hex(hex: string, width: number): void {
     this.#reserve(4 + width);
     this.#length = this.#bytes.writeInt32BE(width, this.#length);

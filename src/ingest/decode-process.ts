@@ -4,6 +4,7 @@
  * (`decode-messages.ts`). An unexpected exception ends this process; `large-bodies.ts` starts
  * another.
  */
+import type { Placement } from '../db/placement.ts';
 import {
   type EncodedRequest,
   unitsOfMetric,
@@ -33,7 +34,13 @@ import { parsePlainly, type ReadyRequest, RequestDecoder } from './request-decod
 /** Most UTF-16 units in one message; a single item may have more. */
 const PART_UNITS_MAX = 512 * 1024;
 
-const decoder = new RequestDecoder();
+const decoders = new Map<Placement, RequestDecoder>();
+
+function decoderFor(placement: Placement): RequestDecoder {
+  const decoder = decoders.get(placement) ?? new RequestDecoder(placement);
+  decoders.set(placement, decoder);
+  return decoder;
+}
 
 type Order = Extract<ToDecodeProcess, { kind: 'decode' }>;
 
@@ -94,10 +101,11 @@ async function assignRuns(
 
 /** The rows of a body, or the reply with the reason for the refusal. */
 async function decode(
-  { signal, workspaceId, arrivedAtMs }: Order,
+  { signal, workspaceId, arrivedAtMs, placement }: Order,
   body: Buffer,
   conversation: Conversation,
 ): Promise<ReadyRequest | FromDecodeProcess> {
+  const decoder = decoderFor(placement);
   const scanned = toEnd(decoder.scan(signal, body, workspaceId, arrivedAtMs));
   if (scanned !== null) return scanned;
   const parsed = parsePlainly(signal, body);

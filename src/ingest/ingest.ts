@@ -5,6 +5,7 @@
  *
  *   body ─► hashed ─► scanned, or decoded plainly ─► COPY bytes ─► store() ─► committed
  */
+import type { Placement } from '../db/placement.ts';
 import type { CopyWriter } from '../db/telemetry/copy-writer.ts';
 import { LogRuns } from '../db/telemetry/log-runs.ts';
 import type { Hex16 } from '../model/json.ts';
@@ -33,6 +34,8 @@ export interface StoredAnswer {
 export interface IngestSettings {
   /** whether a request that is sent again is recognised, and stored once */
   readonly deduplicates?: boolean;
+  /** where the rows are to be stored */
+  readonly placement?: Placement;
 }
 
 /**
@@ -46,8 +49,9 @@ export class Ingest {
   readonly #writer: Pick<CopyWriter, 'offer'>;
   readonly #nowMs: () => number;
   /** decoders without a request */
-  readonly #idle = [new RequestDecoder()];
-  readonly #largeBodies = createLargeBodies();
+  readonly #idle: RequestDecoder[] = [];
+  readonly #placement: Placement;
+  readonly #largeBodies: ReturnType<typeof createLargeBodies>;
   readonly #logRuns = new LogRuns();
   readonly #deduplicates: boolean;
 
@@ -55,8 +59,10 @@ export class Ingest {
   constructor(
     writer: Pick<CopyWriter, 'offer'>,
     nowMs: () => number,
-    { deduplicates = true }: IngestSettings = {},
+    { deduplicates = true, placement = 'local' }: IngestSettings = {},
   ) {
+    this.#placement = placement;
+    this.#largeBodies = createLargeBodies(placement);
     this.#writer = writer;
     this.#nowMs = nowMs;
     this.#deduplicates = deduplicates;
@@ -79,7 +85,7 @@ export class Ingest {
     const context = { workspaceId, arrivedAtMs: this.#nowMs(), logRuns: this.#logRuns };
     const { decode } = this.#largeBodies;
     const bodyHash = this.#deduplicates && deduplicates ? yield* hashBody(signal, body) : null;
-    const decoder = this.#idle.pop() ?? new RequestDecoder();
+    const decoder = this.#idle.pop() ?? new RequestDecoder(this.#placement);
     try {
       const result = yield* decoder.decodeInPieces(signal, body, context, decode);
       if (result instanceof Promise) {

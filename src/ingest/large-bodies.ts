@@ -9,6 +9,8 @@
  * body starts a new one. The result is sent in parts (`decode-messages.ts`).
  */
 import { fileURLToPath } from 'node:url';
+
+import type { Placement } from '../db/placement.ts';
 import { SluiceError } from '../errors.ts';
 import { LimitedProcess, OutOfMemoryError } from '../limited-process/limited-process.ts';
 import type { TelemetryTable } from '../model/columns.ts';
@@ -51,13 +53,16 @@ interface Waiter {
 
 export class LargeBodies {
   readonly #settings: LargeBodiesSettings;
+  readonly #placement: Placement;
   readonly #bodies = new WorkspaceQueue<Waiter>();
   #isClosed = false;
   readonly #process: LimitedProcess<ToDecodeProcess, FromDecodeProcess>;
   #idle: NodeJS.Timeout | undefined;
 
-  constructor(settings: Partial<LargeBodiesSettings> = {}) {
+  /** @param placement where the rows are to be stored */
+  constructor(settings: Partial<LargeBodiesSettings> = {}, placement: Placement = 'local') {
     this.#settings = { ...SETTINGS, ...settings };
+    this.#placement = placement;
     this.#process = new LimitedProcess(ENTRY, this.#settings.heapMib);
   }
 
@@ -137,7 +142,8 @@ export class LargeBodies {
 
   async #decode(signal: Signal, body: Buffer, context: RequestContext): Promise<ReadyResult> {
     const { workspaceId, arrivedAtMs, logRuns } = context;
-    const order = { kind: 'decode', signal, workspaceId, arrivedAtMs } as const;
+    const placement = this.#placement;
+    const order = { kind: 'decode', signal, workspaceId, arrivedAtMs, placement } as const;
     let { message } = await this.#request(order, body);
     for (;;) {
       switch (message.kind) {
@@ -210,9 +216,9 @@ function tooManyWait(): SluiceError {
 const GIANT_BYTES = 4 * MIB;
 
 /** Two processes: for large bodies, and for giant ones. */
-export function createLargeBodies(): Pick<LargeBodies, 'decode' | 'close'> {
-  const large = new LargeBodies();
-  const giant = new LargeBodies();
+export function createLargeBodies(placement: Placement): Pick<LargeBodies, 'decode' | 'close'> {
+  const large = new LargeBodies({}, placement);
+  const giant = new LargeBodies({}, placement);
   return {
     decode: (signal, body, context) =>
       (body.length > GIANT_BYTES ? giant : large).decode(signal, body, context),

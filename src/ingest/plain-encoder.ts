@@ -2,6 +2,7 @@
  * Encodes the rows of the plain decoder as COPY bytes: the counterpart of `row-encoder.ts`, which
  * encodes scanned rows. One object per thread, for one request at a time.
  */
+import type { Placement } from '../db/placement.ts';
 import { checkContents, type EncodedRequest, heldBytes } from '../db/telemetry/encoded-request.ts';
 import type { LogRunsOfRequest } from '../db/telemetry/log-runs.ts';
 import { checkRuns, runDeltas } from '../db/telemetry/run-delta.ts';
@@ -13,12 +14,21 @@ import { SPAN_LAYOUT } from '../otlp/fast/span-scanner.ts';
 import { CopyBuffer } from './copy-buffer.ts';
 import { compilePlainWriter, type PlainContext, type PlainWriter } from './row-writer.ts';
 
-const writeSpan = compilePlainWriter<SpanRow>(SPAN_LAYOUT);
-const writeLog = compilePlainWriter<LogRow>(LOG_LAYOUT);
-const writePoint = compilePlainWriter<PointRow>(POINT_LAYOUT);
+const writersOf = (placement: Placement) => ({
+  span: compilePlainWriter<SpanRow>(SPAN_LAYOUT, placement),
+  log: compilePlainWriter<LogRow>(LOG_LAYOUT, placement),
+  point: compilePlainWriter<PointRow>(POINT_LAYOUT, placement),
+});
+const WRITERS = { local: writersOf('local'), distributed: writersOf('distributed') };
 
 export class PlainEncoder {
   readonly #out = new CopyBuffer();
+  readonly #write: ReturnType<typeof writersOf>;
+
+  /** @param placement where the rows are to be stored */
+  constructor(placement: Placement = 'local') {
+    this.#write = WRITERS[placement];
+  }
 
   /**
    * Encodes a request.
@@ -41,11 +51,10 @@ export class PlainEncoder {
     const deltas = runDeltas(request, workspaceId, runs);
     const context = { workspaceId, arrivedAtMs, logRuns: runs };
     const chunks = new Map<TelemetryTable, Buffer>();
-    if (spans.length > 0) chunks.set('spans', this.#encodeRows(spans, writeSpan, context));
-    if (logs.length > 0) chunks.set('log_records', this.#encodeRows(logs, writeLog, context));
-    if (points.length > 0) {
-      chunks.set('metric_points', this.#encodeRows(points, writePoint, context));
-    }
+    const { span, log, point } = this.#write;
+    if (spans.length > 0) chunks.set('spans', this.#encodeRows(spans, span, context));
+    if (logs.length > 0) chunks.set('log_records', this.#encodeRows(logs, log, context));
+    if (points.length > 0) chunks.set('metric_points', this.#encodeRows(points, point, context));
     const held = { chunks, resources, metrics, runs: deltas, sessionMarks: marks };
     return {
       workspaceId,

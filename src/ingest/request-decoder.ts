@@ -8,6 +8,7 @@
  * cannot be scanned, or a body with a large record, is decoded in a separate process
  * (`large-bodies.ts`).
  */
+import type { Placement } from '../db/placement.ts';
 import type { EncodedRequest } from '../db/telemetry/encoded-request.ts';
 import type { LogRuns, LogRunsOfRequest } from '../db/telemetry/log-runs.ts';
 import { SluiceError } from '../errors.ts';
@@ -69,8 +70,14 @@ export const PLAIN_BYTES_MAX = 128 * 1024;
 
 export class RequestDecoder {
   readonly #scanner = new RequestScanner();
-  readonly #rowEncoder = new RowEncoder();
-  readonly #plainEncoder = new PlainEncoder();
+  readonly #rowEncoder: RowEncoder;
+  readonly #plainEncoder: PlainEncoder;
+
+  /** @param placement where the rows are to be stored */
+  constructor(placement: Placement = 'local') {
+    this.#rowEncoder = new RowEncoder(placement);
+    this.#plainEncoder = new PlainEncoder(placement);
+  }
 
   /**
    * Decodes one export request, in pieces on the event loop or in another process. A

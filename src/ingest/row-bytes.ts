@@ -178,6 +178,18 @@ export class RowBytes {
     this.#end += 4 + width;
   }
 
+  /** Two times, as `int64` writes them, as one id. */
+  timesId(seconds: number, nanos: number, otherSeconds: number, otherNanos: number): void {
+    const start = this.#end;
+    // From the end, because a value's length, which is written before it, is not wanted here.
+    this.#end = start + 8;
+    this.int64(otherSeconds, otherNanos);
+    this.#end = start;
+    this.int64(seconds, nanos);
+    this.#view.setInt32(start, 16);
+    this.#end = start + 20;
+  }
+
   /** Overwrites an id that was written before; `place` is a value of `end`. */
   overwrite(place: number, ids: DataView, offset: number, width: 8 | 16): void {
     const at = this.#start + place;

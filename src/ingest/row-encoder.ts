@@ -5,6 +5,7 @@
  * The resource and the metric of a row may follow it in the body; their ids are written then.
  */
 
+import type { Placement } from '../db/placement.ts';
 import { checkContents, type EncodedRequest, heldBytes } from '../db/telemetry/encoded-request.ts';
 import type { RunDeltas } from '../db/telemetry/run-delta.ts';
 import type { TelemetryTable } from '../model/columns.ts';
@@ -19,9 +20,12 @@ import { RowBytes } from './row-bytes.ts';
 import { compileRowWriter, type RowPlaces } from './row-writer.ts';
 import { IdBytes, RunTally } from './run-tally.ts';
 
-const writeSpan = compileRowWriter(SPAN_LAYOUT);
-const writeLog = compileRowWriter(LOG_LAYOUT);
-const writePoint = compileRowWriter(POINT_LAYOUT);
+const writersOf = (placement: Placement) => ({
+  span: compileRowWriter(SPAN_LAYOUT, placement),
+  log: compileRowWriter(LOG_LAYOUT, placement),
+  point: compileRowWriter(POINT_LAYOUT, placement),
+});
+const WRITERS = { local: writersOf('local'), distributed: writersOf('distributed') };
 
 interface EncodedScope {
   readonly rowsEnd: number;
@@ -42,6 +46,7 @@ const TABLES: Readonly<Record<Signal, TelemetryTable>> = {
  * too many runs, resources or metrics is refused at once with `body_too_large`.
  */
 export class RowEncoder implements RowSink {
+  readonly #write: ReturnType<typeof writersOf>;
   readonly #bytes = new RowBytes();
   readonly #id = new IdBytes();
   /** the run of the latest row */
@@ -55,6 +60,11 @@ export class RowEncoder implements RowSink {
   #runs: RunDeltas = new Map();
   #runsSeen = new Set<Hex16>();
   #tally = new RunTally(this.#runsSeen, this.#runId);
+
+  /** @param placement where the rows are to be stored */
+  constructor(placement: Placement = 'local') {
+    this.#write = WRITERS[placement];
+  }
 
   /** @param bytesExpected the body's length, which the rows usually do not exceed */
   open(signal: Signal, workspaceId: number, arrivedAtMs: number, bytesExpected: number): void {
@@ -72,17 +82,17 @@ export class RowEncoder implements RowSink {
   }
 
   span(row: ScannedRow): void {
-    writeSpan(this.#bytes, row, this.#places);
+    this.#write.span(this.#bytes, row, this.#places);
     this.#tally.addSpan(row);
   }
 
   log(row: ScannedRow): void {
-    writeLog(this.#bytes, row, this.#places);
+    this.#write.log(this.#bytes, row, this.#places);
     this.#tally.addLog(row);
   }
 
   point(row: ScannedRow): void {
-    writePoint(this.#bytes, row, this.#places);
+    this.#write.point(this.#bytes, row, this.#places);
   }
 
   /** @throws as `setOrigin` */

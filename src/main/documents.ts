@@ -41,6 +41,7 @@ const CHAPTERS: readonly { readonly title: string; readonly slugs: readonly stri
       'deployment',
       'reverse-proxy',
       'high-availability',
+      'citus',
     ],
   },
   { title: 'Send', slugs: markdownIn('docs/send').map(slugOf) },

@@ -2,11 +2,13 @@
 import type { Config } from '../config/config.ts';
 import { parseDatabaseUrl } from '../database-url.ts';
 import { checkConnections, checkServer, createDatabase, type Database } from '../db/database.ts';
+import { describeDistribution, distributeIfEmpty, requireCoordinator } from '../db/distribute.ts';
 import type { DatabaseUrls } from '../db/embedded/address.ts';
 import { type EmbeddedLog, type StartOptions, startEmbedded } from '../db/embedded/connect.ts';
 import { existingHomes } from '../db/embedded/installation.ts';
 import type { SupervisorEvents } from '../db/embedded/supervisor.ts';
 import { migrate } from '../db/migrate.ts';
+import { type Placement, placementOf } from '../db/placement.ts';
 import { type DatabaseRoute, findRoute } from '../db/route.ts';
 import { OperatorError } from '../errors.ts';
 import type { Events } from '../observe/events.ts';
@@ -44,6 +46,8 @@ export interface OpenDatabase {
   /** one line about where the data is, for people; holds no password */
   readonly where: string;
   readonly migrations: readonly string[];
+  /** of telemetry */
+  readonly placement: Placement;
   /**
    * Starts the embedded server again when it dies; nothing for another one.
    * @param onGivenUp called once, when it does not start any more
@@ -130,11 +134,17 @@ async function migrateDirectly(url: string, { identity }: DatabaseRoute): Promis
   }
 }
 
+interface OpenOptions {
+  /** connections for background work */
+  readonly max?: number;
+  readonly onMigrated?: (database: Database) => Promise<void>;
+}
+
 async function open(
   source: Source,
   connections: number,
   events: Pick<Events, 'connectionLost'> & Partial<Pick<Events, 'connectionOpened'>>,
-  max?: number,
+  { max, onMigrated = async () => {} }: OpenOptions = {},
 ): Promise<OpenDatabase> {
   const {
     background: database,
@@ -150,19 +160,32 @@ async function open(
   };
   try {
     await checkServer(database);
+    await requireCoordinator(database);
     const route = await findRoute(database);
     // The server's limit is for the pooler's connections, not for those to the pooler.
     if (route.isDirect) await checkConnections(database, connections);
     const { urls, directUrl, supervise } = source;
     const migrations =
       directUrl === null ? await migrate(database) : await migrateDirectly(directUrl, route);
+    await onMigrated(database);
+    const placement = await placementOf(database);
     const where = route.isDirect ? source.where : `${source.where}, through a pooler`;
     const sessionUrl = directUrl ?? (route.isDirect ? urls.url : null);
-    return { database, probes, urls, sessionUrl, where, migrations, supervise, close };
+    return { database, probes, urls, sessionUrl, where, migrations, placement, supervise, close };
   } catch (error) {
     await close();
     throw error;
   }
+}
+
+const NOT_DISTRIBUTED =
+  'The database is on a Citus cluster and has telemetry that is not distributed: all of it is stored on ' +
+  'the coordinator. To distribute it, stop all servers and run sluice migrate --citus.';
+
+async function distributeAtStart(database: Database, events: Events): Promise<void> {
+  const distributed = await distributeIfEmpty(database);
+  if (distributed === 'has telemetry') events.warned(NOT_DISTRIBUTED);
+  else if (distributed?.isNew === true) events.noted(describeDistribution(distributed));
 }
 
 /** For the server: starts the embedded database unless DATABASE_URL names another. */
@@ -171,7 +194,8 @@ export async function openForServer(config: Config, events: Events): Promise<Ope
     config.databaseUrl === null
       ? await startedSource(config, { info: events.noted, warn: events.warned })
       : configuredSource(config.databaseUrl, config.databaseDirectUrl);
-  return await open(source, connectionsOf(config), events);
+  const onMigrated = (database: Database) => distributeAtStart(database, events);
+  return await open(source, connectionsOf(config), events, { onMigrated });
 }
 
 /** A database as it is found, for looking at it. */
@@ -231,7 +255,7 @@ export async function openForCommand(config: Config): Promise<OpenDatabase> {
     databaseUrl === null
       ? await startedSource(config, SILENT_LOG, COMMAND_WAITS)
       : configuredSource(databaseUrl, config.databaseDirectUrl);
-  return await open(source, 1, { connectionLost: () => {} }, COMMAND_CONNECTIONS);
+  return await open(source, 1, { connectionLost: () => {} }, { max: COMMAND_CONNECTIONS });
 }
 
 function noDatabase(dataDir: string): string {

@@ -10,7 +10,7 @@ import { filesIn, readSources } from './source-file.ts';
 /** A reader finds a file by its name in a folder of this many. */
 const FILES_MAX = 25;
 /** Folders of tests that belong to no single source file. */
-const OTHER_TESTS = /^test\/(arch|bench|chaos|clients|deploy|e2e|mutants|support)\//;
+const OTHER_TESTS = /^test\/(arch|bench|chaos|citus|clients|deploy|e2e|mutants|support)\//;
 
 /** `src/a/b.ts` for `test/a/b.test.ts` and `test/a/b-aspect.test.ts`, whichever exists; else null. */
 function sourceOf(testPath: string, sources: ReadonlySet<string>): string | null {

@@ -1,11 +1,14 @@
 /**
- * A database of its own for a test file, on the server that test/support/global-database.ts runs.
+ * A database of its own for a test file, on the server that test/support/global-database.ts runs, or on a
+ * Citus cluster (global-citus.ts).
  *
  * Never hands out the shared database itself: tests must not see each other's rows.
  */
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { inject } from 'vitest';
+
+import { createOnCluster, dropFromCluster } from './citus.ts';
 
 export interface TestDatabase {
   readonly url: string;
@@ -24,6 +27,11 @@ export async function createTestDatabase(
   options: { readonly template?: string } = {},
 ): Promise<TestDatabase> {
   const name = `test_${randomBytes(8).toString('hex')}`;
+  if (inject('placement') === 'distributed') {
+    const isMigrated = options.template !== undefined;
+    const url = await createOnCluster(inject('databaseUrl'), name, isMigrated);
+    return { url, name, drop: () => dropFromCluster(inject('databaseUrl'), name) };
+  }
   // Copying files takes half the CPU time of copying pages through the log.
   const template = options.template ?? 'template0';
   await administer(`CREATE DATABASE ${name} TEMPLATE ${template} STRATEGY FILE_COPY`);

@@ -59,6 +59,7 @@ export default async function setUp(project: TestProject): Promise<() => Promise
   const entry = shared.sluiceTestRun;
   entry.projects += 1;
   const { provided, close } = await entry.run;
+  project.provide('placement', 'local');
   for (const [name, value] of Object.entries(provided)) {
     project.provide(name as keyof ProvidedContext, value);
   }

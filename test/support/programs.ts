@@ -58,5 +58,11 @@ export const missingPrograms: readonly string[] = [
   ),
 ];
 
+/** What is on no machine of its own: it is tested where somebody has set it up (docs/citus.md). */
+export const missingClusters: readonly string[] =
+  process.env.CITUS_DATABASE_URL === undefined
+    ? ['NOT TESTED: Citus, because CITUS_DATABASE_URL names no cluster']
+    : [];
+
 /** Must every test run? */
 export const mustRunAll: boolean = process.env.REQUIRE_ALL === '1';

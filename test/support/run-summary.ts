@@ -5,7 +5,7 @@
 import { relative } from 'node:path';
 import type { Reporter, TestCase, TestModule, Vitest } from 'vitest/node';
 
-import { missingPrograms, mustRunAll } from './programs.ts';
+import { missingClusters, missingPrograms, mustRunAll } from './programs.ts';
 
 const SLOWEST = 10;
 const NAMED_MAX = 20;
@@ -41,6 +41,7 @@ export default class RunSummary implements Reporter {
       if (names.length > NAMED_MAX) lines.push(`   and ${names.length - NAMED_MAX} more`);
       if (mustRunAll) process.exitCode = 1;
     }
+    if (files.length > SLOWEST) lines.push('', ...missingClusters.map((one) => ` ${one}`));
     if (lines.length > 0) process.stdout.write(`${lines.join('\n')}\n`);
   }
 }

@@ -10,7 +10,7 @@
  * claimed meanwhile, it can no longer complete (the fencing token in evaluation-queue.ts).
  */
 import type { RunRef } from '../../model/runs.ts';
-import { type Database, limitedStatement } from '../database.ts';
+import { type Database, limitedStatement, type Queryable } from '../database.ts';
 import { ATTEMPTS_MAX, WAS_CLAIMED } from './due-runs.ts';
 
 /** A process that was silent for this long counts as dead. */
@@ -40,6 +40,14 @@ export async function beat(database: Database, processId: string): Promise<boole
     [processId],
   );
   return rows[0]?.hasDead ?? false;
+}
+
+/** How many processes are running. */
+export async function livingProcesses(database: Queryable): Promise<number> {
+  const { rows } = await database.query<{ living: number }>(
+    `SELECT count(*)::int AS living FROM processes WHERE NOT (${IS_DEAD})`,
+  );
+  return rows[0]?.living ?? 0;
 }
 
 /** What was left by processes that are dead. */

@@ -1,6 +1,7 @@
 /** Reads the steps of a run for its tree: all of them, without names and documents. */
 import type { TreeStep } from '../../model/run-tree.ts';
 import type { Database } from '../database.ts';
+import { type Placement, placementOf } from '../placement.ts';
 import { numberedSteps } from './step-page.ts';
 import { parametersOf, type RunToRead } from './steps.ts';
 
@@ -8,7 +9,8 @@ import { parametersOf, type RunToRead } from './steps.ts';
 const STATUS_ERROR = 2;
 
 /** $1 to $7 are `parametersOf`. */
-const READ_TREE = `${numberedSteps(
+const readingTree = (placement: Placement): string => `${numberedSteps(
+  placement,
   `status_code = ${STATUS_ERROR} AS is_error, hashtext(name) AS name_key,`,
   "false, hashtext(coalesce(event_name, '')),",
 )}
@@ -17,6 +19,11 @@ const READ_TREE = `${numberedSteps(
          "end" AS "endUnixNano", arrived_on::text AS "arrivedOn", twin, is_error AS "isError",
          name_key AS "nameKey"
     FROM narrow ORDER BY place`;
+
+const READ_TREE: Readonly<Record<Placement, string>> = {
+  local: readingTree('local'),
+  distributed: readingTree('distributed'),
+};
 
 /**
  * The first steps of a run in time order, with the numbers of its pages (`readStepPage`).
@@ -29,6 +36,7 @@ export async function readTree(
   stepsMax: number,
 ): Promise<TreeStep[]> {
   const parameters = parametersOf([run], { stepsMax, bytesMax: 0 }).slice(0, -1);
-  const { rows } = await database.query<TreeStep>(READ_TREE, parameters);
+  const statement = READ_TREE[await placementOf(database)];
+  const { rows } = await database.query<TreeStep>(statement, parameters);
   return rows;
 }

@@ -7,23 +7,18 @@ import type { Hex8, Int64 } from '../../model/json.ts';
 import { LEVELS_MAX } from '../../model/step-order.ts';
 import type { Step } from '../../model/steps.ts';
 import type { Database } from '../database.ts';
+import { type Placement, placementOf } from '../placement.ts';
 import { DOCUMENTS_CUT, TEXTS_CUT } from './step-cut.ts';
 import {
   AT_ONE_TIME,
-  cut,
   IN_TIME,
   inFull,
-  LOG_TEXTS,
-  LOG_TIME,
-  ofRun,
-  parametersOf,
-  type RunToRead,
-  SPAN_TEXTS,
-  type StepLimits,
-  type StepRow,
-  stored,
-  toStep,
-} from './steps.ts';
+  joinOrigin,
+  narrowRows,
+  ORIGIN_COLUMNS,
+  withOrigins,
+} from './step-rows.ts';
+import { parametersOf, type RunToRead, type StepLimits, type StepRow, toStep } from './steps.ts';
 
 export interface StepPageLimits extends StepLimits {
   /** most steps of a page */
@@ -109,7 +104,7 @@ const STRUCTURES = ['attributes', 'events', 'body']
  * owner: see `StepPage.owners`. above: the way from each step of the page to the top. document: the
  * rows in full. LATERAL with LIMIT as in `steps.ts`.
  */
-export const numberedSteps = (span = '', log = ''): string => `
+export const numberedSteps = (placement: Placement, span = '', log = ''): string => `
   WITH RECURSIVE run AS (
     SELECT * FROM unnest($1::int[], $2::uuid[], $3::date[], $4::date[])
            AS t (workspace_id, run_id, first_on, last_on)
@@ -117,22 +112,7 @@ export const numberedSteps = (span = '', log = ''): string => `
     SELECT run.workspace_id, step.*, row_number() OVER (ORDER BY ${IN_TIME})::int AS id,
            count(*) OVER (PARTITION BY start) > 1 AS is_tied
       FROM run CROSS JOIN LATERAL (
-      SELECT 'span' AS source, ${span} start_unix_nano AS start, end_unix_nano AS "end", span_id,
-             parent_span_id, arrived_on, ctid AS place_stored, ${stored(SPAN_TEXTS)} AS stored
-        FROM spans WHERE ${ofRun('spans', 'trace_id')}
-      UNION ALL
-      SELECT 'span', ${span} start_unix_nano, end_unix_nano, span_id, parent_span_id, arrived_on, ctid,
-             ${stored(SPAN_TEXTS)}
-        FROM spans WHERE ${ofRun('spans', 'run_id')}
-      UNION ALL
-      SELECT 'log', ${log} ${LOG_TIME}, ${LOG_TIME}, span_id, NULL, arrived_on, ctid,
-             ${stored(LOG_TEXTS)}
-        FROM log_records AS log WHERE ${ofRun('log', 'trace_id')}
-      UNION ALL
-      SELECT 'log', ${log} ${LOG_TIME}, ${LOG_TIME}, span_id, NULL, arrived_on, ctid,
-             ${stored(LOG_TEXTS)}
-        FROM log_records AS log WHERE ${ofRun('log', 'run_id')}
-      ORDER BY ${IN_TIME} LIMIT $7
+      ${narrowRows(placement, `${span} parent_span_id,`, `${log} NULL AS parent_span_id,`)}
     ) AS step
   ), tied AS (
     SELECT jsonb_object_agg(start || encode(span_id, 'hex'), parent ORDER BY parent DESC) AS parents
@@ -158,7 +138,7 @@ export const numberedSteps = (span = '', log = ''): string => `
              AS twin FROM numbered
   )`;
 
-const READ_PAGE = `${numberedSteps()}, whole AS (
+const readingPage = (placement: Placement): string => `${numberedSteps(placement)}, whole AS (
     SELECT count(*)::int AS count, min(start) AS first_start, max("end") AS last_end FROM narrow
   ), sought AS (
     SELECT place FROM narrow
@@ -205,7 +185,7 @@ const READ_PAGE = `${numberedSteps()}, whole AS (
   ), document AS (
     SELECT *, CASE WHEN bytes <= cut_bytes THEN false WHEN bytes > whole_bytes THEN true
                    ELSE ${STRUCTURES} > $17::int END AS is_cut
-      FROM kept CROSS JOIN LATERAL (${inFull()}) AS in_full
+      FROM kept CROSS JOIN LATERAL (${inFull(placement)}) AS in_full
   ), measured AS (
     SELECT *, sum(CASE WHEN is_cut THEN cut_bytes ELSE bytes END)
                 OVER (ORDER BY is_owner, place) AS bytes_so_far FROM document
@@ -213,18 +193,20 @@ const READ_PAGE = `${numberedSteps()}, whole AS (
   SELECT measured.place AS number, twin, deep.depth, is_owner AS "isOwner", source,
          encode(span_id, 'hex') AS "spanId",
          encode(parent_span_id, 'hex') AS "parentSpanId", ${TEXTS_CUT},
-         ${cut('scope_name')} AS "scopeName", ${cut('service_name')} AS "serviceName",
+         ${ORIGIN_COLUMNS[placement]},
          ${DOCUMENTS_CUT},
          dropped::float8, remote AS "hasRemoteParent", arrived_on::text AS "arrivedOn",
          bytes::float8 AS bytes, is_cut AS "isCut",
          whole.count, (SELECT place FROM sought) AS sought, first_start AS "firstStart",
          last_end AS "lastEnd"
-    FROM whole CROSS JOIN measured LEFT JOIN LATERAL (
-      SELECT scope_name, service_name FROM resources
-       WHERE workspace_id = measured.workspace_id AND id = measured.resource_id LIMIT 1
-    ) AS resource ON true LEFT JOIN deep ON deep.place = measured.place AND NOT is_owner
+    FROM whole CROSS JOIN measured ${joinOrigin(placement, 'measured')} LEFT JOIN deep ON deep.place = measured.place AND NOT is_owner
    WHERE is_owner OR measured.place = (SELECT place FROM begin) OR bytes_so_far <= $8
    ORDER BY is_owner, measured.place`;
+
+const READ_PAGE: Readonly<Record<Placement, string>> = {
+  local: readingPage('local'),
+  distributed: readingPage('distributed'),
+};
 
 const NO_STEPS: StepPage = {
   steps: [],
@@ -254,7 +236,7 @@ export async function readStepPage(
   numbers: readonly number[] | null = null,
 ): Promise<StepPage> {
   const step = sought === 'slice' ? null : sought;
-  const { rows } = await database.query<PageRow>(READ_PAGE, [
+  const read = await database.query<PageRow>(READ_PAGE[await placementOf(database)], [
     ...parametersOf([run], limits),
     from,
     step?.number ?? null,
@@ -271,6 +253,7 @@ export async function readStepPage(
     ordinaryBytes,
     numbers,
   ]);
+  const rows = await withOrigins(database, run.workspaceId, read.rows);
   const [first] = rows;
   if (first === undefined) return NO_STEPS;
   return {

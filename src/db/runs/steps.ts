@@ -10,7 +10,10 @@ import type { Int64, JsonObject, JsonValue } from '../../model/json.ts';
 import { inTimeOrder, numberSteps } from '../../model/step-order.ts';
 import type { SpanEvent, Step } from '../../model/steps.ts';
 import type { Database } from '../database.ts';
+import { placementOf } from '../placement.ts';
 import type { ClaimedRun } from './evaluation-queue.ts';
+import { rowsOfRun, withOrigins } from './step-rows.ts';
+import { READ_STEPS } from './steps-statement.ts';
 
 export interface StepLimits {
   /** most steps of a run that one evaluation reads */
@@ -104,169 +107,6 @@ export function toStep(row: StepRow): Step {
   };
 }
 
-/** The order of steps that start at the same time, on one level. */
-export const AT_ONE_TIME = '"end" DESC, span_id, source DESC, arrived_on, place_stored';
-
-/**
- * The order in which steps are counted against the limits; `inTimeOrder` decides among steps that start
- * at the same time. The columns after the span's id make it deterministic; a row is never updated, so
- * its ctid in its day's table identifies it.
- */
-export const IN_TIME = `start, ${AT_ONE_TIME}`;
-
-/**
- * The days on which any of the runs may have arrived: known when the statement is planned, so that
- * other days' partitions are not opened.
- */
-const inDays = (table: string): string =>
-  `${table}.arrived_on BETWEEN $5::date - 1 AND $6::date + 1`;
-
-/**
- * The rows of a run by arrival day.
- * @param of what names the run: each of these columns has an index, several together have none. A row
- *   whose `run_id` names a run belongs to that one only.
- */
-export const ofRun = (table: string, of: 'trace_id' | 'run_id'): string =>
-  `${table}.workspace_id = run.workspace_id AND ${table}.${of} = run.run_id
-   ${of === 'trace_id' ? `AND ${table}.run_id IS NULL` : ''}
-   AND ${table}.arrived_on BETWEEN run.first_on - 1 AND run.last_on + 1 AND ${inDays(table)}`;
-
-/**
- * The row of a narrow row, by its ctid alone, which is unique in one snapshot. With a further condition
- * the planner might use that one's index, and read the whole run for every step.
- */
-const atPlace = (table: string): string =>
-  `${table}.ctid = kept.place_stored AND ${table}.arrived_on = kept.arrived_on
-   AND ${inDays(table)}`;
-
-export const LOG_TIME =
-  'CASE WHEN time_unix_nano = 0 THEN observed_unix_nano ELSE time_unix_nano END';
-
-/** OTLP `SpanFlags`: CONTEXT_HAS_IS_REMOTE and CONTEXT_IS_REMOTE. */
-const REMOTE_PARENT = 0x300;
-
-/** Columns whose length the sender decides. */
-export const SPAN_TEXTS = ['name', 'status_message', 'attributes', 'events'];
-export const LOG_TEXTS = ['event_name', 'body', 'attributes'];
-/** Bytes in the table: at most as many as the texts have, and known without reading them. */
-export const stored = (columns: readonly string[]): string =>
-  columns.map((column) => `coalesce(pg_column_size(${column}) - 4, 0)`).join(' + ');
-export const bytes = (columns: readonly string[]): string =>
-  columns.map((column) => `coalesce(octet_length(${column}::text), 0)`).join(' + ');
-
-/**
- * SQL that reads the step `kept` in full.
- *
- * @param spanColumns further columns of spans; null for log records
- */
-export const inFull = (spanColumns: readonly string[] = []): string => `
-        SELECT ${spanColumns.map((column) => `${column}, `).join('')}
-               name, status_code, status_message, resource_id, attributes, events,
-               NULL::json AS body,
-               coalesce(dropped_attributes, 0) + coalesce(dropped_events, 0) AS dropped,
-               coalesce(flags, 0) & ${REMOTE_PARENT} = ${REMOTE_PARENT} AS remote,
-               ${bytes(SPAN_TEXTS)} AS bytes
-          FROM spans
-         WHERE kept.source = 'span' AND ${atPlace('spans')}
-        UNION ALL
-        SELECT ${spanColumns.map(() => 'NULL, ').join('')}
-               event_name, 0, NULL, resource_id, attributes, NULL,
-               body, coalesce(dropped_attributes, 0), false,
-               ${bytes(LOG_TEXTS)}
-          FROM log_records AS log
-         WHERE kept.source = 'log' AND ${atPlace('log')}
-         LIMIT 1`;
-
-/**
- * Most characters of a service's or scope's name. They are stored once and read with every step: a
- * name of a megabyte would be read twenty thousand times. Conventions are recognized by prefixes.
- */
-const ORIGIN_CHARS_MAX = 256;
-export const cut = (column: string): string => `left(${column}, ${ORIGIN_CHARS_MAX})`;
-
-/** The columns whose length the sender decides. */
-const TEXTS = 'name, start, "end", status_code AS "statusCode", status_message AS "statusMessage"';
-const DOCUMENTS = 'attributes, events, body';
-
-/**
- * narrow: each run's first steps in time. begun: the runs that have any. kept: the steps that may fit
- * by their stored bytes, of the first runs that fit together; runs that are too large by themselves
- * are skipped. document: the rows of `kept` in full.
- *
- * LATERAL with LIMIT makes the planner fetch rows, documents and resources one after the other, and
- * steps are not joined to their runs: the planner, which does not know how many steps there are, has
- * compared every step with every other, and read all documents again for every run.
- */
-const READ_STEPS = `
-  WITH run AS (
-    SELECT t.*, r.spans + r.log_records AS total
-      FROM unnest($1::int[], $2::uuid[], $3::date[], $4::date[]) WITH ORDINALITY
-           AS t (workspace_id, run_id, first_on, last_on, run_place)
-      JOIN runs AS r ON r.workspace_id = t.workspace_id AND r.run_id = t.run_id
-  ), narrow AS (
-    SELECT run.*, step.* FROM run CROSS JOIN LATERAL (
-      SELECT 'span' AS source, start_unix_nano AS start, end_unix_nano AS "end", span_id,
-             arrived_on, ctid AS place_stored, ${stored(SPAN_TEXTS)} AS stored
-        FROM spans WHERE ${ofRun('spans', 'trace_id')}
-      UNION ALL
-      SELECT 'span', start_unix_nano, end_unix_nano, span_id, arrived_on, ctid,
-             ${stored(SPAN_TEXTS)}
-        FROM spans WHERE ${ofRun('spans', 'run_id')}
-      UNION ALL
-      SELECT 'log', ${LOG_TIME}, ${LOG_TIME}, span_id, arrived_on, ctid,
-             ${stored(LOG_TEXTS)}
-        FROM log_records AS log WHERE ${ofRun('log', 'trace_id')}
-      UNION ALL
-      SELECT 'log', ${LOG_TIME}, ${LOG_TIME}, span_id, arrived_on, ctid,
-             ${stored(LOG_TEXTS)}
-        FROM log_records AS log WHERE ${ofRun('log', 'run_id')}
-      ORDER BY ${IN_TIME} LIMIT $7
-    ) AS step
-  ), numbered AS (
-    SELECT *, row_number() OVER in_time AS place, sum(stored) OVER in_time
-             AS stored_so_far
-      FROM narrow WINDOW in_time AS (PARTITION BY run_place ORDER BY ${IN_TIME})
-  ), begun AS MATERIALIZED (
-    SELECT DISTINCT run_place FROM numbered
-  ), fitting AS (
-    SELECT *, sum(stored) OVER (PARTITION BY run_place) AS stored_of_run
-      FROM numbered WHERE place = 1 OR stored_so_far <= $8
-  ), kept AS (
-    SELECT * FROM (
-      SELECT *, sum(stored) OVER (ORDER BY run_place) AS stored_together
-        FROM fitting WHERE stored_of_run <= $10
-    ) AS small
-     WHERE run_place = (SELECT min(run_place) FROM begun) OR stored_together <= $9
-  ), document AS (
-    SELECT *, sum(bytes) OVER (
-             PARTITION BY run_place ORDER BY place) AS bytes_so_far
-      FROM kept CROSS JOIN LATERAL (${inFull(['parent_span_id'])}) AS in_full
-  ), measured AS (
-    SELECT *, sum(bytes) OVER (PARTITION BY run_place) AS bytes_of_run
-      FROM document WHERE place = 1 OR bytes_so_far <= $8
-  ), together AS (
-    SELECT *, sum(bytes) OVER (ORDER BY run_place) AS bytes_together
-      FROM measured WHERE bytes_of_run <= $10
-  ), step AS (
-    SELECT run_place, place AS step_place, source, encode(span_id, 'hex') AS "spanId",
-           encode(parent_span_id, 'hex') AS "parentSpanId", ${TEXTS},
-           ${cut('scope_name')} AS "scopeName", ${cut('service_name')} AS "serviceName",
-           ${DOCUMENTS},
-           dropped::float8, remote AS "hasRemoteParent", arrived_on::text AS "arrivedOn",
-           bytes::float8 AS bytes
-      FROM together LEFT JOIN LATERAL (
-        SELECT scope_name, service_name FROM resources
-         WHERE workspace_id = together.workspace_id AND id = together.resource_id LIMIT 1
-      ) AS resource ON true
-     WHERE run_place = (SELECT min(run_place) FROM begun) OR bytes_together <= $9
-  )
-  SELECT run_place::int - 1 AS place, NULL AS total, NULL AS "hasSteps", step.* FROM step
-  UNION ALL
-  SELECT run.run_place - 1, run.total, begun.run_place IS NOT NULL, run.run_place, NULL, NULL, NULL, NULL,
-         NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
-    FROM run LEFT JOIN begun ON begun.run_place = run.run_place
-   ORDER BY place, step_place NULLS FIRST`;
-
 /**
  * The steps of runs: each run's spans and log records, which carry its trace id or were put into it
  * (`log-runs.ts`). A run's first step is read whatever its size, so that a run is never empty
@@ -283,25 +123,122 @@ const READ_STEPS = `
 export async function readStepsOfRuns(
   database: Database,
   runs: readonly RunToRead[],
-  { stepsMax, bytesMax }: StepLimits = LIMITS,
+  limits: StepLimits = LIMITS,
   togetherBytesMax: number = TOGETHER_BYTES_MAX,
   runBytesMax: number = Number.MAX_SAFE_INTEGER,
 ): Promise<(StepsOfRun | null)[]> {
-  const { rows } = await database.query<AnswerRow>(READ_STEPS, [
-    ...parametersOf(runs, { stepsMax, bytesMax }),
+  const placement = await placementOf(database);
+  const read = placement === 'local' ? readTogether : readEach;
+  return await read(database, runs, limits, togetherBytesMax, runBytesMax);
+}
+
+type Reading = typeof readStepsOfRuns;
+
+const readTogether: Reading = async (
+  database,
+  runs,
+  limits = LIMITS,
+  togetherBytesMax = TOGETHER_BYTES_MAX,
+  runBytesMax = Number.MAX_SAFE_INTEGER,
+) => {
+  const { rows } = await database.query<AnswerRow>(READ_STEPS.local, [
+    ...parametersOf(runs, limits),
     togetherBytesMax,
     runBytesMax,
   ]);
-  const answers: AnswerRow[][] = runs.map(() => []);
+  return withoutRest(stepsOf(rows, runs.length));
+};
+
+/** Runs that are distributed are on different shards, and read one after the other. */
+const readEach: Reading = async (
+  database,
+  runs,
+  limits = LIMITS,
+  togetherBytesMax = TOGETHER_BYTES_MAX,
+  runBytesMax = Number.MAX_SAFE_INTEGER,
+) => {
+  const read: (StepsOfRun | null)[] = [];
+  let bytes = 0;
+  const totals = await totalsOf(database, runs);
+  for (const [place, run] of runs.entries()) {
+    const total = totals[place] ?? 0;
+    const { rows } = await database.query<AnswerRow>(READ_STEPS.distributed, [
+      ...parametersOf([run], limits),
+      togetherBytesMax,
+      runBytesMax,
+      [total],
+    ]);
+    const [steps = null] = stepsOf(await withOrigins(database, run.workspaceId, rows), 1);
+    if (steps !== null && steps.unread > 0) {
+      await requireFinished(database, run, total);
+    }
+    const own = steps?.bytes ?? 0;
+    if (own > 0 && bytes > 0 && bytes + own > togetherBytesMax) break;
+    bytes += own;
+    read.push(steps);
+  }
+  return withoutRest(read);
+};
+
+/**
+ * A worker had prepared a batch that is committed on the coordinator, and was lost before it committed
+ * too. When it is back, Citus commits it within `citus.recover_2pc_interval`; until then its rows cannot
+ * be read.
+ */
+class UnfinishedCommitError extends Error {
+  /** transaction_resolution_unknown: an outage (`outage.ts`), so the run loses no attempt */
+  readonly code = '08007';
+  constructor() {
+    super('A worker has prepared transactions that it has not committed yet.');
+  }
+}
+
+const UNFINISHED = `
+  WITH run AS (
+    SELECT * FROM unnest($1::int[], $2::uuid[], $3::date[], $4::date[])
+           AS t (workspace_id, run_id, first_on, last_on)
+  )
+  SELECT (SELECT count(*) FROM run CROSS JOIN LATERAL (
+            ${rowsOfRun('distributed', 'spans', '1')} UNION ALL
+            ${rowsOfRun('distributed', 'log_records', '1')}
+          ) AS step)::int < $7::int
+     AND EXISTS (SELECT FROM pg_prepared_xact() WHERE gid LIKE 'citus\\_%') AS "isUnfinished"`;
+
+/**
+ * @param total of its stored steps
+ * @throws {UnfinishedCommitError} when some of them cannot be read yet
+ */
+async function requireFinished(database: Database, run: RunToRead, total: number): Promise<void> {
+  const values = [...parametersOf([run], LIMITS).slice(0, -2), total];
+  const { rows } = await database.query<{ isUnfinished: boolean }>(UNFINISHED, values);
+  if (rows[0]?.isUnfinished === true) throw new UnfinishedCommitError();
+}
+
+/** How many steps of each run are stored; 0 for a run that retention has removed. */
+async function totalsOf(database: Database, runs: readonly RunToRead[]): Promise<number[]> {
+  const { rows } = await database.query<{ total: number }>(
+    `SELECT coalesce(r.spans + r.log_records, 0) AS total
+       FROM unnest($1::int[], $2::uuid[]) WITH ORDINALITY AS t (workspace_id, run_id, place)
+       LEFT JOIN runs AS r ON r.workspace_id = t.workspace_id AND r.run_id = t.run_id
+      ORDER BY place`,
+    [runs.map(({ workspaceId }) => workspaceId), runs.map(({ runId }) => runId)],
+  );
+  return rows.map(({ total }) => total);
+}
+
+/** @returns null for a run that has steps of which none was read */
+function stepsOf(rows: readonly AnswerRow[], count: number): (StepsOfRun | null)[] {
+  const answers: AnswerRow[][] = Array.from({ length: count }, () => []);
   for (const row of rows) answers[row.place]?.push(row);
-  const read = answers.map(([run, ...its]): StepsOfRun | null => {
+  return answers.map(([run, ...its]): StepsOfRun | null => {
     const { hasSteps, total } = run?.source === null ? run : REMOVED_RUN;
     if (hasSteps && its.length === 0) return null;
     const own = its.flatMap((row) => (row.source === null ? [] : [row]));
     const bytes = own.reduce((sum, row) => sum + row.bytes, 0);
-    return { steps: inTimeOrder(numberSteps(own.map(toStep))), bytes, unread: total - own.length };
+    // Steps may have come since a total was read that was given to the statement.
+    const unread = Math.max(0, total - own.length);
+    return { steps: inTimeOrder(numberSteps(own.map(toStep))), bytes, unread };
   });
-  return withoutRest(read);
 }
 
 /**

@@ -5,15 +5,9 @@
  */
 import type { JsonText } from '../../model/json.ts';
 import type { Database } from '../database.ts';
-import {
-  LOG_TEXTS,
-  ofRun,
-  parametersOf,
-  type RunToRead,
-  SPAN_TEXTS,
-  type StepLimits,
-  stored,
-} from './steps.ts';
+import { type Placement, placementOf } from '../placement.ts';
+import { atPlace, LOG_TEXTS, rowsOfRun, SPAN_TEXTS, stored } from './step-rows.ts';
+import { parametersOf, type RunToRead, type StepLimits } from './steps.ts';
 
 export type ExportedSignal = 'traces' | 'logs';
 
@@ -51,7 +45,7 @@ export interface StoredPlace {
 const DOCUMENT_UNITS = 512 * 1024;
 
 interface Table {
-  readonly name: string;
+  readonly name: 'spans' | 'log_records';
   readonly texts: readonly string[];
   /** member of OTLP's JSON → SQL; numbers of 64 bits as text */
   readonly members: Readonly<Record<string, string>>;
@@ -108,11 +102,8 @@ function documentText(column: string): string {
 }
 
 /** $1 to $8 as `parametersOf`, $9 and $10 the place after which the slice begins. */
-function sliceOf({ name, texts, members, documents }: Table): string {
-  const source = (of: 'trace_id' | 'run_id'): string =>
-    `SELECT arrived_on, ctid AS place_stored, ${stored(texts)} AS stored
-       FROM ${name} WHERE ${ofRun(name, of)}`;
-  const inDays = `arrived_on BETWEEN $5::date - 1 AND $6::date + 1`;
+function sliceOf({ name, texts, members, documents }: Table, placement: Placement): string {
+  const narrow = `arrived_on, ctid AS place_stored, ${stored(texts)} AS stored`;
   const plain = Object.entries(members).map(([member, sql]) => `'${member}', ${sql}`);
   const parts = documents.map(
     (column) => `left(${documentText(column)}, ${DOCUMENT_UNITS}) AS "${column}",
@@ -124,7 +115,7 @@ function sliceOf({ name, texts, members, documents }: Table): string {
            AS t (workspace_id, run_id, first_on, last_on)
   ), narrow AS (
     SELECT step.* FROM run CROSS JOIN LATERAL (
-      ${source('trace_id')} UNION ALL ${source('run_id')}
+      ${rowsOfRun(placement, name, narrow)}
     ) AS step
      WHERE $9::date IS NULL OR (arrived_on, place_stored) > ($9::date, $10::tid)
      ORDER BY arrived_on, place_stored LIMIT $7
@@ -136,12 +127,16 @@ function sliceOf({ name, texts, members, documents }: Table): string {
     FROM kept CROSS JOIN LATERAL (
       SELECT resource_id::text AS "resourceId", json_build_object(${plain.join(', ')}) AS members,
              ${parts.join(', ')}
-        FROM ${name} WHERE ctid = kept.place_stored AND arrived_on = kept.arrived_on AND ${inDays}
+        FROM ${name} WHERE ${atPlace(placement, name)}
        LIMIT 1) AS step
    ORDER BY kept.arrived_on, kept.place_stored`;
 }
 
-const SLICES = { traces: sliceOf(TABLES.traces), logs: sliceOf(TABLES.logs) };
+const slicesOf = (placement: Placement) => ({
+  traces: sliceOf(TABLES.traces, placement),
+  logs: sliceOf(TABLES.logs, placement),
+});
+const SLICES = { local: slicesOf('local'), distributed: slicesOf('distributed') };
 
 const RESOURCES = `
   SELECT id::text, attributes::text, schema_url AS "schemaUrl",
@@ -156,34 +151,43 @@ type SliceRow = StoredPlace & {
   readonly members: Readonly<Record<string, unknown>>;
 } & Readonly<Record<string, unknown>>;
 
+/** A run's rows of one table, where they are. */
+interface Source {
+  readonly database: Database;
+  readonly placement: Placement;
+  readonly table: Table;
+  readonly run: RunToRead;
+}
+
 /** The rest of a document, part by part. Rows are never updated: the place is still the row's. */
 async function restOf(
-  database: Database,
-  table: Table,
+  { database, placement, table, run }: Source,
   column: string,
   { arrivedOn, place }: StoredPlace,
   length: number,
 ): Promise<string> {
+  const isDistributed = placement === 'distributed';
   const text = `SELECT substr(${documentText(column)}, $3::int, ${DOCUMENT_UNITS}) AS part
-                  FROM ${table.name} WHERE ctid = $2::tid AND arrived_on = $1::date`;
+                  FROM ${table.name} WHERE ctid = $2::tid AND arrived_on = $1::date
+                   ${isDistributed ? 'AND run_id = $4::uuid' : ''}`;
+  const row = [arrivedOn, place];
   let rest = '';
   for (let from = DOCUMENT_UNITS + 1; from <= length; from += DOCUMENT_UNITS) {
-    const { rows } = await database.query<{ part: string }>(text, [arrivedOn, place, from]);
+    const values = isDistributed ? [...row, from, run.runId] : [...row, from];
+    const { rows } = await database.query<{ part: string }>(text, values);
     rest += rows[0]?.part ?? '';
   }
   return rest;
 }
 
-async function toStored(database: Database, table: Table, row: SliceRow): Promise<StoredStep> {
+async function toStored(source: Source, row: SliceRow): Promise<StoredStep> {
   const documents: Record<string, JsonText> = {};
-  for (const column of table.documents) {
+  for (const column of source.table.documents) {
     const begun = row[column];
     if (typeof begun !== 'string') continue;
     const length = Number(row[`${column}_length`]);
     const isWhole = length <= DOCUMENT_UNITS;
-    documents[column] = isWhole
-      ? begun
-      : begun + (await restOf(database, table, column, row, length));
+    documents[column] = isWhole ? begun : begun + (await restOf(source, column, row, length));
   }
   const set = Object.entries(row.members).filter(([, value]) => value !== null);
   return { resourceId: row.resourceId, members: Object.fromEntries(set), documents };
@@ -197,13 +201,15 @@ export async function readStoredSlice(
   limits: StepLimits,
   after: StoredPlace | null,
 ): Promise<StoredSlice> {
-  const { rows } = await database.query<SliceRow>(SLICES[signal], [
+  const placement = await placementOf(database);
+  const source = { database, placement, table: TABLES[signal], run };
+  const { rows } = await database.query<SliceRow>(SLICES[placement][signal], [
     ...parametersOf([run], limits),
     after?.arrivedOn ?? null,
     after?.place ?? null,
   ]);
   const steps: StoredStep[] = [];
-  for (const row of rows) steps.push(await toStored(database, TABLES[signal], row));
+  for (const row of rows) steps.push(await toStored(source, row));
   const ids = [...new Set(steps.map(({ resourceId }) => resourceId))];
   const resources = await database.query<StoredResource>(RESOURCES, [run.workspaceId, ids]);
   const last = rows.at(-1);

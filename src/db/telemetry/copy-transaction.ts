@@ -16,6 +16,7 @@ import {
   runPipeline,
   type Statement,
 } from '../pipeline.ts';
+import { type Placement, SEQUENTIAL } from '../placement.ts';
 import type { SettleAllowance } from '../runs/run-times.ts';
 import { COPY_HEADER, COPY_TRAILER, copyStatement, TELEMETRY_TABLES } from './copy-statement.ts';
 import type { EncodedRequest } from './encoded-request.ts';
@@ -120,6 +121,8 @@ interface BatchSettings {
   readonly receipts?: Iterable<PipelineStep>;
   /** how long a step waits for the locks of others; without limit by default */
   readonly lockTimeoutMs?: number | null;
+  /** where the rows are stored */
+  readonly placement?: Placement;
   /** called before COMMIT is sent */
   readonly onCommit?: () => void;
 }
@@ -172,6 +175,7 @@ export async function storeBatch(
     allowance = null,
     receipts = [],
     lockTimeoutMs = null,
+    placement = 'local',
     onCommit = () => {},
   }: BatchSettings = {},
 ): Promise<void> {
@@ -181,7 +185,10 @@ export async function storeBatch(
   let server = '';
   const steps = stepsOf(requests, { resources, metrics, allowance, receipts });
   await runPipeline(connection, steps, {
-    lockTimeoutMs,
+    settings: {
+      ...(lockTimeoutMs === null ? {} : { lock_timeout: String(lockTimeoutMs) }),
+      ...(placement === 'local' ? {} : SEQUENTIAL),
+    },
     beforeCommit: (identity) => {
       known.requireServer(identity, assumed);
       server = identity;

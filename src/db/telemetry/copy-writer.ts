@@ -19,6 +19,7 @@ import { SluiceError } from '../../errors.ts';
 import type { Events } from '../../observe/events.ts';
 import { type Connection, type Database, withConnection } from '../database.ts';
 import { CommitWarning } from '../pipeline.ts';
+import { placementOf } from '../placement.ts';
 import { type RunTimes, type SettleAllowance, settleAllowance } from '../runs/run-times.ts';
 import { storeBatch } from './copy-transaction.ts';
 import type { EncodedRequest } from './encoded-request.ts';
@@ -364,6 +365,7 @@ export class CopyWriter {
     for (const { arrivedAtMs } of requests) {
       if (!this.#ensured.has(hourOf(arrivedAtMs))) await this.#ensureHour(arrivedAtMs);
     }
+    const placement = await placementOf(this.#database);
     await withConnection(this.#database, this.#batchTimeoutMs, (connection) => {
       // The database may have been restored from a backup since the other connections were made.
       if (!this.#connections.has(connection)) this.#known.clear();
@@ -371,6 +373,7 @@ export class CopyWriter {
       return storeBatch(connection, requests, this.#known, {
         allowance: this.#allowance,
         receipts,
+        placement,
         lockTimeoutMs: receipts.length === 0 ? null : lockTimeoutMs(isPart),
         onCommit: () => {
           progress.isCommitting = true;

@@ -9,6 +9,7 @@
 import type { TelemetryTable } from '../../model/columns.ts';
 import type { Events } from '../../observe/events.ts';
 import { type Connection, type Database, inTransaction, withConnection } from '../database.ts';
+import { placementOf, useOneConnectionPerNode } from '../placement.ts';
 import { TELEMETRY_TABLES } from './copy-statement.ts';
 import { PERIOD_MS, RECEIPTS, receiptPeriods } from './receipts.ts';
 
@@ -73,7 +74,9 @@ interface NewPartition {
 
 /** @returns the names of those that were created or attached now */
 async function ensure(database: Database, wanted: readonly NewPartition[]): Promise<string[]> {
+  const isDistributed = (await placementOf(database)) === 'distributed';
   return await inTransaction(database, async (connection) => {
+    if (isDistributed) await useOneConnectionPerNode(connection);
     await connection.query(`SELECT pg_advisory_xact_lock(${BigInt(LOCK_KEY)})`);
     const created: string[] = [];
     for (const { parent, name, values, storage } of wanted) {
@@ -199,10 +202,15 @@ async function detach(database: Database, { parent, name, detaching }: Partition
 }
 
 async function dropPartition(database: Database, partition: Partition): Promise<void> {
-  const { name, attached, detaching } = partition;
-  if (attached && !detaching) await requireUnread(database, name);
-  if (attached) await detach(database, partition);
+  const { parent, name, attached, detaching } = partition;
+  // Citus detaches nothing concurrently: the table is dropped as a partition.
+  const isDistributed = parent !== RECEIPTS && (await placementOf(database)) === 'distributed';
+  if (attached && !isDistributed) {
+    if (!detaching) await requireUnread(database, name);
+    await detach(database, partition);
+  }
   await inTransaction(database, async (connection) => {
+    if (isDistributed) await useOneConnectionPerNode(connection);
     await connection.query(`SET LOCAL lock_timeout = ${DROP_LOCK_TIMEOUT_MS}`);
     await connection.query(`DROP TABLE ${name}`);
   });

@@ -68,7 +68,7 @@ class AcceptorThread {
   #listeners: OpenListeners | null = null;
 
   constructor(line: MainLine, settings: AcceptorThreadSettings) {
-    const { thread, config, urls, catalog, bodies, rows } = settings;
+    const { thread, config, urls, placement, catalog, bodies, rows } = settings;
     this.#settings = settings;
     const destination = { write: (text: string) => line.notify('log', text) };
     this.#observer = createObserver(config.logLevel, destination, { thread });
@@ -87,7 +87,7 @@ class AcceptorThread {
       line.request('probe', name, PROBE_LIMIT_MS);
     const main = { corpus: probe('corpus'), pass: probe('pass'), clock: probe('clock') };
     this.#acceptor = createAcceptor(
-      { config, databases, clock, catalog, minuteCounts, main, replica, shared, events },
+      { config, databases, placement, clock, catalog, minuteCounts, main, replica, shared, events },
       this.#stops,
     );
   }

@@ -175,6 +175,7 @@ function createShared(
   const settings = {
     config,
     urls: open.urls,
+    placement: open.placement,
     catalog,
     bodies: createCountMemory(),
     rows: createCountMemory(),

@@ -12,6 +12,7 @@ import { type Database, ping } from '../../db/database.ts';
 import type { DatabaseClock } from '../../db/database-clock.ts';
 import { createMigrationsProbe } from '../../db/migrate.ts';
 import { digestKey, findCredential, recordKeyUse } from '../../db/people/keys.ts';
+import type { Placement } from '../../db/placement.ts';
 import { fromPrimary, type ReadChoice } from '../../db/replica/read-choice.ts';
 import type { ReadReplica } from '../../db/replica/read-replica.ts';
 import { createReads, createStore, type Store, withReads } from '../../db/store.ts';
@@ -65,6 +66,7 @@ export interface MainProbes {
 export interface AcceptorDependencies {
   readonly config: Config;
   readonly databases: RequestDatabases;
+  readonly placement: Placement;
   /** read before any port is opened */
   readonly clock: Pick<DatabaseClock, 'nowMs'>;
   readonly catalog: Catalog;
@@ -201,9 +203,13 @@ function pagesOf(config: Config, book: RuleReader) {
  * @param stops receives the writer and other parts; listeners are to be added after
  */
 export function createAcceptor(
-  {
+  dependencies: AcceptorDependencies,
+  stops: Pick<StopOrder, 'add'>,
+): Acceptor {
+  const {
     config,
     databases,
+    placement,
     clock,
     catalog,
     minuteCounts,
@@ -211,9 +217,7 @@ export function createAcceptor(
     replica,
     shared,
     events,
-  }: AcceptorDependencies,
-  stops: Pick<StopOrder, 'add'>,
-): Acceptor {
+  } = dependencies;
   const { ingest, reads } = databases;
   const { maxInflightBytes, maxBodyBytes, maxDecodedBodyBytes } = config;
   const rowBudget = new ByteBudget(maxInflightBytes, shared?.rows);
@@ -223,7 +227,10 @@ export function createAcceptor(
     events,
   );
   stops.add('writer', () => writer.close());
-  const bodies = new Ingest(writer, clock.nowMs, { deduplicates: config.ingestDeduplicate });
+  const bodies = new Ingest(writer, clock.nowMs, {
+    deduplicates: config.ingestDeduplicate,
+    placement,
+  });
   stops.add('decoder of large bodies', () => bodies.close());
   const authenticator = createAuthenticator({
     digest: digestKey,

@@ -18,7 +18,7 @@ import { openListeners } from './listeners.ts';
 /** What every thread that takes requests needs. */
 export interface AcceptorsSettings {
   readonly config: Config;
-  readonly open: Pick<OpenDatabase, 'urls' | 'probes'>;
+  readonly open: Pick<OpenDatabase, 'urls' | 'probes' | 'placement'>;
   /** for requests on this thread; other threads have their own */
   readonly clock: DatabaseClock;
   /** for the listeners of this thread; other threads have their own */
@@ -51,11 +51,12 @@ export function acceptHere(
 ): Acceptors {
   const { events, metrics } = observer;
   const databases = openForRequests(open.urls, events);
+  const { placement } = open;
   stops.add('connections', databases.close);
   const minuteCounts = createMinuteCounts(config.redisUrl, events);
   stops.add('limit counts', minuteCounts.close);
   const acceptor = createAcceptor(
-    { config, databases, clock, catalog, minuteCounts, main, replica, events },
+    { config, databases, placement, clock, catalog, minuteCounts, main, replica, events },
     stops,
   );
   const { registry } = metrics;

@@ -1,6 +1,6 @@
 /** The steps of a run, read back: what they hold, in which order, and within which limits. */
 
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest';
 import { readStepsOfRuns } from '../../../src/db/runs/steps.ts';
 import type { DecodedRequest } from '../../../src/model/telemetry.ts';
 import type { MigratedDatabase } from '../../support/migrated-database.ts';
@@ -214,24 +214,28 @@ test('from the days of its arrival and one beside them; what lies outside counts
   expect(unread).toBe(1);
 });
 
-test('opens the partitions of those days only', async () => {
-  const plans: string[] = [];
-  const explaining = {
-    query: async (text: string, values: unknown[]) => {
-      const { rows } = await scratch.database.query(`EXPLAIN ${text}`, values);
-      plans.push(rows.map((row) => row['QUERY PLAN']).join('\n'));
-      return { rows: [] };
-    },
-  };
-  await readSteps(explaining as unknown as typeof scratch.database, RUN);
-  const partitions = new Set(plans.join().match(/(spans|log_records)_\d{4}_\d\d_\d\d\b(?!_)/g));
-  expect([...partitions].sort()).toEqual([
-    'log_records_2026_11_20',
-    'log_records_2026_11_21',
-    'spans_2026_11_20',
-    'spans_2026_11_21',
-  ]);
-});
+// It looks at the plan of the whole: on a cluster that is the worker's.
+test.skipIf(inject('placement') === 'distributed')(
+  'opens the partitions of those days only',
+  async () => {
+    const plans: string[] = [];
+    const explaining = {
+      query: async (text: string, values: unknown[]) => {
+        const { rows } = await scratch.database.query(`EXPLAIN ${text}`, values);
+        plans.push(rows.map((row) => row['QUERY PLAN']).join('\n'));
+        return { rows: [] };
+      },
+    };
+    await readSteps(explaining as unknown as typeof scratch.database, RUN);
+    const partitions = new Set(plans.join().match(/(spans|log_records)_\d{4}_\d\d_\d\d\b(?!_)/g));
+    expect([...partitions].sort()).toEqual([
+      'log_records_2026_11_20',
+      'log_records_2026_11_21',
+      'spans_2026_11_20',
+      'spans_2026_11_21',
+    ]);
+  },
+);
 
 test('steps at the same time come by their names, however they arrived', async () => {
   await store({

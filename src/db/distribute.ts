@@ -1,0 +1,175 @@
+/**
+ * Distributes the telemetry of a database over the workers of a Citus cluster, by run
+ * (docs/decisions/0046-citus.md): `sluice migrate --citus`, or the first start of a server on a cluster.
+ *
+ *   spans, log_records   hashed by run_id, which every row then has: a run is on one shard
+ *   metric_points        hashed by metric_id
+ *   everything else      plain tables of the coordinator
+ */
+import { OperatorError } from '../errors.ts';
+import { type Connection, type Database, inTransaction, limitedStatement } from './database.ts';
+import { SCHEMA_LOCK } from './migrate.ts';
+import { lookUp, useOneConnectionPerNode } from './placement.ts';
+import { livingProcesses } from './runs/processes.ts';
+
+/** Two per worker for eight workers. Each batch is one COPY for each shard that has rows of it. */
+export const SHARDS = 16;
+export const SHARDS_MAX = 256;
+/** Rows that are there are written twice: with their run, and to their shard. */
+const TIMEOUT_MS = 6 * 3_600_000;
+/** Earlier ones were not tried. */
+const CITUS_MIN = 12;
+
+/** What a command prints, or a server logs. */
+export interface Distribution {
+  /** false: they were distributed before */
+  readonly isNew: boolean;
+  readonly workers: number;
+  readonly shards: number;
+}
+
+/** For people. */
+export function describeDistribution({ isNew, workers, shards }: Distribution): string {
+  const what = isNew ? 'Telemetry is now distributed' : 'Telemetry was distributed before';
+  return `${what}: ${shards} shards, on ${workers} workers.`;
+}
+
+interface Cluster {
+  readonly version: string;
+  readonly isCoordinator: boolean;
+  readonly workers: number;
+}
+
+/** The cluster that a connection leads to; null for plain PostgreSQL. */
+async function findCluster(database: Database | Connection): Promise<Cluster | null> {
+  const extension = await database.query<{ version: string }>(
+    `SELECT extversion AS version FROM pg_extension WHERE extname = 'citus'`,
+  );
+  const version = extension.rows[0]?.version;
+  if (version === undefined) return null;
+  const { rows } = await database.query<Omit<Cluster, 'version'>>(
+    `SELECT (SELECT groupid = 0 FROM pg_dist_local_group) AS "isCoordinator",
+            (SELECT count(*)::int FROM pg_dist_node
+              WHERE groupid <> 0 AND noderole = 'primary' AND isactive AND shouldhaveshards) AS workers`,
+  );
+  return { version, isCoordinator: true, workers: 0, ...rows[0] };
+}
+
+/**
+ * Checks that a connection does not lead to a worker, which has the distributed tables and none of the
+ * others.
+ *
+ * @throws {OperatorError}
+ */
+export async function requireCoordinator(database: Database): Promise<void> {
+  const cluster = await findCluster(database);
+  if (cluster === null || cluster.isCoordinator) return;
+  throw new OperatorError(
+    'DATABASE_URL leads to a worker of a Citus cluster: it must name the coordinator',
+  );
+}
+
+function requireUsable(cluster: Cluster | null): Cluster {
+  if (cluster === null) {
+    throw new OperatorError(
+      'The database has no Citus: CREATE EXTENSION citus on every node, and add the workers with ' +
+        'citus_add_node (docs/citus.md)',
+    );
+  }
+  if (Number.parseInt(cluster.version, 10) < CITUS_MIN) {
+    throw new OperatorError(`Citus ${CITUS_MIN} or newer is required; this is ${cluster.version}`);
+  }
+  if (cluster.workers === 0) {
+    throw new OperatorError(
+      'The Citus cluster has no workers: add them with citus_add_node (docs/citus.md)',
+    );
+  }
+  return cluster;
+}
+
+/** As the COPY writers give rows their run (`src/ingest/row-writer.ts`). */
+const NAME_RUNS = [
+  'UPDATE spans SET run_id = trace_id WHERE run_id IS NULL',
+  `UPDATE log_records
+      SET run_id = coalesce(trace_id, encode(
+            int8send(time_unix_nano) || int8send(observed_unix_nano), 'hex')::uuid)
+    WHERE run_id IS NULL`,
+];
+/** Every row is found by its run. */
+const UNUSED_INDEXES = ['spans_by_trace', 'log_records_by_trace'];
+const DISTRIBUTED_TABLES = [
+  ['spans', 'run_id'],
+  ['log_records', 'run_id'],
+  ['metric_points', 'metric_id'],
+] as const;
+
+async function distributeTables(connection: Connection, shards: number): Promise<void> {
+  const run = (sql: string) => connection.query(limitedStatement(sql, TIMEOUT_MS));
+  for (const sql of NAME_RUNS) await run(sql);
+  for (const name of UNUSED_INDEXES) await run(`DROP INDEX IF EXISTS ${name}`);
+  for (const [table, column] of DISTRIBUTED_TABLES) {
+    const how =
+      table === 'spans'
+        ? `shard_count => ${shards}, colocate_with => 'none'`
+        : `colocate_with => 'spans'`;
+    await run(`SELECT create_distributed_table('${table}', '${column}', ${how})`);
+  }
+  // Also clears what the tables held before they were distributed.
+  for (const [table] of DISTRIBUTED_TABLES) {
+    await run(`SELECT truncate_local_data_after_distributing_table('${table}')`);
+  }
+}
+
+async function distribution(connection: Connection, isNew: boolean): Promise<Distribution> {
+  const cluster = await findCluster(connection);
+  const { rows } = await connection.query<{ shards: number }>(
+    `SELECT count(*)::int AS shards FROM pg_dist_shard WHERE logicalrelid = 'spans'::regclass`,
+  );
+  return { isNew, workers: cluster?.workers ?? 0, shards: rows[0]?.shards ?? 0 };
+}
+
+/**
+ * Distributes the telemetry, with the rows that are there.
+ *
+ * @throws {OperatorError} when the cluster cannot be used, or servers are running: they would go on
+ *   writing rows without a run
+ */
+export async function distribute(database: Database, shards = SHARDS): Promise<Distribution> {
+  requireUsable(await findCluster(database));
+  return await inTransaction(
+    database,
+    async (connection) => {
+      await connection.query(`SET LOCAL statement_timeout = ${TIMEOUT_MS}`);
+      await connection.query(limitedStatement(SCHEMA_LOCK, TIMEOUT_MS));
+      if ((await lookUp(connection)) === 'distributed')
+        return await distribution(connection, false);
+      if ((await livingProcesses(connection)) > 0) {
+        throw new OperatorError(
+          'Servers are running on this database: stop all of them before its tables are distributed',
+        );
+      }
+      await useOneConnectionPerNode(connection);
+      await distributeTables(connection, shards);
+      return await distribution(connection, true);
+    },
+    TIMEOUT_MS,
+  );
+}
+
+/**
+ * At the start of a server: distributes a database without telemetry on a cluster with workers.
+ *
+ * @returns null when there is nothing to do, or what there is to be distributed by hand
+ */
+export async function distributeIfEmpty(
+  database: Database,
+): Promise<Distribution | 'has telemetry' | null> {
+  const cluster = await findCluster(database);
+  if (cluster === null || cluster.workers === 0) return null;
+  if ((await lookUp(database)) === 'distributed') return null;
+  const { rows } = await database.query<{ hasRows: boolean }>(
+    `SELECT EXISTS (SELECT FROM resources) AS "hasRows"`,
+  );
+  const isUsed = rows[0]?.hasRows === true || (await livingProcesses(database)) > 0;
+  return isUsed ? 'has telemetry' : await distribute(database);
+}

@@ -1,0 +1,175 @@
+/**
+ * SQL that finds the rows of a run's steps: first narrow ones, without their documents, then some of
+ * them in full.
+ *
+ * With `local` placement several runs are read by one statement. With `distributed` placement a run's
+ * rows are on one shard of a Citus cluster, and every table names the shard by a constant, the only run
+ * of the statement: so the whole statement runs on the worker that has it (docs/decisions/0046-citus.md).
+ */
+import type { Database } from '../database.ts';
+import type { Placement } from '../placement.ts';
+
+/** The order of steps that start at the same time, on one level. */
+export const AT_ONE_TIME = '"end" DESC, span_id, source DESC, arrived_on, place_stored';
+
+/**
+ * The order in which steps are counted against the limits; `inTimeOrder` decides among steps that start
+ * at the same time. The columns after the span's id make it deterministic; a row is never updated, so
+ * its ctid in its day's table identifies it.
+ */
+export const IN_TIME = `start, ${AT_ONE_TIME}`;
+
+/**
+ * The days on which any of the runs may have arrived: known when the statement is planned, so that
+ * other days' partitions are not opened.
+ */
+const inDays = (table: string): string =>
+  `${table}.arrived_on BETWEEN $5::date - 1 AND $6::date + 1`;
+
+/** The shard of the statement's only run. */
+const onShard: Readonly<Record<Placement, (table: string) => string>> = {
+  local: () => '',
+  distributed: (table) => `AND ${table}.run_id = ($2::uuid[])[1]`,
+};
+
+/** What may name a row's run. Rows that are distributed all have a `run_id`. */
+const NAMES: Readonly<Record<Placement, readonly ('trace_id' | 'run_id')[]>> = {
+  local: ['trace_id', 'run_id'],
+  distributed: ['run_id'],
+};
+
+/**
+ * The rows of a run by arrival day.
+ * @param of what names the run: each of these columns has an index, several together have none. A row
+ *   whose `run_id` names a run belongs to that one only.
+ */
+const ofRun = (placement: Placement, table: string, of: 'trace_id' | 'run_id'): string =>
+  `${table}.workspace_id = run.workspace_id AND ${table}.${of} = run.run_id
+   ${of === 'trace_id' ? `AND ${table}.run_id IS NULL` : ''}
+   AND ${table}.arrived_on BETWEEN run.first_on - 1 AND run.last_on + 1 AND ${inDays(table)}
+   ${onShard[placement](table)}`;
+
+/** A SELECT of the rows of `run`. */
+export const rowsOfRun = (
+  placement: Placement,
+  table: 'spans' | 'log_records',
+  columns: string,
+): string =>
+  NAMES[placement]
+    .map((of) => `SELECT ${columns} FROM ${table} WHERE ${ofRun(placement, table, of)}`)
+    .join(' UNION ALL ');
+
+const LOG_TIME = 'CASE WHEN time_unix_nano = 0 THEN observed_unix_nano ELSE time_unix_nano END';
+
+/** OTLP `SpanFlags`: CONTEXT_HAS_IS_REMOTE and CONTEXT_IS_REMOTE. */
+const REMOTE_PARENT = 0x300;
+
+/** Columns whose length the sender decides. */
+export const SPAN_TEXTS = ['name', 'status_message', 'attributes', 'events'];
+export const LOG_TEXTS = ['event_name', 'body', 'attributes'];
+/** Bytes in the table: at most as many as the texts have, and known without reading them. */
+export const stored = (columns: readonly string[]): string =>
+  columns.map((column) => `coalesce(pg_column_size(${column}) - 4, 0)`).join(' + ');
+const bytes = (columns: readonly string[]): string =>
+  columns.map((column) => `coalesce(octet_length(${column}::text), 0)`).join(' + ');
+
+/**
+ * The narrow rows of `run`, of which $7 are read, in time order.
+ *
+ * @param spanColumns further columns of spans, each with a comma after it
+ * @param logColumns the same of log records
+ */
+export const narrowRows = (placement: Placement, spanColumns = '', logColumns = ''): string => {
+  const span = `'span' AS source, ${spanColumns} start_unix_nano AS start, end_unix_nano AS "end", span_id,
+     arrived_on, ctid AS place_stored, ${stored(SPAN_TEXTS)} AS stored`;
+  const log = `'log', ${logColumns} ${LOG_TIME}, ${LOG_TIME}, span_id,
+     arrived_on, ctid, ${stored(LOG_TEXTS)}`;
+  return `${rowsOfRun(placement, 'spans', span)}
+      UNION ALL ${rowsOfRun(placement, 'log_records', log)}
+      ORDER BY ${IN_TIME} LIMIT $7`;
+};
+
+/**
+ * The row of a narrow row, by its ctid alone, which is unique in one snapshot. With a further condition
+ * the planner might use that one's index, and read the whole run for every step. (No index begins with
+ * the shard's column.)
+ *
+ * @param row has `place_stored` and `arrived_on`
+ */
+export const atPlace = (placement: Placement, table: string, row = 'kept'): string =>
+  `${table}.ctid = ${row}.place_stored AND ${table}.arrived_on = ${row}.arrived_on
+   AND ${inDays(table)} ${onShard[placement](table)}`;
+
+/**
+ * SQL that reads the step `kept` in full.
+ *
+ * @param spanColumns further columns of spans; null for log records
+ */
+export const inFull = (placement: Placement, spanColumns: readonly string[] = []): string => `
+        SELECT ${spanColumns.map((column) => `${column}, `).join('')}
+               name, status_code, status_message, resource_id, attributes, events,
+               NULL::json AS body,
+               coalesce(dropped_attributes, 0) + coalesce(dropped_events, 0) AS dropped,
+               coalesce(flags, 0) & ${REMOTE_PARENT} = ${REMOTE_PARENT} AS remote,
+               ${bytes(SPAN_TEXTS)} AS bytes
+          FROM spans
+         WHERE kept.source = 'span' AND ${atPlace(placement, 'spans')}
+        UNION ALL
+        SELECT ${spanColumns.map(() => 'NULL, ').join('')}
+               event_name, 0, NULL, resource_id, attributes, NULL,
+               body, coalesce(dropped_attributes, 0), false,
+               ${bytes(LOG_TEXTS)}
+          FROM log_records
+         WHERE kept.source = 'log' AND ${atPlace(placement, 'log_records')}
+         LIMIT 1`;
+
+/**
+ * Most characters of a service's or scope's name. They are stored once and read with every step: a
+ * name of a megabyte would be read twenty thousand times. Conventions are recognized by prefixes.
+ */
+const ORIGIN_CHARS_MAX = 256;
+const cut = (column: string): string => `left(${column}, ${ORIGIN_CHARS_MAX})`;
+const ORIGIN = `${cut('scope_name')} AS "scopeName", ${cut('service_name')} AS "serviceName"`;
+
+/** The columns of a step's origin; of one that is distributed, only which resource it is. */
+export const ORIGIN_COLUMNS: Readonly<Record<Placement, string>> = {
+  local: ORIGIN,
+  distributed: 'resource_id AS "resourceId", NULL::text AS "serviceName"',
+};
+
+/**
+ * Joins `resource`, where it is beside the steps.
+ *
+ * @param row has `workspace_id` and `resource_id`
+ */
+export const joinOrigin = (placement: Placement, row: string): string =>
+  placement === 'distributed'
+    ? ''
+    : `LEFT JOIN LATERAL (
+        SELECT scope_name, service_name FROM resources
+         WHERE workspace_id = ${row}.workspace_id AND id = ${row}.resource_id LIMIT 1
+      ) AS resource ON true`;
+
+interface Origin {
+  readonly scopeName: string;
+  readonly serviceName: string | null;
+}
+
+/** The rows of steps of one workspace with their origins: of those that are distributed, looked up here. */
+export async function withOrigins<Row extends object>(
+  database: Database,
+  workspaceId: number,
+  rows: readonly Row[],
+): Promise<Row[]> {
+  const resourceOf = (row: Row): unknown => Reflect.get(row, 'resourceId');
+  const ids = [...new Set(rows.map(resourceOf))].filter((id) => typeof id === 'string');
+  if (ids.length === 0) return [...rows];
+  const { rows: found } = await database.query<Origin & { readonly id: string }>(
+    `SELECT id, ${ORIGIN} FROM resources WHERE workspace_id = $1 AND id = ANY ($2::uuid[])`,
+    [workspaceId, ids],
+  );
+  const origins = new Map<unknown, Origin>(
+    found.map(({ id, scopeName, serviceName }) => [id, { scopeName, serviceName }]),
+  );
+  return rows.map((row) => ({ ...row, ...origins.get(resourceOf(row)) }));
+}

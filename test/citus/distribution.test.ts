@@ -1,0 +1,300 @@
+/**
+ * On the Citus cluster that CITUS_DATABASE_URL names (docs/citus.md): what is distributed and how, that a
+ * run is read from one shard, and upkeep of partitions beside ingest.
+ */
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+
+import { createDatabase, type Database } from '../../src/db/database.ts';
+import { distribute, requireCoordinator, SHARDS } from '../../src/db/distribute.ts';
+import { migrate } from '../../src/db/migrate.ts';
+import { beat, leave } from '../../src/db/runs/processes.ts';
+import { readStepPage } from '../../src/db/runs/step-page.ts';
+import { type RunToRead, readStepsOfRuns } from '../../src/db/runs/steps.ts';
+import { readStoredSlice } from '../../src/db/runs/stored-steps.ts';
+import { storeBatch } from '../../src/db/telemetry/copy-transaction.ts';
+import { LogRuns } from '../../src/db/telemetry/log-runs.ts';
+import { dropOutdated, ensureDay, ensureDays } from '../../src/db/telemetry/partitions.ts';
+import { KnownContents } from '../../src/db/telemetry/shared-contents.ts';
+import { PlainEncoder } from '../../src/ingest/plain-encoder.ts';
+import type { DecodedRequest } from '../../src/model/telemetry.ts';
+import { createTestDatabase } from '../support/database.ts';
+import { encodeRequest } from '../support/decoding.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
+import { DAY_MS, decodedRequest, hex8, hex16, logRow, NOON_MS, spanRow } from '../support/rows.ts';
+import { dayOf } from '../support/stored-run.ts';
+
+const LIMITS = { stepsMax: 100, bytesMax: 1_000_000 };
+const PAGE_LIMITS = {
+  ...LIMITS,
+  pageSteps: 10,
+  cutBytes: 4096,
+  ordinaryBytes: 65_536,
+  wholeBytes: 65_536,
+  structuresMax: 1000,
+};
+
+let scratch: MigratedDatabase;
+
+beforeAll(async () => {
+  scratch = await openMigratedDatabase();
+  await ensureDay(scratch.database, NOON_MS);
+});
+afterAll(() => scratch.close());
+
+const runOf = (number: number): RunToRead => ({
+  workspaceId: 1,
+  runId: hex16(number),
+  firstArrivalOn: dayOf(NOON_MS),
+  lastArrivalOn: dayOf(NOON_MS),
+});
+
+async function store(
+  database: Database,
+  fields: Partial<DecodedRequest>,
+  { encode = encodeRequest, arrivedAtMs = NOON_MS } = {},
+): Promise<void> {
+  const connection = await database.connect();
+  try {
+    const request = encode(decodedRequest(fields), 1, arrivedAtMs);
+    await storeBatch(connection, [request], new KnownContents());
+  } finally {
+    connection.release();
+  }
+}
+
+const spanOf = (run: number, span: number, fields: Parameters<typeof spanRow>[0] = {}) =>
+  spanRow({ traceId: hex16(run), spanId: hex8(span), ...fields });
+
+test('telemetry is distributed by run, points by metric, and nothing else', async () => {
+  const rows = await scratch.rows(
+    `SELECT table_name::text AS name, citus_table_type AS type, distribution_column AS by
+       FROM citus_tables WHERE table_name::text !~ '\\d$' ORDER BY 1`,
+  );
+  expect(rows).toEqual([
+    { name: 'log_records', type: 'distributed', by: 'run_id' },
+    { name: 'metric_points', type: 'distributed', by: 'metric_id' },
+    { name: 'spans', type: 'distributed', by: 'run_id' },
+  ]);
+});
+
+test('the runs of one workspace are on all workers, and so are log records without a run', async () => {
+  const spans = Array.from({ length: 200 }, (_, index) => spanOf(1000 + index, index));
+  const logs = Array.from({ length: 200 }, (_, index) =>
+    logRow({ traceId: null, timeUnixNano: String(1_763_640_000_000_000_000n + BigInt(index)) }),
+  );
+  await store(scratch.database, { spans, logs });
+  for (const table of ['spans', 'log_records']) {
+    const ids = await scratch.rows(`SELECT DISTINCT run_id FROM ${table}`);
+    const [counted] = await scratch.rows(
+      `SELECT count(DISTINCT nodename || nodeport)::int AS used,
+              (SELECT count(*)::int FROM pg_dist_node
+                WHERE groupid <> 0 AND shouldhaveshards AND isactive) AS workers
+         FROM unnest($1::uuid[]) AS run_id JOIN citus_shards
+           ON shardid = get_shard_id_for_distribution_column('${table}', run_id)`,
+      [ids.map(({ run_id }) => run_id)],
+    );
+    expect(ids.length).toBeGreaterThanOrEqual(200);
+    expect(counted?.used).toBe(counted?.workers);
+  }
+});
+
+describe('reading a run', () => {
+  /** As the database, and keeps the plans of statements on telemetry. */
+  function explaining(plans: string[]): Database {
+    const query = async (text: string, values: unknown[]) => {
+      if (/FROM (spans|log_records)\b/.test(text)) {
+        const { rows } = await scratch.database.query(`EXPLAIN ${text}`, values);
+        plans.push(rows.map((row) => row['QUERY PLAN']).join('\n'));
+      }
+      return await scratch.database.query(text, values);
+    };
+    return { query } as unknown as Database;
+  }
+
+  const BIG = JSON.stringify({ text: 'é'.repeat(600_000) });
+
+  beforeAll(async () => {
+    const log = logRow({ traceId: hex16(1), spanId: hex8(2), eventName: 'said' });
+    await store(scratch.database, {
+      spans: [
+        spanOf(1, 1, { name: 'first' }),
+        spanOf(1, 2, { name: 'second', parentSpanId: hex8(1) }),
+        spanOf(2, 3, { name: 'third', attributes: BIG }),
+      ],
+      logs: [log],
+    });
+  });
+
+  test.each<[what: string, read: (database: Database) => Promise<unknown>, tasks: number]>([
+    ['for the pass', (database) => readStepsOfRuns(database, [runOf(1)], LIMITS), 1],
+    ['with others', (database) => readStepsOfRuns(database, [runOf(1), runOf(2)]), 2],
+    ['as a page', (database) => readStepPage(database, runOf(1), PAGE_LIMITS), 1],
+    ['for an export', (database) => readStoredSlice(database, runOf(1), 'traces', LIMITS, null), 1],
+    [
+      'for an export of logs',
+      (database) => readStoredSlice(database, runOf(1), 'logs', LIMITS, null),
+      1,
+    ],
+    // A document of 600,000 characters, in two parts.
+    [
+      'for an export, with a large document',
+      (database) => readStoredSlice(database, runOf(2), 'traces', LIMITS, null),
+      2,
+    ],
+  ])('%s takes one task on one shard for each statement', async (_what, read, statements) => {
+    const plans: string[] = [];
+    await read(explaining(plans));
+    expect(plans).toHaveLength(statements);
+    for (const plan of plans) {
+      expect(plan).toMatch(/^Custom Scan \(Citus Adaptive\)/);
+      expect(plan).toContain('Task Count: 1');
+      expect(plan).not.toContain('Distributed Subplan');
+    }
+  });
+
+  test('gives its steps in the order of time, with their resource', async () => {
+    const [read] = await readStepsOfRuns(scratch.database, [runOf(1)]);
+    expect(read?.steps.map(({ name }) => name)).toEqual(['first', 'second', 'said']);
+    expect(read?.steps.map(({ serviceName }) => serviceName)).toEqual(['agent', 'agent', 'agent']);
+    expect(read?.unread).toBe(0);
+  });
+
+  test('gives a large document in full', async () => {
+    const { steps } = await readStoredSlice(scratch.database, runOf(2), 'traces', LIMITS, null);
+    expect(steps.map(({ documents }) => documents.attributes)).toEqual([BIG]);
+  });
+});
+
+describe('partitions', () => {
+  const DAY = Date.UTC(2027, 0, 10, 12);
+
+  test('are made by several servers at once, beside ingest, and outdated ones are dropped', async () => {
+    const url = new URL(inject('databaseUrl'));
+    const [named] = await scratch.rows('SELECT current_database() AS name');
+    url.pathname = `/${String(named?.name)}`;
+    const servers = [1, 2, 3].map(() => createDatabase(url.href, 2, { connectionLost: () => {} }));
+    const changes: string[] = [];
+    const dropped: string[] = [];
+    const events = {
+      partitionsChanged: (made: readonly string[], gone: readonly string[]) => {
+        changes.push(...made);
+        dropped.push(...gone);
+      },
+    };
+    await ensureDay(scratch.database, DAY);
+    let isDone = false;
+    const ingest = async (): Promise<number> => {
+      let batches = 0;
+      for (; !isDone; batches += 1) {
+        const spans = [1, 2, 3, 4].map((run) => spanOf(5000 + run, batches));
+        await store(scratch.database, { spans }, { arrivedAtMs: DAY });
+      }
+      return batches;
+    };
+    const storing = [ingest(), ingest()];
+    try {
+      await Promise.all(servers.map((server) => ensureDays(server, DAY, events)));
+      await dropOutdated(scratch.database, DAY + DAY_MS, 1, events);
+    } finally {
+      isDone = true;
+      await Promise.all(servers.map((server) => server.end()));
+    }
+    expect(Math.min(...(await Promise.all(storing)))).toBeGreaterThan(0);
+    const of = (...days: string[]) =>
+      ['log_records', 'metric_points', 'spans'].flatMap((table) =>
+        days.map((day) => `${table}_${day}`),
+      );
+    expect(changes.sort()).toEqual(of('2027_01_11', '2027_01_12'));
+    expect(dropped.sort()).toEqual(of('2026_11_20'));
+    await ensureDay(scratch.database, NOON_MS);
+  });
+
+  test('one that is being read is dropped by a later turn', async () => {
+    const quiet = { partitionsChanged: () => {} };
+    await ensureDays(scratch.database, DAY, quiet);
+    const reader = await scratch.database.connect();
+    await reader.query('BEGIN');
+    await reader.query('SELECT count(*) FROM metric_points_2027_01_10');
+    const later = DAY + 2 * DAY_MS;
+    await expect(dropOutdated(scratch.database, later, 1, quiet)).rejects.toMatchObject({
+      code: '55P03',
+    });
+    await reader.query('COMMIT');
+    reader.release();
+    await dropOutdated(scratch.database, later, 1, quiet);
+    const left = await scratch.rows(`SELECT to_regclass('metric_points_2027_01_10') AS name`);
+    expect(left).toEqual([{ name: null }]);
+  });
+});
+
+describe('distributing', () => {
+  test('moves the rows that are there, with the run of each', async () => {
+    const { url, drop } = await createTestDatabase();
+    const database = createDatabase(url, 2, { connectionLost: () => {} });
+    try {
+      await migrate(database);
+      await ensureDay(database, NOON_MS);
+      const encoder = new PlainEncoder();
+      const without = logRow({ traceId: null, timeUnixNano: '7', eventName: 'alone' });
+      await store(
+        database,
+        { spans: [spanOf(1, 1, { name: 'kept' })], logs: [without] },
+        {
+          encode: (request, workspaceId, arrivedAtMs) => {
+            const runs = new LogRuns().assign(request, workspaceId);
+            return encoder.encode(request, workspaceId, arrivedAtMs, runs);
+          },
+        },
+      );
+      expect(await distribute(database)).toMatchObject({ isNew: true, shards: SHARDS });
+      expect(await distribute(database)).toMatchObject({ isNew: false, shards: SHARDS });
+      const { rows } = await database.query(
+        `SELECT name, run_id FROM spans UNION ALL SELECT event_name, run_id FROM log_records`,
+      );
+      const ofTimes = Buffer.alloc(16);
+      ofTimes.writeBigInt64BE(7n, 0);
+      ofTimes.writeBigInt64BE(BigInt(without.observedUnixNano), 8);
+      expect(rows).toEqual([
+        { name: 'kept', run_id: hex16(1) },
+        { name: without.eventName, run_id: ofTimes.toString('hex') },
+      ]);
+      const left = await database.query('SELECT FROM ONLY spans_2026_11_20');
+      expect(left.rowCount).toBe(1);
+    } finally {
+      await database.end();
+      await drop();
+    }
+  });
+
+  test('is refused while a server runs, which would write rows without a run', async () => {
+    const { url, drop } = await createTestDatabase();
+    const database = createDatabase(url, 2, { connectionLost: () => {} });
+    try {
+      await migrate(database);
+      await beat(database, hex16(9));
+      await expect(distribute(database)).rejects.toThrow(/stop all of them/);
+      await leave(database, hex16(9));
+      expect((await distribute(database, 4)).shards).toBe(4);
+    } finally {
+      await database.end();
+      await drop();
+    }
+  });
+
+  test('a worker is not taken for the coordinator', async () => {
+    const [worker] = await scratch.rows(
+      `SELECT nodename AS host, nodeport AS port, current_database() AS name
+         FROM pg_dist_node WHERE groupid <> 0 LIMIT 1`,
+    );
+    const url = new URL(inject('databaseUrl'));
+    url.hostname = String(worker?.host);
+    url.port = String(worker?.port);
+    url.pathname = `/${String(worker?.name)}`;
+    const database = createDatabase(url.href, 1, { connectionLost: () => {} });
+    try {
+      await expect(requireCoordinator(database)).rejects.toThrow(/must name the coordinator/);
+    } finally {
+      await database.end();
+    }
+  });
+});
