@@ -8,6 +8,7 @@ import { createDatabase, type Database } from '../../src/db/database.ts';
 import { distribute, requireCoordinator, SHARDS } from '../../src/db/distribute.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { beat, leave } from '../../src/db/runs/processes.ts';
+import { readTree } from '../../src/db/runs/run-tree.ts';
 import { readStepPage } from '../../src/db/runs/step-page.ts';
 import { type RunToRead, readStepsOfRuns } from '../../src/db/runs/steps.ts';
 import { readStoredSlice } from '../../src/db/runs/stored-steps.ts';
@@ -129,6 +130,7 @@ describe('reading a run', () => {
     ['for the pass', (database) => readStepsOfRuns(database, [runOf(1)], LIMITS), 1],
     ['with others', (database) => readStepsOfRuns(database, [runOf(1), runOf(2)]), 2],
     ['as a page', (database) => readStepPage(database, runOf(1), PAGE_LIMITS), 1],
+    ['as a tree', (database) => readTree(database, runOf(1), 100), 1],
     ['for an export', (database) => readStoredSlice(database, runOf(1), 'traces', LIMITS, null), 1],
     [
       'for an export of logs',
