@@ -5,7 +5,7 @@
  */
 import type { Connection, Database } from './database.ts';
 
-export type Placement = 'local' | 'distributed';
+export type TelemetryPlacement = 'local' | 'distributed';
 
 /**
  * The setting of a transaction that uses one connection to each node, for one shard after the other. By
@@ -22,10 +22,10 @@ export async function useOneConnectionPerNode(connection: Connection): Promise<v
 }
 
 /** Looked up once: distributing the tables of a database needs its servers stopped. */
-const known = new WeakMap<Database, Promise<Placement>>();
+const known = new WeakMap<Database, Promise<TelemetryPlacement>>();
 
 /** Where the telemetry of a pool's database is. */
-export async function placementOf(database: Database): Promise<Placement> {
+export async function placementOf(database: Database): Promise<TelemetryPlacement> {
   const before = known.get(database);
   if (before !== undefined) return await before;
   const looking = lookUp(database);
@@ -39,7 +39,7 @@ export async function placementOf(database: Database): Promise<Placement> {
 }
 
 /** The same, as it is now. */
-export async function lookUp(database: Database | Connection): Promise<Placement> {
+export async function lookUp(database: Database | Connection): Promise<TelemetryPlacement> {
   const { rows } = await database.query<{ hasCitus: boolean }>(
     `SELECT to_regclass('pg_catalog.pg_dist_partition') IS NOT NULL AS "hasCitus"`,
   );

@@ -8,7 +8,7 @@
  * Lists that grow with the number of records are sent in parts, because deserializing a message
  * blocks the event loop: half a million runs in one message took a second.
  */
-import type { Placement } from '../db/placement.ts';
+import type { TelemetryPlacement } from '../db/placement.ts';
 import type { EncodedRequest } from '../db/telemetry/encoded-request.ts';
 import type { LogRun, SessionMark, SessionRecord } from '../db/telemetry/log-runs.ts';
 import type { ErrorCode } from '../errors.ts';
@@ -28,7 +28,7 @@ export type ToDecodeProcess =
       readonly signal: Signal;
       readonly workspaceId: number;
       readonly arrivedAtMs: number;
-      readonly placement: Placement;
+      readonly placement: TelemetryPlacement;
     }
   | { readonly kind: 'marks'; readonly marks: readonly SessionMark[] }
   | { readonly kind: 'runs'; readonly runs: readonly (LogRun | null)[] }

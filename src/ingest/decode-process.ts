@@ -4,7 +4,7 @@
  * (`decode-messages.ts`). An unexpected exception ends this process; `large-bodies.ts` starts
  * another.
  */
-import type { Placement } from '../db/placement.ts';
+import type { TelemetryPlacement } from '../db/placement.ts';
 import {
   type EncodedRequest,
   unitsOfMetric,
@@ -34,9 +34,9 @@ import { parsePlainly, type ReadyRequest, RequestDecoder } from './request-decod
 /** Most UTF-16 units in one message; a single item may have more. */
 const PART_UNITS_MAX = 512 * 1024;
 
-const decoders = new Map<Placement, RequestDecoder>();
+const decoders = new Map<TelemetryPlacement, RequestDecoder>();
 
-function decoderFor(placement: Placement): RequestDecoder {
+function decoderFor(placement: TelemetryPlacement): RequestDecoder {
   const decoder = decoders.get(placement) ?? new RequestDecoder(placement);
   decoders.set(placement, decoder);
   return decoder;

@@ -5,7 +5,7 @@
  *
  *   body ─► hashed ─► scanned, or decoded plainly ─► COPY bytes ─► store() ─► committed
  */
-import type { Placement } from '../db/placement.ts';
+import type { TelemetryPlacement } from '../db/placement.ts';
 import type { CopyWriter } from '../db/telemetry/copy-writer.ts';
 import { LogRuns } from '../db/telemetry/log-runs.ts';
 import type { Hex16 } from '../model/json.ts';
@@ -35,7 +35,7 @@ export interface IngestSettings {
   /** whether a request that is sent again is recognised, and stored once */
   readonly deduplicates?: boolean;
   /** where the rows are to be stored */
-  readonly placement?: Placement;
+  readonly placement?: TelemetryPlacement;
 }
 
 /**
@@ -50,7 +50,7 @@ export class Ingest {
   readonly #nowMs: () => number;
   /** decoders without a request */
   readonly #idle: RequestDecoder[] = [];
-  readonly #placement: Placement;
+  readonly #placement: TelemetryPlacement;
   readonly #largeBodies: ReturnType<typeof createLargeBodies>;
   readonly #logRuns = new LogRuns();
   readonly #deduplicates: boolean;

@@ -10,7 +10,7 @@
  */
 import { fileURLToPath } from 'node:url';
 
-import type { Placement } from '../db/placement.ts';
+import type { TelemetryPlacement } from '../db/placement.ts';
 import { SluiceError } from '../errors.ts';
 import { LimitedProcess, OutOfMemoryError } from '../limited-process/limited-process.ts';
 import type { TelemetryTable } from '../model/columns.ts';
@@ -53,14 +53,17 @@ interface Waiter {
 
 export class LargeBodies {
   readonly #settings: LargeBodiesSettings;
-  readonly #placement: Placement;
+  readonly #placement: TelemetryPlacement;
   readonly #bodies = new WorkspaceQueue<Waiter>();
   #isClosed = false;
   readonly #process: LimitedProcess<ToDecodeProcess, FromDecodeProcess>;
   #idle: NodeJS.Timeout | undefined;
 
   /** @param placement where the rows are to be stored */
-  constructor(settings: Partial<LargeBodiesSettings> = {}, placement: Placement = 'local') {
+  constructor(
+    settings: Partial<LargeBodiesSettings> = {},
+    placement: TelemetryPlacement = 'local',
+  ) {
     this.#settings = { ...SETTINGS, ...settings };
     this.#placement = placement;
     this.#process = new LimitedProcess(ENTRY, this.#settings.heapMib);
@@ -216,7 +219,9 @@ function tooManyWait(): SluiceError {
 const GIANT_BYTES = 4 * MIB;
 
 /** Two processes: for large bodies, and for giant ones. */
-export function createLargeBodies(placement: Placement): Pick<LargeBodies, 'decode' | 'close'> {
+export function createLargeBodies(
+  placement: TelemetryPlacement,
+): Pick<LargeBodies, 'decode' | 'close'> {
   const large = new LargeBodies({}, placement);
   const giant = new LargeBodies({}, placement);
   return {

@@ -2,7 +2,7 @@
  * Encodes the rows of the plain decoder as COPY bytes: the counterpart of `row-encoder.ts`, which
  * encodes scanned rows. One object per thread, for one request at a time.
  */
-import type { Placement } from '../db/placement.ts';
+import type { TelemetryPlacement } from '../db/placement.ts';
 import { checkContents, type EncodedRequest, heldBytes } from '../db/telemetry/encoded-request.ts';
 import type { LogRunsOfRequest } from '../db/telemetry/log-runs.ts';
 import { checkRuns, runDeltas } from '../db/telemetry/run-delta.ts';
@@ -14,7 +14,7 @@ import { SPAN_LAYOUT } from '../otlp/fast/span-scanner.ts';
 import { CopyBuffer } from './copy-buffer.ts';
 import { compilePlainWriter, type PlainContext, type PlainWriter } from './row-writer.ts';
 
-const writersOf = (placement: Placement) => ({
+const writersOf = (placement: TelemetryPlacement) => ({
   span: compilePlainWriter<SpanRow>(SPAN_LAYOUT, placement),
   log: compilePlainWriter<LogRow>(LOG_LAYOUT, placement),
   point: compilePlainWriter<PointRow>(POINT_LAYOUT, placement),
@@ -26,7 +26,7 @@ export class PlainEncoder {
   readonly #write: ReturnType<typeof writersOf>;
 
   /** @param placement where the rows are to be stored */
-  constructor(placement: Placement = 'local') {
+  constructor(placement: TelemetryPlacement = 'local') {
     this.#write = WRITERS[placement];
   }
 

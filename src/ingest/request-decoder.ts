@@ -8,7 +8,7 @@
  * cannot be scanned, or a body with a large record, is decoded in a separate process
  * (`large-bodies.ts`).
  */
-import type { Placement } from '../db/placement.ts';
+import type { TelemetryPlacement } from '../db/placement.ts';
 import type { EncodedRequest } from '../db/telemetry/encoded-request.ts';
 import type { LogRuns, LogRunsOfRequest } from '../db/telemetry/log-runs.ts';
 import { SluiceError } from '../errors.ts';
@@ -74,7 +74,7 @@ export class RequestDecoder {
   readonly #plainEncoder: PlainEncoder;
 
   /** @param placement where the rows are to be stored */
-  constructor(placement: Placement = 'local') {
+  constructor(placement: TelemetryPlacement = 'local') {
     this.#rowEncoder = new RowEncoder(placement);
     this.#plainEncoder = new PlainEncoder(placement);
   }

@@ -5,7 +5,7 @@
  * The resource and the metric of a row may follow it in the body; their ids are written then.
  */
 
-import type { Placement } from '../db/placement.ts';
+import type { TelemetryPlacement } from '../db/placement.ts';
 import { checkContents, type EncodedRequest, heldBytes } from '../db/telemetry/encoded-request.ts';
 import type { RunDeltas } from '../db/telemetry/run-delta.ts';
 import type { TelemetryTable } from '../model/columns.ts';
@@ -20,7 +20,7 @@ import { RowBytes } from './row-bytes.ts';
 import { compileRowWriter, type RowPlaces } from './row-writer.ts';
 import { IdBytes, RunTally } from './run-tally.ts';
 
-const writersOf = (placement: Placement) => ({
+const writersOf = (placement: TelemetryPlacement) => ({
   span: compileRowWriter(SPAN_LAYOUT, placement),
   log: compileRowWriter(LOG_LAYOUT, placement),
   point: compileRowWriter(POINT_LAYOUT, placement),
@@ -62,7 +62,7 @@ export class RowEncoder implements RowSink {
   #tally = new RunTally(this.#runsSeen, this.#runId);
 
   /** @param placement where the rows are to be stored */
-  constructor(placement: Placement = 'local') {
+  constructor(placement: TelemetryPlacement = 'local') {
     this.#write = WRITERS[placement];
   }
 

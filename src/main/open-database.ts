@@ -8,7 +8,7 @@ import { type EmbeddedLog, type StartOptions, startEmbedded } from '../db/embedd
 import { existingHomes } from '../db/embedded/installation.ts';
 import type { SupervisorEvents } from '../db/embedded/supervisor.ts';
 import { migrate } from '../db/migrate.ts';
-import { type Placement, placementOf } from '../db/placement.ts';
+import { placementOf, type TelemetryPlacement } from '../db/placement.ts';
 import { type DatabaseRoute, findRoute } from '../db/route.ts';
 import { OperatorError } from '../errors.ts';
 import type { Events } from '../observe/events.ts';
@@ -47,7 +47,7 @@ export interface OpenDatabase {
   readonly where: string;
   readonly migrations: readonly string[];
   /** of telemetry */
-  readonly placement: Placement;
+  readonly placement: TelemetryPlacement;
   /**
    * Starts the embedded server again when it dies; nothing for another one.
    * @param onGivenUp called once, when it does not start any more

@@ -8,7 +8,7 @@ import { expect, test } from 'vitest';
 import { filesIn } from './source-file.ts';
 
 /** Folders of tests that mirror no source. */
-const OTHERS = /^(e2e|arch|chaos|clients|deploy|mutants|support|bench)(\/|$)/;
+const OTHERS = /^(e2e|arch|chaos|citus|clients|deploy|mutants|support|bench)(\/|$)/;
 
 /** Paths of files below `folder`, without their ending. */
 function namesIn(folder: string, ending: string): string[] {

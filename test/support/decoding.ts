@@ -1,7 +1,7 @@
 /** Decodes and encodes requests as a thread does that takes them; one decoder for a test file. */
 import { inject } from 'vitest';
 
-import type { Placement } from '../../src/db/placement.ts';
+import type { TelemetryPlacement } from '../../src/db/placement.ts';
 import type { EncodedRequest } from '../../src/db/telemetry/encoded-request.ts';
 import { LogRuns } from '../../src/db/telemetry/log-runs.ts';
 import { PlainEncoder } from '../../src/ingest/plain-encoder.ts';
@@ -16,7 +16,7 @@ import type { DecodedRequest, Signal } from '../../src/model/telemetry.ts';
 import { type Pieces, toEnd } from '../../src/otlp/pieces.ts';
 
 /** Set where tests have a database. */
-const placement: Placement | undefined = inject('placement');
+const placement: TelemetryPlacement | undefined = inject('placement');
 const decoder = new RequestDecoder(placement);
 const encoder = new PlainEncoder(placement);
 

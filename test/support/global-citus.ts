@@ -1,13 +1,13 @@
 /** Global set-up of the project `citus`: its databases are on the cluster that CITUS_DATABASE_URL names. */
 import type { TestProject } from 'vitest/node';
 
-import type { Placement } from '../../src/db/placement.ts';
+import type { TelemetryPlacement } from '../../src/db/placement.ts';
 import { citusUrl } from './citus.ts';
 
 declare module 'vitest' {
   export interface ProvidedContext {
     /** of the telemetry of this project's databases */
-    placement: Placement;
+    placement: TelemetryPlacement;
   }
 }
 

@@ -1,7 +1,7 @@
 /** Reads the steps of a run for its tree: all of them, without names and documents. */
 import type { TreeStep } from '../../model/run-tree.ts';
 import type { Database } from '../database.ts';
-import { type Placement, placementOf } from '../placement.ts';
+import { placementOf, type TelemetryPlacement } from '../placement.ts';
 import { numberedSteps } from './step-page.ts';
 import { parametersOf, type RunToRead } from './steps.ts';
 
@@ -9,7 +9,7 @@ import { parametersOf, type RunToRead } from './steps.ts';
 const STATUS_ERROR = 2;
 
 /** $1 to $7 are `parametersOf`. */
-const readingTree = (placement: Placement): string => `${numberedSteps(
+const readingTree = (placement: TelemetryPlacement): string => `${numberedSteps(
   placement,
   `status_code = ${STATUS_ERROR} AS is_error, hashtext(name) AS name_key,`,
   "false, hashtext(coalesce(event_name, '')),",
@@ -20,7 +20,7 @@ const readingTree = (placement: Placement): string => `${numberedSteps(
          name_key AS "nameKey"
     FROM narrow ORDER BY place`;
 
-const READ_TREE: Readonly<Record<Placement, string>> = {
+const READ_TREE: Readonly<Record<TelemetryPlacement, string>> = {
   local: readingTree('local'),
   distributed: readingTree('distributed'),
 };

@@ -7,7 +7,7 @@ import type { Hex8, Int64 } from '../../model/json.ts';
 import { LEVELS_MAX } from '../../model/step-order.ts';
 import type { Step } from '../../model/steps.ts';
 import type { Database } from '../database.ts';
-import { type Placement, placementOf } from '../placement.ts';
+import { placementOf, type TelemetryPlacement } from '../placement.ts';
 import { DOCUMENTS_CUT, TEXTS_CUT } from './step-cut.ts';
 import {
   AT_ONE_TIME,
@@ -104,7 +104,7 @@ const STRUCTURES = ['attributes', 'events', 'body']
  * owner: see `StepPage.owners`. above: the way from each step of the page to the top. document: the
  * rows in full. LATERAL with LIMIT as in `steps.ts`.
  */
-export const numberedSteps = (placement: Placement, span = '', log = ''): string => `
+export const numberedSteps = (placement: TelemetryPlacement, span = '', log = ''): string => `
   WITH RECURSIVE run AS (
     SELECT * FROM unnest($1::int[], $2::uuid[], $3::date[], $4::date[])
            AS t (workspace_id, run_id, first_on, last_on)
@@ -138,7 +138,9 @@ export const numberedSteps = (placement: Placement, span = '', log = ''): string
              AS twin FROM numbered
   )`;
 
-const readingPage = (placement: Placement): string => `${numberedSteps(placement)}, whole AS (
+const readingPage = (
+  placement: TelemetryPlacement,
+): string => `${numberedSteps(placement)}, whole AS (
     SELECT count(*)::int AS count, min(start) AS first_start, max("end") AS last_end FROM narrow
   ), sought AS (
     SELECT place FROM narrow
@@ -203,7 +205,7 @@ const readingPage = (placement: Placement): string => `${numberedSteps(placement
    WHERE is_owner OR measured.place = (SELECT place FROM begin) OR bytes_so_far <= $8
    ORDER BY is_owner, measured.place`;
 
-const READ_PAGE: Readonly<Record<Placement, string>> = {
+const READ_PAGE: Readonly<Record<TelemetryPlacement, string>> = {
   local: readingPage('local'),
   distributed: readingPage('distributed'),
 };

@@ -7,7 +7,7 @@
  * of the statement: so the whole statement runs on the worker that has it (docs/decisions/0046-citus.md).
  */
 import type { Database } from '../database.ts';
-import type { Placement } from '../placement.ts';
+import type { TelemetryPlacement } from '../placement.ts';
 
 /** The order of steps that start at the same time, on one level. */
 export const AT_ONE_TIME = '"end" DESC, span_id, source DESC, arrived_on, place_stored';
@@ -27,13 +27,13 @@ const inDays = (table: string): string =>
   `${table}.arrived_on BETWEEN $5::date - 1 AND $6::date + 1`;
 
 /** The shard of the statement's only run. */
-const onShard: Readonly<Record<Placement, (table: string) => string>> = {
+const onShard: Readonly<Record<TelemetryPlacement, (table: string) => string>> = {
   local: () => '',
   distributed: (table) => `AND ${table}.run_id = ($2::uuid[])[1]`,
 };
 
 /** What may name a row's run. Rows that are distributed all have a `run_id`. */
-const NAMES: Readonly<Record<Placement, readonly ('trace_id' | 'run_id')[]>> = {
+const NAMES: Readonly<Record<TelemetryPlacement, readonly ('trace_id' | 'run_id')[]>> = {
   local: ['trace_id', 'run_id'],
   distributed: ['run_id'],
 };
@@ -43,7 +43,7 @@ const NAMES: Readonly<Record<Placement, readonly ('trace_id' | 'run_id')[]>> = {
  * @param of what names the run: each of these columns has an index, several together have none. A row
  *   whose `run_id` names a run belongs to that one only.
  */
-const ofRun = (placement: Placement, table: string, of: 'trace_id' | 'run_id'): string =>
+const ofRun = (placement: TelemetryPlacement, table: string, of: 'trace_id' | 'run_id'): string =>
   `${table}.workspace_id = run.workspace_id AND ${table}.${of} = run.run_id
    ${of === 'trace_id' ? `AND ${table}.run_id IS NULL` : ''}
    AND ${table}.arrived_on BETWEEN run.first_on - 1 AND run.last_on + 1 AND ${inDays(table)}
@@ -51,7 +51,7 @@ const ofRun = (placement: Placement, table: string, of: 'trace_id' | 'run_id'): 
 
 /** A SELECT of the rows of `run`. */
 export const rowsOfRun = (
-  placement: Placement,
+  placement: TelemetryPlacement,
   table: 'spans' | 'log_records',
   columns: string,
 ): string =>
@@ -79,7 +79,11 @@ const bytes = (columns: readonly string[]): string =>
  * @param spanColumns further columns of spans, each with a comma after it
  * @param logColumns the same of log records
  */
-export const narrowRows = (placement: Placement, spanColumns = '', logColumns = ''): string => {
+export const narrowRows = (
+  placement: TelemetryPlacement,
+  spanColumns = '',
+  logColumns = '',
+): string => {
   const span = `'span' AS source, ${spanColumns} start_unix_nano AS start, end_unix_nano AS "end", span_id,
      arrived_on, ctid AS place_stored, ${stored(SPAN_TEXTS)} AS stored`;
   const log = `'log', ${logColumns} ${LOG_TIME}, ${LOG_TIME}, span_id,
@@ -96,7 +100,7 @@ export const narrowRows = (placement: Placement, spanColumns = '', logColumns = 
  *
  * @param row has `place_stored` and `arrived_on`
  */
-export const atPlace = (placement: Placement, table: string, row = 'kept'): string =>
+export const atPlace = (placement: TelemetryPlacement, table: string, row = 'kept'): string =>
   `${table}.ctid = ${row}.place_stored AND ${table}.arrived_on = ${row}.arrived_on
    AND ${inDays(table)} ${onShard[placement](table)}`;
 
@@ -105,7 +109,10 @@ export const atPlace = (placement: Placement, table: string, row = 'kept'): stri
  *
  * @param spanColumns further columns of spans; null for log records
  */
-export const inFull = (placement: Placement, spanColumns: readonly string[] = []): string => `
+export const inFull = (
+  placement: TelemetryPlacement,
+  spanColumns: readonly string[] = [],
+): string => `
         SELECT ${spanColumns.map((column) => `${column}, `).join('')}
                name, status_code, status_message, resource_id, attributes, events,
                NULL::json AS body,
@@ -132,7 +139,7 @@ const cut = (column: string): string => `left(${column}, ${ORIGIN_CHARS_MAX})`;
 const ORIGIN = `${cut('scope_name')} AS "scopeName", ${cut('service_name')} AS "serviceName"`;
 
 /** The columns of a step's origin; of one that is distributed, only which resource it is. */
-export const ORIGIN_COLUMNS: Readonly<Record<Placement, string>> = {
+export const ORIGIN_COLUMNS: Readonly<Record<TelemetryPlacement, string>> = {
   local: ORIGIN,
   distributed: 'resource_id AS "resourceId", NULL::text AS "serviceName"',
 };
@@ -142,7 +149,7 @@ export const ORIGIN_COLUMNS: Readonly<Record<Placement, string>> = {
  *
  * @param row has `workspace_id` and `resource_id`
  */
-export const joinOrigin = (placement: Placement, row: string): string =>
+export const joinOrigin = (placement: TelemetryPlacement, row: string): string =>
   placement === 'distributed'
     ? ''
     : `LEFT JOIN LATERAL (

@@ -1,5 +1,5 @@
 /** The statement that reads the steps of runs in full, within limits for each run and for all together. */
-import type { Placement } from '../placement.ts';
+import type { TelemetryPlacement } from '../placement.ts';
 import { IN_TIME, inFull, joinOrigin, narrowRows, ORIGIN_COLUMNS } from './step-rows.ts';
 
 /** The columns whose length the sender decides. */
@@ -10,7 +10,7 @@ const DOCUMENTS = 'attributes, events, body';
  * The runs, with how many steps of each are stored. A statement that runs on a worker cannot read the
  * table of runs, which is on the coordinator: it is given the numbers.
  */
-const RUNS: Readonly<Record<Placement, string>> = {
+const RUNS: Readonly<Record<TelemetryPlacement, string>> = {
   local: `SELECT t.*, r.spans + r.log_records AS total
       FROM unnest($1::int[], $2::uuid[], $3::date[], $4::date[]) WITH ORDINALITY
            AS t (workspace_id, run_id, first_on, last_on, run_place)
@@ -29,7 +29,7 @@ const RUNS: Readonly<Record<Placement, string>> = {
  * steps are not joined to their runs: the planner, which does not know how many steps there are, has
  * compared every step with every other, and read all documents again for every run.
  */
-const readingSteps = (placement: Placement): string => `
+const readingSteps = (placement: TelemetryPlacement): string => `
   WITH run AS (
     ${RUNS[placement]}
   ), narrow AS (
@@ -79,7 +79,7 @@ const readingSteps = (placement: Placement): string => `
    ORDER BY place, step_place NULLS FIRST`;
 
 /** $1 to $8 are `parametersOf`, $9 and $10 the limits of all runs and of each, in bytes. */
-export const READ_STEPS: Readonly<Record<Placement, string>> = {
+export const READ_STEPS: Readonly<Record<TelemetryPlacement, string>> = {
   local: readingSteps('local'),
   distributed: readingSteps('distributed'),
 };

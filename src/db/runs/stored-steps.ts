@@ -5,7 +5,7 @@
  */
 import type { JsonText } from '../../model/json.ts';
 import type { Database } from '../database.ts';
-import { type Placement, placementOf } from '../placement.ts';
+import { placementOf, type TelemetryPlacement } from '../placement.ts';
 import { atPlace, LOG_TEXTS, rowsOfRun, SPAN_TEXTS, stored } from './step-rows.ts';
 import { parametersOf, type RunToRead, type StepLimits } from './steps.ts';
 
@@ -102,7 +102,10 @@ function documentText(column: string): string {
 }
 
 /** $1 to $8 as `parametersOf`, $9 and $10 the place after which the slice begins. */
-function sliceOf({ name, texts, members, documents }: Table, placement: Placement): string {
+function sliceOf(
+  { name, texts, members, documents }: Table,
+  placement: TelemetryPlacement,
+): string {
   const narrow = `arrived_on, ctid AS place_stored, ${stored(texts)} AS stored`;
   const plain = Object.entries(members).map(([member, sql]) => `'${member}', ${sql}`);
   const parts = documents.map(
@@ -132,7 +135,7 @@ function sliceOf({ name, texts, members, documents }: Table, placement: Placemen
    ORDER BY kept.arrived_on, kept.place_stored`;
 }
 
-const slicesOf = (placement: Placement) => ({
+const slicesOf = (placement: TelemetryPlacement) => ({
   traces: sliceOf(TABLES.traces, placement),
   logs: sliceOf(TABLES.logs, placement),
 });
@@ -154,7 +157,7 @@ type SliceRow = StoredPlace & {
 /** A run's rows of one table, where they are. */
 interface Source {
   readonly database: Database;
-  readonly placement: Placement;
+  readonly placement: TelemetryPlacement;
   readonly table: Table;
   readonly run: RunToRead;
 }

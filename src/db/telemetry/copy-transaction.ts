@@ -16,7 +16,7 @@ import {
   runPipeline,
   type Statement,
 } from '../pipeline.ts';
-import { type Placement, SEQUENTIAL } from '../placement.ts';
+import { SEQUENTIAL, type TelemetryPlacement } from '../placement.ts';
 import type { SettleAllowance } from '../runs/run-times.ts';
 import { COPY_HEADER, COPY_TRAILER, copyStatement, TELEMETRY_TABLES } from './copy-statement.ts';
 import type { EncodedRequest } from './encoded-request.ts';
@@ -122,7 +122,7 @@ interface BatchSettings {
   /** how long a step waits for the locks of others; without limit by default */
   readonly lockTimeoutMs?: number | null;
   /** where the rows are stored */
-  readonly placement?: Placement;
+  readonly placement?: TelemetryPlacement;
   /** called before COMMIT is sent */
   readonly onCommit?: () => void;
 }

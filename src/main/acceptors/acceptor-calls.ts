@@ -1,7 +1,7 @@
 /** The calls between the main thread and the acceptor threads (`thread-line.ts`). */
 import type { Config } from '../../config/config.ts';
 import type { DatabaseUrls } from '../../db/embedded/address.ts';
-import type { Placement } from '../../db/placement.ts';
+import type { TelemetryPlacement } from '../../db/placement.ts';
 import type { Catalog } from '../../engine/rules/catalog.ts';
 import type { MetricValues } from '../../observe/metrics.ts';
 import type { SerializedError } from './thread-line.ts';
@@ -11,7 +11,7 @@ export interface AcceptorThreadSettings {
   readonly thread: number;
   readonly config: Config;
   readonly urls: DatabaseUrls;
-  readonly placement: Placement;
+  readonly placement: TelemetryPlacement;
   readonly catalog: Catalog;
   /** bytes of bodies in memory, and of rows not yet committed, of all threads */
   readonly bodies: SharedArrayBuffer;

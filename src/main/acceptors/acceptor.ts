@@ -12,7 +12,7 @@ import { type Database, ping } from '../../db/database.ts';
 import type { DatabaseClock } from '../../db/database-clock.ts';
 import { createMigrationsProbe } from '../../db/migrate.ts';
 import { digestKey, findCredential, recordKeyUse } from '../../db/people/keys.ts';
-import type { Placement } from '../../db/placement.ts';
+import type { TelemetryPlacement } from '../../db/placement.ts';
 import { fromPrimary, type ReadChoice } from '../../db/replica/read-choice.ts';
 import type { ReadReplica } from '../../db/replica/read-replica.ts';
 import { createReads, createStore, type Store, withReads } from '../../db/store.ts';
@@ -66,7 +66,7 @@ export interface MainProbes {
 export interface AcceptorDependencies {
   readonly config: Config;
   readonly databases: RequestDatabases;
-  readonly placement: Placement;
+  readonly placement: TelemetryPlacement;
   /** read before any port is opened */
   readonly clock: Pick<DatabaseClock, 'nowMs'>;
   readonly catalog: Catalog;
