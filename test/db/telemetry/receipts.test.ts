@@ -207,6 +207,28 @@ describe('while the first is being stored', () => {
     expect(await spanNames()).toEqual(['a']);
   });
 
+  test('equal requests of two workspaces that wait for one batch are two', async () => {
+    const writer = createWriter();
+    const sendAll = () =>
+      [WORKSPACE, WORKSPACE + 1].map((workspaceId) =>
+        writer.offer(named('a', NOON_MS, workspaceId), receiptOf('a', `"of ${workspaceId}"`)),
+      );
+    const hold = await holdSpans();
+    const before = send(writer, 'before');
+    await hold.waiters(1);
+    const both = sendAll();
+    await hold.release();
+    await before;
+    expect(await Promise.all(both)).toMatchObject([FIRST, FIRST]);
+    expect(await spanNames()).toEqual(['a', 'a', 'before']);
+    expect(await Promise.all(sendAll())).toEqual(
+      [WORKSPACE, WORKSPACE + 1].map((workspaceId) => ({
+        ...RESEND,
+        receipt: receiptOf('a', `"of ${workspaceId}"`),
+      })),
+    );
+  });
+
   test('in another process it is answered after it, by the same answer', async () => {
     await send(createWriter(), 'before');
     const hold = await holdSpans();
