@@ -22,7 +22,7 @@ import {
 import { excerptWithMatch } from './matcher/excerpt.ts';
 import { matchSha256 } from './matcher/match-digest.ts';
 import { isMatchedName } from './matcher/matched-name.ts';
-import type { Hit, IsOver, Matcher, RunMatch } from './matcher/matcher.ts';
+import type { Hit, IsOver, Matcher, RuleTimer, RunMatch } from './matcher/matcher.ts';
 import { titleFrom } from './run-title.ts';
 import { cutName, nameDigest, stepNameOf } from './step-name.ts';
 import { extractSteps, stepKindsOf } from './surfaces/reader/extract.ts';
@@ -84,7 +84,7 @@ export function evaluateRun(
  *   work ──► over ──► work ──► over ──► … ──► done ──► result
  *                       └──────► stop ──────────────► result, with steps unread
  *
- * Has the parameters of `evaluateRun` and, unless it is stopped, exactly its result.
+ * Has the parameters of `evaluateRun`, with what times its rules, and, unless it is stopped, exactly its result.
  */
 export class RunEvaluation {
   readonly #steps: readonly Step[];
@@ -105,11 +105,12 @@ export class RunEvaluation {
     matcher: Matcher,
     enabled: (ruleIndex: number) => boolean,
     settings: EvaluationSettings,
+    timer: RuleTimer | null = null,
   ) {
     this.#steps = steps;
     this.#matcher = matcher;
     this.#settings = settings;
-    this.#match = matcher.begin({ enabled, capBytes: settings.surfaceCapBytes });
+    this.#match = matcher.begin({ enabled, capBytes: settings.surfaceCapBytes, timer });
     this.#work = this.#portions();
   }
 

@@ -4,7 +4,7 @@ import type { ReadReplica } from '../db/replica/read-replica.ts';
 import { runnableRules } from '../engine/rules/effective-set.ts';
 import type { Events } from '../observe/events.ts';
 import type { MatchingData } from '../pool/matching-cache.ts';
-import { Pass } from '../pool/pass.ts';
+import { Pass, type PassDependencies } from '../pool/pass.ts';
 import { PreviewRunner } from '../pool/preview/preview-runner.ts';
 import { startWorkers, type Workers } from '../pool/workers.ts';
 import type { OpenDatabase } from './open-database.ts';
@@ -16,6 +16,7 @@ export function createPass(
   { database, urls }: OpenDatabase,
   { catalog, tables }: MatchingData,
   events: Events,
+  onCosts: PassDependencies['onCosts'] = () => {},
 ): { pass: Pass; workers: Workers } {
   const { snapshot } = catalog;
   const rules = runnableRules(catalog.rules);
@@ -35,7 +36,7 @@ export function createPass(
     events.matchThreadFailed,
   );
   const pass = new Pass(
-    { database, workers, snapshot, rules, events },
+    { database, workers, snapshot, rules, events, onCosts },
     {
       intervalMs: config.passIntervalMs,
       ...runTimesOf(config),

@@ -10,6 +10,7 @@
 import type { Config } from '../config/config.ts';
 import type { Database } from '../db/database.ts';
 import { DatabaseClock } from '../db/database-clock.ts';
+import { addRuleCosts, type RuleCost } from '../db/findings/rule-costs.ts';
 import { readRuleSettings } from '../db/findings/rule-settings.ts';
 import { ensureFirstWorkspace, FIRST_SLUG, type FirstKeys } from '../db/people/first-start.ts';
 import { listenForKeyChanges } from '../db/people/key-changes.ts';
@@ -19,6 +20,7 @@ import { readBacklog } from '../db/runs/backlog.ts';
 import { upkeepPartitions } from '../db/telemetry/partition-upkeep.ts';
 import { ensureDays, ensureReceipts } from '../db/telemetry/partitions.ts';
 import { loadManifest, verifyCorpus } from '../engine/corpus/corpus.ts';
+import { runnableRules } from '../engine/rules/effective-set.ts';
 import { createRuleBook } from '../engine/rules/rule-book.ts';
 import { createThreadMemory } from '../http/transport/server.ts';
 import type { RuleBook, Snapshot, StateCounts, SupportCounts } from '../model/rules.ts';
@@ -34,6 +36,7 @@ import { MANIFEST_PATH, pinnedCorpus } from './corpus-location.ts';
 import { watchCorpus } from './corpus-watch.ts';
 import { createPass, createPreviews } from './create-pass.ts';
 import { type OpenDatabase, openForServer, WITHOUT_SESSION } from './open-database.ts';
+import { keepRuleCosts } from './rule-costs.ts';
 import { adminListener } from './sites.ts';
 import type { StopOrder } from './stop-order.ts';
 import { BACKLOG_COUNT_EVERY_MS, CLOCK_READ_EVERY_MS, repeat } from './upkeep.ts';
@@ -133,7 +136,9 @@ export async function serve(
   const book = createRuleBook(catalog);
   events.corpusLoaded(book.snapshot);
 
-  const { pass, workers } = createPass(config, open, matching, events);
+  const record = (costs: readonly RuleCost[]) => addRuleCosts(open.database, costs);
+  const onCosts = keepRuleCosts(runnableRules(catalog.rules), record, events, stops);
+  const { pass, workers } = createPass(config, open, matching, events, onCosts);
   stops.add('workers', workers.close);
   stops.add('pass', () => pass.stop(), PASS_STOP_LIMIT_MS);
   const count = async (): Promise<void> => {

@@ -168,7 +168,17 @@ export interface RuleRecord {
   readonly falsePositives: number;
   /** the newest of all its findings */
   readonly lastSeenAt: Date | null;
+  /** of the time that this server's threads matched rules, 0 to 1; null where nothing was measured */
+  readonly matcherShare: number | null;
+  /** mean time of one search for the rule, in microseconds */
+  readonly matcherUs: number | null;
 }
 
 /** Of a rule without findings. */
-export const NO_RECORD: RuleRecord = { findings: 0, falsePositives: 0, lastSeenAt: null };
+export const NO_RECORD: RuleRecord = {
+  findings: 0,
+  falsePositives: 0,
+  lastSeenAt: null,
+  matcherShare: null,
+  matcherUs: null,
+};

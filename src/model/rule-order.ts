@@ -11,6 +11,7 @@ export const RULE_ORDERS = [
   'findings',
   'false_positives',
   'last_seen',
+  'matcher_time',
   'wild_fp_rate',
   'confidence',
 ] as const;
@@ -22,6 +23,7 @@ export const ORDER_LABELS: Readonly<Record<RuleOrder, string>> = {
   findings: 'Most findings',
   false_positives: 'Most false positives',
   last_seen: 'Last seen',
+  matcher_time: 'Most matcher time',
   wild_fp_rate: 'Authors’ false positive rate',
   confidence: 'Lowest confidence',
 };
@@ -30,7 +32,12 @@ export const ORDER_LABELS: Readonly<Record<RuleOrder, string>> = {
 export type RuleRecords = ReadonlyMap<string, RuleRecord>;
 
 /** Orders that need the records of a workspace. */
-export const WORKSPACE_ORDERS: readonly RuleOrder[] = ['findings', 'false_positives', 'last_seen'];
+export const WORKSPACE_ORDERS: readonly RuleOrder[] = [
+  'findings',
+  'false_positives',
+  'last_seen',
+  'matcher_time',
+];
 
 /** What the order by noise compares. */
 type Noisy = Pick<Rule, 'id' | 'quality' | 'measured'>;
@@ -62,6 +69,7 @@ const VALUES: Readonly<
   findings: (_rule, record) => record?.findings ?? 0,
   false_positives: (_rule, record) => record?.falsePositives ?? 0,
   last_seen: (_rule, record) => record?.lastSeenAt?.getTime() ?? 0,
+  matcher_time: (_rule, record) => record?.matcherShare ?? -1,
   wild_fp_rate: ({ quality }) => quality.wildFpRate ?? -1,
   confidence: ({ quality }) => -(quality.confidence ?? Number.MAX_VALUE),
 };

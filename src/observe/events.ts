@@ -15,6 +15,7 @@ import { errorFacts, isConnectionError } from './error-facts.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
 import { Outages } from './outages.ts';
 import { replicaEvents } from './replica-events.ts';
+import { ruleEvents } from './rule-events.ts';
 
 /** Bounds the label values, whatever the reasons are. */
 const REASON_LENGTH_MAX = 64;
@@ -45,6 +46,7 @@ const WORKS_AGAIN = {
   clock_reading: "PostgreSQL's clock is read again",
   backlog_count: 'waiting runs are counted again',
   key_use: 'last use of keys is stored again',
+  rule_costs: 'matcher times of rules are stored again',
   key_changes: 'key changes are received immediately again',
   refused_requests: 'counts of refused requests are stored again',
   session_marks: 'session changes are applied again',
@@ -447,6 +449,7 @@ export type Events = ReturnType<typeof ingestEvents> &
   ReturnType<typeof peopleEvents> &
   ReturnType<typeof alertEvents> &
   ReturnType<typeof replicaEvents> &
+  ReturnType<typeof ruleEvents> &
   ReturnType<typeof lifecycleEvents>;
 
 /** Where log lines go, each whole and with its line end. */
@@ -486,6 +489,7 @@ export function createObserver(
     ...peopleEvents(log, metrics),
     ...alertEvents(log, metrics, outages),
     ...replicaEvents(metrics, outages),
+    ...ruleEvents(metrics, outages),
     ...lifecycleEvents(log, metrics, outages),
   };
   return { events, metrics, write: (lines) => destination.write(lines) };

@@ -25,6 +25,7 @@ import { checkOf } from '../model/run-check.ts';
 import type { Checked } from '../model/runs.ts';
 import { reasonOf, shortReason } from './reason.ts';
 import { rescueFindings } from './rescue.ts';
+import type { RuleMeter } from './rule-meter.ts';
 import { createFlow, type Flow } from './slice-scheduler.ts';
 import { type SliceDependencies, workInSlices } from './slices.ts';
 import type {
@@ -59,6 +60,7 @@ export interface TaskContext extends SliceDependencies {
   /** one quick task matches at a time */
   readonly quickTasks: LimitFunction;
   readonly settings: WorkerSettings;
+  readonly meter: RuleMeter;
 }
 
 /** The database did not answer a ping; `cause` says why. */
@@ -84,7 +86,7 @@ export async function evaluateTask(task: EvaluateTask, context: TaskContext): Pr
       task.pace === 'quick'
         ? await quickTasks(() => judgeQuick(read, task, context))
         : await judgeAll(read, task, context);
-    return { kind: 'done', runs: await store(judged, context) };
+    return { kind: 'done', runs: await store(judged, context), costs: context.meter.take() };
   } catch (error) {
     if (error instanceof Unreachable) return { kind: 'unreachable', why: error.message };
     return { kind: isOutage(error) ? 'unreachable' : 'failed', why: reasonOf(error) };
@@ -155,7 +157,8 @@ async function judge(
   const enabled = (ruleIndex: number): boolean => rules.mask[ruleIndex] === 1;
   const cpuMaxMs = pace === 'quick' ? QUICK_RUN_CPU_MS : settings.runCpuBudgetMs;
   try {
-    const evaluation = new RunEvaluation(read.steps, matcher, enabled, settings);
+    const timer = context.meter.next();
+    const evaluation = new RunEvaluation(read.steps, matcher, enabled, settings, timer);
     const isDone = await workInSlices(evaluation, flow, cpuMaxMs, context);
     if (!isDone && pace === 'quick') return { kind: 'long', isLarge: false };
     if (!isDone) evaluation.stop();

@@ -13,6 +13,7 @@ import type { ClaimedRun } from '../db/runs/evaluation-queue.ts';
 import type { Events } from '../observe/events.ts';
 import type { Claims } from './claims.ts';
 import { reasonOf } from './reason.ts';
+import type { MeteredRule } from './rule-meter.ts';
 import {
   type EvaluateTask,
   LONG_RUNS_PER_THREAD,
@@ -49,6 +50,7 @@ export interface LaneDependencies {
   readonly timing: LaneTiming;
   readonly events: Pick<Events, 'runsTriedApart'>;
   readonly onOutcome: (outcome: Settled) => void;
+  readonly onCosts: (costs: readonly MeteredRule[]) => void;
 }
 
 /** A task under way. */
@@ -178,6 +180,7 @@ export class Lane {
     const { claims } = this.#deps;
     switch (outcome.kind) {
       case 'done':
+        this.#deps.onCosts(outcome.costs);
         await this.#settleRuns(task, outcome.runs);
         return;
       case 'failed':

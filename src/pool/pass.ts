@@ -18,6 +18,7 @@ import type { Events, PassFacts } from '../observe/events.ts';
 import { Claims } from './claims.ts';
 import { Heartbeat, type HeartbeatTiming } from './heartbeat.ts';
 import { Lane, type LaneTiming, type Settled } from './lane.ts';
+import type { MeteredRule } from './rule-meter.ts';
 import type { TaskPace } from './tasks.ts';
 import type { Workers } from './workers.ts';
 
@@ -47,6 +48,8 @@ export interface PassDependencies {
   readonly snapshot: Snapshot;
   /** every rule that can run for anyone, in the order the workers have them */
   readonly rules: readonly Rule[];
+  /** receives what matching took, rule by rule */
+  readonly onCosts?: (costs: readonly MeteredRule[]) => void;
   readonly events: Pick<
     Events,
     | 'passFinished'
@@ -102,7 +105,8 @@ export class Pass {
     );
     this.#claims = claims;
     const onOutcome = this.#count.bind(this);
-    const shared = { claims, timing, events, onOutcome };
+    const { onCosts = () => {} } = deps;
+    const shared = { claims, timing, events, onOutcome, onCosts };
     this.#lanes = [
       ...threads.flatMap((thread) => [
         new Lane({ ...shared, thread, pace: 'quick' }),

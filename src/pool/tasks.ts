@@ -7,6 +7,7 @@ import type { RunToRead } from '../db/runs/steps.ts';
 import type { PrefilterTables } from '../engine/prefilter/prefilter-tables.ts';
 import type { Rule, Severity, Snapshot } from '../model/rules.ts';
 import type { Checked } from '../model/runs.ts';
+import type { MeteredRule } from './rule-meter.ts';
 
 /**
  * Quick tasks per thread: while the runs of one are matched, the runs of the other are read or stored.
@@ -112,7 +113,12 @@ export type RunOutcome =
 /** The outcome of a task. */
 export type TaskOutcome =
   /** outcomes of its first runs, at least one; there was no room to read the others */
-  | { readonly kind: 'done'; readonly runs: readonly RunOutcome[] }
+  | {
+      readonly kind: 'done';
+      readonly runs: readonly RunOutcome[];
+      /** what its thread has measured since the last task */
+      readonly costs: readonly MeteredRule[];
+    }
   /** nothing was stored; it is unknown which run caused it */
   | { readonly kind: 'failed'; readonly why: string }
   /** the database was away; the runs are not to blame, and nothing was stored */

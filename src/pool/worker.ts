@@ -12,6 +12,7 @@ import { createFastMatcher } from '../engine/prefilter/fast-matcher.ts';
 import { evaluateTask, type TaskContext } from './evaluate-task.ts';
 import { type PreviewBatch, previewRuns } from './preview/preview-batch.ts';
 import { PreviewMatchers } from './preview/preview-matchers.ts';
+import { RuleMeter } from './rule-meter.ts';
 import { createFlow, type Flow, SliceScheduler } from './slice-scheduler.ts';
 import { workInSlices } from './slices.ts';
 import {
@@ -75,6 +76,7 @@ function contextOf({ settings, pulse }: WorkerData): NonNullable<typeof context>
     cpuMs: createThreadClock(),
     pulse: new ThreadPulse(pulse),
     settings,
+    meter: new RuleMeter(),
     previews: {
       flow: createFlow(PREVIEW_WEIGHT),
       replica: readUrl === null ? null : createDatabase(readUrl, 1, { connectionLost: () => {} }),

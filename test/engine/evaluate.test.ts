@@ -225,6 +225,18 @@ describe('RunEvaluation', () => {
     expect(evaluation.result.findings).toHaveLength(2);
   });
 
+  it('times every rule that is searched for, one after the other', () => {
+    const timed: (number | 'begin')[] = [];
+    const timer = { begin: () => timed.push('begin'), end: (rule: number) => timed.push(rule) };
+    const evaluation = new RunEvaluation(steps, matcher, all, settings, timer);
+    evaluation.work(() => false);
+    expect(timed.filter((_, index) => index % 2 === 0).every((one) => one === 'begin')).toBe(true);
+    const rules = timed.filter((one) => one !== 'begin');
+    expect(rules).toHaveLength(timed.length / 2);
+    expect(new Set(rules).size).toBe(matcher.rules.length);
+    expect(evaluation.result).toEqual(evaluateRun(steps, matcher, all, settings));
+  });
+
   it('stopped, it keeps what was found and says how many steps it has not read', () => {
     const evaluation = new RunEvaluation(steps, matcher, all, settings);
     while (evaluation.result.findings.length === 0) evaluation.work(() => true);

@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest';
 import { createRuleBook } from '../../src/engine/rules/rule-book.ts';
 import { type Coverage, entriesOf, frameworkCoverage } from '../../src/model/coverage.ts';
+import { NO_RECORD } from '../../src/model/findings.ts';
 import type { JsonValue } from '../../src/model/json.ts';
 import type { RuleStatus } from '../../src/model/rules.ts';
 import { rule } from '../web/app/fixtures.ts';
@@ -21,7 +22,7 @@ const RULES = [
   }),
 ];
 const SNAPSHOT = { version: '1', date: '2026-01-01', files: 2, sha256: '', identity: '' };
-const record = (findings: number) => ({ findings, falsePositives: 0, lastSeenAt: null });
+const record = (findings: number) => ({ ...NO_RECORD, findings });
 const RECORDS = new Map([
   ['ATR-2026-00001', record(3)],
   ['ATR-2026-00002', record(4)],

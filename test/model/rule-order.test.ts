@@ -1,5 +1,6 @@
 /** The order of rules by noise. */
 import { expect, it } from 'vitest';
+import { NO_RECORD } from '../../src/model/findings.ts';
 import { byNoise, inOrder, type RuleOrder } from '../../src/model/rule-order.ts';
 import { rule } from '../web/app/fixtures.ts';
 
@@ -29,14 +30,15 @@ it('is by id at last, so that pages of a list are stable', () => {
 it('is by what rules found in a workspace, those without findings last', () => {
   const at = (ms: number) => new Date(ms);
   const records = new Map([
-    ['b', { findings: 2, falsePositives: 2, lastSeenAt: at(5) }],
-    ['d', { findings: 9, falsePositives: 0, lastSeenAt: at(9) }],
-    ['e', { findings: 0, falsePositives: 0, lastSeenAt: at(7) }],
+    ['b', { ...NO_RECORD, matcherShare: 0.2, findings: 2, falsePositives: 2, lastSeenAt: at(5) }],
+    ['d', { ...NO_RECORD, findings: 9, falsePositives: 0, lastSeenAt: at(9) }],
+    ['e', { ...NO_RECORD, matcherShare: 0.4, findings: 0, falsePositives: 0, lastSeenAt: at(7) }],
   ]);
   const ids = (order: RuleOrder) => inOrder(byId, order, records).map(({ id }) => id);
   expect(ids('findings')).toEqual(['d', 'b', 'a', 'c', 'e']);
   expect(ids('false_positives')).toEqual(['b', 'a', 'c', 'd', 'e']);
   expect(ids('last_seen')).toEqual(['d', 'e', 'b', 'a', 'c']);
+  expect(ids('matcher_time')).toEqual(['e', 'b', 'a', 'c', 'd']);
   expect(ids('wild_fp_rate')).toEqual(['e', 'd', 'a', 'b', 'c']);
   expect(ids('confidence')).toEqual(['b', 'c', 'd', 'e', 'a']);
 });

@@ -131,7 +131,7 @@ function threadOf(answer: Answer, stalledMs = () => 0): MatchThread {
     }
     const outcomes: RunOutcome[] = [];
     for (const settle of judged) outcomes.push(await settle());
-    return { kind: 'done', runs: outcomes } as const;
+    return { kind: 'done', costs: [], runs: outcomes } as const;
   };
   return {
     evaluate: (task) => evaluate(task, controller.signal),

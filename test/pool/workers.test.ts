@@ -128,7 +128,7 @@ async function evaluate(task: EvaluateTask, by = workers): Promise<TaskOutcome> 
   return await thread.evaluate(task);
 }
 /** The outcome of a task of one run. */
-const oneRun = (outcome: object) => ({ kind: 'done', runs: [outcome] });
+const oneRun = (outcome: object) => ({ kind: 'done', runs: [outcome], costs: expect.any(Array) });
 const withRules = (task: EvaluateTask, rules: Partial<typeof RULES>): EvaluateTask => ({
   ...task,
   workspaces: new Map([[1, { ...RULES, ...rules }]]),
@@ -232,6 +232,7 @@ test('several runs are read and stored together; what went to somebody else is l
   const runs = [first, { ...second, claim: 7 }, third];
   expect(await evaluate(quickTask(runs))).toEqual({
     kind: 'done',
+    costs: expect.any(Array),
     runs: [
       { kind: 'evaluated', findings: ['high'], checked: 'fully', isOverBudget: false },
       { kind: 'lost' },
@@ -364,12 +365,23 @@ test('a long run and short ones take turns on a thread: the short ones are done 
   expect(done).toEqual(['short', 'long']);
 });
 
+test('one of sixteen runs is timed, rule by rule', async () => {
+  for (let id = 1; id <= 16; id += 1) await storeRun(hex16(id), PROMPT);
+  const outcome = await evaluate(quickTask(await claimAll()));
+  if (outcome.kind !== 'done') throw new Error(outcome.why);
+  expect(outcome.runs).toHaveLength(16);
+  const [cost] = outcome.costs;
+  expect(cost?.searches).toBeGreaterThan(0);
+  expect(cost?.micros).toBeGreaterThan(0);
+});
+
 test('a run that is too large to be read together with others is left to a long task', async () => {
   await storeLongRun(hex16(1), 16);
   await storeRun(hex16(2), PROMPT);
   const runs = await claimAll();
   expect(await evaluate(quickTask(runs))).toEqual({
     kind: 'done',
+    costs: expect.any(Array),
     runs: [
       { kind: 'long', isLarge: true },
       { kind: 'evaluated', findings: ['high'], checked: 'fully', isOverBudget: false },

@@ -1,6 +1,7 @@
 /** What rules have found in a workspace lately, and how much of it people called false. */
 import { NO_RECORD, type RuleRecord } from '../../model/findings.ts';
 import type { Database } from '../database.ts';
+import { type MatcherTime, readMatcherTimes } from './rule-costs.ts';
 
 /** Findings of one rule that are counted, the latest. */
 const COUNTED_MAX = 10_000;
@@ -44,15 +45,23 @@ const recordsOf = (rules: string): string => `
 const RECORDS = recordsOf(ALL_RULES);
 const RECORD = recordsOf('rule AS (SELECT $2::text AS rule_id)');
 
-type Row = RuleRecord & { readonly ruleId: string };
+type Row = Omit<RuleRecord, 'matcherShare' | 'matcherUs'> & { readonly ruleId: string };
 
-/** Of every rule with findings, by its id. */
+const withTime = (record: RuleRecord, time: MatcherTime | undefined): RuleRecord =>
+  time === undefined ? record : { ...record, matcherShare: time.share, matcherUs: time.searchUs };
+
+/** Of every rule with findings or a matcher time, by its id. */
 export async function readRuleRecords(
   database: Database,
   workspaceId: number,
 ): Promise<ReadonlyMap<string, RuleRecord>> {
   const { rows } = await database.query<Row>(RECORDS, [workspaceId]);
-  return new Map(rows.map(({ ruleId, ...record }) => [ruleId, record]));
+  const times = await readMatcherTimes(database);
+  const found = new Map(
+    rows.map(({ ruleId, ...record }) => [ruleId, { ...NO_RECORD, ...record } as RuleRecord]),
+  );
+  const ids = new Set([...found.keys(), ...times.keys()]);
+  return new Map([...ids].map((id) => [id, withTime(found.get(id) ?? NO_RECORD, times.get(id))]));
 }
 
 /** Of one rule. */
@@ -62,8 +71,9 @@ export async function readRuleRecord(
   ruleId: string,
 ): Promise<RuleRecord> {
   const { rows } = await database.query<Row>(RECORD, [workspaceId, ruleId]);
+  const time = (await readMatcherTimes(database)).get(ruleId);
   const [row] = rows;
-  if (row === undefined) return NO_RECORD;
+  if (row === undefined) return withTime(NO_RECORD, time);
   const { ruleId: _, ...record } = row;
-  return record;
+  return withTime({ ...NO_RECORD, ...record }, time);
 }

@@ -22,6 +22,14 @@ interface MatchSettings {
   readonly enabled: (ruleIndex: number) => boolean;
   /** most UTF-8 bytes matched per surface and step */
   readonly capBytes: number;
+  /** times each rule that is searched for */
+  readonly timer?: RuleTimer | null;
+}
+
+/** Is called around the matching of one rule against a portion. */
+export interface RuleTimer {
+  readonly begin: () => void;
+  readonly end: (ruleIndex: number) => void;
 }
 
 /** A rule hit a text. For an `all` rule it is the hit of its first condition. */
@@ -205,13 +213,19 @@ class PortionedMatch implements RunMatch {
   readonly #texts: RunTexts;
   readonly #scope: MatchScope;
   readonly #isEnabled: (ruleIndex: number) => boolean;
+  readonly #timer: RuleTimer | null;
   readonly #hit = new Set<number>();
   /** rule → its first error, for rules that have not hit */
   readonly #failures = new Map<number, string>();
   /** for `all` rules: the result of each condition per text */
   readonly #results = new Map<ConditionMatcher, Map<PreparedText, ConditionHit | null>>();
 
-  constructor(table: RuleTable, createScope: CreateScope, { enabled, capBytes }: MatchSettings) {
+  constructor(
+    table: RuleTable,
+    createScope: CreateScope,
+    { enabled, capBytes, timer = null }: MatchSettings,
+  ) {
+    this.#timer = timer;
     this.#table = table;
     this.#texts = new RunTexts(capBytes);
     // Closures without `this`: with it every run was promoted to V8's old space, a sixth of the CPU
@@ -234,10 +248,12 @@ class PortionedMatch implements RunMatch {
       const rule = rules[ruleIndex];
       const conditions = byRule[ruleIndex] ?? [];
       if (rule === undefined || conditions.length === 0 || !this.#isEnabled(ruleIndex)) continue;
+      this.#timer?.begin();
       const outcome =
         rule.condition === 'any'
           ? matchAny(conditions, scope)
           : matchAll(conditions, portion, scope, this.#results);
+      this.#timer?.end(ruleIndex);
       this.#note(ruleIndex, outcome, hits);
       if (isOver()) yield;
     }

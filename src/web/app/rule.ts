@@ -1,12 +1,12 @@
 /** One rule: its conditions, whether it runs here and why, and the switch. */
 
-import type { RuleRecord } from '../../model/findings.ts';
+import { NO_RECORD, type RuleRecord } from '../../model/findings.ts';
 import { findingsPerDay, type Preview } from '../../model/previews.ts';
 import { referenceLists } from '../../model/rule-references.ts';
 import { canRun, type Rule, SUPPORT_LABELS } from '../../model/rules.ts';
 import { surfaceLabel } from '../../model/steps.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
-import { count, term, time, words } from './format.ts';
+import { count, percentText, term, time, words } from './format.ts';
 import { PREVIEWS, perDayText, startForm } from './previews/previews.ts';
 import { falsePositiveRate } from './previews/rule-quality.ts';
 import { type DecidedRule, overrideSwitch, state } from './rules.ts';
@@ -43,6 +43,12 @@ function about(rule: Rule, { record, nowMs }: RuleHistory): Html {
     ['Own tests', `${truePositives} must match, ${trueNegatives} must not match: ${outcome}`],
     ['Findings', html`<a href="/app/findings?rule_id=${rule.id}">Findings of this rule</a>`],
     ['In 30 days', recordText(record)],
+    [
+      term('rule-quality', 'Matcher time'),
+      record.matcherShare === null
+        ? null
+        : html`${percentText(100 * record.matcherShare)} of all rules, ${count(Math.round(record.matcherUs ?? 0))} µs a search <span class="soft below">on this server, of a sample in 30 days</span>`,
+    ],
     ['Last seen', record.lastSeenAt === null ? null : time(record.lastSeenAt, nowMs)],
   ]);
 }
@@ -162,7 +168,7 @@ interface RuleHistory {
 
 const NO_HISTORY: RuleHistory = {
   last: null,
-  record: { findings: 0, falsePositives: 0, lastSeenAt: null },
+  record: NO_RECORD,
   nowMs: 0,
 };
 

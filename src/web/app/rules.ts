@@ -1,6 +1,6 @@
 /** The threat rules: which run, why the others do not, and their switches. */
 
-import { NO_RECORD } from '../../model/findings.ts';
+import { NO_RECORD, type RuleRecord } from '../../model/findings.ts';
 import type { RuleRecords } from '../../model/rule-order.ts';
 import {
   canRun,
@@ -11,7 +11,7 @@ import {
   SUPPORT_LABELS,
 } from '../../model/rules.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
-import { count, term, time, words } from './format.ts';
+import { count, percentText, term, time, words } from './format.ts';
 import { PREVIEWS } from './previews/previews.ts';
 import { qualityCell } from './previews/rule-quality.ts';
 import { type TierPreview, tierPreview } from './previews/tier-preview.ts';
@@ -208,12 +208,19 @@ function findingsCell({ rule }: DecidedRule, { records, nowMs }: RulesPage): Htm
   } <span class="soft below">${time(lastSeenAt, nowMs)}</span>`;
 }
 
+/** How much of the matcher's time a rule takes, and what one search takes. */
+export function matcherTime({ matcherShare, matcherUs }: RuleRecord): HtmlValue {
+  if (matcherShare === null || matcherUs === null) return html`<span class="soft">–</span>`;
+  return html`${percentText(100 * matcherShare)} <span class="soft below">${count(Math.round(matcherUs))} µs</span>`;
+}
+
 function ruleRow(one: DecidedRule, data: RulesPage, viewer: Viewer): Html {
   const { rule } = one;
   return html`<tr><td data-label="Severity">${severityBadge(rule.severity)}</td>
 <td data-label="Rule"><a href="${PATH}/${rule.id}">${rule.title}</a> <span class="soft below">${rule.id} · ${words(rule.category)}</span></td>
 <td data-label="Status">${rule.status} <span class="soft below">${SUPPORT_LABELS[rule.support]}</span></td>
 <td data-label="Quality">${qualityCell(rule)}</td><td data-label="Findings" class="number">${findingsCell(one, data)}</td>
+<td data-label="Matcher time" class="number">${matcherTime(data.records.get(rule.id) ?? NO_RECORD)}</td>
 <td data-label="State">${state(one)}</td><td data-label="Switch">${overrideSwitch(one, viewer)}</td></tr>
 `;
 }
@@ -223,7 +230,7 @@ function table(data: RulesPage, viewer: Viewer): Html {
   return scrolling(
     'Rules',
     html`<table class="stack" aria-label="Rules"><thead><tr><th scope="col">Severity</th><th scope="col">Rule</th>
-<th scope="col">Status</th>${sortable('Quality', 'noise', query)}${sortable('Findings, 30 days', 'findings', query, 'number')}<th scope="col">State</th>
+<th scope="col">Status</th>${sortable('Quality', 'noise', query)}${sortable('Findings, 30 days', 'findings', query, 'number')}${sortable('Matcher time', 'matcher_time', query, 'number')}<th scope="col">State</th>
 <th scope="col">Switch</th></tr></thead><tbody>${rules.map((one) => ruleRow(one, data, viewer))}</tbody></table>`,
   );
 }

@@ -1,6 +1,7 @@
 /** What a rule found in thirty days, of its own workspace. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readRuleRecord, readRuleRecords } from '../../../src/db/findings/rule-record.ts';
+import { NO_RECORD } from '../../../src/model/findings.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
 
 let scratch: MigratedDatabase;
@@ -34,7 +35,7 @@ async function insert(
 
 test('counts findings of thirty days, and those that are false positives', async () => {
   const read = () => readRuleRecord(scratch.database, 1, 'ATR-2026-00001');
-  expect(await read()).toEqual({ findings: 0, falsePositives: 0, lastSeenAt: null });
+  expect(await read()).toEqual(NO_RECORD);
   await insert(1, 1, 31, 'false_positive');
   expect(await read()).toMatchObject({
     findings: 0,
@@ -46,7 +47,7 @@ test('counts findings of thirty days, and those that are false positives', async
   await insert(1, 4, 1);
   await insert(2, 5, 0);
   const { lastSeenAt, ...counts } = await read();
-  expect(counts).toEqual({ findings: 3, falsePositives: 1 });
+  expect(counts).toMatchObject({ findings: 3, falsePositives: 1 });
   expect(Math.round((Date.now() - (lastSeenAt?.getTime() ?? 0)) / 86_400_000)).toBe(1);
 });
 

@@ -1,6 +1,7 @@
 /** Rules: the upgrade card, who has switches, and that a refused rule has none. */
 import { describe, expect, test } from 'vitest';
 
+import { NO_RECORD } from '../../../src/model/findings.ts';
 import {
   RULE_STATES,
   type Rule,
@@ -217,11 +218,15 @@ describe('a rule', () => {
 
   test('shows what it found in thirty days, and how much of it people called false', () => {
     const shown = (findings: number, falsePositives: number) => {
-      const record = { findings, falsePositives, lastSeenAt: null };
+      const record = { ...NO_RECORD, findings, falsePositives };
       return rulePage(LOOK, viewer(), decided(), { last: null, record, nowMs: 0 }).text;
     };
     expect(shown(1200, 7)).toContain('1,200 findings, 7 false positives');
     expect(shown(0, 0)).toContain('no findings');
+    expect(shown(0, 0)).not.toContain('Matcher time');
+    const timed = { ...NO_RECORD, matcherShare: 0.031, matcherUs: 1500 };
+    const text = rulePage(LOOK, viewer(), decided(), { last: null, record: timed, nowMs: 0 }).text;
+    expect(text).toContain('3.1% of all rules, 1,500 µs a search');
   });
 
   test('shows which of its own tests fail', () => {
@@ -244,11 +249,17 @@ describe('a rule', () => {
 
 test('a rule shows what it found in thirty days, and the list can be sorted by it', () => {
   const lastSeenAt = new Date(NOW_MS - 2 * 3_600_000);
-  const records = new Map([[rule().id, { findings: 1200, falsePositives: 3, lastSeenAt }]]);
+  const records = new Map([
+    [
+      rule().id,
+      { findings: 1200, falsePositives: 3, lastSeenAt, matcherShare: 0.125, matcherUs: 41.6 },
+    ],
+  ]);
   const text = page({ records, query: 'status=stable&page=2' });
   expect(text).toContain(
     '<a href="/app/findings?rule_id=ATR-2026-00001&amp;state=all">1,200</a> <span class="below">3 false</span>',
   );
+  expect(text).toContain('12.5% <span class="soft below">42 µs</span>');
   expect(text).toContain('href="/app/rules?status=stable&amp;sort=findings"');
   expect(text).not.toContain('aria-sort');
   expect(page({ query: 'sort=findings' })).toMatch(/aria-sort="descending"><a [^>]*>Findings/);

@@ -2,7 +2,7 @@
  * The rules in `/openapi.json`. The examples are made by the functions that answer, from the loaded
  * corpus.
  */
-import type { RuleRecord } from '../../../model/findings.ts';
+import { NO_RECORD, type RuleRecord } from '../../../model/findings.ts';
 import type { Rule, RuleBook, RuleSettings } from '../../../model/rules.ts';
 import type { ApiSettings, Operation } from '../openapi/operation.ts';
 import {
@@ -24,7 +24,7 @@ const RULE_ID = 'ATR-2026-00001';
 const NO_DECISIONS: RuleSettings = { experimental: false, overrides: new Map() };
 
 /** Of the rule that finds the attack in the example of the ingest. */
-const RECORD: RuleRecord = { findings: 1, falsePositives: 0, lastSeenAt: STORED_AT };
+const RECORD: RuleRecord = { ...NO_RECORD, findings: 1, lastSeenAt: STORED_AT };
 
 const chars = (rule: Rule): number => JSON.stringify(rule).length;
 

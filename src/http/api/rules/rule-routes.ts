@@ -57,7 +57,7 @@ export const rulesQuery = z.object({
     .describe(
       '`noise`: most false positives first, by `wild_fp_rate`, then by how many of the harmless ' +
         'texts of its authors a rule matches, then by the lowest `confidence`. `wild_fp_rate`, `confidence` ' +
-        '(lowest first), `findings`, `false_positives` and `last_seen` sort by that member.',
+        '(lowest first), `findings`, `false_positives`, `last_seen` and `matcher_time` sort by that member.',
     ),
   page: wholeNumber(1, PAGE_MAX, 1).describe('The page to show; a page past the last is empty.'),
   per_page: wholeNumber(1, PER_PAGE_MAX, PER_PAGE_DEFAULT).describe('Rules on a page.'),
@@ -92,6 +92,8 @@ function toItem(
     recent_findings: record.findings,
     recent_false_positives: record.falsePositives,
     last_seen_at: record.lastSeenAt?.toISOString() ?? null,
+    matcher_share: record.matcherShare,
+    matcher_us: record.matcherUs,
   };
 }
 

@@ -113,6 +113,19 @@ const itemMembers = {
   recent_findings: count('Its findings of the last 30 days in this workspace, up to 10,000.'),
   recent_false_positives: count('Of them, those that somebody set to false positive.'),
   last_seen_at: timestamp('Its newest finding in this workspace; null without one.').nullable(),
+  matcher_share: z
+    .number()
+    .min(0)
+    .max(1)
+    .nullable()
+    .describe(
+      'Its part of the time that this server matched rules in 30 days, of all workspaces, from a sample of the runs; null if it was not searched for in one.',
+    ),
+  matcher_us: z
+    .number()
+    .min(0)
+    .nullable()
+    .describe('Mean time of one search for the rule, in microseconds, from the same sample.'),
 };
 
 export const ruleItem = component('RuleItem', z.object(itemMembers).describe('A rule in a list.'));

@@ -1,0 +1,60 @@
+/**
+ * Keeps what matching rules took: collected from the match threads, written every minute and at the stop. Has
+ * rules' ids and times only; what a failed write had is kept for the next one, at most one sum for each rule.
+ */
+import type { RuleCost } from '../db/findings/rule-costs.ts';
+import type { Events } from '../observe/events.ts';
+import type { MeteredRule } from '../pool/rule-meter.ts';
+import { withinLimit } from '../time-limit.ts';
+import type { StopOrder } from './stop-order.ts';
+import { repeat } from './upkeep.ts';
+
+const INTERVAL_MS = 60_000;
+/** The stop does not wait longer for them. */
+const LAST_WRITE_LIMIT_MS = 5000;
+
+/**
+ * @param rules in the order of the match threads
+ * @param record adds to what is stored
+ * @returns to be called with what a thread has measured
+ */
+export function keepRuleCosts(
+  rules: readonly { readonly id: string }[],
+  record: (costs: readonly RuleCost[]) => Promise<void>,
+  events: Pick<Events, 'ruleCostsUnrecorded' | 'ruleCostsRecorded'>,
+  stops: Pick<StopOrder, 'add'>,
+  intervalMs: number = INTERVAL_MS,
+): (measured: readonly MeteredRule[]) => void {
+  const sums = new Map<string, RuleCost>();
+  const add = ({ ruleId, searches, micros }: RuleCost): void => {
+    const sum = sums.get(ruleId);
+    sums.set(ruleId, {
+      ruleId,
+      searches: searches + (sum?.searches ?? 0),
+      micros: micros + (sum?.micros ?? 0),
+    });
+  };
+  const flush = async (): Promise<void> => {
+    const costs = [...sums.values()];
+    sums.clear();
+    try {
+      await record(costs);
+    } catch (error) {
+      costs.forEach(add);
+      throw error;
+    }
+  };
+  const upkeep = repeat(flush, intervalMs, events.ruleCostsUnrecorded, {
+    onSuccess: events.ruleCostsRecorded,
+  });
+  stops.add('matcher times', async () => {
+    await upkeep.stop();
+    await withinLimit(flush(), LAST_WRITE_LIMIT_MS).catch(events.ruleCostsUnrecorded);
+  });
+  return (measured) => {
+    for (const { ruleIndex, searches, micros } of measured) {
+      const rule = rules[ruleIndex];
+      if (rule !== undefined) add({ ruleId: rule.id, searches, micros });
+    }
+  };
+}
