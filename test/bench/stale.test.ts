@@ -1,4 +1,5 @@
 /** Which results are old, and whether the machine is free for new ones. */
+import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { MEASURED_CODE, RESULT_NAMES, type ResultName } from '../../bench/pages.ts';
@@ -36,6 +37,18 @@ describe('how old a result is', () => {
     );
     expect(missing).toEqual([]);
   });
+});
+
+test('the benchmarks load, outside the test runner too', () => {
+  const { VITEST: _, ...env } = process.env;
+  const options = { cwd: new URL('../../', import.meta.url), env, encoding: 'utf8' } as const;
+  const shown = execFileSync(
+    process.execPath,
+    ['--import', 'tsx', 'bench/main.ts', '--help'],
+    options,
+  );
+  for (const name of ['ingest', 'capacity', 'match', 'stale'])
+    expect(shown).toContain(`  ${name} `);
 });
 
 describe('a busy machine', () => {
