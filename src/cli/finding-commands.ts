@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { FINDING_GROUPINGS, FINDING_ORDERS } from '../model/findings.ts';
 import { SEVERITIES } from '../model/rules.ts';
 import { SURFACES, surfaceLabel } from '../model/steps.ts';
+import { LIST_STATES } from '../model/triage.ts';
 import { paint } from '../terminal/paint.ts';
 import { corpusName } from '../terminal/rule-counts.ts';
 import { answer, type OutputOptions, shownTime } from './answer.ts';
@@ -28,6 +29,8 @@ interface ListOptions extends OutputOptions, PlaceOptions {
   readonly model?: string;
   readonly surface?: string;
   readonly search?: string;
+  readonly state?: string;
+  readonly assignee?: string;
   readonly sort?: string;
   readonly groupBy?: string;
   readonly limit?: string;
@@ -60,6 +63,9 @@ const finding = z.object({
   session_id: z.string().nullish(),
   model: z.string().nullish(),
   tool: z.string().nullish(),
+  state: z.string().nullish(),
+  assignee: z.string().nullish(),
+  is_excepted: z.boolean().nullish(),
   group: z.object({ findings: z.number() }).nullish(),
   excerpt: z.string().nullable(),
   recommended_actions: z.array(z.string()),
@@ -76,7 +82,7 @@ export function nextPage(command: string, cursor: string | null): string[] {
 function queryOf(options: ListOptions) {
   const { severity, category, since, until, limit, cursor, agent, service, model, surface } =
     options;
-  const { rule, reference, run, user, session, search, sort, groupBy } = options;
+  const { rule, reference, run, user, session, search, state, assignee, sort, groupBy } = options;
   return {
     severity,
     category,
@@ -90,6 +96,8 @@ function queryOf(options: ListOptions) {
     model,
     surface,
     q: search,
+    state,
+    assignee,
     sort,
     group_by: groupBy,
     since,
@@ -111,6 +119,7 @@ async function list(options: ListOptions): Promise<void> {
           { title: 'SEVERITY' },
           { title: 'RULE' },
           ...(options.groupBy === undefined ? [] : [{ title: 'FINDINGS' }]),
+          { title: 'STATE' },
           { title: 'AGENT' },
           { title: 'DESCRIPTION', shrinks: true },
           { title: 'FINDING' },
@@ -120,6 +129,7 @@ async function list(options: ListOptions): Promise<void> {
           plain(one.severity),
           plain(one.metadata.rule_id),
           ...(options.groupBy === undefined ? [] : [String(one.group?.findings ?? 1)]),
+          stateOf(one),
           plain(one.agent ?? one.service ?? ''),
           plain(one.description),
           plain(one.id),
@@ -130,9 +140,16 @@ async function list(options: ListOptions): Promise<void> {
   });
 }
 
+/** In the words of the dashboard; empty for a server that does not send it. */
+function stateOf({ state, is_excepted: isExcepted }: z.infer<typeof finding>): string {
+  const name = plain(state ?? '').replaceAll('_', ' ');
+  return isExcepted === true ? `${name}, excepted` : name;
+}
+
 /** The names that are known, a line each. */
 function named(one: z.infer<typeof finding>): string[] {
   const names = [
+    ['Assignee', one.assignee],
     ['Agent', one.agent],
     ['Service', one.service],
     ['User', one.user_id],
@@ -156,6 +173,7 @@ function describe(one: z.infer<typeof finding>): string {
     '',
     `Found      ${shown(one.created_at)} UTC`,
     `Run        ${plain(one.run_id)}`,
+    `State      ${stateOf(one)}`,
     ...named(one),
     `Step       ${plain(step.name ?? '(name not stored)')} ${plain(step.span_id ?? '')}`.trimEnd(),
     `Text       ${plain(surfaceLabel(metadata.surface))}, for the rule's field ${plain(metadata.field)}`,
@@ -192,6 +210,8 @@ export function addFindingCommands(program: Command): void {
     .option('--model <text>', 'whose model contains this')
     .addOption(new Option('--surface <surface>').choices(SURFACES))
     .option('--search <text>', 'words of the rule, or text of an excerpt')
+    .addOption(new Option('--state <state>', 'open: needs somebody').choices(LIST_STATES))
+    .option('--assignee <email>', 'assigned to this user; none: to nobody')
     .addOption(new Option('--sort <order>').choices(FINDING_ORDERS))
     .addOption(
       new Option('--group-by <what>', 'one line per run, or per rule, agent and text').choices(

@@ -28,7 +28,7 @@ import { noteOverviewVisit } from './findings/overview-visits.ts';
 import { readRuleRecord, readRuleRecords } from './findings/rule-record.ts';
 import { readRuleSettings } from './findings/rule-settings.ts';
 import { resetRules, setExperimental, setOverride } from './findings/rule-writes.ts';
-import { readTriage, readTriageMarks } from './findings/triage.ts';
+import { readTriage } from './findings/triage.ts';
 import { triageFindings } from './findings/triage-writes.ts';
 import { listAudit } from './people/audit.ts';
 import { endSessions } from './people/cli-logins.ts';
@@ -150,7 +150,7 @@ export function createReads(choice: ReadChoice, nowMs: () => number) {
       ...bindTo(find, { find: findFinding, place: findPlace }),
       settledBefore: choice.settledBefore,
     },
-    triage: bindTo(read, { read: readTriage, marks: readTriageMarks }),
+    triage: bindTo(read, { read: readTriage }),
     runs: bindTo(read, { list: listRuns }),
   };
 }

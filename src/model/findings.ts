@@ -2,7 +2,7 @@
 import type { Hex8, Hex16, Int64 } from './json.ts';
 import type { Category, RuleStatus, Severity } from './rules.ts';
 import type { Step, Surface } from './steps.ts';
-import type { FindingState } from './triage.ts';
+import type { FindingState, TriageMark } from './triage.ts';
 
 /** Part of a text, in UTF-16 units, end exclusive. */
 export interface TextRange {
@@ -74,13 +74,14 @@ export interface FindingRunFacts {
   readonly model: string | null;
 }
 
-/** A finding as it is read back. */
+/** A finding as it is read back, with what people decided about it by then. */
 export interface Finding
   extends Omit<
       FindingDraft,
       'excerpt' | 'stepName' | 'stepNameMatched' | 'toolName' | 'matchSha256' | 'place'
     >,
-    FindingRunFacts {
+    FindingRunFacts,
+    TriageMark {
   readonly id: Hex16;
   readonly createdAt: Date;
   readonly runId: Hex16;
@@ -117,6 +118,8 @@ export interface FindingFilter {
   readonly sameAs?: Hex16 | undefined;
   /** one of these states of triage */
   readonly states?: readonly FindingState[] | undefined;
+  /** e-mail address of the user that it is assigned to; null for nobody */
+  readonly assignee?: string | null | undefined;
   /** whether an active exception covers it */
   readonly isExcepted?: boolean | undefined;
   readonly runId?: Hex16 | undefined;
@@ -159,6 +162,8 @@ export interface FindingNames {
   readonly users: readonly string[];
   readonly sessions: readonly string[];
   readonly models: readonly string[];
+  /** e-mail addresses of users that findings are assigned to, in order */
+  readonly assignees: readonly string[];
 }
 
 /** What a rule found: findings of the last thirty days, of which the latest 10,000 are counted. */

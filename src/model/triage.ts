@@ -53,11 +53,13 @@ export interface Triage {
   readonly history: readonly HistoryEntry[];
 }
 
-/** What a line of a list shows of a finding's triage. */
+/** What lists, exports and alerts show of a finding's triage. */
 export interface TriageMark {
   readonly state: FindingState;
   /** e-mail address; null when nobody is assigned */
   readonly assignee: string | null;
+  /** whether an active exception covers it */
+  readonly isExcepted: boolean;
 }
 
 /** A change of one or more findings; undefined members change nothing. */

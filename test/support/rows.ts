@@ -15,6 +15,7 @@ import type {
   ResourceRow,
   SpanRow,
 } from '../../src/model/telemetry.ts';
+import type { TriageMark } from '../../src/model/triage.ts';
 
 /** 2026-11-20T12:00:00Z in milliseconds since 1970: the day on which tests' rows arrive. */
 export const NOON_MS = Date.UTC(2026, 10, 20, 12);
@@ -169,8 +170,11 @@ export function runFacts(fields: Partial<RunFacts> = {}): RunFacts {
   };
 }
 
-/** Facts of a finding's run, none of them known. */
-export const NO_FACTS: FindingRunFacts = {
+/** Facts of a finding's run, none of them known, and the triage of a new one. */
+export const NO_FACTS: FindingRunFacts & TriageMark = {
+  state: 'new',
+  assignee: null,
+  isExcepted: false,
   agentName: null,
   serviceName: null,
   userId: null,

@@ -1,7 +1,7 @@
 /** The filter of findings as a condition: of `findings f` joined with `workspaces w`. */
 import type { FindingFilter } from '../../model/findings.ts';
 import { isExcepted } from './exceptions.ts';
-import { hasState } from './triage.ts';
+import { hasAssignee, hasState, usersOf } from './triage.ts';
 
 /** The text as a pattern of ILIKE that any text with it matches. */
 export function containing(text: string): string {
@@ -17,19 +17,21 @@ const NOT_SEARCHED = '$8::text[] IS NULL AND $16::text IS NULL';
 const ofSame = (column: string): string =>
   `(SELECT ${column} FROM findings WHERE workspace_id = $1 AND id = $15)`;
 
-/** What people decided: states, and whether an exception covers the finding. */
-export const DECIDED = `${hasState('$17::text[]')}
+/** What people decided: state, assignee, and whether an exception covers the finding. */
+export const DECIDED = `${hasState('$17::text[]')} AND ${hasAssignee('$20::text')}
         AND ($18::boolean IS NULL OR $18 = ${isExcepted('f')})`;
 
 /** Findings of states other than new that a list reads, the latest decided. */
 export const DECIDED_READ_MAX = 10_000;
 
-/** Beside `MATCHES`, for states without new: few findings have one, and this finds them. */
+/** Beside `MATCHES`, for states without new and for assignees: few findings have one, and this finds them. */
 export const IS_TRIAGED = `f.id = ANY (ARRAY(
-  SELECT finding_id FROM finding_states WHERE workspace_id = $1 AND state = ANY ($17::text[])
+  SELECT finding_id FROM finding_states
+   WHERE workspace_id = $1 AND ($17::text[] IS NULL OR state = ANY ($17))
+     AND ($20::text IS NULL OR $20 = '' OR assignee_id = ANY (${usersOf('$20')}))
    ORDER BY updated_at DESC LIMIT ${DECIDED_READ_MAX}))`;
 
-/** `$1` to `$19` are `matchValues`. Names contain the text of their filter, in any case. */
+/** `$1` to `$20` are `matchValues`. Names contain the text of their filter, in any case. */
 const matching = (searched: string): string => `
         f.workspace_id = $1
         AND ($2::text IS NULL OR f.severity = $2) AND ($3::text IS NULL OR f.category = $3)
@@ -52,7 +54,7 @@ const matching = (searched: string): string => `
 export const MATCHES = matching(SEARCHED);
 /** Without a search, which alone reads excerpts. */
 export const MATCHES_UNSEARCHED = matching(NOT_SEARCHED);
-const MATCH_VALUES = 19;
+const MATCH_VALUES = 20;
 
 /** The place of the n-th parameter after those of `MATCHES`. */
 export function parameter(n: number): string {
@@ -68,7 +70,7 @@ function wordsOf(text: string | undefined): string[] | undefined {
   return words?.length === 0 ? undefined : words;
 }
 
-/** The values of `$1` to `$19`. */
+/** The values of `$1` to `$20`. */
 export function matchValues(workspaceId: number, filter: FindingFilter): unknown[] {
   return [
     workspaceId,
@@ -90,6 +92,7 @@ export function matchValues(workspaceId: number, filter: FindingFilter): unknown
     filter.states ?? null,
     filter.isExcepted ?? null,
     filter.ruleIds ?? null,
+    filter.assignee === null ? '' : (filter.assignee ?? null),
   ];
 }
 
@@ -99,9 +102,9 @@ export function needsReading(filter: FindingFilter): boolean {
   return [agent, service, user, session, model, surface, search].some((one) => one !== undefined);
 }
 
-/** Whether only findings that are new no longer match. */
-export function isTriaged({ states }: FindingFilter): boolean {
-  return states !== undefined && !states.includes('new');
+/** Whether only findings match that somebody has decided about or is assigned to. */
+export function isTriaged({ states, assignee }: FindingFilter): boolean {
+  return typeof assignee === 'string' || (states !== undefined && !states.includes('new'));
 }
 
 /** Whether an index of kinds finds what matches; a run's and a text's own index find theirs. */

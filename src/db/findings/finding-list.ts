@@ -284,7 +284,11 @@ const NAMES = `
   SELECT ${Object.entries(NAME_COLUMNS).map(
     ([name, column]) => `ARRAY(SELECT ${column} FROM newest WHERE ${column} IS NOT NULL
         GROUP BY 1 ORDER BY count(*) DESC, 1 LIMIT ${SUGGESTIONS_MAX}) AS ${name}`,
-  )}`;
+  )},
+    ARRAY(SELECT DISTINCT u.address FROM users u JOIN memberships m ON m.user_id = u.id
+           WHERE m.workspace_id = $1 AND EXISTS (
+             SELECT FROM finding_states s WHERE s.workspace_id = $1 AND s.assignee_id = u.id)
+           ORDER BY 1 LIMIT ${SUGGESTIONS_MAX}) AS assignees`;
 
 /** What the filters of the list suggest. */
 export async function suggestNames(database: Database, workspaceId: number): Promise<FindingNames> {

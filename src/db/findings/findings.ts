@@ -9,6 +9,7 @@ import type { Database } from '../database.ts';
 import { fromMicros, toMicros } from '../sql-times.ts';
 import { isExcepted } from './exceptions.ts';
 import { MATCHES, MATCHES_UNSEARCHED, matchValues, parameter } from './finding-filter.ts';
+import { TRIAGE_COLUMNS } from './triage.ts';
 
 /** A finding without customers' text, as the export sends it. */
 export type FindingFacts = Omit<Finding, 'excerpt'>;
@@ -41,7 +42,8 @@ const FACTS = `
   f.field, f.surface, encode(f.step_span_id, 'hex') AS "stepSpanId",
   f.agent_name AS "agentName", f.service_name AS "serviceName", f.user_id AS "userId",
   f.session_id AS "sessionId", f.model,
-  f.place, f.recommended_actions AS "recommendedActions", ${AT_MICROS}`;
+  f.place, f.recommended_actions AS "recommendedActions", ${AT_MICROS}, ${TRIAGE_COLUMNS},
+  ${isExcepted('f')} AS "isExcepted"`;
 /**
  * The step's name contains matched text; for findings before migration 10, known only for tool
  * names.

@@ -3,50 +3,47 @@
  * `findings f` the means to select, filter and hide by it.
  */
 import type { Hex16 } from '../../model/json.ts';
-import type {
-  Assignee,
-  FindingState,
-  HistoryEntry,
-  Triage,
-  TriageMark,
-} from '../../model/triage.ts';
+import type { Assignee, FindingState, HistoryEntry, Triage } from '../../model/triage.ts';
 import type { Queryable } from '../database.ts';
 
 /** Most entries of a finding's history that are kept and shown; the audit log keeps them all. */
 export const HISTORY_ENTRIES_MAX = 300;
 
-/**
- * Joins the triage of a finding to a statement that reads `findings f`. Then `triaged.state` is null
- * for a new finding (`STATE` says `new`), and `triaged.assignee_id` is null for an unassigned one.
- */
-export const TRIAGE_JOIN = `LEFT JOIN finding_states triaged
-    ON triaged.workspace_id = f.workspace_id AND triaged.finding_id = f.id`;
+const OWN = 'own.workspace_id = f.workspace_id AND own.finding_id = f.id';
 
-/** The state of a finding of a statement with `TRIAGE_JOIN`, for example to select or compare. */
-export const STATE = `coalesce(triaged.state, 'new')`;
+/** `TriageMark` but for exceptions, as columns of a statement that reads `findings f`. */
+export const TRIAGE_COLUMNS = `
+  coalesce((SELECT own.state FROM finding_states own WHERE ${OWN}), 'new') AS state,
+  (SELECT u.address FROM finding_states own JOIN users u ON u.id = own.assignee_id
+    WHERE ${OWN}) AS assignee`;
 
 /**
- * A condition for a statement that reads `findings f`, with or without `TRIAGE_JOIN`: whether the
- * finding has one of some states. The default view of lists is `OPEN_STATES`.
+ * A condition for a statement that reads `findings f`: whether the finding has one of some states. The
+ * default view of lists is `OPEN_STATES`.
  *
  * @param states SQL of a text[], for example `$12::text[]`; where it is null, every finding matches
  */
 export function hasState(states: string): string {
   return `(${states} IS NULL OR coalesce((
-    SELECT own.state FROM finding_states own
-     WHERE own.workspace_id = f.workspace_id AND own.finding_id = f.id), 'new') = ANY (${states}))`;
+    SELECT own.state FROM finding_states own WHERE ${OWN}), 'new') = ANY (${states}))`;
 }
+
+/** The users of an e-mail address, which is read once, not for every row. */
+export const usersOf = (address: string): string =>
+  `ARRAY(SELECT id FROM users WHERE lower(users.address) = lower(${address}))`;
 
 /**
  * A condition for a statement that reads `findings f`: whether the finding is assigned to a user.
  *
- * @param userId SQL of an integer, for example `$13::int`: 0 for nobody; where it is null, every
- *   finding matches
+ * @param address SQL of a text, for example `$13::text`: an e-mail address, or empty for nobody; where it
+ *   is null, every finding matches
  */
-export function hasAssignee(userId: string): string {
-  return `(${userId} IS NULL OR coalesce((
-    SELECT own.assignee_id FROM finding_states own
-     WHERE own.workspace_id = f.workspace_id AND own.finding_id = f.id), 0) = ${userId})`;
+export function hasAssignee(address: string): string {
+  const assigned = (condition: string): string =>
+    `EXISTS (SELECT FROM finding_states own WHERE ${OWN} AND ${condition})`;
+  return `(${address} IS NULL OR CASE ${address}
+    WHEN '' THEN NOT ${assigned('own.assignee_id IS NOT NULL')}
+    ELSE ${assigned(`own.assignee_id = ANY (${usersOf(address)})`)} END)`;
 }
 
 interface TriageRow {
@@ -85,20 +82,4 @@ export async function readTriage(
   const [own] = rows;
   if (own === undefined) return { state: 'new', assignee: null, history };
   return { state: own.state, assignee: assigneeOf(own), history };
-}
-
-/** The state and the assignee of findings of a list; of new ones without an assignee nothing. */
-export async function readTriageMarks(
-  database: Queryable,
-  workspaceId: number,
-  findingIds: readonly Hex16[],
-): Promise<ReadonlyMap<Hex16, TriageMark>> {
-  if (findingIds.length === 0) return new Map();
-  const { rows } = await database.query<TriageMark & { readonly id: Hex16 }>(
-    `SELECT replace(own.finding_id::text, '-', '') AS id, own.state, u.address AS assignee
-       FROM finding_states own LEFT JOIN users u ON u.id = own.assignee_id
-      WHERE own.workspace_id = $1 AND own.finding_id = ANY ($2::uuid[])`,
-    [workspaceId, findingIds],
-  );
-  return new Map(rows.map(({ id, ...mark }) => [id, mark]));
 }

@@ -4,10 +4,11 @@ import { z } from 'zod';
 import type { Store } from '../../db/store.ts';
 import { SluiceError } from '../../errors.ts';
 import type { FindingFilter } from '../../model/findings.ts';
-import { LIST_STATES, OPEN_STATES } from '../../model/triage.ts';
+import { LIST_STATES } from '../../model/triage.ts';
 import { findingPage } from '../../web/app/finding.ts';
 import { findingFilters, NO_NAMES } from '../../web/app/findings/finding-filters.ts';
 import { findingRows, findingsPage } from '../../web/app/findings.ts';
+import type { Viewer } from '../../web/app/shell.ts';
 import { csvOf } from '../api/findings/finding-csv.ts';
 import {
   type FindingReader,
@@ -20,8 +21,9 @@ import {
 import type { OcsfSource } from '../api/findings/ocsf.ts';
 import {
   type ExportSlots,
-  exportFindings,
+  exportQuery,
   type FindingExporter,
+  ocsfExport,
 } from '../api/findings/ocsf-export.ts';
 import type { RuleReader } from '../api/rules/rule-routes.ts';
 import type { Answer } from '../transport/exchange.ts';
@@ -47,14 +49,9 @@ export interface FindingPageDependencies extends DashboardDependencies {
 
 const PER_PAGE = 50;
 
-/** What the list shows by its `state`: by default open findings that no exception hides. */
-function stateFilter(state: (typeof LIST_STATES)[number]): FindingFilter {
-  if (state === 'open') return { states: OPEN_STATES, isExcepted: false };
-  if (state === 'excepted') return { isExcepted: true };
-  return state === 'all' ? {} : { states: [state] };
-}
-
-const stateQuery = filterQuery.extend({ state: z.enum(LIST_STATES).default('open') });
+/** By default open findings that no exception hides. */
+const state = z.enum(LIST_STATES).default('open');
+const stateQuery = filterQuery.extend({ state });
 const pageQuery = stateQuery.extend({
   ...findingsQuery.pick({ sort: true, group_by: true }).shape,
   cursor: pageCursor.optional(),
@@ -68,15 +65,19 @@ export function findingPages(deps: FindingPageDependencies): Route[] {
   const { findings, rules, look } = deps;
   const titles = new Map(rules.rules.map(({ id, title }) => [id, title]));
   const titleOf = (ruleId: string): string => titles.get(ruleId) ?? ruleId;
-  const listFilterOf = (query: z.infer<typeof stateQuery>): FindingFilter => ({
-    ...filterOf(query, findings.references),
-    ...stateFilter(query.state),
-  });
+  /** The filter of the list; `me` is the user who reads it. */
+  const listFilterOf = (query: z.infer<typeof stateQuery>, { email }: Viewer): FindingFilter => {
+    const assignee = query.assignee === 'me' ? email : query.assignee;
+    return filterOf({ ...query, assignee }, findings.references);
+  };
 
   /** A page of the list, whichever way it is grouped. */
-  const rowsOf = async (workspaceId: number, query: z.infer<typeof pageQuery>) => {
+  const rowsOf = async (
+    workspaceId: number,
+    query: z.infer<typeof pageQuery>,
+    filter: FindingFilter,
+  ) => {
     const { cursor = null, group_by: grouping, sort } = query;
-    const filter = listFilterOf(query);
     if (grouping === undefined) {
       const found = await findings.list(workspaceId, filter, cursor, PER_PAGE, sort);
       return { ...found, groups: null };
@@ -87,13 +88,11 @@ export function findingPages(deps: FindingPageDependencies): Route[] {
     return { findings: [], groups: found.groups, next, endedEarly: false };
   };
 
-  const rowsPage = async ({ exchange, request, nowMs }: View) => {
+  const rowsPage = async ({ exchange, request, viewer, nowMs }: View) => {
     const query = parseQuery(pageQuery, exchange.query);
-    const { next, ...rows } = await rowsOf(request.workspace.id, query);
-    const ids = rows.findings.map(({ id }) => id);
-    const triage = await deps.triage.marks(request.workspace.id, ids);
+    const filter = listFilterOf(query, viewer);
+    const { next, ...rows } = await rowsOf(request.workspace.id, query, filter);
     return {
-      triage,
       ...rows,
       query: exchange.query,
       next: toCursor(next),
@@ -104,7 +103,7 @@ export function findingPages(deps: FindingPageDependencies): Route[] {
 
   const list = async (view: View) => {
     const { id } = view.request.workspace;
-    const filter = listFilterOf(parseQuery(pageQuery, view.exchange.query));
+    const filter = listFilterOf(parseQuery(pageQuery, view.exchange.query), view.viewer);
     // One after the other: a page must not hold three of the few connections for reads.
     const rows = await rowsPage(view);
     const total = await findings.count(id, filter);
@@ -131,7 +130,8 @@ export function findingPages(deps: FindingPageDependencies): Route[] {
   const slots = deps.exportSlots;
   const referencesOf = (ruleId: string) => findings.references.idsOf(ruleId);
   const asCsv = { exporter: findings, slots, titleOf, referencesOf, baseUrl: findings.baseUrl };
-  const asOcsf = exportFindings(findings, deps.ocsf, slots);
+  const asOcsf = ocsfExport(findings, deps.ocsf, slots);
+  const ocsfQuery = exportQuery.extend({ state });
   const file = (name: string) =>
     [
       ['content-disposition', `attachment; filename="${name}"`],
@@ -146,19 +146,21 @@ export function findingPages(deps: FindingPageDependencies): Route[] {
       const isSame = newest !== undefined && data.findings[0]?.id === newest;
       return isSame ? NOTHING_NEW : pageAnswer(findingRows(data).text);
     }),
-    page('/app/findings.csv', {}, async ({ exchange, request }) => ({
+    page('/app/findings.csv', {}, async ({ exchange, request, viewer }) => ({
       contentType: 'text/csv; charset=utf-8',
       headers: file('findings.csv'),
       chunks: csvOf(
         asCsv,
         request.workspace.id,
-        listFilterOf(parseQuery(stateQuery, exchange.query)),
+        listFilterOf(parseQuery(stateQuery, exchange.query), viewer),
       ),
     })),
-    page('/app/findings.ocsf', {}, async ({ exchange, request, parameters }) => ({
-      ...(await asOcsf(exchange, { workspaceId: request.workspace.id }, parameters)),
-      headers: file('findings.ocsf.ndjson'),
-    })),
+    page('/app/findings.ocsf', {}, async ({ exchange, request, viewer }) => {
+      const query = parseQuery(ocsfQuery, exchange.query);
+      const filter = listFilterOf(query, viewer);
+      const exported = await asOcsf(request.workspace.id, filter, query.after);
+      return { ...exported, headers: file('findings.ocsf.ndjson') };
+    }),
     page('/app/findings/{findingId}', {}, one),
   ];
 }

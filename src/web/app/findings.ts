@@ -2,7 +2,7 @@
 import type { Finding, FindingGroup, FindingNames, FindingTotal } from '../../model/findings.ts';
 import { SEVERITIES } from '../../model/rules.ts';
 import { surfaceLabel } from '../../model/steps.ts';
-import { FINDING_STATES, type TriageMark } from '../../model/triage.ts';
+import { FINDING_STATES } from '../../model/triage.ts';
 import { type Html, html } from '../html.ts';
 import {
   FINDINGS_PATH,
@@ -32,8 +32,6 @@ interface Rows {
   readonly findings: readonly Finding[];
   /** null when the list is not grouped */
   readonly groups: readonly FindingGroup[] | null;
-  /** of the findings that somebody has decided about */
-  readonly triage: ReadonlyMap<string, TriageMark>;
   /** the query of the request, without its `?` */
   readonly query: string;
   readonly titleOf: (ruleId: string) => string;
@@ -98,11 +96,11 @@ function runLink(finding: Finding): Html {
   return html`<a href="${findingLink(finding)}" aria-label="Run ${short}"><code>${short}</code></a>`;
 }
 
-function findingRow(finding: Finding, { titleOf, triage, nowMs }: Rows): Html {
-  const { state = 'new', assignee = null } = triage.get(finding.id) ?? {};
+function findingRow(finding: Finding, { titleOf, nowMs }: Rows): Html {
+  const { state, assignee, isExcepted } = finding;
   const box = html`<input type="checkbox" name="finding-${finding.id}" aria-label="Select ${titleOf(finding.ruleId)}, run ${finding.runId.slice(0, 8)}">`;
   return html`<tr data-key="${finding.id}">
-<td data-label="Severity"><span class="pick">${box} ${severityBadge(finding.severity)}</span>${state !== 'new' && stateBadge(state)}</td>
+<td data-label="Severity"><span class="pick">${box} ${severityBadge(finding.severity)}</span>${state !== 'new' && stateBadge(state)}${isExcepted && html`<span class="badge" title="An active exception covers it">excepted</span>`}</td>
 ${what(finding, titleOf, `${FINDINGS_PATH}/${finding.id}`)}
 <td data-label="Agent">${who(finding)}</td>
 ${where(finding)}

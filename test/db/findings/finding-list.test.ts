@@ -257,5 +257,6 @@ test('names are suggested, the most frequent first', async () => {
     users: ['ada', '50%_off'],
     sessions: ['session-1'],
     models: ['model-1'],
+    assignees: [],
   });
 });

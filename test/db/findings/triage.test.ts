@@ -1,17 +1,23 @@
 /** Triage of findings: states, assignees, notes, history and ledger, and what findings it never changes. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import {
+  countFindings,
+  listFindings,
+  suggestNames,
+} from '../../../src/db/findings/finding-list.ts';
+import { listFindingFacts } from '../../../src/db/findings/findings.ts';
+import {
   HISTORY_ENTRIES_MAX,
   hasAssignee,
   hasState,
   readTriage,
-  readTriageMarks,
 } from '../../../src/db/findings/triage.ts';
 import { triageFindings } from '../../../src/db/findings/triage-writes.ts';
 import { listAudit } from '../../../src/db/people/audit.ts';
 import { removeMember } from '../../../src/db/people/member-writes.ts';
 import { findSession } from '../../../src/db/people/sessions.ts';
 import { createWorkspace } from '../../../src/db/people/workspaces.ts';
+import type { FindingFilter } from '../../../src/model/findings.ts';
 import type { Hex16 } from '../../../src/model/json.ts';
 import type { Actor } from '../../../src/model/people.ts';
 import { FINDING_STATES, NOTES_MAX, TRIAGE_FINDINGS_MAX } from '../../../src/model/triage.ts';
@@ -214,9 +220,11 @@ describe('many findings', () => {
     expect(await selected(team, hasState('$2::text[]'), null)).toEqual(ids);
     const assigned = { ids: [known ?? ''], assigneeId: owner.id };
     await triageFindings(scratch.database, workspaceId, assigned, actor);
-    expect(await selected(team, hasAssignee('$2::int'), owner.id)).toEqual([known]);
-    expect(await selected(team, hasAssignee('$2::int'), 0)).toHaveLength(4);
-    expect(await selected(team, hasAssignee('$2::int'), null)).toEqual(ids);
+    const address = owner.email.toUpperCase();
+    expect(await selected(team, hasAssignee('$2::text'), address)).toEqual([known]);
+    expect(await selected(team, hasAssignee('$2::text'), 'nobody@crew.test')).toEqual([]);
+    expect(await selected(team, hasAssignee('$2::text'), '')).toHaveLength(4);
+    expect(await selected(team, hasAssignee('$2::text'), null)).toEqual(ids);
   });
 });
 
@@ -239,7 +247,7 @@ test('who has lost the session or the membership since the request came changes 
 
 test('lists are given what was decided about their findings, and nothing of others', async () => {
   const team = await addTeam();
-  const [first = '', second = '', third = ''] = team.ids;
+  const [first = '', second = ''] = team.ids;
   const actor = await actorOf(team.owner);
   const change = { ids: [first], state: 'confirmed', assigneeId: team.member.id } as const;
   await triageFindings(scratch.database, team.workspaceId, change, actor);
@@ -249,9 +257,39 @@ test('lists are given what was decided about their findings, and nothing of othe
     { ids: [second], state: 'closed' },
     actor,
   );
-  const marks = await readTriageMarks(scratch.database, team.workspaceId, [first, third]);
-  expect([...marks]).toEqual([[first, { state: 'confirmed', assignee: team.member.email }]]);
+  const read = async (filter: FindingFilter) => {
+    const { findings } = await listFindings(scratch.database, team.workspaceId, filter, null, 9);
+    return findings.map(({ id, state, assignee }) => [id, state, assignee]);
+  };
+  const confirmed = [first, 'confirmed', team.member.email];
+  const all = await read({});
+  expect(all.sort()).toEqual(
+    [
+      confirmed,
+      [second, 'closed', null],
+      ...team.ids.slice(2).map((id) => [id, 'new', null]),
+    ].sort(),
+  );
+  expect(await read({ assignee: team.member.email })).toEqual([confirmed]);
+  expect(await read({ assignee: team.owner.email })).toEqual([]);
+  expect(await read({ assignee: null, states: ['closed'] })).toEqual([[second, 'closed', null]]);
+  expect(await read({ assignee: team.member.email, severity: 'low' })).toEqual([]);
+  expect(await read({ assignee: null })).toHaveLength(team.ids.length - 1);
+  const count = (filter: FindingFilter) =>
+    countFindings(scratch.database, team.workspaceId, filter);
+  expect(await count({ assignee: team.member.email })).toEqual({ count: 1, isExact: true });
+  const [fact] = (
+    await listFindingFacts(
+      scratch.database,
+      team.workspaceId,
+      { assignee: team.member.email },
+      { after: null, before: '9999999999999999' },
+      9,
+    )
+  ).findings;
+  expect(fact).toMatchObject({ id: first, state: 'confirmed', isExcepted: false });
+  const { assignees } = await suggestNames(scratch.database, team.workspaceId);
+  expect(assignees).toEqual([team.member.email]);
   const other = await addTeam();
-  expect((await readTriageMarks(scratch.database, other.workspaceId, [first])).size).toBe(0);
-  expect((await readTriageMarks(scratch.database, team.workspaceId, [])).size).toBe(0);
+  expect((await suggestNames(scratch.database, other.workspaceId)).assignees).toEqual([]);
 });

@@ -16,7 +16,6 @@ function data(fields: Partial<FindingsPage> = {}): FindingsPage {
   return {
     findings: [finding()],
     groups: null,
-    triage: new Map(),
     endedEarly: false,
     total: { count: 1, isExact: true },
     names: NO_NAMES,
@@ -37,8 +36,10 @@ describe('a row', () => {
     expect(page()).toContain(box);
     expect(page()).toContain('action="/app/findings/triage?workspace=');
     expect(page()).not.toContain('class="state');
-    const mark = { state: 'confirmed', assignee: 'ann@crew.test' } as const;
-    const decided = page({ triage: new Map([[hex16(0xf1), mark]]) });
+    const mark = { state: 'confirmed', assignee: 'ann@crew.test', isExcepted: true } as const;
+    const decided = page({ findings: [finding(mark)] });
+    expect(page()).not.toContain('>excepted</span>');
+    expect(decided).toContain('>excepted</span>');
     expect(decided).toContain('<span class="state confirmed">confirmed</span>');
     expect(decided).toContain('ann@crew.test</span>');
   });

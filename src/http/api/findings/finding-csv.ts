@@ -34,6 +34,9 @@ const COLUMNS = [
   'model',
   'tool',
   'reference_ids',
+  'state',
+  'assignee',
+  'is_excepted',
 ];
 
 /** Characters that may start a formula in a spreadsheet, including their full-width forms. */
@@ -135,6 +138,9 @@ async function* rowsOf(
         finding.model ?? '',
         finding.toolName ?? '',
         referencesOf(finding.ruleId).join(' '),
+        finding.state,
+        finding.assignee ?? '',
+        String(finding.isExcepted),
       ]),
     );
     yield Buffer.from(rows.join(''));

@@ -57,6 +57,9 @@ function findingOf({ rules, snapshot }: RuleBook): Finding | null {
     userId: null,
     sessionId: null,
     model: RUN.model,
+    state: 'new',
+    assignee: null,
+    isExcepted: false,
     excerpt: ATTACK,
     place: {
       step: 1,
@@ -103,6 +106,8 @@ const filterExamples: Readonly<Record<keyof typeof filterQuery.shape, string>> =
   model: 'demo-model',
   surface: 'tool_result',
   q: 'ignore all previous',
+  state: 'open',
+  assignee: 'none',
   same_as: FINDING_ID,
   since: '2025-11-01',
   until: '2125-11-01T00:00:00+01:00',

@@ -15,6 +15,7 @@ import type { ReferenceIndex } from '../../../model/rule-references.ts';
 import { SEVERITIES } from '../../../model/rules.ts';
 import type { PageCursor } from '../../../model/runs.ts';
 import { SURFACES } from '../../../model/steps.ts';
+import { LIST_STATES, OPEN_STATES, type TriageMark } from '../../../model/triage.ts';
 import { json } from '../../transport/problem.ts';
 import {
   hexId,
@@ -87,6 +88,18 @@ export const filterQuery = z.object({
       "Only findings with every one of these words in the rule's id, title or category, or with the whole " +
         'text in an excerpt that is not redacted.',
     ),
+  state: z
+    .enum(LIST_STATES)
+    .optional()
+    .describe(
+      'Only findings in this state. `open`: new, acknowledged or confirmed, and not covered by an active exception. ' +
+        '`excepted`: covered by one.',
+    ),
+  assignee: z
+    .string()
+    .max(FILTER_CHARS_MAX)
+    .optional()
+    .describe('Only findings assigned to the user with this e-mail address; `none`: to nobody.'),
   same_as: hexId
     .optional()
     .describe(
@@ -114,13 +127,22 @@ export const findingsQuery = filterQuery.extend({
   limit: wholeNumber(1, LIMIT_MAX, LIMIT_DEFAULT).describe('Findings on a page.'),
 });
 
+/** What a list shows by its `state`. */
+function stateFilter(state: (typeof LIST_STATES)[number]): FindingFilter {
+  if (state === 'open') return { states: OPEN_STATES, isExcepted: false };
+  if (state === 'excepted') return { isExcepted: true };
+  return state === 'all' ? {} : { states: [state] };
+}
+
 /** The filter of a query. */
 export function filterOf(
   query: z.infer<typeof filterQuery>,
   references: ReferenceIndex,
 ): FindingFilter {
-  const { reference } = query;
+  const { reference, assignee } = query;
   return {
+    ...stateFilter(query.state ?? 'all'),
+    assignee: assignee === 'none' ? null : assignee || undefined,
     ruleIds: reference === undefined ? undefined : references.rulesOf(reference),
     severity: query.severity,
     category: query.category,
@@ -162,6 +184,11 @@ export function ruleFacts(finding: Omit<Finding, 'excerpt'>): BodyOf<typeof rule
   };
 }
 
+/** What people decided about a finding, as the API and its exports show it. */
+export function triageFacts({ state, assignee, isExcepted }: TriageMark) {
+  return { state, assignee, is_excepted: isExcepted };
+}
+
 /** Where the dashboard shows a finding. */
 export function findingUrl(baseUrl: string, id: Hex16): string {
   return `${baseUrl.replace(/\/$/, '')}/app/findings/${id}`;
@@ -197,6 +224,7 @@ export function toFinding(
     reference_ids: [...references.idsOf(finding.ruleId)],
     run_id: finding.runId,
     url: findingUrl(baseUrl, finding.id),
+    ...triageFacts(finding),
     agent: finding.agentName,
     service: finding.serviceName,
     user_id: finding.userId,

@@ -3,6 +3,7 @@ import { z } from 'zod';
 
 import { CATEGORIES, type Category, RULE_STATUSES, SEVERITIES } from '../../../model/rules.ts';
 import { SURFACES } from '../../../model/steps.ts';
+import { FINDING_STATES } from '../../../model/triage.ts';
 import { component, count, hex8, hex16, nextCursor, timestamp } from '../openapi/component.ts';
 import { corpusIdentity, referenceIds, ruleId } from '../rules/rule-schema.ts';
 
@@ -74,6 +75,13 @@ const runMembers = {
   ),
 };
 
+/** What people decided about the finding. */
+const triageMembers = {
+  state: z.enum(FINDING_STATES).describe('What people decided; `new` until somebody did.'),
+  assignee: z.string().nullable().describe('E-mail address of the user it is assigned to.'),
+  is_excepted: z.boolean().describe('Whether an active exception covers it.'),
+};
+
 export const finding = component(
   'Finding',
   z
@@ -87,6 +95,7 @@ export const finding = component(
       reference_ids: referenceIds,
       run_id: hex16('The run it was found in.'),
       url: z.url().describe('The finding in the dashboard.'),
+      ...triageMembers,
       ...runMembers,
       excerpt: z
         .string()
@@ -141,6 +150,7 @@ export const ocsfUnmapped = z
     reference_ids: referenceIds,
     run_id: hex16('The run it was found in.'),
     tool: runMembers.tool,
+    ...triageMembers,
     recommended_actions: z.array(z.string()),
   })
   .describe('What OCSF has no attribute for, in the words of the findings list.');

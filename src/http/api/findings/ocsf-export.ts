@@ -10,6 +10,7 @@
 import type { Store } from '../../../db/store.ts';
 import { SluiceError } from '../../../errors.ts';
 import type { FindingFilter } from '../../../model/findings.ts';
+import type { Hex16 } from '../../../model/json.ts';
 import type { PageCursor } from '../../../model/runs.ts';
 import type { StreamedAnswer } from '../../transport/exchange.ts';
 import { InvalidInput } from '../../transport/invalid-input.ts';
@@ -55,12 +56,23 @@ export class ExportSlots {
   }
 }
 
-/** The handler of the route; its exports are counted together. */
-export function exportFindings(
+/**
+ * Exports the findings of a filter after one of them.
+ *
+ * @throws {InvalidInput} when the workspace has no finding of the id `after`
+ */
+export type OcsfExport = (
+  workspaceId: number,
+  filter: FindingFilter,
+  after: Hex16 | undefined,
+) => Promise<StreamedAnswer>;
+
+/** @param slots count the running exports */
+export function ocsfExport(
   exporter: FindingExporter,
   source: OcsfSource,
-  slots: ExportSlots = new ExportSlots(),
-): AuthorizedHandler<StreamedAnswer> {
+  slots: ExportSlots,
+): OcsfExport {
   async function* linesOf(
     workspaceId: number,
     filter: FindingFilter,
@@ -82,15 +94,25 @@ export function exportFindings(
     }
   }
 
-  return async (exchange, { workspaceId }) => {
-    const query = parseQuery(exportQuery, exchange.query);
-    const start = query.after === undefined ? null : await exporter.place(workspaceId, query.after);
-    if (query.after !== undefined && start === null) {
+  return async (workspaceId, filter, after) => {
+    const start = after === undefined ? null : await exporter.place(workspaceId, after);
+    if (after !== undefined && start === null) {
       throw new InvalidInput('bad_query', [
         { path: 'after', message: 'is no finding of this workspace, or past retention; use since' },
       ]);
     }
-    const filter = filterOf(query, source.references);
     return { contentType: NDJSON_TYPE, chunks: linesOf(workspaceId, filter, start) };
+  };
+}
+
+/** The handler of the route; its exports are counted together. */
+export function exportFindings(
+  exporter: FindingExporter,
+  source: OcsfSource,
+): AuthorizedHandler<StreamedAnswer> {
+  const exported = ocsfExport(exporter, source, new ExportSlots());
+  return async (exchange, { workspaceId }) => {
+    const query = parseQuery(exportQuery, exchange.query);
+    return await exported(workspaceId, filterOf(query, source.references), query.after);
   };
 }

@@ -29,8 +29,12 @@ export const ocsfEvent = component(
       time: milliseconds,
       severity_id: z.int().min(1).max(5),
       severity: z.enum(['Critical', 'High', 'Medium', 'Low', 'Informational']),
-      status_id: z.literal(1),
-      status: z.literal('New'),
+      status_id: z
+        .int()
+        .min(1)
+        .max(4)
+        .describe('By the state when it is exported; what an exception covers is suppressed.'),
+      status: z.enum(['New', 'In Progress', 'Suppressed', 'Resolved']),
       is_alert: z.literal(true),
       message: z.string(),
       metadata: z.object({

@@ -12,8 +12,9 @@ import {
   referenceLists,
 } from '../../../model/rule-references.ts';
 import type { Rule, Severity } from '../../../model/rules.ts';
+import type { FindingState, TriageMark } from '../../../model/triage.ts';
 import type { BodyOf } from '../openapi/component.ts';
-import { findingUrl, ruleFacts } from './finding-routes.ts';
+import { findingUrl, ruleFacts, triageFacts } from './finding-routes.ts';
 import { findingCategory } from './finding-schema.ts';
 import type { ocsfEvent } from './ocsf-schema.ts';
 
@@ -25,7 +26,6 @@ const CLASS_UID = 2004;
 const ACTIVITY_CREATE = 1;
 /** class × 100 + activity */
 const TYPE_UID = 200_401;
-const STATUS_NEW = 1;
 const ANALYTIC_RULE = 1;
 
 type Caption = BodyOf<typeof ocsfEvent>['severity'];
@@ -36,6 +36,20 @@ const SEVERITIES: Readonly<Record<Severity, readonly [id: number, caption: Capti
   low: [2, 'Low'],
   informational: [1, 'Informational'],
 };
+
+type Status = readonly [id: 1 | 2 | 3 | 4, caption: BodyOf<typeof ocsfEvent>['status']];
+const STATUSES: Readonly<Record<FindingState, Status>> = {
+  new: [1, 'New'],
+  acknowledged: [2, 'In Progress'],
+  confirmed: [2, 'In Progress'],
+  false_positive: [3, 'Suppressed'],
+  closed: [4, 'Resolved'],
+};
+
+/** OCSF: what was found to be benign is suppressed, as what an exception expects. */
+function statusOf({ state, isExcepted }: TriageMark): Status {
+  return STATUSES[isExcepted && state === 'new' ? 'false_positive' : state];
+}
 
 export interface OcsfSource {
   /** of this program */
@@ -128,6 +142,7 @@ export function toOcsf(
   const { id, ruleId, runId, description } = finding;
   const time = finding.createdAt.getTime();
   const [severityId, severity] = SEVERITIES[finding.severity];
+  const [statusId, status] = statusOf(finding);
   const category = findingCategory(finding.category);
   const title = ruleTitle(ruleId);
   const attacks = ruleAttacks(ruleId);
@@ -143,8 +158,8 @@ export function toOcsf(
     time,
     severity_id: severityId,
     severity,
-    status_id: STATUS_NEW,
-    status: 'New',
+    status_id: statusId,
+    status,
     is_alert: true,
     message: description,
     metadata: {
@@ -177,6 +192,7 @@ export function toOcsf(
       category,
       run_id: runId,
       tool: finding.toolName,
+      ...triageFacts(finding),
       recommended_actions: finding.recommendedActions,
     },
   };

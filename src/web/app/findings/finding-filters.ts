@@ -14,6 +14,7 @@ import { choice, field, option } from '../shell.ts';
 export const FINDINGS_PATH = '/app/findings';
 /** Filters that are always shown; the others are below "More filters". */
 const MORE = [
+  'assignee',
   'category',
   'rule_id',
   'reference',
@@ -35,11 +36,19 @@ export const NO_NAMES: FindingNames = {
   users: [],
   sessions: [],
   models: [],
+  assignees: [],
 };
 
 /** The state first: without one, the list shows what is open. */
 function stateChoice(chosen: string | null): Html {
   return html`<label>State<select name="state">${LIST_STATES.map((state) => option(state === 'open' ? '' : state, words(state), chosen === 'open' ? '' : chosen))}</select></label>`;
+}
+
+/** `me`, `none`, or the e-mail address of somebody. */
+function assigneeChoice(chosen: string | null, known: readonly string[]): Html {
+  const others = chosen && !['me', 'none', ...known].includes(chosen) ? [chosen] : [];
+  const people = [...known, ...others].map((email) => [email, email] as const);
+  return choice('assignee', 'Assignee', [['me', 'me'], ['none', 'nobody'], ...people], chosen);
 }
 
 const categoryName = (category: string): string => `atr_${category.replaceAll('-', '_')}`;
@@ -98,6 +107,7 @@ ${nameField('service', 'Service', given, names.services)}
 ${choice('surface', 'Found in', SURFACE_CHOICES, given.get('surface'))}
 <div class="buttons"><button>Filter</button> <a class="button quiet" href="${withParameters('', keptOf(given))}">Clear</a></div>
 <details class="more-filters"${isOpen && html` open`}><summary>More filters</summary><div>
+${assigneeChoice(given.get('assignee'), names.assignees)}
 ${nameField('user_id', 'User', given, names.users)}
 ${nameField('session_id', 'Session', given, names.sessions)}
 ${nameField('model', 'Model', given, names.models)}
@@ -152,6 +162,7 @@ function presets(nowMs: number, isoOf: (ms: number) => string) {
     ['All', {}],
     ['Critical, last 24 h', { severity: 'critical', since: day }],
     ['High, last 24 h', { severity: 'high', since: day }],
+    ['Assigned to me', { assignee: 'me' }],
     ['In tool results, last 24 h', { surface: 'tool_result', since: day }],
     [
       'Most repeated, last 7 days',

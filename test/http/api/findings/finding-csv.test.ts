@@ -146,7 +146,7 @@ describe('a cell in a spreadsheet that separates by semicolons or tabs', () => {
 const HEADER =
   'created_at,severity,category,rule_id,rule_title,rule_version,rule_status,surface,field,' +
   'step_name,step_span_id,run_id,finding_id,corpus_version,corpus_identity,url,agent,service,user_id,session_id,' +
-  'model,tool,reference_ids\r\n';
+  'model,tool,reference_ids,state,assignee,is_excepted\r\n';
 
 function facts(id: number, stepName: string) {
   const { excerpt: _, ...draft } = findingDraft({ stepName, stepSpanId: null });
@@ -209,7 +209,7 @@ test('a file is its header and a line per finding, to the byte', async () => {
     '2026-11-21T10:00:00.123Z,high,atr_prompt_injection,ATR-2026-00001,' +
     `"the ""title"" of ATR-2026-00001",1.0.0,stable,tool_result,tool_response,${step},,` +
     `${hex16(0xc1)},${hex16(id)},4.0.0,${'c0'.repeat(20)},` +
-    `https://sluice.test/app/findings/${hex16(id)},'@planner,shop,u-1,s-1,m-1,shell,LLM01:2025 AML.T0051\r\n`;
+    `https://sluice.test/app/findings/${hex16(id)},'@planner,shop,u-1,s-1,m-1,shell,LLM01:2025 AML.T0051,new,,false\r\n`;
   expect(await textOf(csvOf(csv, 7, filter))).toBe(
     HEADER + line(`"'=cmd, ""x"""`, 1) + line('plain', 2),
   );

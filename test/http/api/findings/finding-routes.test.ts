@@ -18,6 +18,9 @@ const CREDENTIAL: Credential = {
 const RECORD: Finding = {
   ...findingDraft(),
   ...NO_FACTS,
+  state: 'confirmed',
+  assignee: 'ann@crew.test',
+  isExcepted: true,
   agentName: 'planner',
   serviceName: 'shop',
   userId: 'user-1',
@@ -98,6 +101,9 @@ const ITEM = {
   reference_ids: ['AML.T0051.001'],
   run_id: hex16(2),
   url: `https://sluice.test/app/findings/${hex16(1)}`,
+  state: 'confirmed',
+  assignee: 'ann@crew.test',
+  is_excepted: true,
   agent: 'planner',
   service: 'shop',
   user_id: 'user-1',
@@ -129,6 +135,19 @@ test('groups have a finding for each, and a cursor of their own', async () => {
     [7, {}, 'match', 'count', 51, 50],
   ]);
   expect(queries).toEqual([]);
+});
+
+test.each([
+  ['state=open', { states: ['new', 'acknowledged', 'confirmed'], isExcepted: false }],
+  ['state=excepted', { isExcepted: true }],
+  ['state=false_positive', { states: ['false_positive'] }],
+  ['state=all', {}],
+  ['assignee=ann@crew.test', { assignee: 'ann@crew.test' }],
+  ['assignee=none', { assignee: null }],
+  ['assignee=', {}],
+])('%s is the filter %j', async (query, filter) => {
+  await list(query);
+  expect(queries[0]?.[1]).toEqual(filter);
 });
 
 test('filters reach the reader in its own words', async () => {

@@ -200,6 +200,9 @@ test('a finding, whole', () => {
       step: { span_id: '0000000000000001', name: 'execute_tool', number: 1 },
       run_id: hex16(2),
       tool: null,
+      state: 'new',
+      assignee: null,
+      is_excepted: false,
       recommended_actions: ['alert'],
     },
   });
@@ -288,4 +291,17 @@ describe('what OCSF asks is kept', () => {
     const { [name]: _, ...rest } = sent(facts()) as Record<string, unknown>;
     expect(detectionFinding.safeParse(rest).success).toBe(false);
   });
+});
+
+test.each([
+  [{ state: 'new' }, 1, 'New'],
+  [{ state: 'acknowledged' }, 2, 'In Progress'],
+  [{ state: 'confirmed', isExcepted: true }, 2, 'In Progress'],
+  [{ state: 'false_positive' }, 3, 'Suppressed'],
+  [{ state: 'new', isExcepted: true }, 3, 'Suppressed'],
+  [{ state: 'closed' }, 4, 'Resolved'],
+] as const)('%j has the status %i, %s', (fields, id, caption) => {
+  const event = toOcsf(facts({ ...fields, assignee: 'ann@crew.test' }), SOURCE);
+  expect([event.status_id, event.status]).toEqual([id, caption]);
+  expect(event.unmapped).toMatchObject({ state: fields.state, assignee: 'ann@crew.test' });
 });
