@@ -78,6 +78,7 @@ const ASKS: Readonly<Record<string, Ask>> = {
   'GET /platform/v1/risk-findings': read('workspace'),
   'GET /platform/v1/risk-findings/ocsf': read('workspace'),
   'GET /platform/v1/risk-findings/{findingId}': read('workspace'),
+  'GET /platform/v1/finding-exceptions': read('workspace'),
   'GET /platform/v1/runs': read('workspace'),
   'GET /platform/v1/runs/{runId}': read('workspace'),
   'GET /platform/v1/runs/{runId}/otlp': read('workspace'),

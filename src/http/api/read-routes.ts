@@ -3,6 +3,7 @@ import type { KeyKind } from '../../model/people.ts';
 import type { Answer, StreamedAnswer } from '../transport/exchange.ts';
 import type { Route } from '../transport/router.ts';
 import { type AuthorizedDependencies, type AuthorizedHandler, authorized } from './authorized.ts';
+import { type ExceptionReader, listExceptions } from './exceptions/exception-routes.ts';
 import { type FindingReader, listFindings, showFinding } from './findings/finding-routes.ts';
 import { ocsfSourceOf } from './findings/ocsf.ts';
 import { exportFindings, type FindingExporter } from './findings/ocsf-export.ts';
@@ -13,6 +14,7 @@ import { exportRun, listRuns, type RunReader, showRun } from './runs/run-routes.
 export interface ReadDependencies extends AuthorizedDependencies {
   readonly rules: RuleReader;
   readonly findings: FindingReader & FindingExporter;
+  readonly exceptions: ExceptionReader;
   readonly runs: RunReader;
   /** of this program */
   readonly version: string;
@@ -21,7 +23,7 @@ export interface ReadDependencies extends AuthorizedDependencies {
 
 /** The read routes of the base host. */
 export function readRoutes(deps: ReadDependencies): Route[] {
-  const { rules, findings, runs, version, oauthProviders } = deps;
+  const { rules, findings, exceptions, runs, version, oauthProviders } = deps;
   const get = (
     path: string,
     kind: KeyKind | 'any',
@@ -36,6 +38,7 @@ export function readRoutes(deps: ReadDependencies): Route[] {
     get('/platform/v1/risk-findings', 'workspace', listFindings(findings)),
     get('/platform/v1/risk-findings/ocsf', 'workspace', exportFindings(findings, ocsfSource)),
     get('/platform/v1/risk-findings/{findingId}', 'workspace', showFinding(findings)),
+    get('/platform/v1/finding-exceptions', 'workspace', listExceptions(exceptions)),
     get('/platform/v1/runs', 'workspace', listRuns(runs)),
     get('/platform/v1/runs/{runId}', 'workspace', showRun(runs)),
     get('/platform/v1/runs/{runId}/otlp', 'workspace', exportRun(runs)),

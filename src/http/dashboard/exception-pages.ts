@@ -4,8 +4,9 @@ import { z } from 'zod';
 import { SluiceError } from '../../errors.ts';
 import { EXCEPTION_DAYS_MAX, EXCEPTION_SCOPES, REASON_CHARS_MAX } from '../../model/exceptions.ts';
 import { exceptionFormPage, exceptionsPage } from '../../web/app/triage/exceptions.ts';
+import { exceptionsQuery } from '../api/exceptions/exception-routes.ts';
 import { readForm } from '../transport/json-body.ts';
-import { idOf } from '../transport/query.ts';
+import { idOf, parseQuery } from '../transport/query.ts';
 import type { Route } from '../transport/router.ts';
 import { type DashboardDependencies, formRoutes, pageRoutes } from './dashboard.ts';
 import type { FindingPageDependencies } from './finding-pages.ts';
@@ -41,9 +42,11 @@ export function exceptionPages(deps: ExceptionPageDependencies): Route[] {
   const page = pageRoutes(deps);
   const form = formRoutes(deps);
   return [
-    page(PATH, {}, async ({ request, viewer, nowMs }) => {
-      const list = await exceptions.list(request.workspace.id);
-      return exceptionsPage(look, viewer, { exceptions: list, titleOf, nowMs });
+    page(PATH, {}, async ({ exchange, request, viewer, nowMs }) => {
+      const { rule_id: ruleId } = parseQuery(exceptionsQuery, exchange.query);
+      const all = await exceptions.list(request.workspace.id);
+      const list = ruleId === undefined ? all : all.filter((one) => one.ruleId === ruleId);
+      return exceptionsPage(look, viewer, { exceptions: list, ruleId, titleOf, nowMs });
     }),
     page(FROM_FINDING, ADMIN, async ({ request, viewer, parameters }) => {
       const { id: workspaceId } = request.workspace;

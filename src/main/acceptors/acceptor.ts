@@ -292,6 +292,7 @@ export function createAcceptor(
       rules,
       findings: readApp.findings,
       runs: readApp.runs,
+      exceptions: store.exceptions,
       version: programVersion(),
       oauthProviders: config.oauthProviders,
       events,

@@ -41,7 +41,10 @@ function about(rule: Rule, { record, nowMs }: RuleHistory): Html {
     ['Date', rule.date],
     ['Subcategory', rule.subcategory === null ? null : words(rule.subcategory)],
     ['Own tests', `${truePositives} must match, ${trueNegatives} must not match: ${outcome}`],
-    ['Findings', html`<a href="/app/findings?rule_id=${rule.id}">Findings of this rule</a>`],
+    [
+      'Findings',
+      html`<a href="/app/findings?rule_id=${rule.id}">Findings of this rule</a> · <a href="/app/exceptions?rule_id=${rule.id}">Exceptions</a>`,
+    ],
     ['In 30 days', recordText(record)],
     [
       term('rule-quality', 'Matcher time'),

@@ -19,6 +19,7 @@ import type {
 import type { Answer, Exchange } from '../../transport/exchange.ts';
 import { JSON_TYPE } from '../../transport/problem.ts';
 import type { Route } from '../../transport/router.ts';
+import { EXCEPTION_OPERATIONS } from '../exceptions/exception-operations.ts';
 import { findingOperations } from '../findings/finding-operations.ts';
 import { OPEN_OPERATIONS } from '../open/open-operations.ts';
 import { ingestOperations } from '../otlp/otlp-operations.ts';
@@ -62,6 +63,7 @@ export function operationsOf(settings: ApiSettings): readonly Operation[] {
     ...ingestOperations(settings),
     ...ruleOperations(settings),
     ...findingOperations(settings),
+    ...EXCEPTION_OPERATIONS,
     ...runOperations(settings),
     PROVIDER_OPERATION,
     ...OPEN_OPERATIONS,

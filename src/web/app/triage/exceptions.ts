@@ -32,6 +32,8 @@ const SCOPE_LABELS: Readonly<Record<ExceptionScope, string>> = {
 };
 
 export interface ExceptionsPage {
+  /** only its exceptions are shown; undefined for all rules */
+  readonly ruleId?: string | undefined;
   readonly exceptions: readonly FindingException[];
   readonly titleOf: (ruleId: string) => string;
   readonly nowMs: number;
@@ -93,7 +95,7 @@ function row(
 }
 
 export function exceptionsPage(look: Look, viewer: Viewer, data: ExceptionsPage): Html {
-  const { exceptions } = data;
+  const { exceptions, ruleId, titleOf } = data;
   const table = html`<table class="stack" aria-label="Exceptions"><thead><tr><th scope="col">Rule</th><th scope="col">For</th>
 <th scope="col">Reason</th><th scope="col">Created</th><th scope="col" class="number">Hides</th><th scope="col">Last</th><th scope="col">Status</th></tr></thead>
 <tbody>${exceptions.map((one) => row(one, data, viewer))}</tbody></table>`;
@@ -104,6 +106,9 @@ export function exceptionsPage(look: Look, viewer: Viewer, data: ExceptionsPage)
 <h1>Exceptions</h1>
 <p class="lead">Active ${term('exception', 'exceptions')} hide expected findings from the list and from alerts. Runs are evaluated all the same.</p>
 ${
+  ruleId !== undefined &&
+  html`<p>Of <a href="/app/rules/${ruleId}">${titleOf(ruleId)}</a> <span class="soft">${ruleId}</span>. <a href="${PATH}">Show those of all rules</a></p>`
+}${
   exceptions.length === 0
     ? empty(
         'No exceptions',

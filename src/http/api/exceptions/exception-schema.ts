@@ -1,0 +1,40 @@
+/** The body of the exceptions of a workspace. */
+import { z } from 'zod';
+
+import { EXCEPTION_SCOPES } from '../../../model/exceptions.ts';
+import { component, count, timestamp } from '../openapi/component.ts';
+import { ruleId } from '../rules/rule-schema.ts';
+
+const exception = component(
+  'FindingException',
+  z
+    .object({
+      id: count('Id of the exception.'),
+      rule_id: ruleId,
+      scope: z.enum(EXCEPTION_SCOPES).describe('What of a finding has to be equal.'),
+      name: z
+        .string()
+        .nullable()
+        .describe('Of the agent, service or tool; null for `text`, which is stored as a digest.'),
+      reason: z.string().describe('As it was written when the exception was made.'),
+      created_by: z.string().describe('E-mail address at that time.'),
+      created_at: timestamp('When it was made.'),
+      expires_at: timestamp('When it ends by itself.'),
+      ended_at: timestamp('When somebody ended it.').nullable(),
+      ended_by: z.string().nullable().describe('E-mail address at that time.'),
+      is_active: z.boolean().describe('Neither ended nor expired.'),
+      hidden: z
+        .object({
+          count: count("Findings that it covers, of the rule's newest 5,000."),
+          is_exact: z.boolean().describe('False: the rule has more findings than were counted.'),
+          last_at: timestamp('When the newest of them was stored.').nullable(),
+        })
+        .describe('What it has hidden from the default list and from alerts.'),
+    })
+    .describe('Findings of a rule that are expected. Runs are evaluated all the same.'),
+);
+
+export const exceptionList = component(
+  'FindingExceptionList',
+  z.object({ exceptions: z.array(exception) }),
+);
