@@ -23,10 +23,18 @@ const SOURCES = new Map(
 
 // ── Constants, from source text ──────────────────────────────────────────────────────────────
 
+const CONSTANT_LINE = /^(?:export )?const (\w+)(?:: [^=]+)? =\s*([^;]*);/gm;
+/** File → its constants, each with the expression that it is initialised with. */
+const INITIALIZERS = new Map(
+  [...SOURCES].map(([path, text]) => {
+    const found = [...text.matchAll(CONSTANT_LINE)];
+    return [path, new Map(found.map(([, name = '', value = '']) => [name, value]))] as const;
+  }),
+);
+
 /** The expression that a constant of a file is initialised with; null without such a constant. */
 function initializerOf(path: string, name: string): string | null {
-  const pattern = new RegExp(`^(?:export )?const ${name}(?:: [^=]+)? =\\s*([^;]*);`, 'm');
-  return pattern.exec(SOURCES.get(path) ?? '')?.[1] ?? null;
+  return INITIALIZERS.get(path)?.get(name) ?? null;
 }
 
 /** The file from which a file imports a name. */

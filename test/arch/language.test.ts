@@ -15,14 +15,21 @@ const NAMES = new Set(['othersTurn', 'goOn', 'goOnFrom', 'LEFT_TO_PLAIN']);
 /** `othersTurn` → `others Turn`, so that each word of a name is seen. */
 const wordsOf = (name: string): string => name.replaceAll(/([a-z\d])([A-Z])/g, '$1 $2');
 
+/** Name → whether it has such a word: files share most of their names. */
+const judged = new Map<string, boolean>();
+
+function isFault(name: string): boolean {
+  const known = judged.get(name) ?? (NAMES.has(name) || NAME_WORDS.test(wordsOf(name)));
+  judged.set(name, known);
+  return known;
+}
+
 /** This file names the words. */
 const CHECKER = 'test/arch/language.test.ts';
 
 function faultsOf({ path, comments, titles, names }: SourceFile): string[] {
   const inTexts = [...comments, ...titles].flatMap((text) => text.match(TEXT_WORDS) ?? []);
-  const inNames = new Set(
-    names.filter((name) => NAMES.has(name) || NAME_WORDS.test(wordsOf(name))),
-  );
+  const inNames = [...new Set(names)].filter(isFault);
   return [...inTexts, ...inNames].map((word) => `${path}: ${word}`);
 }
 
