@@ -59,6 +59,7 @@ const CHAPTERS: readonly { readonly title: string; readonly slugs: readonly stri
       'rule-attributes',
       'security',
       'operations',
+      'releases',
     ],
   },
   {

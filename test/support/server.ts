@@ -135,10 +135,11 @@ function story(server: ServerProcess): string {
  * Starts the server and waits until it has said that it is ready.
  *
  * @param settings DATABASE_URL or DATA_DIR, and whatever differs from the fast settings above
+ * @param root the checkout to start, when it is not this one
  * @throws with all it wrote when it ends instead, or takes too long
  */
-export async function startServer(settings: Settings): Promise<TestServer> {
-  const server = launchServer(settings);
+export async function startServer(settings: Settings, root: string = ROOT): Promise<TestServer> {
+  const server = launchServer(settings, root);
   const isReady = (): boolean => server.stdout().includes('Stop: Ctrl-C.');
   try {
     await waitFor(() => isReady() || server.hasExited(), {
