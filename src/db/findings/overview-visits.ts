@@ -1,10 +1,14 @@
 /** What is new since a member last looked at the overview, remembered with the membership. */
+import { OPEN_STATES } from '../../model/triage.ts';
 import type { Database } from '../database.ts';
+import { isExcepted } from './exceptions.ts';
+import { hasState } from './triage.ts';
 
 /** A look after a longer pause begins a new visit. */
 const VISIT_PAUSE_MINUTES = 30;
-/** Most new findings that are counted. */
+/** Most new findings that are counted, and that are looked at for this. */
 export const NEW_FINDINGS_MAX = 1_000;
+const READ_FINDINGS_MAX = 5_000;
 
 export interface NewFindings {
   /** the last look of the visit before */
@@ -23,11 +27,12 @@ const LOOK = `
    WHERE workspace_id = $1 AND user_id = $2
   RETURNING overview_new_since AS since`;
 
-/** Index-only scan of `findings_by_time`. */
+/** Of the newest findings, how many the findings list shows: open ones that no exception covers. */
 const COUNT = `
-  SELECT count(*)::int AS findings
-    FROM (SELECT FROM findings WHERE workspace_id = $1 AND created_at >= $2
-           LIMIT ${NEW_FINDINGS_MAX + 1}) AS new`;
+  SELECT count(*)::int AS read,
+         count(*) FILTER (WHERE ${hasState('$3::text[]')} AND NOT ${isExcepted('f')})::int AS findings
+    FROM (SELECT * FROM findings WHERE workspace_id = $1 AND created_at >= $2
+           ORDER BY created_at DESC, id DESC LIMIT ${READ_FINDINGS_MAX}) AS f`;
 
 /** Records a look. @returns null on the first visit */
 export async function noteOverviewVisit(
@@ -38,11 +43,15 @@ export async function noteOverviewVisit(
   const looked = await database.query<{ since: Date | null }>(LOOK, [workspaceId, userId]);
   const since = looked.rows[0]?.since ?? null;
   if (since === null) return null;
-  const { rows } = await database.query<{ findings: number }>(COUNT, [workspaceId, since]);
-  const findings = rows[0]?.findings ?? 0;
+  const { rows } = await database.query<{ read: number; findings: number }>(COUNT, [
+    workspaceId,
+    since,
+    OPEN_STATES,
+  ]);
+  const { read = 0, findings = 0 } = rows[0] ?? {};
   return {
     since,
     findings: Math.min(findings, NEW_FINDINGS_MAX),
-    more: findings > NEW_FINDINGS_MAX,
+    more: findings > NEW_FINDINGS_MAX || read === READ_FINDINGS_MAX,
   };
 }

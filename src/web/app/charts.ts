@@ -29,6 +29,8 @@ export interface BarChart {
   /** what a slot is: `Day`, `Hour (UTC)` */
   readonly slot: string;
   readonly labels: readonly string[];
+  /** per slot, when it begins: the script adds the viewer's own time */
+  readonly times?: readonly string[];
   readonly series: readonly Series[];
   /** on top of each other; else from the axis, the first one behind */
   readonly isStacked: boolean;
@@ -70,7 +72,8 @@ function slotBars(chart: BarChart, index: number, most: number): Html {
       html`<rect class="${one.look}" x="${index * SLOT + GAP / 2}" y="${Math.max(0, y).toFixed(1)}" width="${SLOT - GAP}" height="${height.toFixed(1)}"/>`,
     ];
   });
-  return html`<g><title>${chart.labels[index]}: ${describe(chart, index)}</title><rect class="reach" x="${index * SLOT}" width="${SLOT}" height="${HEIGHT}"/>${rects}</g>`;
+  const time = chart.times?.[index];
+  return html`<g${time !== undefined && html` data-at="${time}"`}><title>${chart.labels[index]}: ${describe(chart, index)}</title><rect class="reach" x="${index * SLOT}" width="${SLOT}" height="${HEIGHT}"/>${rects}</g>`;
 }
 
 function legend({ series }: BarChart): HtmlValue {
@@ -83,13 +86,21 @@ function legend({ series }: BarChart): HtmlValue {
   );
 }
 
+/** The label of a slot. */
+function label({ labels, times }: BarChart, index: number): HtmlValue {
+  const time = times?.[index];
+  if (time === undefined) return labels[index];
+  return html`<time datetime="${time}" data-slot>${labels[index]}</time>`;
+}
+
 /** The first, the last, and some between. */
-function axis(labels: readonly string[]): Html {
+function axis(chart: BarChart): Html {
+  const { labels } = chart;
   const last = labels.length - 1;
   const shown = Array.from({ length: LABELS }, (_, index) =>
     Math.round((index * last) / (LABELS - 1)),
   );
-  return html`<div class="axis" aria-hidden="true">${[...new Set(shown)].map((index) => html`<span>${labels[index]}</span>`)}</div>`;
+  return html`<div class="axis" aria-hidden="true">${[...new Set(shown)].map((index) => html`<span>${label(chart, index)}</span>`)}</div>`;
 }
 
 function numbers(chart: BarChart): Html {
@@ -98,7 +109,7 @@ function numbers(chart: BarChart): Html {
     value === null || value === undefined ? '–' : format(value);
   return html`<details class="numbers"><summary>Numbers</summary><div class="scroll" tabindex="0" role="region" aria-label="${chart.title}, numbers"><table>
 <thead><tr><th scope="col">${slot}</th>${series.map(({ name }) => html`<th scope="col" class="number">${name}</th>`)}</tr></thead>
-<tbody>${labels.map((label, index) => html`<tr><th scope="row">${label}</th>${series.map(({ values }) => html`<td class="number">${write(values[index])}</td>`)}</tr>`)}</tbody></table></div></details>`;
+<tbody>${labels.map((_, index) => html`<tr><th scope="row">${label(chart, index)}</th>${series.map(({ values }) => html`<td class="number">${write(values[index])}</td>`)}</tr>`)}</tbody></table></div></details>`;
 }
 
 /** Bars over time. */
@@ -114,7 +125,7 @@ export function barChart(chart: BarChart): Html {
   return html`<figure class="chart"><figcaption><h2>${title}</h2>${legend(chart)}</figcaption>
 <p class="scale soft" aria-hidden="true">${most === 0 ? 'nothing' : format(most)}</p>
 <svg class="chart" viewBox="0 0 ${width} ${HEIGHT}" preserveAspectRatio="none" role="img" aria-label="${summary}">${bars}</svg>
-${axis(labels)}
+${axis(chart)}
 ${chart.note !== undefined && html`<p class="soft note">${chart.note}</p>`}${numbers(chart)}</figure>`;
 }
 

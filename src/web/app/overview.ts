@@ -11,7 +11,17 @@ import {
 } from '../../model/rules.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { barChart, courses } from './charts.ts';
-import { count, dayLabel, duration, hourLabel, type Moment, term, time, words } from './format.ts';
+import {
+  count,
+  dayLabel,
+  duration,
+  hourLabel,
+  type Moment,
+  moment,
+  term,
+  time,
+  words,
+} from './format.ts';
 import { topLists, weekTrend } from './overview/top-lists.ts';
 import { refusedPanel } from './refused.ts';
 import { corpusName, type RuleFacts, settingsText, stateTable } from './rule-counts.ts';
@@ -142,7 +152,7 @@ ${topLists(data.overview.top, data.titleOf)}
 <section class="panel">${lagChart(data)}</section>
 <section class="panel"><h2>Rules by state</h2>${stateTable(data.rules, viewer)}<p class="soft">Corpus ${corpusName(data.rules.snapshot.version, data.rules.snapshot.identity)}</p></section>
 </div>
-<p class="soft">Counted at <time datetime="${data.iso(data.nowMs)}">${hourLabel(data.iso(data.nowMs))}</time>; times are UTC.
+<p class="soft">Counted at ${moment(data.iso(data.nowMs))}; days are in UTC.
 ${hasGaps(data.overview) && 'Older hours and days are still being counted.'}</p>`;
 }
 
@@ -221,8 +231,11 @@ function notices({ hours }: Overview): HtmlValue {
 
 const dayLabels = ({ overview, iso }: OverviewPage): string[] =>
   overview.days.map(({ atMs }) => dayLabel(iso(atMs)));
-const hourLabels = ({ overview, iso }: OverviewPage): string[] =>
-  overview.hours.map(({ atMs }) => hourLabel(iso(atMs)));
+/** Hours in UTC, which the script shows in the viewer's time; days begin at midnight UTC. */
+function hourSlots({ overview, iso }: OverviewPage) {
+  const times = overview.hours.map(({ atMs }) => iso(atMs));
+  return { labels: times.map((time) => `${hourLabel(time)} UTC`), times };
+}
 
 function severityChart(data: OverviewPage): Html {
   const { days } = data.overview;
@@ -257,8 +270,8 @@ function categoryCourses(data: OverviewPage): Html {
 function arrivalChart(data: OverviewPage): Html {
   return barChart({
     title: 'Steps by hour',
-    slot: 'Hour (UTC)',
-    labels: hourLabels(data),
+    slot: 'Hour',
+    ...hourSlots(data),
     series: [
       {
         name: 'steps',
@@ -276,8 +289,8 @@ function lagChart(data: OverviewPage): Html {
   const of = (pick: 'mean' | 'most') => hours.map(({ counts }) => counts?.lagMs?.[pick] ?? null);
   return barChart({
     title: 'Time to evaluation by hour',
-    slot: 'Hour (UTC)',
-    labels: hourLabels(data),
+    slot: 'Hour',
+    ...hourSlots(data),
     series: [
       { name: 'slowest run', look: 'bar-soft', values: of('most') },
       { name: 'mean', look: 'bar-accent', values: of('mean') },

@@ -10,6 +10,7 @@
     timeZoneName: 'short',
   };
   const toSecond = new Intl.DateTimeFormat(undefined, EXACT);
+  const toMinute = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' });
   const toMillisecond = new Intl.DateTimeFormat(undefined, { ...EXACT, fractionalSecondDigits: 3 });
 
   const utcOf = (date) =>
@@ -25,14 +26,26 @@
     if (time.dataset.local !== undefined) {
       time.textContent = (date.getMilliseconds() === 0 ? toSecond : toMillisecond).format(date);
       time.title = utcOf(date);
+    } else if (time.dataset.slot !== undefined) {
+      time.textContent = toMinute.format(date);
+      time.title = utcOf(date);
     } else if (time.dataset.ago !== undefined) {
       time.title = `${toSecond.format(date)} · ${utcOf(date)}`;
     }
   }
 
+  /** A bar's tooltip: the hour in both time zones. */
+  function localizeBar(bar) {
+    const title = bar.querySelector('title');
+    const date = new Date(bar.dataset.at);
+    if (title === null || Number.isNaN(date.getTime())) return;
+    title.textContent = `${toMinute.format(date)} · ${title.textContent}`;
+  }
+
   function localizeIn(element) {
     if (element.matches('time')) localize(element);
     for (const time of element.querySelectorAll('time')) localize(time);
+    for (const bar of element.querySelectorAll('g[data-at]')) localizeBar(bar);
   }
 
   localizeIn(document.body);

@@ -53,6 +53,31 @@ test('the next one counts what was found since the last look, until a later visi
   expect(await look()).toMatchObject({ findings: 0 });
 });
 
+test('counts what the findings list shows: open ones that no exception covers', async () => {
+  await pass(31);
+  await find(4);
+  expect(await look()).toMatchObject({ findings: 4 });
+  const closed = `INSERT INTO finding_states (workspace_id, finding_id, state)
+    SELECT workspace_id, id, $2 FROM findings
+     WHERE workspace_id = $1 AND created_at > now() - interval '10 minutes'
+     ORDER BY id OFFSET $3 LIMIT 1`;
+  await scratch.database.query(closed, [mine, 'closed', 0]);
+  await scratch.database.query(closed, [mine, 'acknowledged', 1]);
+  expect(await look()).toMatchObject({ findings: 3 });
+  await scratch.database.query(
+    `INSERT INTO finding_exceptions (workspace_id, rule_id, scope, name, reason, created_by, expires_at)
+     VALUES ($1, 'r', 'agent', 'known', 'a test', 'a test', now() + interval '1 day')`,
+    [mine],
+  );
+  await scratch.database.query(
+    `UPDATE findings SET agent_name = 'known' WHERE workspace_id = $1 AND id IN (
+       SELECT f.id FROM findings f LEFT JOIN finding_states s ON s.finding_id = f.id
+        WHERE f.workspace_id = $1 AND s.state IS NULL ORDER BY f.created_at DESC LIMIT 1)`,
+    [mine],
+  );
+  expect(await look()).toMatchObject({ findings: 2 });
+});
+
 test('counts no further than a limit, and nobody else is remembered', async () => {
   await pass(31);
   await find(NEW_FINDINGS_MAX + 1);

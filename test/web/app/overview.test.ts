@@ -129,14 +129,18 @@ describe('charts', () => {
     const text = page();
     for (const label of [
       'Findings by day and severity, from 20 Nov to 21 Nov; most at once 1,207',
-      'Steps by hour, from 11:00 to 12:00; most at once 1,430',
-      'Time to evaluation by hour, from 11:00 to 12:00; most at once 1 min 30 s',
+      'Steps by hour, from 11:00 UTC to 12:00 UTC; most at once 1,430',
+      'Time to evaluation by hour, from 11:00 UTC to 12:00 UTC; most at once 1 min 30 s',
     ]) {
       expect(text).toContain(`role="img" aria-label="${label}"`);
     }
+    // The script shows the viewer's own time.
+    const hour = (at: number) =>
+      `<th scope="row"><time datetime="2026-11-21T${at}:00:00.000Z" data-slot>${at}:00 UTC</time></th>`;
+    expect(text).toContain('<g data-at="2026-11-21T11:00:00.000Z"><title>11:00 UTC: ');
     expect(text).toContain('<title>21 Nov: 3 critical, 1,204 high</title>');
-    expect(text).toContain('<th scope="row">11:00</th><td class="number">1 min 30 s</td>');
-    expect(text).toContain('<th scope="row">12:00</th><td class="number">–</td>');
+    expect(text).toContain(`${hour(11)}<td class="number">1 min 30 s</td>`);
+    expect(text).toContain(`${hour(12)}<td class="number">–</td>`);
   });
 
   test('show each category over time, the most frequent first', () => {
@@ -161,14 +165,14 @@ describe('charts', () => {
       hours: [{ atMs: NOW_MS, counts: { ...hour, runs: 0, steps: 0, lagMs: null } }],
     });
     expect(text).toContain('None in two weeks.');
-    expect(text).toContain('Steps by hour: nothing from 12:00 to 12:00');
+    expect(text).toContain('Steps by hour: nothing from 12:00 UTC to 12:00 UTC');
     expect(text).not.toMatch(/NaN|Infinity|undefined/);
   });
 
   test('leave open what was not counted yet', () => {
     const text = page({ hours: [{ atMs: NOW_MS - HOUR_MS, counts: null }, ...OVERVIEW.hours] });
     expect(text).toContain('still being counted');
-    expect(text).toContain('<title>11:00: not known</title>');
+    expect(text).toContain('<title>11:00 UTC: not known</title>');
     expect(page()).not.toContain('still being counted');
   });
 });
