@@ -36,11 +36,20 @@ const FAILURES: Readonly<Record<string, DeliveryFailure>> = {
   ETLS: 'tls',
 };
 
+/** nodemailer replaces the codes of Node's TLS errors, and leaves their texts. */
+const TLS_TEXT = /certificate|altnames|\bSSL\b|\bTLS\b/i;
+
+function failureOf(error: unknown, code: string): DeliveryFailure {
+  const failure = FAILURES[code] ?? 'smtp';
+  const isTls = failure === 'connection' && error instanceof Error && TLS_TEXT.test(error.message);
+  return isTls ? 'tls' : failure;
+}
+
 function resultOf(error: unknown): SendResult {
   const code = error instanceof Error ? String(Reflect.get(error, 'code')) : '';
   const reply: unknown = error instanceof Error ? Reflect.get(error, 'responseCode') : null;
   return {
-    failure: FAILURES[code] ?? 'smtp',
+    failure: failureOf(error, code),
     status: typeof reply === 'number' ? reply : null,
     retryAfterSeconds: null,
     isGone: false,

@@ -1,7 +1,8 @@
 /**
  * What alerts say: bodies of webhooks and e-mails. Pure. They hold what is known of a finding without
- * its run's text: rule, severity, times, ids and links; never an excerpt, a name that a sender chose, or
- * anything else that a customer's program wrote.
+ * its run's text: rule, severity, times, ids and links; never an excerpt or the names of step and tool.
+ * Agent, service, user, session and model, which senders choose, are in OCSF events only: a program reads
+ * these, and people read the others.
  */
 import type { FindingFacts } from '../db/findings/findings.ts';
 import type { Destination } from '../model/alerts.ts';
@@ -187,19 +188,9 @@ function slackBody(alert: Alert, destination: Destination, source: MessageSource
   };
 }
 
-/** Names that senders chose. */
-const NO_NAMES = {
-  stepName: null,
-  toolName: null,
-  agentName: null,
-  serviceName: null,
-  userId: null,
-  sessionId: null,
-  model: null,
-};
-
+/** The event of the export, which a SIEM joins with others by agent, service, user, session and model. */
 const ocsfEvent = (finding: AlertedFinding, { toOcsf }: MessageSource): object =>
-  toOcsf({ ...finding, ...NO_NAMES });
+  toOcsf({ ...finding, stepName: null, toolName: null });
 
 /** The JSON body of a webhook. */
 export function webhookBody(alert: Alert, destination: Destination, source: MessageSource): string {

@@ -1,9 +1,12 @@
 /** E-mail to a real SMTP server: what arrives, and how failures are named. */
+import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
+import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 
 import { createMailer } from '../../src/alerts/email.ts';
 import { openMailServer, type TestMailServer } from '../support/mail-server.ts';
+import { openAuthority } from '../support/tls-postgres.ts';
 
 const FROM = 'sluice@mail.test';
 const EMAIL = {
@@ -44,6 +47,22 @@ test('a wrong password', async () => {
   const url = server.url.replace('smtp://', 'smtp://user:wrong@');
   const send = createMailer({ url, from: FROM }, 'sluice.test');
   expect(await send(EMAIL)).toMatchObject({ failure: 'smtp', status: 535 });
+});
+
+test('a server whose certificate nobody known has signed gets neither password nor message', async () => {
+  const authority = await openAuthority();
+  authority.sign('mail', 'IP:127.0.0.1');
+  const read = (ending: string) => readFileSync(join(authority.folder, `mail.${ending}`), 'utf8');
+  const secure = await openMailServer({ key: read('key'), cert: read('crt') });
+  try {
+    const url = secure.url.replace('smtp://', 'smtp://user:right@');
+    const send = createMailer({ url, from: FROM }, 'sluice.test');
+    expect(await send(EMAIL)).toMatchObject({ failure: 'tls', status: null });
+    expect(secure.mails).toEqual([]);
+  } finally {
+    await secure.close();
+    await authority.close();
+  }
 });
 
 test('a server that is away, or says nothing', async () => {

@@ -2,6 +2,8 @@
  * Alerts from end to end: a destination is added in the dashboard, a run is attacked, and a real HTTP
  * server receives the finding; and processes are killed between a finding's commit and its delivery.
  */
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import {
   type AlertReceiver,
@@ -12,9 +14,10 @@ import {
 import { openMailServer, type TestMailServer } from '../support/mail-server.ts';
 import { addPerson } from '../support/people.ts';
 import { startServer, type TestServer } from '../support/server.ts';
+import { type Authority, openAuthority } from '../support/tls-postgres.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { Browser, type Fields, secretOf } from './browser.ts';
-import { type Gateway, openGateway, post, rawSpan, traceBody } from './gateway.ts';
+import { type Gateway, openGateway, post, rawSpan, request, traceBody } from './gateway.ts';
 
 const SETTINGS = { ALERT_PRIVATE_ADDRESSES: '127.0.0.1/32', RUN_SETTLE_MS: '0' };
 const SOON = { withinMs: 60_000 };
@@ -28,11 +31,23 @@ const RUNS = 60;
 let gateway: Gateway;
 let receiver: AlertReceiver;
 let mail: TestMailServer;
+/** the one that the server knows, and another */
+let authorities: readonly [Authority, Authority];
 let browser: Browser;
+
+async function identityOf({ folder, sign }: Authority, name: string, subject: string) {
+  sign(name, subject);
+  const read = (ending: string) => readFile(join(folder, `${name}.${ending}`), 'utf8');
+  return { key: await read('key'), cert: await read('crt') };
+}
+
 beforeAll(async () => {
-  mail = await openMailServer();
-  const smtp = { SMTP_URL: mail.url, SMTP_FROM: 'sluice@mail.test' };
-  gateway = await openGateway({ ...SETTINGS, ...smtp });
+  authorities = [await openAuthority(), await openAuthority()];
+  mail = await openMailServer(await identityOf(authorities[0], 'mail', 'IP:127.0.0.1'));
+  const url = mail.url.replace('smtp://', 'smtp://user:right@');
+  const smtp = { SMTP_URL: url, SMTP_FROM: 'sluice@mail.test' };
+  const own = { NODE_EXTRA_CA_CERTS: authorities[0].certificate };
+  gateway = await openGateway({ ...SETTINGS, ...smtp, ...own });
   const { id } = await gateway.addWorkspace('alerted');
   const owner = await addPerson(gateway.database, id, 'owner');
   browser = new Browser(gateway.server.baseUrl, owner.token);
@@ -42,6 +57,7 @@ afterAll(async () => {
   await gateway.close();
   await receiver.close();
   await mail.close();
+  for (const authority of authorities) await authority.close();
 });
 beforeEach(async () => {
   // One after the other: the server may lock two of them in another order.
@@ -148,7 +164,7 @@ describe('one finding', () => {
   test('has the form that Slack takes, and of OCSF the form of the export', async () => {
     await addDestination({ name: 'Slack', format: 'slack', url: `${receiver.url}/slack` });
     await addDestination({ name: 'SIEM', format: 'ocsf', url: `${receiver.url}/ocsf` });
-    const { findingId } = await attack();
+    const { findingId } = await attack('support');
     const of = (path: string) =>
       waitFor(() => receiver.received.find((one) => one.path === `/hook/${path}`), {
         ...SOON,
@@ -160,6 +176,7 @@ describe('one finding', () => {
     expect(JSON.parse((await of('ocsf')).body)).toMatchObject({
       class_uid: 2004,
       finding_info: { uid: findingId },
+      resources: expect.arrayContaining([expect.objectContaining({ name: 'support' })]),
     });
   });
 
@@ -168,7 +185,12 @@ describe('one finding', () => {
     expect((await browser.submit('/app/alerts', destination(fields))).status).toBe(303);
     const name = 'a name that its sender chose';
     const { findingId } = await attack(name);
-    const { to, raw } = await waitFor(() => mail.mails[0], { ...SOON, what: 'an e-mail' });
+    const { to, raw, isSecure } = await waitFor(() => mail.mails[0], {
+      ...SOON,
+      what: 'an e-mail',
+    });
+    // By STARTTLS: the server takes the password over TLS only, and its certificate was checked.
+    expect(isSecure).toBe(true);
     expect(to).toEqual(['one@mail.test', 'two@mail.test']);
     expect(raw).toMatch(/^Subject: \[Sluice\] Critical: /m);
     expect(raw).toMatch(
@@ -263,6 +285,66 @@ test('the test button sends a signed message and says how that went', async () =
   await receiver.close();
   expect((await browser.submit(`${path}/test`)).text).toContain('no connection');
   receiver = await openReceiver();
+});
+
+test('a receiver is spoken to over TLS, and nothing is sent to one with another certificate', async () => {
+  const [known, unknown] = authorities;
+  const identities = [
+    await identityOf(known, 'hook', 'IP:127.0.0.1'),
+    await identityOf(unknown, 'hook', 'IP:127.0.0.1'),
+    await identityOf(known, 'elsewhere', 'DNS:elsewhere.test'),
+  ];
+  const receivers = await Promise.all(identities.map((one) => openReceiver(one)));
+  const outcomes: boolean[] = [];
+  for (const { url } of receivers) {
+    await gateway.database.query('TRUNCATE alert_destinations');
+    await addDestination({ url });
+    const [, path = ''] = /href="(\/app\/alerts\/\d+)"/.exec(await alertsPage()) ?? [];
+    const { text } = await browser.submit(`${path}/test`);
+    outcomes.push(text.includes('Test message delivered'));
+    if (!outcomes.at(-1)) expect(text).toContain('certificate');
+  }
+  expect(outcomes).toEqual([true, false, false]);
+  expect(receivers.map(({ received }) => received.length)).toEqual([1, 0, 0]);
+  for (const one of receivers) await one.close();
+});
+
+test('many findings at once are one message, and metrics count it', async () => {
+  const counted = async (): Promise<number> => {
+    const { text } = await request(gateway.server.metricsUrl);
+    const line = /^sluice_alert_messages_total\{format="json",outcome="delivered",[^}]*\} (\d+)$/m;
+    return Number(line.exec(text)?.[1] ?? 0);
+  };
+  const before = await counted();
+  const secret = await addDestination();
+  // Held, as by a process that sends, until all findings are there.
+  await gateway.database.query(
+    "UPDATE alert_destinations SET lease_until = now() + interval '1 hour'",
+  );
+  const spans = Array.from({ length: 15 }, () => attacked());
+  const sent = await post(
+    `${gateway.server.observeUrl}/v1/traces`,
+    await agentKey(),
+    traceBody(spans),
+  );
+  expect(sent.status).toBe(200);
+  const waiting = async () => {
+    const { rows } = await gateway.database.query<{ id: string }>(
+      "SELECT replace(finding_id::text, '-', '') AS id FROM alert_outbox",
+    );
+    return rows.length >= spans.length ? rows.map(({ id }) => id) : null;
+  };
+  const ids = await waitFor(waiting, { ...SOON, what: 'all findings wait' });
+  await gateway.database.query('UPDATE alert_destinations SET lease_until = NULL');
+  const message = await first();
+  expect(isSigned(message, secret)).toBe(true);
+  expect(message.headers['webhook-id']).toMatch(/^digest_/);
+  const { type, data } = JSON.parse(message.body);
+  expect(type).toBe('findings.digest');
+  expect(data).toMatchObject({ count: ids.length, by_rule: [{ rule_id: RULE }] });
+  expect([...data.finding_ids].sort()).toEqual([...ids].sort());
+  expect(receiver.received).toHaveLength(1);
+  await waitFor(async () => (await counted()) > before, { ...SOON, what: 'it is counted' });
 });
 
 test('a destination is changed, paused and deleted; its URL is shown nowhere', async () => {

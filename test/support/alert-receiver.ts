@@ -1,6 +1,12 @@
 /** A real HTTP server that receives alerts, keeps every request, and answers as a test wants. */
 import { createHmac } from 'node:crypto';
-import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type ServerResponse,
+} from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 
 export interface Received {
@@ -18,9 +24,12 @@ export interface AlertReceiver {
   readonly close: () => Promise<void>;
 }
 
-export async function openReceiver(): Promise<AlertReceiver> {
+/** @param identity PEM of a key and its certificate: the receiver speaks TLS */
+export async function openReceiver(
+  identity: { readonly key: string; readonly cert: string } | null = null,
+): Promise<AlertReceiver> {
   const received: Received[] = [];
-  const server = createServer((request, response) => {
+  const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
@@ -29,11 +38,13 @@ export async function openReceiver(): Promise<AlertReceiver> {
       received.push(one);
       receiver.answer(one, response);
     });
-  });
+  };
+  const server =
+    identity === null ? createServer(onRequest) : createSecureServer(identity, onRequest);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
   const receiver: AlertReceiver = {
-    url: `http://127.0.0.1:${port}/hook`,
+    url: `${identity === null ? 'http' : 'https'}://127.0.0.1:${port}/hook`,
     port,
     received,
     answer: (_received, response) => void response.writeHead(204).end(),

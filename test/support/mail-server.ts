@@ -4,6 +4,8 @@ import { SMTPServer } from 'smtp-server';
 export interface ReceivedMail {
   readonly from: string;
   readonly to: readonly string[];
+  /** it came over TLS */
+  readonly isSecure: boolean;
   readonly raw: string;
 }
 
@@ -16,11 +18,19 @@ export interface TestMailServer {
   readonly close: () => Promise<void>;
 }
 
-export async function openMailServer(): Promise<TestMailServer> {
+/** PEM of a key and its certificate. */
+export interface TestIdentity {
+  readonly key: string;
+  readonly cert: string;
+}
+
+/** @param identity the server offers STARTTLS with it, and takes no password in clear; null offers none */
+export async function openMailServer(
+  identity: TestIdentity | null = null,
+): Promise<TestMailServer> {
   const mails: ReceivedMail[] = [];
   const server = new SMTPServer({
-    disabledCommands: ['STARTTLS'],
-    allowInsecureAuth: true,
+    ...(identity ?? { disabledCommands: ['STARTTLS'], allowInsecureAuth: true }),
     authOptional: true,
     onAuth: ({ username, password }, _session, answer) => {
       const isRight = username === 'user' && password === 'right';
@@ -33,13 +43,13 @@ export async function openMailServer(): Promise<TestMailServer> {
       const refusal = Object.assign(new Error('no such address'), { responseCode: 550 });
       answer(opened.refuses.includes(address) ? refusal : null);
     },
-    onData: (stream, { envelope }, answer) => {
+    onData: (stream, { envelope, secure }, answer) => {
       const chunks: Buffer[] = [];
       stream.on('data', (chunk: Buffer) => chunks.push(chunk));
       stream.on('end', () => {
         const from = envelope.mailFrom === false ? '' : envelope.mailFrom.address;
         const to = envelope.rcptTo.map(({ address }) => address);
-        mails.push({ from, to, raw: Buffer.concat(chunks).toString('utf8') });
+        mails.push({ from, to, isSecure: secure, raw: Buffer.concat(chunks).toString('utf8') });
         answer(null);
       });
     },
