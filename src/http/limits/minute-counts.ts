@@ -11,6 +11,9 @@
  * requests are not counted, for example because this process pauses: then by at most a hundredth of
  * the limit per process. Only requests that arrived are counted, so none is refused too early.
  *
+ * While Redis is in another region, requests are counted ahead (leases.ts) instead of either: none
+ * waits for the round trip while its name is far from the limit, and the limit is never exceeded.
+ *
  * An outage of Redis must neither stop ingest nor cause a wrong 429, so the two counts are never added:
  * - When Redis fails, this process continues from the last count it got, to the end of the same
  *   window. It does not see what other processes count, so each admits up to the whole limit.
@@ -22,6 +25,7 @@ import { LRUCache } from 'lru-cache';
 import { RateLimiterMemory } from 'rate-limiter-flexible';
 
 import type { Events } from '../../observe/events.ts';
+import { Leases } from './leases.ts';
 import {
   type Count,
   type CountEvents,
@@ -97,7 +101,7 @@ export function createLocalCounts() {
 }
 
 /** Where several threads or processes count together. */
-export type CountStore = Pick<RedisCounts, 'add'>;
+export type CountStore = Pick<RedisCounts, 'add'> & Partial<Pick<RedisCounts, 'isFar'>>;
 
 /** Counts in a store while it answers, otherwise in this process. */
 class SharedCounts {
@@ -107,6 +111,7 @@ class SharedCounts {
   readonly #local = createLocalCounts();
   /** the last counts of the store */
   readonly #last = new LRUCache<string, RedisCount>({ max: LAST_COUNTS_MAX });
+  readonly #leases = new Leases();
   /** requests by name that the store has not counted yet */
   readonly #uncounted = new Map<string, number>();
 
@@ -118,6 +123,7 @@ class SharedCounts {
   }
 
   async consume(name: string, limit: number): Promise<CountDecision> {
+    if (this.#store.isFar?.() === true) return await this.#consumeFar(name, limit);
     const last = this.#last.get(name);
     if (last !== undefined && isSurelyOpen(last)) {
       // Used up until the window ends: a round trip could not change that.
@@ -128,6 +134,34 @@ class SharedCounts {
       }
     }
     return decide(await this.#add(name, true), limit);
+  }
+
+  async #consumeFar(name: string, limit: number): Promise<CountDecision> {
+    const use = this.#leases.use(name);
+    if (use === 'low') void this.#lease(name, limit, 0);
+    if (use !== 'none') return ADMITTED;
+    const last = this.#last.get(name);
+    if (last !== undefined && isSurelyOpen(last) && last.count > limit) return refusal(last);
+    const count = await this.#lease(name, limit, 1);
+    return decide(count ?? (await this.#addLocally(name)), limit);
+  }
+
+  /**
+   * Counts requests ahead, behind `requests` that wait.
+   *
+   * @returns the count with those that wait; null when the store did not answer
+   */
+  async #lease(name: string, limit: number, requests: 0 | 1): Promise<RedisCount | null> {
+    const ahead = this.#leases.begin(name, limit);
+    if (requests + ahead === 0) return null;
+    const count = await this.#store.add(name, requests > 0, requests + ahead);
+    if (count === null) {
+      this.#leases.failed(name, ahead);
+      return null;
+    }
+    this.#leases.taken(name, ahead, count, limit);
+    this.#last.set(name, count);
+    return { ...count, count: count.count - ahead };
   }
 
   #isFarFromLimit(name: string, { count, sentAtMs }: RedisCount, limit: number): boolean {

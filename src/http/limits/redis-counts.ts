@@ -30,6 +30,9 @@ const SILENCE_MAX_MS = 2000;
 const CONNECT_TIMEOUT_MS = 5000;
 /** While Redis fails, one request in this time tries it; the others do not wait for it. */
 const TRIAL_EVERY_MS = 1000;
+/** In the same region Redis answers sooner, at least once in so many answers. */
+const FAR_MS = 20;
+const FAR_ANSWERS_MIN = 16;
 /** Limits differ by name and are compared elsewhere; the library only counts. */
 const NO_LIMIT = Number.MAX_SAFE_INTEGER;
 
@@ -67,12 +70,15 @@ export type CountEvents = Pick<Events, 'limiterUnavailable' | 'limiterAnswered'>
 
 export interface RedisCounts {
   /**
-   * Counts one request; never rejects.
+   * Counts requests; never rejects.
    *
    * @param isAwaited the caller waits for the count
-   * @returns the count with this request, or null when Redis did not answer
+   * @param requests one, and those that are counted ahead
+   * @returns the count with these requests, or null when Redis did not answer
    */
-  readonly add: (name: string, isAwaited: boolean) => Promise<RedisCount | null>;
+  readonly add: (name: string, isAwaited: boolean, requests?: number) => Promise<RedisCount | null>;
+  /** Whether Redis is in another region: no answer since the connection was opened was quick. */
+  readonly isFar: () => boolean;
   /** Resolves when Redis answers. */
   readonly ping: () => Promise<void>;
   /** Sends the last batch, waits for its answers, and disconnects. */
@@ -146,7 +152,30 @@ class Health {
   }
 }
 
-type OnCount = (count: RedisCount | null) => void;
+/** Tells a Redis in another region from one that is near and busy. */
+class Distance {
+  #answers = 0;
+  #quickestMs = Number.POSITIVE_INFINITY;
+
+  get isFar(): boolean {
+    return this.#answers >= FAR_ANSWERS_MIN && this.#quickestMs >= FAR_MS;
+  }
+
+  note(roundTripMs: number): void {
+    this.#answers += 1;
+    this.#quickestMs = Math.min(this.#quickestMs, roundTripMs);
+  }
+
+  reset(): void {
+    this.#answers = 0;
+    this.#quickestMs = Number.POSITIVE_INFINITY;
+  }
+}
+
+interface Waiting {
+  readonly requests: number;
+  readonly answer: (count: RedisCount | null) => void;
+}
 
 /**
  * Batches requests by name.
@@ -154,16 +183,17 @@ type OnCount = (count: RedisCount | null) => void;
  * @param increment adds `requests` to a name; resolves with the count after all of them
  */
 function createBatch(increment: (name: string, requests: number) => Promise<RedisCount | null>) {
-  let waiting = new Map<string, OnCount[]>();
+  let waiting = new Map<string, Waiting[]>();
   let lastAtMs = Number.NEGATIVE_INFINITY;
   let timer: NodeJS.Timeout | undefined;
   let dueAtMs = Number.POSITIVE_INFINITY;
   const sent = new Set<Promise<void>>();
 
-  const send = async (name: string, answers: readonly OnCount[]): Promise<void> => {
-    const last = await increment(name, answers.length);
-    for (const [index, answer] of answers.entries()) {
-      const behind = answers.length - 1 - index;
+  const send = async (name: string, batch: readonly Waiting[]): Promise<void> => {
+    let behind = batch.reduce((sum, { requests }) => sum + requests, 0);
+    const last = await increment(name, behind);
+    for (const { requests, answer } of batch) {
+      behind -= requests;
       answer(last === null ? null : { ...last, count: last.count - behind });
     }
   };
@@ -188,11 +218,11 @@ function createBatch(increment: (name: string, requests: number) => Promise<Redi
     else setImmediate(sendAll);
   };
   return {
-    add: (name: string, isAwaited: boolean): Promise<RedisCount | null> =>
-      new Promise((resolve) => {
-        const answers = waiting.get(name);
-        if (answers === undefined) waiting.set(name, [resolve]);
-        else answers.push(resolve);
+    add: (name: string, isAwaited: boolean, requests: number): Promise<RedisCount | null> =>
+      new Promise((answer) => {
+        const batch = waiting.get(name);
+        if (batch === undefined) waiting.set(name, [{ requests, answer }]);
+        else batch.push({ requests, answer });
         sendBy(lastAtMs + (isAwaited ? BATCH_AWAITED_MS : BATCH_MS));
       }),
     finish: async (): Promise<void> => {
@@ -216,8 +246,12 @@ export function createRedisCounts(url: string, events: CountEvents): RedisCounts
     duration: WINDOW_SECONDS,
   });
   const health = new Health(events);
+  const distance = new Distance();
   redis.on('error', (error) => health.noteFault(error));
-  redis.on('ready', () => health.noteAnswer());
+  redis.on('ready', () => {
+    distance.reset();
+    health.noteAnswer();
+  });
 
   const increment = async (name: string, requests: number): Promise<RedisCount | null> => {
     if (health.isResting) return null;
@@ -226,6 +260,7 @@ export function createRedisCounts(url: string, events: CountEvents): RedisCounts
     try {
       const answer = await limiter.consume(name, requests);
       health.noteAnswer();
+      distance.note(performance.now() - sentAtMs);
       return { ...countOf(answer), sentAtMs, openUntilMs: sentAtMs + answer.msBeforeNext };
     } catch (error) {
       return health.noteTimeout(error);
@@ -233,9 +268,10 @@ export function createRedisCounts(url: string, events: CountEvents): RedisCounts
   };
   const batch = createBatch(increment);
   return {
-    add: async (name, isAwaited) => {
+    isFar: () => distance.isFar,
+    add: async (name, isAwaited, requests = 1) => {
       if (redis.status !== 'ready') return health.noteFault(new Error('Redis is not connected'));
-      return health.isResting ? null : await batch.add(name, isAwaited);
+      return health.isResting ? null : await batch.add(name, isAwaited, requests);
     },
     ping: async () => {
       await redis.ping();
