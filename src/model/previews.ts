@@ -126,6 +126,49 @@ export function noisiestOf({ tally }: Pick<Preview, 'tally'>): (RuleTally & { ru
     .sort((a, b) => b.runs - a.runs || (a.ruleId < b.ruleId ? -1 : 1));
 }
 
+/** What a preview says of one of its rules. */
+export interface PreviewedRule {
+  readonly runs: number;
+  /** of 100 runs that were matched */
+  readonly percent: number;
+  readonly perDay: number;
+}
+
+/** A rule in two previews; null in one that did not have it. */
+export interface RuleDifference {
+  readonly ruleId: string;
+  readonly a: PreviewedRule | null;
+  readonly b: PreviewedRule | null;
+}
+
+function previewedRule(ruleId: string, preview: Preview): PreviewedRule | null {
+  if (!preview.ruleIds.includes(ruleId)) return null;
+  const runs = preview.tally.rules[ruleId]?.runs ?? 0;
+  const { read } = preview.tally;
+  const percent = read === 0 ? 0 : (100 * runs) / read;
+  return { runs, percent, perDay: findingsPerDay(runs, preview) };
+}
+
+/**
+ * The rules of which two previews matched different shares of the runs, the greatest difference first, and
+ * how many rules matched the same share in both. A rule that matched nothing wherever it was is neither.
+ */
+export function comparePreviews(
+  a: Preview,
+  b: Preview,
+): { readonly differing: readonly RuleDifference[]; readonly equal: number } {
+  const ids = new Set([...Object.keys(a.tally.rules), ...Object.keys(b.tally.rules)]);
+  const found = [...ids].map((ruleId) => {
+    return { ruleId, a: previewedRule(ruleId, a), b: previewedRule(ruleId, b) };
+  });
+  const gap = (one: RuleDifference): number =>
+    Math.abs((one.b?.percent ?? 0) - (one.a?.percent ?? 0));
+  const differing = found
+    .filter((one) => gap(one) > 0)
+    .sort((x, y) => gap(y) - gap(x) || (x.ruleId < y.ruleId ? -1 : 1));
+  return { differing, equal: found.length - differing.length };
+}
+
 /** The rules that the experimental tier switches on in a workspace. */
 export function tierRules({ rules, decide }: RuleBook, { overrides }: RuleSettings): Rule[] {
   const on = { experimental: true, overrides };

@@ -101,6 +101,7 @@ const ROWS: Readonly<Record<string, Row>> = {
   'GET /app/rules/{ruleId}': tab({ shows: () => ruleTitle }),
   'GET /app/rules/coverage': tab(),
   'GET /app/rules/previews': tab(),
+  'GET /app/rules/previews/compare': tab(),
   'GET /app/rules/previews/{previewId}': tab({ shows: () => 'Expected findings' }),
   'GET /app/keys': {
     for: 'members',

@@ -12,13 +12,14 @@ import {
   tierRules,
 } from '../../model/previews.ts';
 import type { RuleBook, RuleSettings } from '../../model/rules.ts';
+import { COMPARE, compareForm, comparePage } from '../../web/app/previews/compare.ts';
 import { PREVIEWS, previewPage, previewsPage } from '../../web/app/previews/previews.ts';
 import type { TierPreview } from '../../web/app/previews/tier-preview.ts';
 import { hasRulesTab } from '../../web/app/rule-counts.ts';
 import { upgradePage } from '../../web/app/rules.ts';
 import type { RuleReader } from '../api/rules/rule-routes.ts';
 import { readForm } from '../transport/json-body.ts';
-import { idOf } from '../transport/query.ts';
+import { hexId, idOf, parseQuery } from '../transport/query.ts';
 import type { Route } from '../transport/router.ts';
 import { type DashboardDependencies, formRoutes, pageRoutes } from './dashboard.ts';
 import { ruleFactsOf } from './rule-facts.ts';
@@ -32,6 +33,8 @@ export interface PreviewPageDependencies extends DashboardDependencies {
 const TO_WRITE: Needs = { roles: ADMINS, plans: RULE_PLANS };
 const ONE = `${PREVIEWS}/{previewId}`;
 
+const isDone = ({ state }: Preview): boolean => state === 'done';
+const compareQuery = z.object({ a: hexId.optional(), b: hexId.optional() });
 const startForm = z.object({
   rule_id: z.string().optional(),
   days: z.coerce.number().int().min(1).max(PREVIEW_DAYS_MAX).default(PREVIEW_DAYS_DEFAULT),
@@ -85,7 +88,20 @@ export function previewPages(deps: PreviewPageDependencies): Route[] {
       if (!hasRulesTab(viewer)) {
         return upgradePage(look, viewer, ruleFactsOf(book, await book.settings(id)));
       }
-      return previewsPage(look, viewer, await previews.list(id), { findRule, nowMs });
+      const all = await previews.list(id);
+      const compare = compareForm(all.filter(isDone), findRule);
+      return previewsPage(look, viewer, all, { findRule, nowMs, compare });
+    }),
+    page(COMPARE, {}, async ({ exchange, request, viewer, nowMs }) => {
+      const { id } = request.workspace;
+      if (!hasRulesTab(viewer)) {
+        return upgradePage(look, viewer, ruleFactsOf(book, await book.settings(id)));
+      }
+      const { a, b } = parseQuery(compareQuery, exchange.query);
+      const done = (await previews.list(id)).filter(isDone);
+      const chosen =
+        a === undefined || b === undefined ? null : { a: await find(id, a), b: await find(id, b) };
+      return comparePage(look, viewer, { previews: done, chosen, findRule, nowMs });
     }),
     page(ONE, {}, async ({ request, viewer, parameters, nowMs }) => {
       const { id } = request.workspace;

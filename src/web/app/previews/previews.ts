@@ -44,7 +44,8 @@ const STATES: Readonly<Record<Preview['state'], string>> = {
   failed: 'Failed',
 };
 
-function titleOf({ kind, ruleIds }: Preview, findRule: RuleFinder): string {
+/** What a preview is of. */
+export function titleOf({ kind, ruleIds }: Preview, findRule: RuleFinder): string {
   const [id = ''] = ruleIds;
   return kind === 'rule' ? (findRule(id)?.title ?? id) : 'Experimental tier';
 }
@@ -197,7 +198,16 @@ export function previewsPage(
   look: Look,
   viewer: Viewer,
   previews: readonly Preview[],
-  { findRule, nowMs }: { readonly findRule: RuleFinder; readonly nowMs: number },
+  {
+    findRule,
+    nowMs,
+    compare,
+  }: {
+    readonly findRule: RuleFinder;
+    readonly nowMs: number;
+    /** the choice of two of them */
+    readonly compare: HtmlValue;
+  },
 ): Html {
   return appPage(look, viewer, {
     title: 'Previews',
@@ -217,6 +227,6 @@ ${
 <th scope="col" class="number">Days</th><th scope="col" class="number">Runs</th><th scope="col" class="number">With a finding</th><th scope="col">Requested</th></tr></thead>
 <tbody>${previews.map((one) => listRow(one, findRule, nowMs))}</tbody></table>`,
       )
-}`,
+}${compare}`,
   });
 }

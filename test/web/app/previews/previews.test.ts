@@ -1,6 +1,12 @@
 /** Previews: progress, results by rule, who may start and cancel, what is suggested. */
 import { describe, expect, test } from 'vitest';
-import { EMPTY_TALLY, noisyRules, type Preview } from '../../../../src/model/previews.ts';
+import {
+  comparePreviews,
+  EMPTY_TALLY,
+  noisyRules,
+  type Preview,
+} from '../../../../src/model/previews.ts';
+import { compareForm, comparePage } from '../../../../src/web/app/previews/compare.ts';
 import {
   perDayText,
   previewPage,
@@ -99,11 +105,12 @@ describe('a preview', () => {
 });
 
 test('the list begins one as an admin, and links each', () => {
-  const list = (who = viewer()) => previewsPage(LOOK, who, [preview()], context).text;
+  const pageContext = { ...context, compare: null };
+  const list = (who = viewer()) => previewsPage(LOOK, who, [preview()], pageContext).text;
   expect(list()).toContain('action="/app/rules/previews?workspace=crew"');
   expect(list(MEMBER)).not.toContain('action="/app/rules/previews?');
   expect(list(MEMBER)).toContain(`href="/app/rules/previews/${'ab'.repeat(16)}"`);
-  expect(previewsPage(LOOK, MEMBER, [], context).text).toContain('No previews yet');
+  expect(previewsPage(LOOK, MEMBER, [], pageContext).text).toContain('No previews yet');
 });
 
 describe('before the experimental tier is switched on', () => {
@@ -150,4 +157,60 @@ test.each([
   [1234.4, '1,234 a day'],
 ])('%d findings a day are written %s', (perDay, text) => {
   expect(perDayText(perDay)).toBe(text);
+});
+
+describe('two previews', () => {
+  const other = preview({
+    id: 'cd'.repeat(16),
+    days: 14,
+    ruleIds: ['ATR-2026-00001', 'ATR-2026-00003'],
+    tally: {
+      ...EMPTY_TALLY,
+      read: 3500,
+      found: 400,
+      cpuMs: 1,
+      rules: {
+        'ATR-2026-00001': { runs: 350, examples: [] },
+        'ATR-2026-00003': { runs: 70, examples: [] },
+      },
+    },
+  });
+  const page = (a = preview(), b = other) =>
+    comparePage(LOOK, viewer(), {
+      previews: [b, a],
+      chosen: { a, b },
+      findRule: () => rule({ title: HOSTILE }),
+      nowMs: NOW_MS,
+    }).text;
+
+  test('differ where another share of the runs matches, whatever their number', () => {
+    const { differing, equal } = comparePreviews(preview(), other);
+    expect(equal).toBe(1);
+    expect(differing.map(({ ruleId, a, b }) => [ruleId, a?.percent, b?.percent])).toEqual([
+      ['ATR-2026-00003', undefined, 2],
+      ['ATR-2026-00002', 0.5, undefined],
+    ]);
+    expect(comparePreviews(other, other)).toEqual({ differing: [], equal: 2 });
+  });
+
+  test('are shown side by side, with what one of them did not preview', () => {
+    const text = page();
+    expect(text).toContain('not previewed');
+    expect(text).toContain('2% <span class="soft below">70 runs</span>');
+    expect(text).toContain('1 rule with the same share of the runs in both.');
+    expect(text).toContain(`<option value="${other.id}" selected>`);
+    expect(holdsAsText(text)).toBe(true);
+    expect(page(other, other)).toContain('No differences');
+  });
+
+  test('can be chosen once two are done', () => {
+    const findRule = () => null;
+    expect(compareForm([other], findRule)).toBe(null);
+    const form = compareForm([other, preview()], findRule);
+    expect(String(form === null ? '' : Object(form).text)).toContain(
+      `action="/app/rules/previews/compare"`,
+    );
+    const none = { previews: [other], chosen: null, findRule, nowMs: NOW_MS };
+    expect(comparePage(LOOK, viewer(), none).text).toContain('Nothing to compare yet');
+  });
 });
