@@ -37,8 +37,18 @@ export const MUTANTS: readonly Mutant[] = [
     defect: 'the page of all rules is open on every plan',
     file: 'src/http/dashboard/rule-pages.ts',
     search: `if (!hasRulesTab(viewer)) return upgradePage(look, viewer, ruleFactsOf(book, settings));
-        const found`,
-    replacement: 'const found',
+        const records = await book.records(request.workspace.id);`,
+    replacement: 'const records = await book.records(request.workspace.id);',
+    tests: ACCESS,
+    only: 'on the plan free GET /app/rules',
+  },
+  {
+    name: 'access/coverage-page',
+    defect: 'the page of what the rules cover is open on every plan',
+    file: 'src/http/dashboard/rule-pages.ts',
+    search: `if (!hasRulesTab(viewer)) return upgradePage(look, viewer, ruleFactsOf(book, settings));
+      const frameworks`,
+    replacement: 'const frameworks',
     tests: ACCESS,
     only: 'on the plan free GET /app/rules',
   },
@@ -116,8 +126,8 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'cookies/never-secure',
     defect: 'cookies are neither Secure nor __Host- behind TLS',
     file: 'src/main/acceptors/acceptor.ts',
-    search: "new URL(baseUrl).protocol === 'https:'",
-    replacement: "new URL(baseUrl).protocol === 'https'",
+    search: "createCookieJar(config.brand, new URL(config.baseUrl).protocol === 'https:')",
+    replacement: 'createCookieJar(config.brand, false)',
     tests: ['test/e2e/secure-cookies.test.ts'],
   },
   {
