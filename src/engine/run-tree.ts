@@ -17,6 +17,8 @@ const FOUND_MAX = 24;
 /** Most steps above the one that is open, and above findings together. */
 const WAY_MAX = 60;
 const KEPT_MAX = 100;
+/** Steps of one turn of the event loop. */
+const PIECE_STEPS = 4_000;
 
 interface Node {
   readonly step: TreeStep;
@@ -42,9 +44,10 @@ export interface RunTree {
 }
 
 /** The nodes in time order, with their parents; a step of a cycle has none. */
-function nodesOf(steps: readonly TreeStep[]): Node[] {
+function* nodesInPieces(steps: readonly TreeStep[]): Generator<void, Node[], void> {
   const spans = new Map<string, Node>();
-  const nodes = steps.map((step): Node => {
+  const nodes: Node[] = [];
+  for (const step of steps) {
     const node: Node = {
       step,
       parent: null,
@@ -59,8 +62,9 @@ function nodesOf(steps: readonly TreeStep[]): Node[] {
     if (step.source === 'span' && step.spanId !== null && !spans.has(step.spanId)) {
       spans.set(step.spanId, node);
     }
-    return node;
-  });
+    if (nodes.push(node) % PIECE_STEPS === 0) yield;
+  }
+  yield;
   for (const node of nodes) {
     const { source, spanId, parentSpanId } = node.step;
     const above = spans.get((source === 'log' ? spanId : parentSpanId) ?? '') ?? null;
@@ -313,7 +317,7 @@ export function* treeInPieces(
   findings: readonly Finding[],
   sought: { readonly number: number; readonly findingId: string | null },
 ): Generator<void, RunTree, void> {
-  const nodes = nodesOf(steps);
+  const nodes = yield* nodesInPieces(steps);
   yield;
   cutCycles(nodes);
   for (const node of nodes) node.parent?.children.push(node);
