@@ -20,6 +20,7 @@ import {
 import { loadManifest, verifyCorpus } from '../../engine/corpus/corpus.ts';
 import { MANIFEST_PATH, pinnedCorpus } from '../../main/corpus-location.ts';
 import { openForInspection, WITHOUT_SESSION } from '../../main/open-database.ts';
+import { currentRuntime } from '../../terminal/node-runtime.ts';
 import { answer, type OutputOptions } from '../answer.ts';
 import { type Check, checksOf, renderChecks, worstOf } from './check.ts';
 import {
@@ -32,7 +33,6 @@ import {
   settingsOfServer,
 } from './database-checks.ts';
 import {
-  currentRuntime,
   diskCheck,
   nativeModuleChecks,
   openFilesCheck,

@@ -5,6 +5,12 @@ import { availableParallelism, totalmem } from 'node:os';
 import { dirname } from 'node:path';
 
 import type { Config } from '../../config/config.ts';
+import {
+  type NodeRuntime,
+  RECOMMENDED_NODE,
+  runtimeProblem,
+  TESTED_MAJORS,
+} from '../../terminal/node-runtime.ts';
 import { bytesText } from '../values/bytes-text.ts';
 import { type Check, checksOf } from './check.ts';
 
@@ -18,62 +24,19 @@ const DISK_SHARE_MIN = 0.1;
 const OPEN_FILES_MIN = 4096;
 const HEALTH_MS_MAX = 2000;
 
-/** Node.js as the checks see it. */
-export interface NodeRuntime {
-  /** `20.20.2` */
-  readonly version: string;
-  /** null where there is none, as on macOS and Alpine */
-  readonly glibc: string | null;
-  readonly platform: string;
-  readonly arch: string;
-}
-
-/** The Node.js that runs this. */
-export function currentRuntime(): NodeRuntime {
-  const report = process.report.getReport() as { header?: { glibcVersionRuntime?: string } };
-  return {
-    version: process.versions.node,
-    glibc: report.header?.glibcVersionRuntime ?? null,
-    platform: process.platform,
-    arch: process.arch,
-  };
-}
-
-/** Whether a version such as `2.36` is at least another one. */
-function isAtLeast(version: string, least: string): boolean {
-  const [major = 0, minor = 0] = version.split('.').map(Number);
-  const [leastMajor = 0, leastMinor = 0] = least.split('.').map(Number);
-  return major > leastMajor || (major === leastMajor && minor >= leastMinor);
-}
-
-/** What uWebSockets.js's binaries need, by major version of Node.js. */
-const GLIBC_MIN: Readonly<Record<number, string>> = { 20: '2.31', 22: '2.38', 24: '2.38' };
-const LEAST_NODE = '20.19';
-const RECOMMENDED = 'Node.js 24, on Debian 13, Ubuntu 24.04 or newer';
-
 /** Whether Sluice runs on this Node.js and its C library. */
-export function runtimeCheck({ version, glibc, platform, arch }: NodeRuntime): Check {
+export function runtimeCheck(runtime: NodeRuntime): Check {
+  const { version, glibc, platform, arch } = runtime;
   const where = glibc === null ? `${platform} ${arch}` : `glibc ${glibc}, ${arch}`;
   const found = `${version}, ${where}`;
+  const change = runtimeProblem(runtime);
+  if (change !== null) return problem('Node.js', found, change);
   const major = Number(version.split('.')[0]);
-  if (!isAtLeast(version, LEAST_NODE)) {
-    return problem('Node.js', found, `Install ${RECOMMENDED}; the least is ${LEAST_NODE}.`);
-  }
-  if (platform === 'linux' && glibc === null) {
-    const change = 'Use a distribution with glibc, such as Debian: Alpine has another C library.';
-    return problem('Node.js', found, change);
-  }
-  const least = GLIBC_MIN[major];
-  if (least !== undefined && glibc !== null && !isAtLeast(glibc, least)) {
-    const other = isAtLeast(glibc, '2.31') ? ', or use Node.js 20 here' : '';
-    const change = `Node.js ${major} needs glibc ${least}: update to Debian 13 or Ubuntu 24.04${other}.`;
-    return problem('Node.js', found, change);
-  }
-  if (least === undefined) {
-    return warning('Node.js', found, `This version is not tested. Use ${RECOMMENDED}.`);
+  if (!TESTED_MAJORS.includes(major)) {
+    return warning('Node.js', found, `This version is not tested. Use ${RECOMMENDED_NODE}.`);
   }
   if (major === 20) {
-    return warning('Node.js', found, `Its support ended in April 2026. Use ${RECOMMENDED}.`);
+    return warning('Node.js', found, `Its support ended in April 2026. Use ${RECOMMENDED_NODE}.`);
   }
   return ok('Node.js', found);
 }

@@ -1,8 +1,9 @@
 /** What `sluice doctor` says of Node.js and its C library, of cores and memory. */
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 
 import { resourceChecks, runtimeCheck } from '../../../src/cli/doctor/machine-checks.ts';
 import { readConfig } from '../../../src/config/config.ts';
+import { explainLoadFailure } from '../../../src/terminal/node-runtime.ts';
 
 const GIB = 1024 ** 3;
 
@@ -34,4 +35,25 @@ test('threads beyond the cores and bodies beyond the memory are warnings', () =>
     resourceChecks(readConfig(settings), cores, bytes).map(({ state }) => state);
   expect(states({ MATCH_THREADS: '3' }, 4, 8 * GIB)).toEqual(['ok', 'ok']);
   expect(states({ MATCH_THREADS: '8' }, 4, GIB / 4)).toEqual(['warning', 'warning']);
+});
+
+describe('a program that could not be loaded', () => {
+  const linux = { platform: 'linux', arch: 'x64' };
+  const glibc = new Error("libc.so.6: version `GLIBC_2.38' not found (required by uws_linux.node)");
+  const abi = new Error('was compiled against another NODE_MODULE_VERSION 115');
+
+  test('Node.js 24 on Debian 12 is named, with what to do', () => {
+    const text = explainLoadFailure(glibc, { ...linux, version: '24.21.0', glibc: '2.36' });
+    expect(text).toMatch(/24\.21\.0 with glibc 2\.36[\s\S]*Debian 13[\s\S]*or use Node\.js 20/);
+  });
+
+  test('modules of another Node.js are to be installed again', () => {
+    const text = explainLoadFailure(abi, { ...linux, version: '24.21.0', glibc: '2.41' });
+    expect(text).toContain('npm ci');
+  });
+
+  test('other errors are left as they are', () => {
+    expect(explainLoadFailure(new Error('fault'))).toBeNull();
+    expect(explainLoadFailure('fault')).toBeNull();
+  });
 });
