@@ -55,6 +55,8 @@ export interface Config extends OauthClients {
   readonly ingestAnswerMs: number;
   /** whether a request that is sent again within an hour is stored once */
   readonly ingestDeduplicate: boolean;
+  /** how long a stopping server is not ready and still takes requests */
+  readonly drainMs: number;
   readonly surfaceCapBytes: number;
   readonly excerptChars: number;
   readonly runCpuBudgetMs: number;
@@ -225,6 +227,7 @@ export function readConfig(env: Environment): Config {
         ['on', 'off'],
         problems,
       ) === 'on',
+    drainMs: integer(env, 'DRAIN_MS', problems),
     surfaceCapBytes: integer(env, 'SURFACE_CAP_BYTES', problems),
     excerptChars: integer(env, 'EXCERPT_CHARS', problems),
     runCpuBudgetMs: integer(env, 'RUN_CPU_BUDGET_MS', problems),

@@ -4,7 +4,7 @@
  * Start: corpus (in a process of its own) and database side by side → schema, partitions → first workspace →
  * workers, pass → what takes requests, on this thread or on several → listeners. Nothing listens
  * before everything behind it works.
- * Stop: no new connections → requests under way → key use → decoder of large bodies → writer → pass →
+ * Stop: not ready, for DRAIN_MS → no new connections → requests under way → key use → decoder of large bodies → writer → pass →
  * workers → database; each step has a time limit.
  */
 import type { Config } from '../config/config.ts';
@@ -36,6 +36,7 @@ import { MANIFEST_PATH, pinnedCorpus } from './corpus-location.ts';
 import { watchCorpus } from './corpus-watch.ts';
 import { createPass, createPreviews } from './create-pass.ts';
 import { type OpenDatabase, openForServer, WITHOUT_SESSION } from './open-database.ts';
+import { createRetirement } from './retirement.ts';
 import { keepRuleCosts } from './rule-costs.ts';
 import { adminListener } from './sites.ts';
 import type { StopOrder } from './stop-order.ts';
@@ -152,7 +153,13 @@ export async function serve(
   const previews = createPreviews(open, workers, matching, replica, events);
   stops.add('previews', () => previews.stop());
   const corpusProbe = watchCorpus(corpusTask, events, stops);
-  const main = { corpus: corpusProbe, pass: () => pass.check(), clock: clock.check };
+  const retirement = createRetirement(config.drainMs);
+  const main = {
+    corpus: corpusProbe,
+    pass: () => pass.check(),
+    clock: clock.check,
+    accepting: retirement.check,
+  };
   const memory = createThreadMemory();
   const parts = { config, open, clock, memory, catalog, main, replica, observer };
   const acceptors =
@@ -177,6 +184,11 @@ export async function serve(
   pass.start();
   previews.start();
   startAlerts({ config, database: open.database, clock, catalog, events }, stops);
+  const retire = (): void => {
+    acceptors.retire();
+    admin.retire();
+  };
+  stops.add('load balancers', () => retirement.begin(retire), retirement.limitMs);
   const { states, slug } = await firstWorkspaceStates(open.database, book);
   // Last: keys and password can be shown only once, so nothing may fail between here and there.
   const firstKeys = await ensureFirstWorkspace(open.database, config);

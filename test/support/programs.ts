@@ -30,14 +30,17 @@ export const canRunPromtool: boolean = isOnPath('promtool');
 
 export const canStartRedis: boolean = isOnPath('redis-server');
 
-/** PgBouncer, as `PGBOUNCER` names it or as Debian installs it; null when there is none. */
-export const pgbouncerPath: string | null =
-  [
-    process.env.PGBOUNCER ?? '',
-    ...[...(process.env.PATH ?? '').split(delimiter), '/usr/sbin'].map((folder) =>
-      join(folder, 'pgbouncer'),
-    ),
-  ].find((path) => path !== '' && existsSync(path)) ?? null;
+/** A program that Debian installs where only root looks; null when there is none. */
+function findProgram(name: string, given = ''): string | null {
+  const folders = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin'];
+  const paths = [given, ...folders.map((folder) => join(folder, name))];
+  return paths.find((path) => path !== '' && existsSync(path)) ?? null;
+}
+
+/** PgBouncer, as `PGBOUNCER` names it or as Debian installs it. */
+export const pgbouncerPath: string | null = findProgram('pgbouncer', process.env.PGBOUNCER);
+
+export const haproxyPath: string | null = findProgram('haproxy');
 
 /** Where the browser is; null when there is none. */
 export const chromiumPath: string | null =
@@ -51,6 +54,7 @@ export const shellsFound: readonly string[] = SHELLS.filter(isOnPath);
 export const missingPrograms: readonly string[] = [
   ...(canStartRedis ? [] : ['no redis-server on the PATH: limits shared over Redis']),
   ...(pgbouncerPath === null ? ['no pgbouncer on the PATH: connections through a pooler'] : []),
+  ...(haproxyPath === null ? ['no haproxy on the PATH: rolling restarts'] : []),
   ...(canRunPromtool ? [] : ['no promtool on the PATH: whether the alerts of deploy/ fire']),
   ...(chromiumPath === null ? ['no Chromium, nor CHROMIUM_PATH: the pages in a real browser'] : []),
   ...SHELLS.filter((shell) => !shellsFound.includes(shell)).map(

@@ -58,7 +58,9 @@ export function createThreadMemory(): ThreadMemory {
 
 export interface Listener {
   readonly port: number;
-  /** Takes no new connections; answers from now on close theirs. May be called again. */
+  /** Answers from now on close their connections; new ones are still taken. */
+  readonly retire: () => void;
+  /** Takes no new connections either. May be called again. */
   readonly drain: () => void;
   /** Waits until no request is running, or for `DRAIN_MS_MAX`; then closes every connection. */
   readonly close: () => Promise<void>;
@@ -196,7 +198,8 @@ export async function openListener(
 ): Promise<Listener> {
   const app = uWS.App();
   const resolve = createSites(settings.sites);
-  let draining = false;
+  let isRetiring = false;
+  let isListening = true;
   let isClosed = false;
   let open = 0;
   let onIdle: (() => void) | null = null;
@@ -213,7 +216,7 @@ export async function openListener(
   const { onUnrouted = () => {}, answerBrowser = () => false } = settings;
   const dispatching = { resolve, onUnrouted, answerBrowser, events };
   const headers = isBehindTls ? [NO_SNIFFING, HTTPS_ONLY] : [NO_SNIFFING];
-  const shared = { isDraining: () => draining, headers, unsent, memory, trustedHops };
+  const shared = { isDraining: () => isRetiring, headers, unsent, memory, trustedHops };
   app.any('/*', (response, request) => {
     open += 1;
     dispatch(new Exchange(response, request, shared, onClosed), dispatching);
@@ -225,9 +228,13 @@ export async function openListener(
   });
   return {
     port: uWS.us_socket_local_port(socket),
+    retire: () => {
+      isRetiring = true;
+    },
     drain: () => {
-      if (draining) return;
-      draining = true;
+      isRetiring = true;
+      if (!isListening) return;
+      isListening = false;
       uWS.us_listen_socket_close(socket);
     },
     close: async () => {

@@ -1,9 +1,11 @@
 /** The calls between the main thread and the acceptor threads (`thread-line.ts`). */
+
 import type { Config } from '../../config/config.ts';
 import type { DatabaseUrls } from '../../db/embedded/address.ts';
 import type { TelemetryPlacement } from '../../db/placement.ts';
 import type { Catalog } from '../../engine/rules/catalog.ts';
 import type { MetricValues } from '../../observe/metrics.ts';
+import type { MainProbes } from './acceptor.ts';
 import type { SerializedError } from './thread-line.ts';
 
 export interface AcceptorThreadSettings {
@@ -31,6 +33,8 @@ export type AcceptorCalls = {
   readonly open: Call<AcceptorThreadSettings>;
   /** Listens on these ports, shared with the other threads, in the order of `publicAddresses`. */
   readonly listen: Call<readonly number[]>;
+  /** Answers from now on close their connections. */
+  readonly retire: Call<undefined>;
   /** Accepts no new connections. */
   readonly drain: Call<undefined>;
   /** Stops in order, then ends the thread; false when a step failed. */
@@ -55,7 +59,7 @@ export type MainCalls = {
   /** Counts one request under a name. */
   readonly count: Call<string, MainThreadCount>;
   /** Rejects when the probe fails. */
-  readonly probe: Call<'corpus' | 'pass' | 'clock'>;
+  readonly probe: Call<keyof MainProbes>;
   /** Writes log lines, so that lines of several threads never mix. */
   readonly log: Call<string>;
   /** An uncaught exception; the thread keeps running until the server has stopped. */

@@ -21,7 +21,7 @@ import { createObserver, type Events, type Observer } from '../../observe/events
 import { openForRequests, openReplica } from '../connection-shares.ts';
 import { StopOrder } from '../stop-order.ts';
 import { CLOCK_READ_EVERY_MS, repeat } from '../upkeep.ts';
-import { type Acceptor, createAcceptor } from './acceptor.ts';
+import { type Acceptor, createAcceptor, type MainProbes } from './acceptor.ts';
 import type { AcceptorCalls, AcceptorThreadSettings, MainCalls } from './acceptor-calls.ts';
 import { type OpenListeners, openListeners } from './listeners.ts';
 import { SharedByteCount } from './shared-byte-count.ts';
@@ -83,9 +83,13 @@ class AcceptorThread {
     const minuteCounts = minuteCountsOf(config.redisUrl, line, events);
     this.#stops.add('limit counts', minuteCounts.close);
     const shared = { bodies: new SharedByteCount(bodies), rows: new SharedByteCount(rows) };
-    const probe = (name: 'corpus' | 'pass' | 'clock') => () =>
-      line.request('probe', name, PROBE_LIMIT_MS);
-    const main = { corpus: probe('corpus'), pass: probe('pass'), clock: probe('clock') };
+    const probe = (name: keyof MainProbes) => () => line.request('probe', name, PROBE_LIMIT_MS);
+    const main = {
+      corpus: probe('corpus'),
+      pass: probe('pass'),
+      clock: probe('clock'),
+      accepting: probe('accepting'),
+    };
     this.#acceptor = createAcceptor(
       { config, databases, placement, clock, catalog, minuteCounts, main, replica, shared, events },
       this.#stops,
@@ -103,6 +107,10 @@ class AcceptorThread {
       isShared: true,
     }));
     this.#listeners = await openListeners(all, this.#observer.events, this.#stops);
+  }
+
+  retire(): undefined {
+    this.#listeners?.retire();
   }
 
   drain(): undefined {
@@ -150,6 +158,7 @@ function serveMain(port: NonNullable<typeof parentPort>): void {
       return undefined;
     },
     listen: (ports) => opened().listen(ports),
+    retire: () => opened().retire(),
     drain: () => opened().drain(),
     stop: async () => {
       const clean = thread === null || (await thread.stop());

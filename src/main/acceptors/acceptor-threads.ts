@@ -224,6 +224,9 @@ export async function acceptInThreads(
     forget: (keyId) => {
       for (const { line } of threads) line.notify('forget', keyId);
     },
+    retire: () => {
+      for (const { line } of threads) line.notify('retire', undefined);
+    },
     optionalProbes: optionalProbesOf(
       all.open.probes,
       config.redisUrl === null ? null : pingRedis,

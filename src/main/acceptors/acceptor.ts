@@ -61,6 +61,8 @@ export interface MainProbes {
   readonly corpus: Probe;
   readonly pass: Probe;
   readonly clock: Probe;
+  /** fails while the server is being stopped */
+  readonly accepting: Probe;
 }
 
 export interface AcceptorDependencies {
@@ -144,7 +146,7 @@ function withReplica(
 /** The probes of `/ready`, the same on every thread. */
 export function probesOf(
   database: Database,
-  { corpus, pass, clock }: MainProbes,
+  { corpus, pass, clock, accepting }: MainProbes,
 ): Map<string, Probe> {
   return new Map<string, Probe>([
     ['db', () => ping(database)],
@@ -152,6 +154,7 @@ export function probesOf(
     ['corpus', corpus],
     ['pass', pass],
     ['clock', clock],
+    ['accepting', accepting],
   ]);
 }
 

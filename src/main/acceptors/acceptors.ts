@@ -13,7 +13,7 @@ import { openForRequests } from '../connection-shares.ts';
 import type { OpenDatabase } from '../open-database.ts';
 import type { StopOrder } from '../stop-order.ts';
 import { createAcceptor, type MainProbes } from './acceptor.ts';
-import { openListeners } from './listeners.ts';
+import { type OpenListeners, openListeners } from './listeners.ts';
 
 /** What every thread that takes requests needs. */
 export interface AcceptorsSettings {
@@ -33,6 +33,8 @@ export interface AcceptorsSettings {
 export interface Acceptors extends Pick<ProbeDependencies, 'optionalProbes'> {
   /** Removes a key from every thread's cache. */
   readonly forget: (keyId: number) => void;
+  /** Answers of base and observe close their connections from now on. */
+  readonly retire: () => void;
   /** the metrics of all threads, including this one */
   readonly metrics: MetricsText;
   /**
@@ -60,10 +62,15 @@ export function acceptHere(
     stops,
   );
   const { registry } = metrics;
+  let listeners: OpenListeners | null = null;
   return {
     forget: acceptor.forget,
     optionalProbes: acceptor.optionalProbes,
     metrics: { contentType: registry.contentType, text: () => registry.metrics() },
-    listen: async () => (await openListeners(acceptor.listeners, events, stops, memory)).ports,
+    retire: () => listeners?.retire(),
+    listen: async () => {
+      listeners = await openListeners(acceptor.listeners, events, stops, memory);
+      return listeners.ports;
+    },
   };
 }

@@ -15,7 +15,9 @@ const REQUESTS_STOP_LIMIT_MS = 30_000;
 export interface OpenListeners {
   /** in the order of the settings */
   readonly ports: readonly number[];
-  /** Accepts no new connections; answers from now on close theirs. */
+  /** Answers from now on close their connections. */
+  readonly retire: () => void;
+  /** Accepts no new connections either. */
   readonly drain: () => void;
   /** Closes every connection at once, also with requests under way. */
   readonly cut: () => void;
@@ -39,6 +41,9 @@ export async function openListeners(
   };
   stops.add('requests under way', closeAll, REQUESTS_STOP_LIMIT_MS);
   for (const settings of all) listeners.push(await openListener(settings, events, memory));
+  const retire = (): void => {
+    for (const listener of listeners) listener.retire();
+  };
   const drain = (): void => {
     for (const listener of listeners) listener.drain();
   };
@@ -46,5 +51,5 @@ export async function openListeners(
   const cut = (): void => {
     for (const listener of listeners) listener.cut();
   };
-  return { ports: listeners.map(({ port }) => port), drain, cut };
+  return { ports: listeners.map(({ port }) => port), retire, drain, cut };
 }
