@@ -43,7 +43,7 @@ export function compareForm(
     `${titleOf(one, findRule)}, ${one.days} ${one.days === 1 ? 'day' : 'days'}, ${one.requestedAt.toISOString().slice(0, 'YYYY-MM-DD HH:MM'.length).replace('T', ' ')} UTC`;
   const select = (name: string, title: string, id: string | undefined) =>
     html`<label>${title}<select name="${name}">${previews.map((one) => option(one.id, label(one), id ?? null))}</select></label>`;
-  return html`<form class="filters" method="get" action="${COMPARE}" aria-label="Compare">
+  return html`<form class="filters compare" method="get" action="${COMPARE}" aria-label="Compare">
 ${select('a', 'Preview', chosen[0])}${select('b', 'Compared with', chosen[1])}
 <div class="buttons"><button class="quiet">Compare</button></div></form>`;
 }
