@@ -147,7 +147,14 @@ describe('a server of three threads', () => {
   test('every thread answers every route, and knows what only the main thread does', async () => {
     const ready = await askAll(`${server.baseUrl}/ready`);
     expect(statuses(ready)).toEqual({ 200: CONNECTIONS });
-    const said = { db: 'ok', migrations: 'ok', corpus: 'ok', pass: 'ok', clock: 'ok' };
+    const said = {
+      db: 'ok',
+      migrations: 'ok',
+      corpus: 'ok',
+      pass: 'ok',
+      clock: 'ok',
+      accepting: 'ok',
+    };
     for (const { text } of ready) {
       expect(JSON.parse(text)).toEqual({ status: 'ready', probes: said });
     }

@@ -283,7 +283,14 @@ test('probes and metrics are open', async () => {
     expect(ready.status).toBe(200);
     expect(JSON.parse(ready.text)).toEqual({
       status: 'ready',
-      probes: { db: 'ok', migrations: 'ok', corpus: 'ok', pass: 'ok', clock: 'ok' },
+      probes: {
+        db: 'ok',
+        migrations: 'ok',
+        corpus: 'ok',
+        pass: 'ok',
+        clock: 'ok',
+        accepting: 'ok',
+      },
     });
     expect((await request(`${url}/health`, { method: 'HEAD' })).status).toBe(200);
   }
