@@ -22,7 +22,7 @@ const DISK_BYTES_MIN = 1024 ** 3;
 const DISK_SHARE_MIN = 0.1;
 /** Connections of clients, files of threads. */
 const OPEN_FILES_MIN = 4096;
-const HEALTH_MS_MAX = 2000;
+const HEALTH_MS_MAX = 10_000;
 
 /** Whether Sluice runs on this Node.js and its C library. */
 export function runtimeCheck(runtime: NodeRuntime): Check {
@@ -123,16 +123,16 @@ function listenFault(host: string, port: number): Promise<string | null> {
   });
 }
 
-/** Whether a Sluice server answers at a port of this machine. */
-async function isSluice(host: string, port: number): Promise<boolean> {
+/** What answers at a port of this machine. */
+async function listenerAt(host: string, port: number): Promise<'sluice' | 'other' | 'silent'> {
   const local = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '[::1]' : host;
   try {
     const signal = AbortSignal.timeout(HEALTH_MS_MAX);
     const response = await fetch(`http://${local}:${port}/health`, { signal });
-    return ((await response.json()) as { status?: unknown } | null)?.status === 'healthy';
-  } catch {
-    // Another program, or one that hangs: the port is in use either way.
-    return false;
+    const body = (await response.json()) as { status?: unknown } | null;
+    return body?.status === 'healthy' ? 'sluice' : 'other';
+  } catch (error) {
+    return (error as Error).name === 'TimeoutError' ? 'silent' : 'other';
   }
 }
 
@@ -142,7 +142,12 @@ async function portCheck(name: string, host: string, port: number): Promise<Chec
   const fault = await listenFault(host, port);
   if (fault === null) return ok(name, `${where} is free`);
   if (fault === 'EADDRINUSE') {
-    if (await isSluice(host, port)) return ok(name, `${where}: a Sluice server is running there`);
+    const listener = await listenerAt(host, port);
+    if (listener === 'sluice') return ok(name, `${where}: a Sluice server is running there`);
+    if (listener === 'silent') {
+      const found = `${where} is in use, and /health did not answer in ${HEALTH_MS_MAX / 1000} s`;
+      return warning(name, found, 'See whether the program that uses the port hangs.');
+    }
     const change = `End the program that uses the port, or set ${name} to another one.`;
     return problem(name, `${where} is used by another program`, change);
   }
