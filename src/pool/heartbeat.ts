@@ -75,10 +75,11 @@ export class Heartbeat {
     const now = performance.now();
     try {
       const hasDead = await beat(this.#database, this.processId);
-      // It was paused or cut off meanwhile.
+      // The first beat, or it was paused or cut off meanwhile.
       if (now - this.#lastAtMs > 3 * beatMs) this.#beatsSince = now;
+      this.#beatsSince ??= now;
       this.#lastAtMs = performance.now();
-      if (!hasDead || now - (this.#beatsSince ?? now) < judgesAfterMs) return;
+      if (!hasDead || now - this.#beatsSince < judgesAfterMs) return;
     } catch (error) {
       this.#beatsSince = null;
       throw error;
