@@ -91,6 +91,16 @@ async function storedBodies(cluster: Pick<Cluster, 'ask'>): Promise<Map<number, 
   );
 }
 
+/** What is shown of runs that are not evaluated in time: who has them, and what everybody does. */
+const WHY_PENDING = [
+  `SELECT state, attempts, claims, leased_by, count(*)::int AS runs,
+          min(lease_until - now())::text AS "leftOfLease", max(last_error) AS error
+     FROM runs WHERE evaluation = 'pending' GROUP BY 1, 2, 3, 4`,
+  `SELECT id, (now() - seen_at)::text AS silent FROM processes`,
+  `SELECT pid, state, wait_event, (now() - state_change)::text AS since, left(query, 200) AS query
+     FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()`,
+];
+
 /** Waits until every run is evaluated or given up. @returns how many are not when the time is up */
 async function runsLeft(cluster: Pick<Cluster, 'ask'>): Promise<number> {
   const deadline = performance.now() + EVALUATED_WITHIN_MS;
@@ -116,6 +126,13 @@ export async function check(
   earlier: ReadonlySet<number>,
 ): Promise<Verdict> {
   const runsPending = await runsLeft(cluster);
+  if (runsPending > 0) {
+    for (const query of WHY_PENDING) {
+      for (const row of await cluster.ask(query)) {
+        process.stderr.write(`  pending: ${JSON.stringify(row)}\n`);
+      }
+    }
+  }
   const stored = await storedBodies(cluster);
   const runs = new Map((await cluster.ask(COUNT_FINDINGS)).map((run) => [String(run.run), run]));
   const verdict = { ...NOTHING, runsPending };
