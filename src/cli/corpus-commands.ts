@@ -1,4 +1,5 @@
 /** `sluice corpus …`: verifies the pinned corpus, and pins another one. */
+import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
 
 import { loadManifest, type Manifest, verifyCorpus } from '../engine/corpus/corpus.ts';
@@ -20,7 +21,10 @@ import { coveragePage } from './coverage.ts';
 
 function verify(options: OutputOptions): void {
   const manifest = loadManifest(MANIFEST_PATH);
-  const difference = disagreement(lockedPackage(LOCKFILE_PATH, manifest.package), manifest);
+  // An installed package has no lock file; every rule file is checked either way.
+  const difference = existsSync(LOCKFILE_PATH)
+    ? disagreement(lockedPackage(LOCKFILE_PATH, manifest.package), manifest)
+    : null;
   if (difference !== null) {
     throw new OperatorError(`${difference} Review the change and run sluice corpus refresh.`);
   }
