@@ -6,7 +6,8 @@ import { addAuditCommands } from './audit-commands.ts';
 import { addCompletionCommand } from './completion.ts';
 import { addCorpusCommands } from './corpus-commands.ts';
 import { addDoctorCommand } from './doctor/doctor-command.ts';
-import { addFindingCommands } from './finding-commands.ts';
+import { addExceptionCommands } from './findings/exception-commands.ts';
+import { addFindingCommands } from './findings/finding-commands.ts';
 import { addKeyCommands } from './key-commands.ts';
 import { addUpkeepCommands } from './pass-command.ts';
 import { addRelayCommand } from './relay/relay-command.ts';
@@ -49,6 +50,7 @@ export function createProgram(): Command {
   addCorpusCommands(program);
   addRuleCommands(program);
   addFindingCommands(program);
+  addExceptionCommands(program);
   addRunCommands(program);
   addScanCommand(program);
   addUpkeepCommands(program);

@@ -8,7 +8,7 @@ import { surfaceLabel } from '../model/steps.ts';
 import { paint } from '../terminal/paint.ts';
 import { corpusName } from '../terminal/rule-counts.ts';
 import { answer, type OutputOptions, shownTime } from './answer.ts';
-import { nextPage } from './finding-commands.ts';
+import { nextPage } from './findings/finding-commands.ts';
 import { type PlaceOptions, serverOption } from './remote/place.ts';
 import { parts, withReader } from './remote/reader.ts';
 import { plain } from './remote/server-call.ts';

@@ -240,6 +240,24 @@ describe('sluice login', () => {
     expect(tooMany).toMatchObject({ code: 1 });
     expect(tooMany.stderr).toContain('rate_limit_per_minute');
     expect(await json(['key', 'revoke', String(key.id)])).toEqual({ id: key.id, revoked: true });
+    expect(await cli(['exceptions', 'list'])).toMatchObject({
+      code: 0,
+      stdout: 'No exceptions.\n',
+    });
+    await gateway.database.query(
+      `INSERT INTO finding_exceptions (workspace_id, rule_id, scope, name, reason, created_by, expires_at)
+       SELECT id, 'ATR-2026-00001', 'agent', 'drill', 'A drill.', $2, now() + interval '1 day'
+         FROM workspaces WHERE slug = $1`,
+      [CREW, owner.email],
+    );
+    const ofRule = ['exceptions', 'list', '--active', '--rule', 'ATR-2026-00001'];
+    const remote = await cli(ofRule);
+    expect(remote, remote.stderr).toMatchObject({ code: 0 });
+    expect(remote.stdout).toMatch(/ATR-2026-00001 +agent drill +0 +until .* A drill\./);
+    expect((await runCommand([...ofRule, '--workspace', CREW], here)).stdout).toBe(remote.stdout);
+    expect(await json(['exceptions', 'list', '--rule', 'ATR-2026-00002'])).toEqual({
+      exceptions: [],
+    });
     const identity = shortIdentity(corpusIdentity(loadManifest(MANIFEST_PATH)));
     const texts = [
       ['findings', 'list'],
@@ -396,6 +414,7 @@ async function keyIdOf(workspaceId: number): Promise<number> {
 
 const ROWS: Readonly<Record<string, Row>> = {
   'GET /cli/v1/session': { for: 'members', shows: () => CREW },
+  'GET /cli/v1/exceptions': { for: 'members', shows: () => '"exceptions":[' },
   'GET /cli/v1/findings': { for: 'members', shows: () => findingId },
   'GET /cli/v1/findings/{findingId}': { for: 'members', shows: () => runId },
   'GET /cli/v1/runs': { for: 'members', shows: () => runId },

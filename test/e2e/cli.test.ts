@@ -46,6 +46,7 @@ describe('without a database', () => {
       ['rules', 'preview'],
       ['findings', 'list'],
       ['findings', 'show'],
+      ['exceptions', 'list'],
       ['runs', 'list'],
       ['runs', 'show'],
       ['login'],

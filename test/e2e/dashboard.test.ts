@@ -226,6 +226,30 @@ describe.skipIf(chromiumPath === null)('the dashboard', () => {
     expect(await rows.locator('.state').count()).toBe(0);
   });
 
+  test('lists what is assigned to the signed-in user, or to nobody', async () => {
+    await open('/app/findings');
+    const rows = page.locator('table[aria-label=Findings] tbody tr');
+    await rows.first().getByRole('link').first().click();
+    const assignee = page.getByLabel('Assignee');
+    const chosen = await assignee.locator('option', { hasText: '(you)' }).innerText();
+    const address = chosen.replace(' (you)', '');
+    await assignee.selectOption(chosen);
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText(`assigned it to ${address}`).waitFor();
+    const finding = new URL(page.url()).pathname;
+    await open('/app/findings');
+    await page.getByRole('link', { name: 'Assigned to me' }).click();
+    await page.getByText('1 finding', { exact: true }).waitFor();
+    expect(await rows.innerText()).toContain(address);
+    await page.getByLabel('Assignee').selectOption('none');
+    await page.getByRole('button', { name: 'Filter' }).click();
+    await page.getByText('3 findings', { exact: true }).waitFor();
+    await open(finding);
+    await page.getByLabel('Assignee').selectOption('nobody');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText(`unassigned ${address}`).waitFor();
+  });
+
   test('adds an exception for a finding in two clicks, and ends it', async () => {
     await open('/app/findings?rule_id=ATR-2026-00021');
     const rows = page.locator('table[aria-label=Findings] tbody tr');
@@ -240,6 +264,12 @@ describe.skipIf(chromiumPath === null)('the dashboard', () => {
     expect(await page.locator('main').innerText()).toContain('Hidden from the list');
     await open('/app/findings?rule_id=ATR-2026-00021');
     expect(await page.locator('main').innerText()).toContain('No findings match this filter');
+    await open('/app/findings?rule_id=ATR-2026-00021&state=excepted');
+    expect(await rows.locator('.state').allInnerTexts()).toEqual(['excepted']);
+    expect(await accessibilityFaults()).toEqual([]);
+    await open('/app/exceptions?rule_id=ATR-2026-00021');
+    await page.getByText('Show those of all rules').waitFor();
+    expect(await page.locator('table[aria-label=Exceptions] tbody tr').count()).toBe(1);
     await open('/app/exceptions');
     expect(await accessibilityFaults()).toEqual([]);
     expect(await page.locator('main').innerText()).toContain('The key of the example is public.');

@@ -1,5 +1,5 @@
 /**
- * Reads findings and runs, of a server through a login or of the local database. Both are answered by the
+ * Reads findings, exceptions and runs, of a server through a login or of the local database. Both are answered by the
  * same handlers (`http/api`), so a command shows the same either way.
  */
 import { z } from 'zod';
@@ -9,6 +9,7 @@ import { createStore } from '../../db/store.ts';
 import { createRuleBook } from '../../engine/rules/rule-book.ts';
 import { OperatorError, SluiceError } from '../../errors.ts';
 import type { AuthorizedHandler } from '../../http/api/authorized.ts';
+import { listExceptions } from '../../http/api/exceptions/exception-routes.ts';
 import { listFindings, showFinding } from '../../http/api/findings/finding-routes.ts';
 import { listRuns, showRun } from '../../http/api/runs/run-routes.ts';
 import { InvalidInput } from '../../http/transport/invalid-input.ts';
@@ -21,14 +22,18 @@ import { chooseServer, type PlaceOptions } from './place.ts';
 import { call, type Query, queryText } from './server-call.ts';
 
 /** What can be read, as the path below `/cli/v1`. */
-type Subject = 'findings' | 'runs';
+type Listed = 'findings' | 'exceptions' | 'runs';
+type Shown = 'findings' | 'runs';
 
 export interface Reader {
-  readonly list: (subject: Subject, query: Query) => Promise<unknown>;
-  readonly show: (subject: Subject, id: string) => Promise<unknown>;
+  readonly list: (subject: Listed, query: Query) => Promise<unknown>;
+  readonly show: (subject: Shown, id: string) => Promise<unknown>;
 }
 
-type Handlers = Readonly<Record<Subject, { list: AuthorizedHandler; show: AuthorizedHandler }>>;
+interface Handlers {
+  readonly list: Readonly<Record<Listed, AuthorizedHandler>>;
+  readonly show: Readonly<Record<Shown, AuthorizedHandler>>;
+}
 
 function asOperatorError(error: unknown): unknown {
   if (!(error instanceof SluiceError)) return error;
@@ -49,8 +54,8 @@ function localReader(handlers: Handlers, workspaceId: number): Reader {
     }
   };
   return {
-    list: (subject, query) => run(handlers[subject].list, query, ''),
-    show: (subject, id) => run(handlers[subject].show, {}, id),
+    list: (subject, query) => run(handlers.list[subject], query, ''),
+    show: (subject, id) => run(handlers.show[subject], {}, id),
   };
 }
 
@@ -76,8 +81,12 @@ export async function withReader(
     const { references } = createRuleBook(loadKeptCatalog(pinnedCorpus()));
     const findings = { ...store.findings, baseUrl: config.baseUrl, references };
     const handlers = {
-      findings: { list: listFindings(findings), show: showFinding(findings) },
-      runs: { list: listRuns(runs), show: showRun(runs) },
+      list: {
+        findings: listFindings(findings),
+        exceptions: listExceptions(store.exceptions),
+        runs: listRuns(runs),
+      },
+      show: { findings: showFinding(findings), runs: showRun(runs) },
     };
     await work(localReader(handlers, workspace.id));
   });

@@ -6,6 +6,7 @@
 import type { Store } from '../../db/store.ts';
 import { toKeyRecord } from '../../model/people.ts';
 import type { AuthorizedHandler } from '../api/authorized.ts';
+import { type ExceptionReader, listExceptions } from '../api/exceptions/exception-routes.ts';
 import { type FindingReader, listFindings, showFinding } from '../api/findings/finding-routes.ts';
 import { listRules, type RuleReader, showRule } from '../api/rules/rule-routes.ts';
 import { listRuns, type RunReader, showRun } from '../api/runs/run-routes.ts';
@@ -21,6 +22,7 @@ import { type DeviceDependencies, deviceRoutes } from './device-routes.ts';
 export interface CliDependencies extends DeviceDependencies {
   readonly rules: RuleReader;
   readonly findings: FindingReader;
+  readonly exceptions: ExceptionReader;
   readonly runs: RunReader;
   readonly keys: Store['keys'];
 }
@@ -28,7 +30,7 @@ export interface CliDependencies extends DeviceDependencies {
 const PATH = '/cli/v1';
 
 function readRoutes(deps: CliDependencies): Route[] {
-  const { rules, findings, runs } = deps;
+  const { rules, findings, exceptions, runs } = deps;
   const get = (path: string, read: AuthorizedHandler): Route => ({
     method: 'GET',
     path: `${PATH}${path}`,
@@ -42,6 +44,7 @@ function readRoutes(deps: CliDependencies): Route[] {
   return [
     get('/findings', listFindings(findings)),
     get('/findings/{findingId}', showFinding(findings)),
+    get('/exceptions', listExceptions(exceptions)),
     get('/runs', listRuns(runs)),
     get('/runs/{runId}', showRun(runs)),
     get('/rules', listRules(rules)),

@@ -8,7 +8,7 @@ import { term, time, words } from './format.ts';
 import { corpusName } from './rule-counts.ts';
 import { appPage, crumb, facts, type Look, severityBadge, type Viewer } from './shell.ts';
 import { markedText } from './text.ts';
-import { stateBadge, type TriagePanel, triagePanel } from './triage/triage-panel.ts';
+import { exceptedBadge, stateBadge, type TriagePanel, triagePanel } from './triage/triage-panel.ts';
 
 export interface FindingPage extends TriagePanel {
   readonly finding: Finding;
@@ -79,7 +79,7 @@ export function findingPage(look: Look, viewer: Viewer, data: FindingPage): Html
     current: '/app/findings',
     main: html`${crumb('/app/findings', 'Findings')}
 <h1>${title}</h1>
-<p class="lead">${severityBadge(finding.severity)} ${stateBadge(data.triage.state)} ${words(finding.category)} · ${term('finding', 'found')} ${time(finding.createdAt, nowMs)}</p>
+<p class="lead">${severityBadge(finding.severity)} ${stateBadge(data.triage.state)} ${finding.isExcepted && exceptedBadge()} ${words(finding.category)} · ${term('finding', 'found')} ${time(finding.createdAt, nowMs)}</p>
 <section class="panel"><h2>Excerpt</h2>${excerpt(data)}
 ${facts([
   [

@@ -25,7 +25,7 @@ import {
   writeTo,
 } from './shell.ts';
 import { FOUND_ID } from './text.ts';
-import { stateBadge } from './triage/triage-panel.ts';
+import { exceptedBadge, stateBadge } from './triage/triage-panel.ts';
 
 /** The rows of a page: findings, or groups of them. */
 interface Rows {
@@ -73,12 +73,12 @@ function excerptLine({ excerpt, place }: Finding): Html {
 const joined = (names: readonly (string | null)[]): string =>
   names.filter((name) => name !== null && name !== '').join(' · ');
 
-function who({ agentName, serviceName, userId }: Finding): Html {
-  const [first, ...others] = [...new Set([agentName, serviceName, userId])].filter(
-    (name) => name !== null,
-  );
-  if (first === undefined) return html`<span class="soft">–</span>`;
-  return html`${first} <span class="soft below">${joined(others)}</span>`;
+/** Agent and service; below them user and session, where they are known. */
+function who({ agentName, serviceName, userId, sessionId }: Finding): Html {
+  const [first, ...others] = [...new Set([agentName, serviceName])].filter((name) => name !== null);
+  const below = [joined(others), joined([userId, sessionId])].filter((line) => line !== '');
+  if (first === undefined && below.length === 0) return html`<span class="soft">–</span>`;
+  return html`${first}${below.map((line) => html` <span class="soft below" title="${line}">${line}</span>`)}`;
 }
 
 function what(finding: Finding, titleOf: Rows['titleOf'], href: string): Html {
@@ -100,7 +100,7 @@ function findingRow(finding: Finding, { titleOf, nowMs }: Rows): Html {
   const { state, assignee, isExcepted } = finding;
   const box = html`<input type="checkbox" name="finding-${finding.id}" aria-label="Select ${titleOf(finding.ruleId)}, run ${finding.runId.slice(0, 8)}">`;
   return html`<tr data-key="${finding.id}">
-<td data-label="Severity"><span class="pick">${box} ${severityBadge(finding.severity)}</span>${state !== 'new' && stateBadge(state)}${isExcepted && html`<span class="badge" title="An active exception covers it">excepted</span>`}</td>
+<td data-label="Severity"><span class="pick">${box} ${severityBadge(finding.severity)}</span>${state !== 'new' && stateBadge(state)} ${isExcepted && exceptedBadge()}</td>
 ${what(finding, titleOf, `${FINDINGS_PATH}/${finding.id}`)}
 <td data-label="Agent">${who(finding)}</td>
 ${where(finding)}

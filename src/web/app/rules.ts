@@ -167,7 +167,7 @@ ${
   viewer.isAdmin &&
   (experimental ? writeForm(writeTo(PATH, viewer), off) : tierPreview(data.tier, viewer))
 }
-<p><a href="${PREVIEWS}">Previews</a>: what rules would have found in stored runs.</p>${reset(data, viewer)}</section>`;
+<p><a href="${PREVIEWS}">Previews</a>: what rules would have found in stored runs. <a href="/app/exceptions">Exceptions</a>: what is expected of an agent, service or tool.</p>${reset(data, viewer)}</section>`;
 }
 
 function orphanRow({ ruleId, enabled, detail }: OrphanedOverride, viewer: Viewer): Html {

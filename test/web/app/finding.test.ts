@@ -37,6 +37,11 @@ describe('a finding', () => {
     expect(redacted).not.toContain('<pre');
   });
 
+  test('is labelled while an exception covers it', () => {
+    expect(page()).not.toContain('>excepted</span>');
+    expect(page({ finding: finding({ isExcepted: true }) })).toContain('>excepted</span>');
+  });
+
   test('leads to the findings of what its rule refers to', () => {
     expect(page()).toContain('<a href="/app/findings?reference=LLM01%3A2025">LLM01:2025</a>');
     expect(page({ references: [] })).not.toContain('Refers to');

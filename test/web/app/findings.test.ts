@@ -79,8 +79,19 @@ describe('a row', () => {
         ],
       }),
     );
-    expect(text).toContain('shop <span class="soft below">ada</span>');
+    expect(text).toContain('<td data-label="Agent">shop <span class="soft below" title="ada">');
     expect(text).toContain('Tool result <span class="soft below">shell</span>');
+  });
+
+  test('has a line for the user and the session', () => {
+    const known = { agentName: 'shop', serviceName: 'web', userId: 'ada', sessionId: 's-1' };
+    const { text } = findingRows(data({ findings: [finding(known)] }));
+    expect(text).toContain(
+      'shop <span class="soft below" title="web">web</span> <span class="soft below" title="ada · s-1">ada · s-1</span>',
+    );
+    const none = { agentName: null, serviceName: null, userId: null, sessionId: null };
+    const bare = findingRows(data({ findings: [finding(none)] })).text;
+    expect(bare).toContain('<td data-label="Agent"><span class="soft">–</span></td>');
   });
 
   test('shows what a sender wrote as text', () => {

@@ -27,6 +27,11 @@ export function stateBadge(state: FindingState): Html {
   return html`<span class="state ${state}">${words(state)}</span>`;
 }
 
+/** Of a finding that an active exception covers. */
+export function exceptedBadge(): Html {
+  return html`<span class="state excepted" title="An active exception hides it from the default list and from alerts">excepted</span>`;
+}
+
 /** The members, the viewer first, and a former member who still is the assignee. */
 function assigneeOptions({ triage: { assignee }, members }: TriagePanel, viewer: Viewer): Html[] {
   const chosen = assignee === null ? '' : String(assignee.userId);
