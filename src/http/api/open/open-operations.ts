@@ -7,7 +7,14 @@ import { health, notReady, ready } from './probe-schema.ts';
 
 const open = { method: 'GET', auth: 'none', hosts: ['base'] } as const;
 
-const PASSING = { db: 'ok', migrations: 'ok', corpus: 'ok', clock: 'ok', pass: 'ok' };
+const PASSING = {
+  db: 'ok',
+  migrations: 'ok',
+  corpus: 'ok',
+  clock: 'ok',
+  pass: 'ok',
+  accepting: 'ok',
+};
 
 const PROBES: readonly Operation[] = [
   {
