@@ -24,6 +24,8 @@ import { waitFor } from '../support/wait-for.ts';
 
 /** A superuser for faults and checks; the servers log in as the ordinary role. */
 const OPERATOR = 'operator';
+/** PostgreSQL says so while a backend lives that was forked when the others were killed. */
+const STILL_IN_USE = 'pre-existing shared memory block';
 const STARTS_WITHIN_MS = 60_000;
 const WAL_DISK_BYTES = 768 * 1024 * 1024;
 const COPY_LABEL = 'chaos';
@@ -129,7 +131,8 @@ async function openNodes({ folder, installation, password }: Made): Promise<Clus
     }
   };
 
-  const launch = async (node: Node, of: Node | null): Promise<void> => {
+  /** @returns false when a process of the one before still ends */
+  const launchOnce = async (node: Node, of: Node | null): Promise<boolean> => {
     const settings = {
       port: node.port,
       listen_addresses: '127.0.0.1',
@@ -170,8 +173,15 @@ async function openNodes({ folder, installation, password }: Made): Promise<Clus
       withinMs: STARTS_WITHIN_MS,
       what: () => `PostgreSQL ${node.name} takes statements:\n${said}`,
     });
-    if (node.pid === 0) throw new Error(`PostgreSQL ${node.name} ended:\n${said}`);
+    if (node.pid !== 0) return true;
+    if (said.includes(STILL_IN_USE)) return false;
+    throw new Error(`PostgreSQL ${node.name} ended:\n${said}`);
   };
+  const launch = (node: Node, of: Node | null): Promise<boolean> =>
+    waitFor(() => launchOnce(node, of), {
+      withinMs: STARTS_WITHIN_MS,
+      what: `PostgreSQL ${node.name} has its shared memory`,
+    });
 
   /** PostgreSQL's processes of a node; its backends are children of the postmaster. */
   const processesOf = ({ pid }: Node): number[] => {

@@ -46,6 +46,8 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   'npm run test:mutants': 'hours; test/mutants',
   'sluice login': 'needs a person who confirms; cli-login.test.ts',
   'sluice relay': 'runs until it is stopped, and needs a server elsewhere; relay.test.ts',
+  'sluice replay': 'needs a downloaded run, and an agent key; replay.test.ts',
+  'sluice top': 'runs until it is stopped, or for minutes; cli.test.ts',
   'sluice completion zsh': 'a path of zsh; cli-completion.test.ts',
   'curl -si https://': 'needs a reverse proxy with a certificate',
   'head -c 30000000': 'needs a reverse proxy with a certificate',
