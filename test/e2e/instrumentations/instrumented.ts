@@ -9,7 +9,11 @@ import { context, propagation, type Span, trace } from '@opentelemetry/api';
 import { OTLPLogExporter } from '@opentelemetry/exporter-logs-otlp-http';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { BatchLogRecordProcessor, LoggerProvider } from '@opentelemetry/sdk-logs';
-import { BatchSpanProcessor, NodeTracerProvider } from '@opentelemetry/sdk-trace-node';
+import {
+  BatchSpanProcessor,
+  NodeTracerProvider,
+  type ReadableSpan,
+} from '@opentelemetry/sdk-trace-node';
 import { expect } from 'vitest';
 import { extractSurfaces } from '../../engine/surfaces/extract-surfaces.ts';
 import { ATTACK, ATTACK_RULE } from '../../support/attack-text.ts';
@@ -58,8 +62,15 @@ export async function openInstrumented(): Promise<Instrumented> {
   const gateway = await openSharedGateway();
   const { observeUrl, baseUrl } = gateway.server;
   const headers = { authorization: `Bearer ${gateway.keys.agent}` };
+  const openSpans = new Set<ReadableSpan>();
   const tracerProvider = new NodeTracerProvider({
     spanProcessors: [
+      {
+        onStart: (span) => openSpans.add(span as unknown as ReadableSpan),
+        onEnd: (span) => openSpans.delete(span),
+        forceFlush: async () => {},
+        shutdown: async () => {},
+      },
       new BatchSpanProcessor(new OTLPTraceExporter({ url: `${observeUrl}/v1/traces`, headers })),
     ],
   });
@@ -80,6 +91,11 @@ export async function openInstrumented(): Promise<Instrumented> {
     } finally {
       root.end();
     }
+    // An instrumentation reads its own copy of a stream, and ends the span when it has read it.
+    await waitFor(() => openSpans.size === 0, {
+      withinMs: EVALUATED_WITHIN_MS,
+      what: () => `these spans end: ${[...openSpans].map(({ name }) => name).join(', ')}`,
+    });
     await loggerProvider.forceFlush();
     await tracerProvider.forceFlush();
     const runId = root.spanContext().traceId;
