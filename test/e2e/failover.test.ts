@@ -161,6 +161,9 @@ describe('a read replica', () => {
     });
     expect((await other.get('/app/runs')).text).toContain(span.traceId);
     expect(await metric('sluice_replica_lag_seconds')).toBeLessThan(60);
+    for (const who of [other, browser]) {
+      expect((await who.get('/app')).text).toMatch(/Read replica: at most [\d.]+ (ms|s) behind/);
+    }
   });
 
   test('that falls behind is left, with the reads under way, and used again later', async () => {

@@ -46,6 +46,13 @@ export interface ReplicaEvents {
   readonly connectionLost: (error: Error) => void;
 }
 
+/** What pages show of it. */
+export interface ReplicaState {
+  readonly isUsed: boolean;
+  /** most milliseconds by which it is behind, or since that was known */
+  readonly lagMs: number;
+}
+
 export interface ReplicaSettings {
   readonly url: string;
   /** most connections */
@@ -119,6 +126,11 @@ export class ReadReplica {
     if (!this.#isUsed || replayed === null || replayed.atMs < sinceMs) return false;
     return this.#age.ageMs(performance.now()) <= this.#settings.lagMaxMs;
   }
+
+  readonly state = (): ReplicaState => ({
+    isUsed: this.isUsable(),
+    lagMs: this.#age.ageMs(performance.now()),
+  });
 
   /** @param primary for what cannot be read here */
   over(primary: Database): ReadChoice {

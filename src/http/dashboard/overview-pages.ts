@@ -1,6 +1,11 @@
 /** The first page of the dashboard, and the way to it from `/`. */
 import type { ListedRefusals } from '../../model/refused-requests.ts';
-import { type NewSinceVisit, type Overview, overviewPage } from '../../web/app/overview.ts';
+import {
+  type NewSinceVisit,
+  type Overview,
+  overviewPage,
+  type ShownReplica,
+} from '../../web/app/overview.ts';
 import type { RuleReader } from '../api/rules/rule-routes.ts';
 import { redirect } from '../transport/page.ts';
 import type { Route } from '../transport/router.ts';
@@ -17,10 +22,12 @@ export interface OverviewPageDependencies extends DashboardDependencies {
     userId: number,
   ) => Promise<NewSinceVisit | null>;
   readonly observeUrl: string;
+  /** null: there is none */
+  readonly replicaState: () => ShownReplica | null;
 }
 
 export function overviewPages(deps: OverviewPageDependencies): Route[] {
-  const { look, rules, overview, refused, noteOverviewVisit, observeUrl } = deps;
+  const { look, rules, overview, refused, noteOverviewVisit, observeUrl, replicaState } = deps;
   const titles = new Map(rules.rules.map(({ id, title }) => [id, title]));
   const page = pageRoutes(deps);
   return [
@@ -35,6 +42,7 @@ export function overviewPages(deps: OverviewPageDependencies): Route[] {
       ]);
       return overviewPage(look, viewer, {
         overview: counts,
+        replica: replicaState(),
         rules: ruleFactsOf(rules, settings),
         refused: refusals,
         newFindings,

@@ -108,6 +108,7 @@ function dashboardOf(
     | 'exportSlots'
     | 'cookies'
     | 'changedHeaders'
+    | 'replicaState'
     | 'alertSender'
     | 'nowMs'
     | 'events'
@@ -261,6 +262,7 @@ export function createAcceptor(
     cookies,
     changedHeaders:
       replica === null ? [] : [['set-cookie', cookies.writeChanged(Math.ceil(lagMs / 1000))]],
+    replicaState: () => replica?.state() ?? null,
     alertSender: alertSenderOf(config, catalog, clock),
     sessionLimiter: createSessionLimiter(minuteCounts),
     signInLimiter: createSignInLimiter(minuteCounts),

@@ -77,8 +77,17 @@ export interface NewSinceVisit {
   readonly more: boolean;
 }
 
+/** Of the read replica. */
+export interface ShownReplica {
+  readonly isUsed: boolean;
+  /** most milliseconds by which it is behind, or since that was known */
+  readonly lagMs: number;
+}
+
 export interface OverviewPage {
   readonly overview: Overview;
+  /** null: there is none */
+  readonly replica: ShownReplica | null;
   readonly rules: RuleFacts;
   readonly refused: ListedRefusals;
   /** null on the first visit */
@@ -153,8 +162,15 @@ ${topLists(data.overview.top, data.titleOf)}
 <section class="panel"><h2>Rules by state</h2>${stateTable(data.rules, viewer)}<p class="soft">Corpus ${corpusName(data.rules.snapshot.version, data.rules.snapshot.identity)}</p></section>
 </div>
 <p class="soft">Counted at ${moment(data.iso(data.nowMs))}; days are in UTC.
-${hasGaps(data.overview) && 'Older hours and days are still being counted.'}</p>`;
+${hasGaps(data.overview) && 'Older hours and days are still being counted.'}
+${data.replica !== null && replicaLine(data.replica)}</p>`;
 }
+
+/** How old a page may be that a replica answered. */
+const replicaLine = ({ isUsed, lagMs }: ShownReplica): string =>
+  isUsed
+    ? `Read replica: at most ${duration(lagMs)} behind.`
+    : `Read replica: not used, last known to be up to date ${duration(lagMs)} ago; pages are read from the primary.`;
 
 const hasGaps = ({ hours, days }: Overview): boolean =>
   [...hours, ...days].some(({ counts }) => counts === null);

@@ -36,6 +36,7 @@ function data(overview: Partial<Overview> = {}): OverviewPage {
   return {
     overview: { ...OVERVIEW, ...overview },
     rules: ruleFacts(),
+    replica: null,
     refused: { groups: [], requests: 0 },
     newFindings: null,
     titleOf: (ruleId) => `title of ${ruleId}`,
@@ -76,6 +77,17 @@ describe('figures', () => {
     expect(text).toContain('2 runs of the last day could not be evaluated');
     expect(text).toContain('1 run of the last day had no text to check');
     expect(page()).not.toContain('class="notice');
+  });
+});
+
+describe('a read replica', () => {
+  const withReplica = (isUsed: boolean): string =>
+    overviewPage(LOOK, viewer(), { ...data(), replica: { isUsed, lagMs: 1240 } }).text;
+
+  test('is shown with its lag, and when pages come from the primary', () => {
+    expect(withReplica(true)).toContain('Read replica: at most 1.2 s behind.');
+    expect(withReplica(false)).toContain('not used, last known to be up to date 1.2 s ago');
+    expect(page()).not.toContain('Read replica');
   });
 });
 
