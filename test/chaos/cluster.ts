@@ -122,11 +122,11 @@ async function openNodes({ folder, installation, password }: Made): Promise<Clus
       await client.end().catch(() => {});
     }
   };
-  const answers = async (node: Node): Promise<boolean> => {
+  /** @returns false when the answer has no row, or there is none: PostgreSQL starts or recovers */
+  const answers = async (node: Node, sql = 'SELECT 1'): Promise<boolean> => {
     try {
-      return (await statement(node, 'SELECT 1')).length === 1;
+      return (await statement(node, sql)).length > 0;
     } catch {
-      // It is starting: the next attempt may succeed.
       return false;
     }
   };
@@ -207,12 +207,10 @@ async function openNodes({ folder, installation, password }: Made): Promise<Clus
     });
   };
   const standbyFollows = (): Promise<boolean> =>
-    waitFor(
-      async () =>
-        (await statement(primary, "SELECT 1 FROM pg_stat_replication WHERE state = 'streaming'"))
-          .length > 0,
-      { withinMs: STARTS_WITHIN_MS, what: 'the standby follows the primary' },
-    );
+    waitFor(() => answers(primary, "SELECT FROM pg_stat_replication WHERE state = 'streaming'"), {
+      withinMs: STARTS_WITHIN_MS,
+      what: 'the standby follows the primary',
+    });
 
   /** Makes `node` a standby of the primary, from a copy of the primary's files. */
   const copyPrimaryTo = async (node: Node): Promise<void> => {
