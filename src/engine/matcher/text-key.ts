@@ -8,8 +8,14 @@ import { createHash } from 'node:crypto';
 /** `String::kMaxHashCalcLength` in V8; a key adds to it, so a little less. */
 const HASHED_CHARS_MAX = 16_000;
 
-/** Digests UTF-16, not UTF-8, in which lone surrogates would be equal. */
+/**
+ * A short text is its own key, because V8 keeps a string's hash with the string. Only one that begins
+ * like another text's key has a mark before it. Digests UTF-16, not UTF-8, in which lone surrogates would
+ * be equal.
+ */
 export function textKey(text: string): string {
-  if (text.length <= HASHED_CHARS_MAX) return `=${text}`;
+  if (text.length <= HASHED_CHARS_MAX) {
+    return text.startsWith('=') || text.startsWith('#') ? `=${text}` : text;
+  }
   return `#${createHash('sha256').update(text, 'utf16le').digest('base64')}`;
 }

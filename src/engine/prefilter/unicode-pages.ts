@@ -59,7 +59,7 @@ export class TextPages {
   }
 
   hasAny(pages: readonly PageRange[]): boolean {
-    return pages.some(([from, to]) => hasWithin(this.#pages, from, to));
+    return this.#pages.length > 0 && pages.some(([from, to]) => hasWithin(this.#pages, from, to));
   }
 }
 

@@ -76,9 +76,9 @@ describe('resolveEscapes', () => {
 describe('textKey', () => {
   it('is short, and different for different texts', () => {
     const long = 'x'.repeat(20_000);
-    const keys = [long, `${long}y`, `${long}\ud800`, `${long}\ud801`, 'x', textKey(long)].map(
-      textKey,
-    );
+    const likeKeys = [textKey(long), `=${textKey(long)}`, '=', '==', '#', '=#', ''];
+    const texts = [long, `${long}y`, `${long}\ud800`, `${long}\ud801`, 'x', '=x', ...likeKeys];
+    const keys = texts.map(textKey);
     expect(new Set(keys).size).toBe(keys.length);
     expect(Math.max(...keys.map((key) => key.length))).toBeLessThan(100);
   });

@@ -12,7 +12,7 @@ const CACHED_MAX = 200;
 const NONE: readonly number[] = [];
 
 /** The conventions that apply to a step, merged. */
-interface StepConventions {
+export interface StepConventions {
   readonly tables: ConventionTables;
   /** rows that show the step's kind, in order */
   readonly kinds: readonly KindRow[];

@@ -5,12 +5,12 @@
  * Order is part of the contract: steps as given, within a step as `read-rows.ts` reads them, the
  * status message last.
  */
-import type { Step, StepKind, SurfaceText } from '../../../model/steps.ts';
+import { type Step, type StepKind, SURFACES, type SurfaceText } from '../../../model/steps.ts';
 import { textKey } from '../../matcher/text-key.ts';
 import { CONVENTIONS } from '../conventions/conventions.ts';
 import { createBudget } from './budget.ts';
-import { ConventionIndex } from './convention-index.ts';
-import { logEvent } from './convention-tables.ts';
+import { ConventionIndex, type StepConventions } from './convention-index.ts';
+import { type ConventionTables, logEvent } from './convention-tables.ts';
 import { onSurface, type Piece } from './message-parts.ts';
 import { readStepInPieces } from './read-rows.ts';
 import { surfaceOn } from './read-value.ts';
@@ -43,9 +43,11 @@ export function* extractSteps(steps: readonly Step[]): Generator<StepExtraction,
 export function* extractInPieces(
   steps: readonly Step[],
 ): Generator<StepExtraction | null, void, void> {
-  const kinds = stepKindsOf(steps);
+  const conventions = steps.map((step) => INDEX.conventionsOf(step));
+  const kinds = kindsBy(conventions, steps);
   for (const [index, step] of steps.entries()) {
-    const pieces = extractStepInPieces(step, kinds[index] ?? 'other');
+    const { tables } = conventions[index] ?? INDEX.conventionsOf(step);
+    const pieces = extractStepInPieces(step, kinds[index] ?? 'other', tables);
     let piece = pieces.next();
     for (; piece.done !== true; piece = pieces.next()) yield null;
     yield piece.value;
@@ -55,17 +57,24 @@ export function* extractInPieces(
 /** Texts that are compared with those before them in one piece. */
 const COMPARED_TEXTS = 500;
 
-function* extractStepInPieces(step: Step, kind: StepKind): Generator<void, StepExtraction, void> {
+function* extractStepInPieces(
+  step: Step,
+  kind: StepKind,
+  tables: ConventionTables,
+): Generator<void, StepExtraction, void> {
   if (kind === 'duplicate') return { kind, texts: [], exceeded: 0 };
-  const own = yield* readStepInPieces(step, kind, INDEX.conventionsOf(step).tables);
+  const own = yield* readStepInPieces(step, kind, tables);
   const status = readStatus(step, kind);
-  const seen = new Set<string>();
+  /** text → the surfaces that have it, as bits */
+  const seen = new Map<string, number>();
   const texts: Piece[] = [];
   for (const [index, piece] of [...own.pieces, ...status.pieces].entries()) {
     if (index % COMPARED_TEXTS === COMPARED_TEXTS - 1) yield;
-    const key = `${piece.surface} ${textKey(piece.text)}`;
-    if (seen.has(key) || !isText(piece.text)) continue;
-    seen.add(key);
+    const key = textKey(piece.text);
+    const surfaces = seen.get(key) ?? 0;
+    const surface = 1 << SURFACES.indexOf(piece.surface);
+    if ((surfaces & surface) !== 0 || !isText(piece.text)) continue;
+    seen.set(key, surfaces | surface);
     texts.push(piece);
   }
   return { kind, texts, exceeded: own.exceeded + status.exceeded };
@@ -76,8 +85,15 @@ function* extractStepInPieces(step: Step, kind: StepKind): Generator<void, StepE
  * of its span.
  */
 export function stepKindsOf(steps: readonly Step[]): StepKind[] {
-  const own = steps.map((step): StepKind => {
-    const { tables, kinds } = INDEX.conventionsOf(step);
+  return kindsBy(
+    steps.map((step) => INDEX.conventionsOf(step)),
+    steps,
+  );
+}
+
+function kindsBy(conventions: readonly StepConventions[], steps: readonly Step[]): StepKind[] {
+  const own = conventions.map(({ tables, kinds }, index): StepKind => {
+    const step = steps[index] as Step;
     const event = step.source === 'log' ? logEvent(step, tables) : undefined;
     return event?.kind ?? stepKindOf(step, kinds);
   });

@@ -12,8 +12,8 @@ import {
   AGENT_SPAN_NAMES,
   CUT_FLAGS,
   cutMarkAt,
+  isPlaceholder,
   nameKeys,
-  PLACEHOLDERS,
   REFERENCES,
   ROOT_MARKS,
   SIZED_TEXTS,
@@ -155,7 +155,7 @@ function asName(value: JsonValue | undefined): string | null {
   if (typeof value !== 'string') return null;
   // Some products encode every value as JSON, which puts a name in quotes.
   const name = /^"(.*)"$/s.exec(value)?.[1] ?? value;
-  return name.trim() === '' || PLACEHOLDERS.has(name) ? null : name.slice(0, CHARS_MAX);
+  return name.trim() === '' || isPlaceholder(name) ? null : name.slice(0, CHARS_MAX);
 }
 
 /** What the attributes of a run's steps and events say about missing text. */
@@ -193,7 +193,7 @@ function noteGaps(attributes: JsonObject, { gaps, sizes, texts }: NotedGaps): vo
     if (SIZED_TEXTS.has(key) && value !== '') texts.add(key);
     if (typeof value !== 'string') continue;
     if (cutMarkAt(value) !== -1) gaps.add('cut_by_sender');
-    if (value.length < PLACEHOLDER_CHARS_MAX && PLACEHOLDERS.has(value.trim())) {
+    if (value.length < PLACEHOLDER_CHARS_MAX && isPlaceholder(value.trim())) {
       gaps.add('withheld_by_sender');
     }
   }

@@ -18,6 +18,12 @@ export function nameKeys(name: RunName): readonly string[] {
 export const PLACEHOLDERS: ReadonlySet<string> = new Set(
   RUN.flatMap(({ placeholders }) => placeholders ?? []),
 );
+const PLACEHOLDER_CHARS_MAX = Math.max(...[...PLACEHOLDERS].map(({ length }) => length));
+
+/** Whether this is what a product writes in place of a text. Long texts are not hashed for it. */
+export function isPlaceholder(text: string): boolean {
+  return text.length <= PLACEHOLDER_CHARS_MAX && PLACEHOLDERS.has(text);
+}
 
 export const ROOT_MARKS = RUN.flatMap(({ rootMarks }) => rootMarks ?? []);
 export const STEP_NAMES = RUN.flatMap(({ stepName }) => stepName ?? []);

@@ -9,7 +9,7 @@ import type { JsonObject, JsonValue } from '../../../model/json.ts';
 import { isPicture, shortenBase64 } from './base64.ts';
 import { type Budget, DEPTH_MAX, take } from './budget.ts';
 import { resolveEscapes } from './json-escapes.ts';
-import { PLACEHOLDERS } from './run-rows.ts';
+import { isPlaceholder } from './run-rows.ts';
 
 /** Levels of JSON strings inside JSON strings that are parsed (tool arguments have two). */
 const LEVELS = 3;
@@ -17,7 +17,7 @@ const LEVELS = 3;
 /** Whether there is anything to match in this string. */
 export function isText(text: string): boolean {
   const trimmed = text.trim();
-  return trimmed !== '' && !PLACEHOLDERS.has(trimmed) && !isPicture(trimmed);
+  return trimmed !== '' && !isPlaceholder(trimmed) && !isPicture(trimmed);
 }
 
 export function isObject(value: JsonValue | undefined): value is JsonObject {
@@ -157,9 +157,12 @@ function fits(root: JsonValue, budget: Budget): boolean {
   let level: JsonValue[] = [root];
   for (let depth = 0; level.length > 0; depth += 1) {
     if (depth > DEPTH_MAX || !take(budget, 'nodes', level.length)) return false;
-    level = level.flatMap((value) =>
-      typeof value === 'object' && value !== null ? Object.values(value) : [],
-    );
+    const next: JsonValue[] = [];
+    for (const value of level) {
+      if (typeof value !== 'object' || value === null) continue;
+      for (const member of Object.values(value)) next.push(member);
+    }
+    level = next;
   }
   return true;
 }
@@ -179,5 +182,5 @@ function charsOf(root: JsonValue): number {
 }
 
 function distinct(texts: readonly string[]): string[] {
-  return [...new Set(texts)];
+  return texts.length < 2 ? [...texts] : [...new Set(texts)];
 }
