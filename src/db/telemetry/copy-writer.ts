@@ -5,7 +5,8 @@
  *
  * Two lanes take batches from all workspaces. A third, the short lane, takes small batches from
  * workspaces that have no rows in a running batch, so that they never wait for the large batches of
- * others. A single active workspace uses two lanes; while several are active, each uses one lane at
+ * others. While there is little to store, one lane takes it all: what arrives during its batch shares
+ * the next transaction. A single active workspace uses two lanes; while several are active, each uses one lane at
  * a time, with short batches. That halves what the others wait for PostgreSQL (issue 9.8).
  *
  * Bounded by bytes in flight: past the limit `offer` refuses, it never queues. A batch that
@@ -46,6 +47,12 @@ import { KnownContents, ServerChangedError } from './shared-contents.ts';
 const BATCH_BYTES_MAX = 8 * 1024 * 1024;
 /** One encodes and sends while the other commits; more compete for the same two cores. */
 const LANES = 2;
+/**
+ * Up to this many bytes in flight, what arrives beside a batch waits for the next one, which is
+ * cheaper than a transaction of its own (docs/decisions/0041-tried-for-speed.md); for so long.
+ */
+const ONE_LANE_BYTES_MAX = 256 * 1024;
+const ONE_LANE_MS_MAX = 20;
 /**
  * Size of a batch in the short lane, and in every lane while several workspaces are active.
  * It is stored in about 50 ms instead of 300 (docs/decisions/0010-storage.md), so others wait less.
@@ -144,6 +151,10 @@ export class CopyWriter {
   #inflightBytes = 0;
   #busyLanes = 0;
   #isShortLaneBusy = false;
+  /** when one of the two lanes took its latest batch, by `performance.now()` */
+  #takenAtMs = 0;
+  /** set while requests wait for the end of a batch beside a free lane */
+  #laneTimer: NodeJS.Timeout | null = null;
   #closed = false;
   #onIdle: (() => void)[] = [];
 
@@ -255,19 +266,35 @@ export class CopyWriter {
     this.#events.inflightChanged(this.#inflightBytes);
   }
 
-  /** Starts a free lane that may take a workspace's rows. */
+  /** Starts a free lane that may take a workspace's rows, unless the next batch takes them soon. */
   #wake(workspaceId: number): void {
-    if (this.#busyLanes < this.#lanes) void this.#runLane();
+    if (this.#busyLanes < this.#lanes) this.#wakeLane();
     else if (!this.#isShortLaneBusy && !this.#running.has(workspaceId)) void this.#runShortLane();
+  }
+
+  /** With a free lane. */
+  #wakeLane(): void {
+    const waitMs = this.#takenAtMs + ONE_LANE_MS_MAX - performance.now();
+    if (this.#busyLanes === 0 || this.#inflightBytes > ONE_LANE_BYTES_MAX || waitMs <= 0) {
+      void this.#runLane();
+      return;
+    }
+    this.#laneTimer ??= setTimeout(() => {
+      this.#laneTimer = null;
+      if (this.#waiting.size > 0 && this.#busyLanes < this.#lanes) this.#wakeLane();
+    }, waitMs);
   }
 
   /** Takes batches until nothing waits. Never rejects: callers of `offer` get every failure. */
   async #runLane(): Promise<void> {
     this.#busyLanes += 1;
-    const portion = (): Portion =>
-      this.#isShared
+    this.#takenAtMs = performance.now();
+    const portion = (): Portion => {
+      this.#takenAtMs = performance.now();
+      return this.#isShared
         ? { bytesMax: this.#shortBatchBytesMax, hasLarge: true, isLeftOut: this.#isBeingStored }
         : { bytesMax: this.#batchBytesMax, hasLarge: true };
+    };
     await this.#storeAll(portion, () => {
       this.#busyLanes -= 1;
     });

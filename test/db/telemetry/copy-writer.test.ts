@@ -141,6 +141,22 @@ test('the next batch fills while one is under way', async () => {
   expect(writer.inflightBytes).toBe(0);
 });
 
+test('little that arrives beside a batch takes the second lane only when that batch lasts', async () => {
+  const writer = createWriter();
+  // The resource is known then: the batches wait for the table alone.
+  await writer.offer(named('before'));
+  const hold = await holdSpans();
+  const first = writer.offer(named('0'));
+  await hold.waiters(1);
+  // Those share a batch, which begins beside the first: that one is not done in time.
+  const rest = ['1', '2', '3'].map((name) => writer.offer(named(name)));
+  await hold.waiters(2);
+  await hold.release();
+  await Promise.all([first, ...rest]);
+  expect(events.batches.map(({ requests }) => requests).sort()).toEqual([1, 1, 3]);
+  expect(await spanNames()).toEqual(['0', '1', '2', '3', 'before']);
+});
+
 test('fifty at once all resolve, in fewer batches', async () => {
   const writer = createWriter();
   const requests = Array.from({ length: 50 }, (_, index) => named(`${index + 10}`));
