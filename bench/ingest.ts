@@ -54,7 +54,6 @@ async function measureAll(stage: Stage, options: IngestOptions): Promise<IngestR
     name: 'ingest',
     machine,
     ...options,
-    httpThreads: process.env.HTTP_THREADS ?? 'default',
     spansPerBody: SPANS_PER_BODY,
     bytesPerSpan: bytesPer('traces'),
     bytesPerLogRecord: bytesPer('logs'),

@@ -80,7 +80,6 @@ program
       'Examples:',
       '  npm run bench -- ingest',
       '  npm run bench -- ingest --quick',
-      '  HTTP_THREADS=2 npm run bench -- ingest --rounds 3',
     ].join('\n'),
   )
   .action(async ({ rounds, quick = false }: { rounds: number; quick?: boolean }) => {

@@ -81,7 +81,7 @@ const INGEST_CODE = [
   'src/db/telemetry',
   'src/db/pipeline.ts',
   'src/db/migrations',
-  'src/main/acceptors',
+  'src/main/http',
   'bench/bodies.ts',
   'bench/signal-bodies.ts',
   'bench/ingest',

@@ -62,7 +62,6 @@ async function watch(stage: Stage, minutes: number): Promise<MemoryResult> {
   return {
     name: 'ingest-memory',
     machine,
-    httpThreads: process.env.HTTP_THREADS ?? 'default',
     minutes,
     peakRowsPerSecond,
     offered,

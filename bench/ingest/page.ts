@@ -1,5 +1,5 @@
 /** The parts of docs/performance.md that `ingest` and `ingest-memory` measure. Pure. */
-import { type MachineFacts, machineLine } from '../machine.ts';
+import { machineLine } from '../machine.ts';
 import { markdownTable } from '../markdown.ts';
 import { medianOf, ratioOf, type Series, seriesOf } from './measured.ts';
 import {
@@ -15,9 +15,6 @@ const ms = (value: number | undefined): string => {
   if (value === undefined) return '–';
   return value < 10 ? value.toFixed(1) : value.toFixed(0);
 };
-
-const machineOf = (machine: MachineFacts, httpThreads: string): string =>
-  `${machineLine(machine)}; HTTP_THREADS: ${httpThreads}`;
 
 function verdictTable(verdicts: readonly Verdict[]): string {
   return markdownTable(
@@ -152,9 +149,9 @@ function probeTable({ probes }: IngestResult): string {
 
 /** The parts that `ingest` measures. */
 export function ingestParts(result: IngestResult): Map<string, string> {
-  const { machine, httpThreads, rounds, spansPerBody, bytesPerSpan, bytesPerLogRecord } = result;
+  const { machine, rounds, spansPerBody, bytesPerSpan, bytesPerLogRecord } = result;
   const facts =
-    `${machineOf(machine, httpThreads)}; ${rounds} ${rounds === 1 ? 'round' : 'rounds'}, ` +
+    `${machineLine(machine)}; ${rounds} ${rounds === 1 ? 'round' : 'rounds'}, ` +
     `${spansPerBody} rows per body, ${whole(bytesPerSpan)} bytes of JSON per span, ` +
     `${whole(bytesPerLogRecord)} per log record.`;
   return new Map([
@@ -172,9 +169,9 @@ export function ingestParts(result: IngestResult): Map<string, string> {
 
 /** The part that `ingest-memory` measures. */
 export function memoryParts(result: MemoryResult): Map<string, string> {
-  const { machine, httpThreads, minutes, offered, peakRowsPerSecond, rows } = result;
+  const { machine, minutes, offered, peakRowsPerSecond, rows } = result;
   const facts =
-    `${machineOf(machine, httpThreads)}; ${minutes} ${minutes === 1 ? 'minute' : 'minutes'} of ` +
+    `${machineLine(machine)}; ${minutes} ${minutes === 1 ? 'minute' : 'minutes'} of ` +
     `${whole(offered)} spans/s, ${((offered / peakRowsPerSecond) * 100).toFixed(0)} % of a peak of ` +
     `${whole(peakRowsPerSecond)}; ${whole(rows)} spans stored, as many as acknowledged.`;
   return new Map([['memory', `${facts}\n\n${verdictTable([memoryVerdict(result)])}`]]);

@@ -60,8 +60,6 @@ export interface Sustained {
 export interface IngestResult extends IngestOptions {
   readonly name: 'ingest';
   readonly machine: MachineFacts;
-  /** HTTP_THREADS as it was set */
-  readonly httpThreads: string;
   readonly spansPerBody: number;
   readonly bytesPerSpan: number;
   readonly bytesPerLogRecord: number;
@@ -85,7 +83,6 @@ export interface MemorySample {
 export interface MemoryResult {
   readonly name: 'ingest-memory';
   readonly machine: MachineFacts;
-  readonly httpThreads: string;
   readonly minutes: number;
   readonly peakRowsPerSecond: number;
   readonly offered: number;

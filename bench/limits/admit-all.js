@@ -10,9 +10,3 @@ export const createMinuteCounts = () => {
     close: async () => {},
   };
 };
-
-function ofThreads() {
-  throw new Error('a server that counts nothing has one thread: unset HTTP_THREADS');
-}
-
-export { ofThreads as createExactCounts, ofThreads as createLocalCounts };

@@ -45,8 +45,6 @@ export interface Config extends OauthClients {
   readonly dataDir: string;
   /** null: limits are counted in this process */
   readonly redisUrl: string | null;
-  /** threads that take requests; 1 is the main thread */
-  readonly httpThreads: number;
   readonly matchThreads: number;
   readonly maxBodyBytes: number;
   readonly maxDecodedBodyBytes: number;
@@ -136,9 +134,6 @@ function checkRelations(config: Config, env: Environment, problems: Problems): v
       'MAX_BODY_BYTES and MAX_DECODED_BODY_BYTES together must not exceed MAX_INFLIGHT_BYTES',
     );
   }
-  if (config.httpThreads > 1 && process.platform !== 'linux') {
-    problems.push('HTTP_THREADS above 1 needs Linux, which spreads connections over threads');
-  }
   if (config.databaseDirectUrl !== null && config.databaseUrl === null) {
     problems.push('DATABASE_DIRECT_URL needs DATABASE_URL beside it');
   }
@@ -181,6 +176,15 @@ function checkRelations(config: Config, env: Environment, problems: Problems): v
   }
 }
 
+/** Settings that had a meaning before, and are still set. */
+function removedSettings(env: Environment): string[] {
+  if (!env.HTTP_THREADS?.trim()) return [];
+  return [
+    'HTTP_THREADS is no longer a setting and is ignored: each process has one thread for requests. ' +
+      'Start several processes instead (docs/deployment.md, "Several processes on one machine")',
+  ];
+}
+
 /** The URL of a listener when none is configured. */
 export function defaultUrl(host: string, port: number): string {
   const name = host === '0.0.0.0' || host === '::' ? 'localhost' : host;
@@ -199,6 +203,7 @@ export function readConfig(env: Environment): Config {
   const host = text(env, 'HOST') ?? TEXT_SETTINGS.HOST;
   const port = integer(env, 'PORT', problems);
   const observePort = integer(env, 'OBSERVE_PORT', problems);
+  const oauth = oauthSettings(env, problems);
   const config: Config = Object.freeze({
     port,
     observePort,
@@ -214,7 +219,6 @@ export function readConfig(env: Environment): Config {
     databaseReadLagMaxMs: integer(env, 'DATABASE_READ_LAG_MAX_MS', problems),
     dataDir: readDataDir(env),
     redisUrl: redisUrl(env, problems),
-    httpThreads: integer(env, 'HTTP_THREADS', problems),
     matchThreads: integer(env, 'MATCH_THREADS', problems),
     maxBodyBytes: integer(env, 'MAX_BODY_BYTES', problems),
     maxDecodedBodyBytes: integer(env, 'MAX_DECODED_BODY_BYTES', problems),
@@ -245,7 +249,8 @@ export function readConfig(env: Environment): Config {
     corsOrigins: origins(env, problems),
     alertPrivateAddresses: networks(env, problems),
     smtp: smtp(env, problems),
-    ...oauthSettings(env, problems),
+    ...oauth,
+    warnings: [...oauth.warnings, ...removedSettings(env)],
     ownerEmail: text(env, 'OWNER_EMAIL') ?? TEXT_SETTINGS.OWNER_EMAIL,
     trustedProxyHops: integer(env, 'TRUSTED_PROXY_HOPS', problems),
     logLevel: oneOf<LogLevel>(

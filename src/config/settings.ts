@@ -24,8 +24,6 @@ export const INTEGER_SETTINGS = {
   /** 4318 is OTLP/HTTP's own port, so that an exporter keeps its default */
   OBSERVE_PORT: { fallback: 4318, min: 0, max: 65_535 },
   ADMIN_PORT: { fallback: 9464, min: 0, max: 65_535 },
-  /** further threads cost memory, connections and counts per thread (docs/decisions) */
-  HTTP_THREADS: { fallback: 1, min: 1, max: 64 },
   /** one core stays free for the thread that takes requests in */
   MATCH_THREADS: {
     fallback: Math.min(Math.max(1, availableParallelism() - 1), MATCH_THREADS_DEFAULT_MAX),

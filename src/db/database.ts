@@ -193,7 +193,7 @@ export async function checkConnections(database: Database, needed: number): Prom
   if (needed <= allowed) return;
   throw new OperatorError(
     `PostgreSQL allows ${allowed} connections and this process may open ${needed}: ` +
-      'lower MATCH_THREADS or HTTP_THREADS, or restart PostgreSQL with a larger max_connections',
+      'lower MATCH_THREADS, or restart PostgreSQL with a larger max_connections',
   );
 }
 

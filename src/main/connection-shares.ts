@@ -2,10 +2,10 @@
  * Connection pools by purpose. Each kind of work has its own, so that work that waits for a lock or
  * a slow read does not keep other work from the database:
  *
- *   ingest      writer lanes, keys           each thread that takes requests
- *   reads       API, dashboard, exports      each thread that takes requests
- *   probes      /ready                       each thread that takes requests, and the main one
- *   background  pass, upkeep, start          the main thread
+ *   ingest      writer lanes, keys
+ *   reads       API, dashboard, exports
+ *   probes      /ready
+ *   background  pass, upkeep, start
  */
 import type { Config } from '../config/config.ts';
 import { createDatabase, type Database } from '../db/database.ts';
@@ -21,7 +21,7 @@ import type { Events } from '../observe/events.ts';
 const INGEST_CONNECTIONS = 5;
 /** Concurrent reads; further ones wait for a connection. */
 const READ_CONNECTIONS = 4;
-/** Most reads of a thread that wait; one more is answered 503. */
+/** Most reads that wait; one more is answered 503. */
 const READS_WAITING_MAX = 64;
 /** A read that has waited this long is answered 503: well within a client's own time limit. */
 const READ_WAIT_MS = 2000;
@@ -29,19 +29,19 @@ const PROBE_CONNECTIONS = 1;
 /** The pass's claims and lease renewals, and upkeep, which may wait for readers of a partition. */
 const BACKGROUND_CONNECTIONS = 3;
 
-/** Connections of a thread that takes requests. */
+/** Connections for requests. */
 export const REQUEST_CONNECTIONS = INGEST_CONNECTIONS + READ_CONNECTIONS + PROBE_CONNECTIONS;
-/** Connections of the main thread, in addition to REQUEST_CONNECTIONS if it takes requests. */
+/** Connections for everything else but matching. */
 export const MAIN_CONNECTIONS = BACKGROUND_CONNECTIONS + PROBE_CONNECTIONS;
 
-/** The pools of a thread that takes requests. */
+/** The pools for requests. */
 export interface RequestDatabases {
   readonly ingest: Database;
   readonly reads: Database;
   readonly probes: Database;
 }
 
-/** The main thread's pools. */
+/** The pools for background work, and for its probes. */
 export interface MainDatabases {
   readonly background: Database;
   readonly probes: Database;
@@ -72,7 +72,7 @@ function untilClosing(events: PoolEvents, closing: { readonly isClosing: boolean
   };
 }
 
-/** To the read replica, of a thread that reads there. */
+/** To the read replica, of a process that reads there. */
 export const REPLICA_CONNECTIONS = READ_CONNECTIONS + MEASURING_CONNECTIONS;
 
 /**
@@ -91,7 +91,7 @@ export function openReplica(
   return new ReadReplica(primary, settings, events);
 }
 
-/** The pools of one thread that takes requests; connections are opened on demand. */
+/** The pools for requests; connections are opened on demand. */
 export function openForRequests(
   { url, copyUrl }: DatabaseUrls,
   events: PoolEvents,
@@ -106,7 +106,7 @@ export function openForRequests(
 }
 
 /**
- * The main thread's pools.
+ * The pools for background work.
  *
  * @param max connections for background work; commands need another number than the server
  */

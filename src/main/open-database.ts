@@ -37,7 +37,7 @@ const COMMAND_WAITS = { ownerWaitMs: COMMAND_OWNER_WAIT_MS, readyWaitMs: COMMAND
 const SILENT_LOG: EmbeddedLog = { info: () => {}, warn: () => {} };
 
 export interface OpenDatabase {
-  /** for the pass, upkeep and commands; threads that take requests have their own connections */
+  /** for the pass, upkeep and commands; requests have connections of their own */
   readonly database: Database;
   readonly probes: Database;
   readonly urls: DatabaseUrls;
@@ -70,12 +70,12 @@ interface Source {
 const LISTENING_CONNECTIONS = 1;
 
 /**
- * Most connections of one process: of the main thread, the threads that take requests, the listener
- * for revoked keys, and the match threads' tasks (docs/configuration.md).
+ * Most connections of one process: for background work, for requests, of the listener for revoked keys,
+ * and of the match threads' tasks (docs/configuration.md).
  */
-function connectionsOf({ httpThreads, matchThreads }: Config): number {
+function connectionsOf({ matchThreads }: Config): number {
   const matching = matchThreads * CONNECTIONS_PER_THREAD + SPARE_THREAD_CONNECTIONS;
-  return MAIN_CONNECTIONS + httpThreads * REQUEST_CONNECTIONS + LISTENING_CONNECTIONS + matching;
+  return MAIN_CONNECTIONS + REQUEST_CONNECTIONS + LISTENING_CONNECTIONS + matching;
 }
 
 function configuredSource(url: string, directUrl: string | null): Source {

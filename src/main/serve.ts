@@ -2,8 +2,7 @@
  * Wires the server: starts every part in order, and registers how to stop it.
  *
  * Start: corpus (in a process of its own) and database side by side → schema, partitions → first workspace →
- * workers, pass → what takes requests, on this thread or on several → listeners. Nothing listens
- * before everything behind it works.
+ * workers, pass → what takes requests → listeners. Nothing listens before everything behind it works.
  * Stop: not ready, for DRAIN_MS → no new connections → requests under way → key use → decoder of large bodies → writer → pass →
  * workers → database; each step has a time limit.
  */
@@ -22,23 +21,27 @@ import { ensureDays, ensureReceipts } from '../db/telemetry/partitions.ts';
 import { loadManifest, verifyCorpus } from '../engine/corpus/corpus.ts';
 import { runnableRules } from '../engine/rules/effective-set.ts';
 import { createRuleBook } from '../engine/rules/rule-book.ts';
-import { createThreadMemory } from '../http/transport/server.ts';
+import { createMinuteCounts } from '../http/limits/minute-counts.ts';
+import { createListenerMemory } from '../http/transport/server.ts';
 import type { RuleBook, Snapshot, StateCounts, SupportCounts } from '../model/rules.ts';
 import type { Events, Observer } from '../observe/events.ts';
 import { prepareMatching } from '../pool/workers.ts';
-import { probesOf } from './acceptors/acceptor.ts';
-import { acceptInThreads } from './acceptors/acceptor-threads.ts';
-import { acceptHere } from './acceptors/acceptors.ts';
-import { openListeners } from './acceptors/listeners.ts';
 import { startAlerts } from './alerts.ts';
-import { openReplica } from './connection-shares.ts';
+import { openForRequests, openReplica } from './connection-shares.ts';
 import { MANIFEST_PATH, pinnedCorpus } from './corpus-location.ts';
 import { watchCorpus } from './corpus-watch.ts';
 import { createPass, createPreviews } from './create-pass.ts';
+import {
+  type Acceptor,
+  type AcceptorDependencies,
+  createAcceptor,
+  probesOf,
+} from './http/acceptor.ts';
+import { openListeners } from './http/listeners.ts';
+import { adminListener } from './http/sites.ts';
 import { type OpenDatabase, openForServer, WITHOUT_SESSION } from './open-database.ts';
 import { createRetirement } from './retirement.ts';
 import { keepRuleCosts } from './rule-costs.ts';
-import { adminListener } from './sites.ts';
 import type { StopOrder } from './stop-order.ts';
 import { BACKLOG_COUNT_EVERY_MS, CLOCK_READ_EVERY_MS, repeat } from './upkeep.ts';
 
@@ -108,12 +111,26 @@ async function firstWorkspaceStates(
   return { states: countStates(settings), slug: first?.slug ?? FIRST_SLUG };
 }
 
+/** What takes requests, with connections and counts of its own; its listeners are opened later. */
+function openAcceptor(
+  open: OpenDatabase,
+  others: Omit<AcceptorDependencies, 'databases' | 'placement' | 'minuteCounts'>,
+  stops: StopOrder,
+): Acceptor {
+  const { config, events } = others;
+  const databases = openForRequests(open.urls, events);
+  stops.add('connections', databases.close);
+  const minuteCounts = createMinuteCounts(config.redisUrl, events);
+  stops.add('limit counts', minuteCounts.close);
+  const { placement } = open;
+  return createAcceptor({ ...others, databases, placement, minuteCounts }, stops);
+}
+
 /**
  * Starts the server.
  *
  * @param stops receives every part as it starts, so that a failed start can be undone
- * @param onFailure called when a thread that takes requests, or the embedded PostgreSQL, has failed for
- *   good: stop the server
+ * @param onFailure called when the embedded PostgreSQL has failed for good: stop the server
  * @throws {OperatorError} with one line for the operator
  */
 export async function serve(
@@ -154,38 +171,33 @@ export async function serve(
   stops.add('previews', () => previews.stop());
   const corpusProbe = watchCorpus(corpusTask, events, stops);
   const retirement = createRetirement(config.drainMs);
-  const main = {
+  const parts = {
     corpus: corpusProbe,
     pass: () => pass.check(),
     clock: clock.check,
     accepting: retirement.check,
   };
-  const memory = createThreadMemory();
-  const parts = { config, open, clock, memory, catalog, main, replica, observer };
-  const acceptors =
-    config.httpThreads === 1
-      ? acceptHere(parts, stops)
-      : await acceptInThreads(parts, stops, () => onFailure('a thread failed'));
+  const acceptor = openAcceptor(open, { config, clock, catalog, parts, replica, events }, stops);
   if (open.sessionUrl === null) {
     events.warned(WITHOUT_SESSION);
   } else {
-    const keyChanges = listenForKeyChanges(open.sessionUrl, acceptors.forget, events);
+    const keyChanges = listenForKeyChanges(open.sessionUrl, acceptor.forget, events);
     stops.add('key changes', keyChanges.close);
   }
-  const { optionalProbes } = acceptors;
-  const probes = { probes: probesOf(open.probes, main), optionalProbes, events };
-  const admin = await openListeners(
-    [adminListener(config, acceptors.metrics, probes)],
-    events,
-    stops,
-    memory,
-  );
-  const [base = 0, observe = base] = await acceptors.listen();
+  const { optionalProbes } = acceptor;
+  const probes = { probes: probesOf(open.probes, parts), optionalProbes, events };
+  const memory = createListenerMemory();
+  const { registry } = observer.metrics;
+  const metrics = { contentType: registry.contentType, text: () => registry.metrics() };
+  const forOperator = [adminListener(config, metrics, probes)];
+  const admin = await openListeners(forOperator, events, stops, memory);
+  const site = await openListeners(acceptor.listeners, events, stops, memory);
+  const [base = 0, observe = base] = site.ports;
   pass.start();
   previews.start();
   startAlerts({ config, database: open.database, clock, catalog, events }, stops);
   const retire = (): void => {
-    acceptors.retire();
+    site.retire();
     admin.retire();
   };
   stops.add('load balancers', () => retirement.begin(retire), retirement.limitMs);

@@ -379,21 +379,6 @@ function lifecycleEvents(log: Logger, metrics: Metrics, outages: OutageLog) {
     stopped(): void {
       log.info('stopped');
     },
-    /** @param thread its number, from 1 */
-    threadFailed(thread: number, error: unknown): void {
-      metrics.faults.inc({ place: 'thread' });
-      log.fatal(
-        { failed: thread, ...errorFacts(error) },
-        'a thread failed; the server is stopping',
-      );
-    },
-    /** @param threads numbers of the threads whose last known counts are shown */
-    metricsIncomplete(threads: readonly number[]): void {
-      log.warn(
-        { threads },
-        'threads did not report their metrics in time; their last values are shown',
-      );
-    },
     corpusLoaded({ version, date, identity }: Snapshot): void {
       metrics.corpus.set({ version, date, identity }, 1);
       log.debug({ version, date, identity }, 'rule corpus loaded');
@@ -463,23 +448,16 @@ export function openLog(): LogDestination {
 export interface Observer {
   readonly events: Events;
   readonly metrics: Metrics;
-  /** Writes log lines of other threads to the same destination. */
-  readonly write: (lines: string) => void;
 }
 
 /**
- * The one observer of a thread.
+ * The one observer of a process.
  *
  * @param level pino's level names
  * @param destination where lines go
- * @param facts part of every line, as the number of the thread
  */
-export function createObserver(
-  level: string,
-  destination: LogDestination = openLog(),
-  facts: Readonly<Record<string, unknown>> | null = null,
-): Observer {
-  const log = pino({ level, base: facts }, destination);
+export function createObserver(level: string, destination: LogDestination = openLog()): Observer {
+  const log = pino({ level, base: null }, destination);
   const metrics = createMetrics();
   const outages = outageLog(log);
   const events = {
@@ -492,5 +470,5 @@ export function createObserver(
     ...ruleEvents(metrics, outages),
     ...lifecycleEvents(log, metrics, outages),
   };
-  return { events, metrics, write: (lines) => destination.write(lines) };
+  return { events, metrics };
 }

@@ -1,5 +1,5 @@
 /** The counters and gauges that `/metrics` shows, in one registry. Labels are bounded by code. */
-import { AggregatorRegistry, Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
@@ -54,8 +54,6 @@ function declareMetrics(registry: Registry) {
     clockDifference: new Gauge({
       name: 'sluice_clock_difference_seconds',
       help: "How far this machine's clock is ahead of PostgreSQL's.",
-      // Only the main thread compares them.
-      aggregator: 'sum',
       registers,
     }),
     unstorable: counter('store_unstorable_requests_total', 'Requests PostgreSQL refused.', [
@@ -82,21 +80,16 @@ function declareMetrics(registry: Registry) {
     waitingRuns: new Gauge({
       name: 'sluice_pass_waiting_runs',
       help: 'Runs of all processes that are due for evaluation, at most 200,000. The same everywhere.',
-      // Only the main thread counts them.
-      aggregator: 'sum',
       registers,
     }),
     oldestWait: new Gauge({
       name: 'sluice_pass_oldest_wait_seconds',
       help: 'How long the first of these runs has been due; 0 when none is.',
-      aggregator: 'sum',
       registers,
     }),
     limitsShared: new Gauge({
       name: 'sluice_limits_shared',
       help: '1 while limits are counted in Redis, 0 while this process counts by itself.',
-      // Of several threads: 0 while one of them counts by itself.
-      aggregator: 'min',
       registers,
     }),
     countedHere: counter(
@@ -107,13 +100,11 @@ function declareMetrics(registry: Registry) {
     replicaLag: new Gauge({
       name: 'sluice_replica_lag_seconds',
       help: "Most seconds by which the read replica's rows are behind the primary's.",
-      aggregator: 'max',
       registers,
     }),
     replicaUsed: new Gauge({
       name: 'sluice_replica_used',
       help: '1 while reads go to the read replica, 0 while they go to the primary.',
-      aggregator: 'min',
       registers,
     }),
     replicaFallbacks: counter(
@@ -125,7 +116,6 @@ function declareMetrics(registry: Registry) {
       name: 'sluice_corpus_info',
       help: '1, with the version, date and identity of the pinned rule corpus.',
       labelNames: ['version', 'date', 'identity'],
-      aggregator: 'max',
       registers,
     }),
     signIns: counter('sign_ins_total', 'Attempts to sign in, by way and outcome.', [
@@ -159,19 +149,8 @@ export function createMetrics(): Metrics {
   return { ...declareMetrics(registry), registry };
 }
 
-/** The content of a registry as plain data, to be sent between threads. */
-export type MetricValues = Awaited<ReturnType<Registry['getMetricsAsJSON']>>;
-
 /** The answer of `/metrics`. */
 export interface MetricsText {
   readonly contentType: string;
   readonly text: () => Promise<string>;
-}
-
-/**
- * The metrics of several threads as one text. Values are added up, except gauges that declare another
- * `aggregator`.
- */
-export async function sumMetrics(parts: readonly MetricValues[]): Promise<string> {
-  return await AggregatorRegistry.aggregate([...parts]).metrics();
 }

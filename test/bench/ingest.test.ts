@@ -64,7 +64,6 @@ function result(sluice = 90_000): IngestResult {
     machine: MACHINE,
     rounds: 1,
     quick: false,
-    httpThreads: 'default',
     spansPerBody: 100,
     bytesPerSpan: 1500,
     bytesPerLogRecord: 1100,
@@ -103,7 +102,6 @@ function memory(after: number): MemoryResult {
   return {
     name: 'ingest-memory',
     machine: MACHINE,
-    httpThreads: 'default',
     minutes: 10,
     peakRowsPerSecond: 90_000,
     offered: 72_000,

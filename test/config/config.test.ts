@@ -1,6 +1,6 @@
 /** The environment becomes one frozen object, or every problem at once and no secret among them. */
 import { resolve } from 'node:path';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { readConfig } from '../../src/config/config.ts';
 import { ConfigError } from '../../src/config/read-settings.ts';
 import { INTEGER_SETTINGS } from '../../src/config/settings.ts';
@@ -18,8 +18,6 @@ function problemsOf(env: Environment): readonly string[] {
   return [];
 }
 
-/** Elsewhere connections are not spread over threads. */
-const isLinux = process.platform === 'linux';
 const INTEGER_NAMES = Object.keys(INTEGER_SETTINGS) as (keyof typeof INTEGER_SETTINGS)[];
 
 test.each([
@@ -49,7 +47,6 @@ describe('without any setting', () => {
       databaseReadLagMaxMs: 10_000,
       dataDir: resolve('data'),
       redisUrl: null,
-      httpThreads: 1,
       matchThreads: INTEGER_SETTINGS.MATCH_THREADS.fallback,
       maxBodyBytes: 20 * 1024 * 1024,
       maxDecodedBodyBytes: 64 * 1024 * 1024,
@@ -112,7 +109,6 @@ test('every setting is taken', () => {
     DATABASE_READ_LAG_MAX_MS: '5000',
     DATA_DIR: '/var/lib/acme',
     REDIS_URL: 'rediss://redis.test',
-    HTTP_THREADS: isLinux ? '8' : '1',
     MATCH_THREADS: '4',
     MAX_BODY_BYTES: '1024',
     MAX_DECODED_BODY_BYTES: '2048',
@@ -155,7 +151,6 @@ test('every setting is taken', () => {
     databaseReadLagMaxMs: 5000,
     dataDir: '/var/lib/acme',
     redisUrl: 'rediss://redis.test',
-    httpThreads: isLinux ? 8 : 1,
     matchThreads: 4,
     maxBodyBytes: 1024,
     maxDecodedBodyBytes: 2048,
@@ -238,16 +233,14 @@ test.each([
   expect(problemsOf(env)).toEqual(problems);
 });
 
-describe('problems', () => {
-  test.each(['darwin', 'win32'])('more than one thread on %s', (platform) => {
-    vi.stubGlobal('process', { ...process, platform });
-    expect(problemsOf({ HTTP_THREADS: '1' })).toEqual([]);
-    expect(problemsOf({ HTTP_THREADS: '2' })).toEqual([
-      'HTTP_THREADS above 1 needs Linux, which spreads connections over threads',
-    ]);
-    vi.unstubAllGlobals();
-  });
+test('a setting that has no meaning any more is named, and keeps no server from starting', () => {
+  expect(readConfig({ HTTP_THREADS: ' ' }).warnings).toEqual([]);
+  expect(readConfig({ HTTP_THREADS: '4' }).warnings).toEqual([
+    expect.stringMatching(/^HTTP_THREADS is no longer a setting .* Start several processes/),
+  ]);
+});
 
+describe('problems', () => {
   test('are all reported together, in one error for the operator', () => {
     const env = {
       PORT: 'http',

@@ -189,7 +189,7 @@ describe('the check before anything starts', () => {
     await expect(checkConnections(scratch.database, Number(max_connections) + 1)).rejects.toEqual(
       new OperatorError(
         `PostgreSQL allows ${max_connections} connections and this process may open ` +
-          `${Number(max_connections) + 1}: lower MATCH_THREADS or HTTP_THREADS, or restart ` +
+          `${Number(max_connections) + 1}: lower MATCH_THREADS, or restart ` +
           'PostgreSQL with a larger max_connections',
       ),
     );

@@ -69,7 +69,7 @@ describe('a temporary folder that another user has prepared', () => {
   test('runs no code in the server, its threads and processes, or a command', async () => {
     const settings = { DATABASE_URL: database.url, TMPDIR: folder };
     const before = await readdir(folder);
-    const server = await startServer({ ...settings, HTTP_THREADS: '2' });
+    const server = await startServer(settings);
     try {
       const { code } = await runProcess(['corpus', 'verify'], settings);
       expect(code).toBe(0);

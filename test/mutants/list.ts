@@ -125,7 +125,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'cookies/never-secure',
     defect: 'cookies are neither Secure nor __Host- behind TLS',
-    file: 'src/main/acceptors/acceptor.ts',
+    file: 'src/main/http/acceptor.ts',
     search: "createCookieJar(config.brand, new URL(config.baseUrl).protocol === 'https:')",
     replacement: 'createCookieJar(config.brand, false)',
     tests: ['test/e2e/secure-cookies.test.ts'],

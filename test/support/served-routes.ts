@@ -5,7 +5,11 @@ import { createApiDocument } from '../../src/http/api/openapi/openapi.ts';
 import type { Route } from '../../src/http/transport/router.ts';
 import type { ListenerSettings } from '../../src/http/transport/server.ts';
 import { loadDocumentation, pageAssets } from '../../src/main/documents.ts';
-import { adminListener, publicListeners, type SiteDependencies } from '../../src/main/sites.ts';
+import {
+  adminListener,
+  publicListeners,
+  type SiteDependencies,
+} from '../../src/main/http/sites.ts';
 
 /** Every listener that these settings open. */
 export function listenersOf(settings: Readonly<Record<string, string>> = {}): ListenerSettings[] {

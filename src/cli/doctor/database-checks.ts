@@ -148,7 +148,7 @@ export function connectionCheck(
     limit < allowed
       ? 'raise the CONNECTION LIMIT of the role or database'
       : 'raise max_connections and restart PostgreSQL';
-  const change = `Lower MATCH_THREADS or HTTP_THREADS, or ${raise}.`;
+  const change = `Lower MATCH_THREADS, or ${raise}.`;
   if (needed > limit) return problem('Connections', found, change);
   if (used + needed > limit) {
     const more = `If no process runs yet, there is no room for one. ${change}`;

@@ -65,16 +65,15 @@ export async function nativeModuleChecks(): Promise<Check[]> {
 
 /** Cores and memory against the settings that use them. */
 export function resourceChecks(
-  { matchThreads, httpThreads, maxInflightBytes }: Config,
+  { matchThreads, maxInflightBytes }: Config,
   cores: number = availableParallelism(),
   memoryBytes: number = Math.min(process.constrainedMemory() || Infinity, totalmem()),
 ): Check[] {
-  const threads = matchThreads + httpThreads;
-  const cpu = `${cores} cores; HTTP_THREADS ${httpThreads}, MATCH_THREADS ${matchThreads}`;
+  const cpu = `${cores} cores; MATCH_THREADS ${matchThreads}`;
   const memory = `${bytesText(memoryBytes)}; MAX_INFLIGHT_BYTES ${bytesText(maxInflightBytes)}`;
   return [
-    threads > cores + 1
-      ? warning('Cores', cpu, `Lower MATCH_THREADS to ${Math.max(1, cores - httpThreads)}.`)
+    matchThreads > cores
+      ? warning('Cores', cpu, `Lower MATCH_THREADS to ${Math.max(1, cores - 1)}.`)
       : ok('Cores', cpu),
     maxInflightBytes > memoryBytes * INFLIGHT_SHARE_MAX
       ? warning('Memory', memory, 'Lower MAX_INFLIGHT_BYTES to half of the memory, or less.')

@@ -17,9 +17,11 @@ export function invalidSettings(problems: readonly string[]): Check[] {
 export function settingChecks(config: Config): Check[] {
   const found: Check[] = config.warnings.map((line) =>
     warning(
-      line.split(' ')[0] ?? 'OAUTH',
+      line.split(' ')[0] ?? 'Setting',
       line,
-      'Set it, or remove the other settings of the provider.',
+      line.startsWith('OAUTH_')
+        ? 'Set it, or remove the other settings of the provider.'
+        : 'Remove it.',
     ),
   );
   const base = new URL(config.baseUrl);

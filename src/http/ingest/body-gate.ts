@@ -24,8 +24,6 @@ const WAIT_MS = 4000;
  * 512 KiB of each together with its head, and no budget counts these bytes.
  */
 const WAITING_MAX = 256;
-/** Interval at which waiting bodies retry: other threads release memory without notice. */
-const RETRY_MS = 50;
 
 /** A body that may be read. */
 export interface AdmittedBody extends ByteAccount {
@@ -52,8 +50,6 @@ export class BodyGate {
   readonly #undecoded = new Map<number, number>();
   /** by workspace, in order of arrival; no list is empty */
   readonly #waiting = new Map<number, Waiting[]>();
-  /** set while bodies wait */
-  #retryTimer: NodeJS.Timeout | null = null;
 
   constructor(budget: ByteBudget, settings: BodyGateSettings = {}) {
     this.#budget = budget;
@@ -118,22 +114,14 @@ export class BodyGate {
       const line = this.#waiting.get(workspaceId) ?? [];
       line.push(waiting);
       this.#waiting.set(workspaceId, line);
-      this.#scheduleRetry();
       const timer = setTimeout(() => {
         line.splice(line.indexOf(waiting), 1);
         if (line.length === 0) this.#waiting.delete(workspaceId);
         reject(noRoom());
+        // One behind it may be smaller.
+        this.#wake(workspaceId);
       }, this.#settings.waitMs);
     });
-  }
-
-  #scheduleRetry(): void {
-    if (this.#retryTimer !== null || this.#waiting.size === 0) return;
-    this.#retryTimer = setTimeout(() => {
-      this.#retryTimer = null;
-      this.#wakeAll();
-      this.#scheduleRetry();
-    }, RETRY_MS);
   }
 
   #wakeAll(): void {

@@ -12,51 +12,18 @@
 /** A workspace may hold this many times the free bytes. */
 const OWN_TO_FREE = 8;
 
-/** A count of bytes, of one thread or shared by several. */
-export interface ByteCount {
-  readonly total: number;
-  /** Adds the bytes unless the total would exceed `totalMax`; whether they were added. */
-  tryAdd(bytes: number, totalMax: number): boolean;
-  subtract(bytes: number): void;
-}
-
-/** The count of this thread alone. */
-export class OwnByteCount implements ByteCount {
-  #total = 0;
-
-  get total(): number {
-    return this.#total;
-  }
-
-  tryAdd(bytes: number, totalMax: number): boolean {
-    if (this.#total + bytes > totalMax) return false;
-    this.#total += bytes;
-    return true;
-  }
-
-  subtract(bytes: number): void {
-    this.#total -= bytes;
-  }
-}
-
 export class ByteBudget {
   readonly #bytesMax: number;
-  readonly #count: ByteCount;
-  /** bytes held by each workspace, in this thread */
+  #used = 0;
+  /** bytes held by each workspace */
   readonly #held = new Map<number, number>();
 
-  /**
-   * @param count bytes in memory; budgets with the same count share their limit. Each budget counts
-   *   a workspace's bytes separately, so with several threads a workspace may hold as many times
-   *   its share; some room always stays free.
-   */
-  constructor(bytesMax: number, count: ByteCount = new OwnByteCount()) {
+  constructor(bytesMax: number) {
     this.#bytesMax = bytesMax;
-    this.#count = count;
   }
 
   get used(): number {
-    return this.#count.total;
+    return this.#used;
   }
 
   /** Opens the account of one request; its `release` releases all its bytes. */
@@ -69,13 +36,14 @@ export class ByteBudget {
         const leftFree = isOnly ? 0 : Math.ceil((held + bytes) / OWN_TO_FREE);
         // A request above the limit is admitted if nothing else is in memory.
         const totalMax = Math.max(this.#bytesMax, bytes) - leftFree;
-        if (!this.#count.tryAdd(bytes, totalMax)) return false;
+        if (this.#used + bytes > totalMax) return false;
+        this.#used += bytes;
         this.#held.set(workspaceId, held + bytes);
         own += bytes;
         return true;
       },
       release: () => {
-        this.#count.subtract(own);
+        this.#used -= own;
         const rest = (this.#held.get(workspaceId) ?? 0) - own;
         if (rest > 0) this.#held.set(workspaceId, rest);
         else this.#held.delete(workspaceId);

@@ -131,7 +131,7 @@ function declaredSize(name: string, body: Buffer, bytesMax: number): number | nu
   return size === null || size > bytesMax ? null : size;
 }
 
-/** Decodes the bodies of one thread. */
+/** Decodes bodies. */
 export class ContentDecoder {
   readonly #inflater = new GzipInflater();
   /** dense bodies: how each is started */

@@ -76,7 +76,7 @@ export interface IngestDependencies extends AdmissionDependencies, AnswerLimitSe
   readonly maxDecodedBodyBytes: number;
   readonly ingest: Pick<Ingest, 'decode'>;
   readonly contentDecoder: ContentDecoder;
-  /** the turns of this thread: bodies are decoded in pieces, workspaces in turn */
+  /** bodies are decoded in pieces, workspaces in turn */
   readonly turns: Turns;
   /** stores a request that PostgreSQL refused, for the operator */
   readonly keepRejected: (rejected: RejectedBody) => Promise<void>;

@@ -89,7 +89,7 @@ function decide(count: Count, limit: number): CountDecision {
 }
 
 /** Counts in this process's memory. */
-export function createLocalCounts() {
+function createLocalCounts() {
   const limiter = new RateLimiterMemory({ points: NO_LIMIT, duration: WINDOW_SECONDS });
   return {
     add: async (name: string): Promise<Count> => countOf(await limiter.consume(name)),
@@ -100,14 +100,10 @@ export function createLocalCounts() {
   };
 }
 
-/** Where several threads or processes count together. */
-export type CountStore = Pick<RedisCounts, 'add'> & Partial<Pick<RedisCounts, 'isFar'>>;
-
-/** Counts in a store while it answers, otherwise in this process. */
+/** Counts in Redis while it answers, otherwise in this process. */
 class SharedCounts {
-  readonly #store: CountStore;
+  readonly #store: Pick<RedisCounts, 'add' | 'isFar'>;
   readonly #events: Pick<Events, 'countedHere'>;
-  readonly #eagerLimitMin: number;
   readonly #local = createLocalCounts();
   /** the last counts of the store */
   readonly #last = new LRUCache<string, RedisCount>({ max: LAST_COUNTS_MAX });
@@ -115,15 +111,13 @@ class SharedCounts {
   /** requests by name that the store has not counted yet */
   readonly #uncounted = new Map<string, number>();
 
-  /** @param eagerLimitMin under smaller limits every request waits for its count */
-  constructor(store: CountStore, events: Pick<Events, 'countedHere'>, eagerLimitMin: number) {
+  constructor(store: Pick<RedisCounts, 'add' | 'isFar'>, events: Pick<Events, 'countedHere'>) {
     this.#store = store;
     this.#events = events;
-    this.#eagerLimitMin = eagerLimitMin;
   }
 
   async consume(name: string, limit: number): Promise<CountDecision> {
-    if (this.#store.isFar?.() === true) return await this.#consumeFar(name, limit);
+    if (this.#store.isFar()) return await this.#consumeFar(name, limit);
     const last = this.#last.get(name);
     if (last !== undefined && isSurelyOpen(last)) {
       // Used up until the window ends: a round trip could not change that.
@@ -165,7 +159,7 @@ class SharedCounts {
   }
 
   #isFarFromLimit(name: string, { count, sentAtMs }: RedisCount, limit: number): boolean {
-    if (limit < this.#eagerLimitMin || performance.now() - sentAtMs >= FRESH_MS) return false;
+    if (limit < EAGER_LIMIT_MIN || performance.now() - sentAtMs >= FRESH_MS) return false;
     const uncounted = this.#uncounted.get(name) ?? 0;
     return uncounted < UNCOUNTED_PART_MAX * limit && 2 * (count + uncounted) < limit;
   }
@@ -192,20 +186,6 @@ class SharedCounts {
 }
 
 /**
- * Counts in a store with a short round trip: every request waits for its own count, so limits are
- * exact.
- *
- * @param events gets every request that was counted locally because the store did not answer
- */
-export function createExactCounts(
-  store: CountStore,
-  events: Pick<Events, 'countedHere'>,
-): Pick<MinuteCounts, 'consume'> {
-  const shared = new SharedCounts(store, events, Number.POSITIVE_INFINITY);
-  return { consume: (name, limit) => shared.consume(name, limit) };
-}
-
-/**
  * Starts counting; the connection to Redis is opened in the background and kept open.
  *
  * @param redisUrl null to count in this process
@@ -225,7 +205,7 @@ export function createMinuteCounts(
     };
   }
   const store = createRedisCounts(redisUrl, events);
-  const shared = new SharedCounts(store, events, EAGER_LIMIT_MIN);
+  const shared = new SharedCounts(store, events);
   return {
     consume: (name, limit) => shared.consume(name, limit),
     ping: store.ping,

@@ -31,8 +31,6 @@ type OnUnrouted = (exchange: Exchange, error: SluiceError) => void;
 type AnswerBrowser = (exchange: Exchange, error: SluiceError, headers?: HeaderList) => boolean;
 
 export interface ListenerSettings extends ListenAddress {
-  /** several threads of this process listen on the port; `reservePorts` has checked it */
-  readonly isShared?: boolean;
   /** routes by Host header; the entry under '' serves every other host */
   readonly sites: ReadonlyMap<string, readonly Route[]>;
   /** whether clients use https, through a proxy that terminates TLS; false by default */
@@ -45,14 +43,14 @@ export interface ListenerSettings extends ListenAddress {
   readonly answerBrowser?: AnswerBrowser;
 }
 
-/** What the listeners of a thread share, so that its bounds are those of the thread. */
-export interface ThreadMemory {
+/** What listeners share, so that its bounds are those of the process. */
+export interface ListenerMemory {
   readonly unsent: UnsentAnswers;
   /** for bodies */
   readonly memory: BodyMemory;
 }
 
-export function createThreadMemory(): ThreadMemory {
+export function createListenerMemory(): ListenerMemory {
   return { unsent: new UnsentAnswers(), memory: new BodyMemory() };
 }
 
@@ -64,8 +62,6 @@ export interface Listener {
   readonly drain: () => void;
   /** Waits until no request is running, or for `DRAIN_MS_MAX`; then closes every connection. */
   readonly close: () => Promise<void>;
-  /** Closes every connection now, also those with a running request. */
-  readonly cut: () => void;
 }
 
 /** Browsers must not guess a type other than Content-Type. */
@@ -136,20 +132,16 @@ type ListenWithOptions = (
 ) => TemplatedApp;
 
 /**
- * uSockets' options; in the types they are an enum that does not exist at run time. By default a
- * port is shared (SO_REUSEPORT) with any other process of the same user.
+ * An option of uSockets; in the types it is an enum that does not exist at run time. By default a port
+ * is shared (SO_REUSEPORT) with any other process of the same user: a second server would silently get
+ * half of the requests.
  */
-const SHARED_PORT = 0;
 const EXCLUSIVE_PORT = 1;
 
-function listen(
-  app: TemplatedApp,
-  { host, port, setting }: ListenAddress,
-  options: typeof SHARED_PORT | typeof EXCLUSIVE_PORT,
-) {
+function listen(app: TemplatedApp, { host, port, setting }: ListenAddress) {
   return new Promise<us_listen_socket>((resolve, reject) => {
     const listenWithOptions = app.listen.bind(app) as unknown as ListenWithOptions;
-    listenWithOptions(host, port, options, (socket) => {
+    listenWithOptions(host, port, EXCLUSIVE_PORT, (socket) => {
       if (socket) resolve(socket);
       else {
         reject(
@@ -163,38 +155,14 @@ function listen(
 }
 
 /**
- * Checks that these ports are free, by opening and closing them, so that the threads of this process
- * can share them afterwards: a shared port could silently be shared with another server, which would
- * get half of the requests. Connections in between are reset.
- *
- * @returns the ports, in the same order; for port 0 the one that was assigned
- * @throws {OperatorError} when one is taken, naming the setting to change
- */
-export async function reservePorts(addresses: readonly ListenAddress[]): Promise<number[]> {
-  const apps: TemplatedApp[] = [];
-  try {
-    const ports: number[] = [];
-    for (const address of addresses) {
-      const app = uWS.App();
-      apps.push(app);
-      ports.push(uWS.us_socket_local_port(await listen(app, address, EXCLUSIVE_PORT)));
-    }
-    return ports;
-  } finally {
-    for (const app of apps) app.close();
-  }
-}
-
-/**
- * Opens one listener. Its port is exclusive unless `isShared`: by default a second process would
- * silently share it and get half of the requests.
+ * Opens one listener, on a port of its own.
  *
  * @throws {OperatorError} when the port is taken, naming the setting to change
  */
 export async function openListener(
   settings: ListenerSettings,
   events: Pick<Events, 'requestFailed' | 'requestUnavailable'>,
-  { unsent, memory }: ThreadMemory = createThreadMemory(),
+  { unsent, memory }: ListenerMemory = createListenerMemory(),
 ): Promise<Listener> {
   const app = uWS.App();
   const resolve = createSites(settings.sites);
@@ -207,11 +175,6 @@ export async function openListener(
     open -= 1;
     if (open === 0) onIdle?.();
   };
-  const cut = (): void => {
-    if (isClosed) return;
-    isClosed = true;
-    app.close();
-  };
   const { isBehindTls = false, trustedHops = 0 } = settings;
   const { onUnrouted = () => {}, answerBrowser = () => false } = settings;
   const dispatching = { resolve, onUnrouted, answerBrowser, events };
@@ -221,8 +184,7 @@ export async function openListener(
     open += 1;
     dispatch(new Exchange(response, request, shared, onClosed), dispatching);
   });
-  const options = settings.isShared === true ? SHARED_PORT : EXCLUSIVE_PORT;
-  const socket = await listen(app, settings, options).catch((error: unknown) => {
+  const socket = await listen(app, settings).catch((error: unknown) => {
     app.close();
     throw error;
   });
@@ -247,8 +209,9 @@ export async function openListener(
           };
         });
       }
-      cut();
+      if (isClosed) return;
+      isClosed = true;
+      app.close();
     },
-    cut,
   };
 }

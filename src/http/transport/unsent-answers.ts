@@ -17,7 +17,7 @@
  */
 import type { HttpResponse } from 'uWebSockets.js';
 
-/** Most bytes of unsent bodies per thread; beyond that the oldest answer is cut off. */
+/** Most bytes of unsent bodies of a process; beyond that the oldest answer is cut off. */
 const UNSENT_BYTES_MAX = 64 * 1024 * 1024;
 /** Most time for one answer, at any speed. */
 const SENDING_MS_MAX = 2 * 60_000;
@@ -41,7 +41,7 @@ interface Waiting extends WaitingAnswer {
   readonly cut: () => void;
 }
 
-/** The answers of one thread that wait for their clients. */
+/** The answers of one process that wait for their clients. */
 export class UnsentAnswers {
   readonly #bytesMax: number;
   /** the oldest first */

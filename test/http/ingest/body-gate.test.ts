@@ -4,7 +4,7 @@
  */
 import { expect, test } from 'vitest';
 import { BodyGate } from '../../../src/http/ingest/body-gate.ts';
-import { ByteBudget, OwnByteCount } from '../../../src/http/ingest/byte-budget.ts';
+import { ByteBudget } from '../../../src/http/ingest/byte-budget.ts';
 
 const LONG_MS = 60_000;
 
@@ -65,12 +65,13 @@ test('bodies that wait too long, or beyond the limit, are refused, and those beh
   (await later).release();
 });
 
-test('room that another thread gives back is found', async () => {
-  const shared = new OwnByteCount();
-  const elsewhere = new ByteBudget(1000, shared).open(2);
-  expect(elsewhere.reserve(1000)).toBe(true);
-  const gate = new BodyGate(new ByteBudget(1000, shared), { waitMs: LONG_MS });
-  const waiting = gate.enter(1, 500);
-  elsewhere.release();
-  (await waiting).release();
+test('a body that gives up makes room for a smaller one behind it', async () => {
+  const gate = new BodyGate(new ByteBudget(1000), { waitMs: 30 });
+  const first = await gate.enter(1, 600);
+  first.decoded();
+  const large = gate.enter(2, 900);
+  const small = gate.enter(2, 100);
+  await expect(large).rejects.toMatchObject({ code: 'overloaded' });
+  (await small).release();
+  first.release();
 });

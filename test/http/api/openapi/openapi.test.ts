@@ -18,7 +18,7 @@ import type { ReadDependencies } from '../../../../src/http/api/read-routes.ts';
 import type { IngestDependencies } from '../../../../src/http/ingest/ingest-routes.ts';
 import type { Route } from '../../../../src/http/transport/router.ts';
 import { loadDocumentation, pageAssets, pathsOf } from '../../../../src/main/documents.ts';
-import { publicRoutes } from '../../../../src/main/sites.ts';
+import { publicRoutes } from '../../../../src/main/http/sites.ts';
 import { apiReference } from '../../../../src/web/docs/api-reference.ts';
 import { readDocument } from '../../../../src/web/docs/document.ts';
 import { escapeHtml } from '../../../../src/web/html.ts';

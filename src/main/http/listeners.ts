@@ -1,10 +1,9 @@
-/** The listeners of one thread, opened, drained and closed together. */
+/** Several listeners, opened, drained and closed together. */
 import {
-  createThreadMemory,
   type Listener,
+  type ListenerMemory,
   type ListenerSettings,
   openListener,
-  type ThreadMemory,
 } from '../../http/transport/server.ts';
 import type { Events } from '../../observe/events.ts';
 import type { StopOrder } from '../stop-order.ts';
@@ -17,23 +16,19 @@ export interface OpenListeners {
   readonly ports: readonly number[];
   /** Answers from now on close their connections. */
   readonly retire: () => void;
-  /** Accepts no new connections either. */
-  readonly drain: () => void;
-  /** Closes every connection at once, also with requests under way. */
-  readonly cut: () => void;
 }
 
 /**
  * Opens listeners, and registers their stop: drain, then wait for requests under way.
  *
- * @param memory of the thread, when it opens listeners more than once
+ * @param memory shared by all listeners of the process
  * @throws {OperatorError} when a port is taken
  */
 export async function openListeners(
   all: readonly ListenerSettings[],
   events: Pick<Events, 'requestFailed' | 'requestUnavailable'>,
   stops: Pick<StopOrder, 'add'>,
-  memory: ThreadMemory = createThreadMemory(),
+  memory: ListenerMemory,
 ): Promise<OpenListeners> {
   const listeners: Listener[] = [];
   const closeAll = async (): Promise<void> => {
@@ -48,8 +43,5 @@ export async function openListeners(
     for (const listener of listeners) listener.drain();
   };
   stops.add('new connections', drain);
-  const cut = (): void => {
-    for (const listener of listeners) listener.cut();
-  };
-  return { ports: listeners.map(({ port }) => port), retire, drain, cut };
+  return { ports: listeners.map(({ port }) => port), retire };
 }

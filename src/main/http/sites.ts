@@ -1,26 +1,26 @@
 /** Which host serves which routes (contracts §2), assembled from the route modules of `http`. */
-import type { Config } from '../config/config.ts';
-import { type Documentation, documentationRoutes } from '../http/api/open/document-routes.ts';
-import { type ProbeDependencies, probeRoutes } from '../http/api/open/probe-routes.ts';
-import { apiDocumentRoute } from '../http/api/openapi/openapi.ts';
-import { type ReadDependencies, readRoutes } from '../http/api/read-routes.ts';
-import { type CliDependencies, cliRoutes } from '../http/cli/cli-routes.ts';
-import { type AppDependencies, appRoutes } from '../http/dashboard/app-routes.ts';
-import { readYourWrites } from '../http/dashboard/read-your-writes.ts';
-import { unknownPages } from '../http/dashboard/unknown-pages.ts';
+import type { Config } from '../../config/config.ts';
+import { type Documentation, documentationRoutes } from '../../http/api/open/document-routes.ts';
+import { type ProbeDependencies, probeRoutes } from '../../http/api/open/probe-routes.ts';
+import { apiDocumentRoute } from '../../http/api/openapi/openapi.ts';
+import { type ReadDependencies, readRoutes } from '../../http/api/read-routes.ts';
+import { type CliDependencies, cliRoutes } from '../../http/cli/cli-routes.ts';
+import { type AppDependencies, appRoutes } from '../../http/dashboard/app-routes.ts';
+import { readYourWrites } from '../../http/dashboard/read-your-writes.ts';
+import { unknownPages } from '../../http/dashboard/unknown-pages.ts';
 import {
   BARE_PATHS,
   BASE_PATHS,
   goneRoutes,
   type IngestDependencies,
   ingestRoutes,
-} from '../http/ingest/ingest-routes.ts';
-import type { RefusedRequests } from '../http/limits/refused-requests.ts';
-import { type Asset, assetRoutes } from '../http/transport/assets.ts';
-import type { Route } from '../http/transport/router.ts';
-import type { ListenAddress, ListenerSettings } from '../http/transport/server.ts';
-import type { MetricsText } from '../observe/metrics.ts';
-import type { ApiDocument } from '../web/docs/api-document.ts';
+} from '../../http/ingest/ingest-routes.ts';
+import type { RefusedRequests } from '../../http/limits/refused-requests.ts';
+import { type Asset, assetRoutes } from '../../http/transport/assets.ts';
+import type { Route } from '../../http/transport/router.ts';
+import type { ListenAddress, ListenerSettings } from '../../http/transport/server.ts';
+import type { MetricsText } from '../../observe/metrics.ts';
+import type { ApiDocument } from '../../web/docs/api-document.ts';
 
 /** `/metrics` is for the operator's scraper on this machine. */
 

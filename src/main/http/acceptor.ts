@@ -1,10 +1,10 @@
 /**
- * Everything that one thread needs to take requests: writer, authentication, limits, and the routes
- * of base and observe. The same on the main thread and on acceptor threads.
+ * Everything that is needed to take requests: writer, authentication, limits, and the routes of base
+ * and observe. Takes no socket and starts no listener.
  *
- * Limits per thread: cached keys, prompts of sessions, exports and password checks under way, and a
- * workspace's share of the bytes in flight. Limits per process: all bytes in flight, and requests per
- * minute.
+ * Counted in this process: cached keys, prompts of sessions, exports and password checks under way,
+ * bytes in flight and a workspace's share of them. Requests per minute are counted in Redis, if there
+ * is one.
  */
 import type { Config } from '../../config/config.ts';
 import { checkCommitWaits } from '../../db/commit-waits.ts';
@@ -30,7 +30,7 @@ import type { AppDependencies } from '../../http/dashboard/app-routes.ts';
 import { createProviders } from '../../http/dashboard/sign-in/configured-providers.ts';
 import { createCookieJar } from '../../http/dashboard/sign-in/session-cookie.ts';
 import { BodyGate } from '../../http/ingest/body-gate.ts';
-import { ByteBudget, type ByteCount } from '../../http/ingest/byte-budget.ts';
+import { ByteBudget } from '../../http/ingest/byte-budget.ts';
 import { ContentDecoder } from '../../http/ingest/content-encoding.ts';
 import { type Authenticator, createAuthenticator } from '../../http/limits/authentication.ts';
 import type { MinuteCounts } from '../../http/limits/minute-counts.ts';
@@ -53,11 +53,11 @@ import { keepRefusedRequests } from '../refused-requests.ts';
 import { createRunExporter } from '../run-export.ts';
 import { createOutliner } from '../run-outlines.ts';
 import { runTimesOf } from '../run-times.ts';
-import { publicListeners } from '../sites.ts';
 import type { StopOrder } from '../stop-order.ts';
+import { publicListeners } from './sites.ts';
 
-/** The probes that run on the main thread. */
-export interface MainProbes {
+/** The probes of parts that take no requests. */
+export interface PartProbes {
   readonly corpus: Probe;
   readonly pass: Probe;
   readonly clock: Probe;
@@ -72,13 +72,11 @@ export interface AcceptorDependencies {
   /** read before any port is opened */
   readonly clock: Pick<DatabaseClock, 'nowMs'>;
   readonly catalog: Catalog;
-  /** requests per minute, of all threads together; closed by the caller */
+  /** requests per minute; closed by the caller */
   readonly minuteCounts: Pick<MinuteCounts, 'consume' | 'ping'>;
-  readonly main: MainProbes;
+  readonly parts: PartProbes;
   /** null: all reads go to the primary */
   readonly replica: ReadReplica | null;
-  /** byte counts shared by the threads; without them this thread counts alone */
-  readonly shared?: { readonly bodies: ByteCount; readonly rows: ByteCount };
   readonly events: Events;
 }
 
@@ -144,10 +142,10 @@ function withReplica(
   return { ...app, ...runs, findings, rules, findRun, overview, triage };
 }
 
-/** The probes of `/ready`, the same on every thread. */
+/** The probes of `/ready`, the same on every listener. */
 export function probesOf(
   database: Database,
-  { corpus, pass, clock, accepting }: MainProbes,
+  { corpus, pass, clock, accepting }: PartProbes,
 ): Map<string, Probe> {
   return new Map<string, Probe>([
     ['db', () => ping(database)],
@@ -172,14 +170,14 @@ export function optionalProbesOf(
   return probes;
 }
 
-/** Of a thread, wherever it reads. */
+/** Of the process, wherever it reads. */
 interface RunShares {
   readonly outlines: Turns;
   readonly turns: Turns;
   readonly slots: ExportSlots;
 }
 
-/** What is read of runs, where `choice` says; their turns and slots are those of the thread. */
+/** What is read of runs, where `choice` says; their turns and slots are those of the process. */
 function runsOf(config: Config, store: Store, choice: ReadChoice, shared: RunShares) {
   const { find, findSteps, searchSteps } = createOutliner(choice, shared.outlines);
   const exporter = createRunExporter(choice, shared);
@@ -210,21 +208,11 @@ export function createAcceptor(
   dependencies: AcceptorDependencies,
   stops: Pick<StopOrder, 'add'>,
 ): Acceptor {
-  const {
-    config,
-    databases,
-    placement,
-    clock,
-    catalog,
-    minuteCounts,
-    main,
-    replica,
-    shared,
-    events,
-  } = dependencies;
+  const { config, databases, placement, clock, catalog, minuteCounts, parts, replica, events } =
+    dependencies;
   const { ingest, reads } = databases;
   const { maxInflightBytes, maxBodyBytes, maxDecodedBodyBytes } = config;
-  const rowBudget = new ByteBudget(maxInflightBytes, shared?.rows);
+  const rowBudget = new ByteBudget(maxInflightBytes);
   const writer = new CopyWriter(
     ingest,
     { budget: rowBudget, runTimes: runTimesOf(config) },
@@ -249,7 +237,7 @@ export function createAcceptor(
   const ofRuns = { outlines: new Turns(), turns: new Turns(), slots: new ExportSlots() };
   const choice = fromPrimary(reads);
   const pages = pagesOf(config, rules);
-  const probes = probesOf(databases.probes, main);
+  const probes = probesOf(databases.probes, parts);
   const optionalProbes = optionalProbesOf(databases.probes, minuteCounts.ping, replica);
   const cookies = createCookieJar(config.brand, new URL(config.baseUrl).protocol === 'https:');
   const lagMs = config.databaseReadLagMaxMs;
@@ -279,7 +267,7 @@ export function createAcceptor(
     ingest: {
       authenticator,
       rateLimiter,
-      gate: new BodyGate(new ByteBudget(maxInflightBytes, shared?.bodies)),
+      gate: new BodyGate(new ByteBudget(maxInflightBytes)),
       rowBudget,
       maxBodyBytes,
       maxDecodedBodyBytes,

@@ -1,6 +1,6 @@
 /** How each listener is reached, according to the settings. */
 import { expect, test } from 'vitest';
-import { listenersOf } from '../support/served-routes.ts';
+import { listenersOf } from '../../support/served-routes.ts';
 
 const behindTls = (settings: Record<string, string>) =>
   Object.fromEntries(
