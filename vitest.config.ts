@@ -6,6 +6,7 @@ const BUILD = 'test/support/global-build.ts';
 const CATALOGUE = 'test/support/global-catalogue.ts';
 const DATABASE = 'test/support/global-database.ts';
 const SERVER = 'test/support/global-server.ts';
+const PASSWORDS = ['test/support/setup-quick-scrypt.ts'];
 const SUMMARY = './test/support/run-summary.ts';
 
 /**
@@ -29,6 +30,7 @@ const CITUS = {
       'test/e2e/{runs,log-only-runs,long-runs}.test.ts',
     ],
     isolate: false,
+    setupFiles: PASSWORDS,
     testTimeout: 120_000,
     hookTimeout: 180_000,
   },
@@ -90,6 +92,7 @@ export default defineConfig({
           name: 'database',
           globalSetup: [BUILD, CATALOGUE, DATABASE],
           include: ['test/{db,pool,http,chaos}/**/*.test.ts'],
+          setupFiles: PASSWORDS,
           isolate: false,
           testTimeout: 120_000,
           hookTimeout: 180_000,
@@ -101,6 +104,7 @@ export default defineConfig({
           name: 'e2e',
           globalSetup: [BUILD, CATALOGUE, DATABASE, SERVER],
           include: ['test/e2e/**/*.test.ts'],
+          setupFiles: PASSWORDS,
           isolate: false,
           testTimeout: 300_000,
           hookTimeout: 300_000,

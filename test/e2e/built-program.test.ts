@@ -8,7 +8,7 @@ import { appendFile, chmod, cp, mkdtemp, readdir, readFile, rm, writeFile } from
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest';
 
 import { copyCheckout } from '../support/checkout.ts';
 import { runProcess } from '../support/command.ts';
@@ -98,7 +98,7 @@ async function outcome(file: string, args: readonly string[], cwd: string) {
 describe('a checkout', () => {
   test('npm start builds what is not built, and starts that; a change is built again', async () => {
     const root = await copyCheckout(SOURCES, []);
-    const database = await createTestDatabase();
+    const database = await createTestDatabase({ template: inject('migratedTemplate') });
     const { PATH = '', HOME = '' } = process.env;
     const ports = { PORT: '0', OBSERVE_PORT: '0', ADMIN_PORT: '0' };
     const child = spawn('npm', ['start'], {

@@ -1,7 +1,7 @@
 /** The command line as people use it: alone, beside a running server, and with wrong arguments. */
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 
 import { type CommandResult, runCommand, runProcess } from '../support/command.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
@@ -294,7 +294,7 @@ describe('beside a running server', () => {
   let settings: Record<string, string>;
 
   beforeAll(async () => {
-    database = await createTestDatabase();
+    database = await createTestDatabase({ template: inject('migratedTemplate') });
     // The server's own pass is kept out of the way: the command's is the one that is tested.
     settings = { DATABASE_URL: database.url, PASS_INTERVAL_MS: '3600000', RUN_SETTLE_MS: '0' };
     server = await startServer(settings);

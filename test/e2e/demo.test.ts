@@ -1,9 +1,8 @@
 /** `npm run demo` as people start it: beside a running server, and without one. */
 import { spawn } from 'node:child_process';
 import { text } from 'node:stream/consumers';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 
-import { migrate } from '../../src/db/migrate.ts';
 import { createWorkspace, findWorkspace } from '../../src/db/people/workspaces.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { findFreePort } from '../support/free-port.ts';
@@ -93,9 +92,8 @@ test('without a server it says what to do', async () => {
 });
 
 test('a server with another database is recognised by the key it does not know', async () => {
-  const other = await createTestDatabase();
+  const other = await createTestDatabase({ template: inject('migratedTemplate') });
   const eyes = openEyes(other.url);
-  await migrate(eyes);
   await createWorkspace(eyes, 'elsewhere', 'Elsewhere');
   await eyes.end();
   const { stderr, code } = await runDemo([], { DATABASE_URL: other.url });

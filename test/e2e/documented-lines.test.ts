@@ -7,12 +7,12 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
   chmodSync,
+  cpSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
   rmSync,
-  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -90,7 +90,11 @@ beforeAll(async () => {
   };
   shim('sluice', `exec "${process.execPath}" "${join(ROOT, 'bin/sluice.js')}" "$@"`);
   shim('npx', 'exec "$@"');
-  symlinkSync(corpusPackageDir(), join(folder, 'agent-threat-rules-5.0.0'));
+  // Some rules are enough: all of them take seconds to classify.
+  for (const part of ['package.json', 'rules/data-poisoning']) {
+    const copy = join(folder, 'agent-threat-rules-5.0.0', part);
+    cpSync(join(corpusPackageDir(), part), copy, { recursive: true });
+  }
   writeFileSync(join(folder, 'prompts', 'one.txt'), 'What is the weather in Bern?');
   writeFileSync(join(folder, 'exports/day', 'one.json'), '{"resourceSpans":[]}');
 });

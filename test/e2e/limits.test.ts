@@ -43,7 +43,7 @@ interface Pair {
 
 /** Two servers over one new database. */
 async function openPair(settings: Record<string, string>): Promise<Pair> {
-  const home: TestDatabase = await createTestDatabase();
+  const home: TestDatabase = await createTestDatabase({ template: inject('migratedTemplate') });
   const all = { DATABASE_URL: home.url, ...settings };
   const servers = [await startServer(all), await startServer(all)] as const;
   const database = openEyes(home.url);
@@ -161,12 +161,21 @@ describe.runIf(canStartRedis)('two servers and a Redis', () => {
 
   test('of a burst in one window exactly as many are admitted as the key allows', async () => {
     const { servers, makeKey } = pair;
-    for (const server of servers) await degraded(server, undefined);
-    // The window of a key that was never used opens with its first request.
-    const { id, answers } = await quickAttempt(WINDOW_MS, async () => {
+    const countedHere = async (): Promise<number> => {
+      const name = 'sluice_limits_counted_here_total';
+      const counts = await Promise.all(servers.map((server) => metric(server, name)));
+      return counts.reduce((sum, count) => sum + count, 0);
+    };
+    const burst = async () => {
+      for (const server of servers) await degraded(server, undefined);
+      const before = await countedHere();
+      // The window of a key that was never used opens with its first request.
       const { id, key } = await makeKey(ADMITTED);
-      return { id, answers: await postMany(servers, key, 3 * ADMITTED) };
-    });
+      const answers = await postMany(servers, key, 3 * ADMITTED);
+      return { id, answers, alone: (await countedHere()) - before };
+    };
+    // On a busy machine Redis may answer too late, and then a server counts alone.
+    const { id, answers } = await quickAttempt(WINDOW_MS, burst, ({ alone }) => alone === 0);
     expect(statuses(answers)).toEqual({ 200: ADMITTED, 429: 2 * ADMITTED });
     for (const { status, retryAfter } of answers) {
       if (status === 200) expect(retryAfter).toBeNull();
@@ -176,7 +185,6 @@ describe.runIf(canStartRedis)('two servers and a Redis', () => {
     const counted = Number(await eyes.get(`sluice:rate:${id}`));
     expect(counted).toBeLessThanOrEqual(ADMITTED + 2 * CONNECTIONS);
     for (const server of servers) {
-      expect(await metric(server, 'sluice_limits_counted_here_total')).toBe(0);
       expect(await metric(server, 'sluice_limits_shared')).toBe(1);
     }
   });

@@ -4,7 +4,7 @@
  */
 import { Agent, request as httpRequest, type IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 
 import { runCommand } from '../support/command.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
@@ -61,7 +61,7 @@ describe('two hosts on one port', () => {
   let port: number;
   let authorization: string;
   beforeAll(async () => {
-    database = await createTestDatabase();
+    database = await createTestDatabase({ template: inject('migratedTemplate') });
     port = await findFreePort();
     server = await startServer({
       DATABASE_URL: database.url,
@@ -121,7 +121,7 @@ describe('two ports', () => {
   let server: TestServer;
   let settings: Record<string, string>;
   beforeAll(async () => {
-    database = await createTestDatabase();
+    database = await createTestDatabase({ template: inject('migratedTemplate') });
     settings = { DATABASE_URL: database.url };
     server = await startServer({ ...settings, BARE_OTLP_ON_BASE: 'serve' });
   });
@@ -188,7 +188,7 @@ describe('two ports', () => {
 });
 
 test('draining: what is under way is answered and stored, and its connection closed', async () => {
-  const database = await createTestDatabase();
+  const database = await createTestDatabase({ template: inject('migratedTemplate') });
   const server = await startServer({ DATABASE_URL: database.url });
   const port = Number(new URL(server.observeUrl).port);
   const key = server.firstKeys?.agent ?? '';

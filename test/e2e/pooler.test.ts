@@ -36,7 +36,7 @@ describe.skipIf(pgbouncerPath === null)('behind PgBouncer', () => {
   let owner: { readonly email: string; readonly password: string };
 
   beforeAll(async () => {
-    home = await createTestDatabase();
+    home = await createTestDatabase({ template: inject('migratedTemplate') });
     pooler = await startPgBouncer(inject('databaseUrl'), { poolSize: POOL_SIZE });
     pooled = pooledUrl(home.url, pooler.port);
     database = openEyes(home.url);

@@ -10,6 +10,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { Agent, request as httpRequest } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { findWorkspace } from '../../src/db/people/workspaces.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
@@ -26,6 +27,8 @@ const WITHIN_MS = 120_000;
 const CONNECTIONS = 6;
 const LIMIT = 200;
 const WINDOW_MS = 60_000;
+/** Between two requests of a connection while processes restart: load, and cores left for them. */
+const PAUSE_MS = 100;
 
 /** The file of compose, for these ports. */
 function haproxyConfig(base: number, observe: number, ports: readonly [number, number][]): string {
@@ -116,13 +119,18 @@ describe.skipIf(!(haproxyPath !== null && canStartRedis) && !mustRunAll)('three 
       outgoing.once('error', () => resolve({ status: 0, span: span.spanId }));
       outgoing.end(JSON.stringify(traceBody([span])));
     });
-  const sendMany = async (key: string, isDone: (sent: number) => boolean): Promise<Sent[]> => {
+  const sendMany = async (
+    key: string,
+    isDone: (sent: number) => boolean,
+    pauseMs = 0,
+  ): Promise<Sent[]> => {
     const all: Sent[] = [];
     let begun = 0;
     const sender = async (): Promise<void> => {
       while (!isDone(begun)) {
         begun += 1;
         all.push(await send(key));
+        if (pauseMs > 0) await sleep(pauseMs);
       }
     };
     await Promise.all(Array.from({ length: CONNECTIONS }, sender));
@@ -182,7 +190,7 @@ describe.skipIf(!(haproxyPath !== null && canStartRedis) && !mustRunAll)('three 
 
   test('are restarted one after the other, and no request is refused or stored twice', async () => {
     let isOver = false;
-    const sending = sendMany(await newKey(100_000), () => isOver);
+    const sending = sendMany(await newKey(100_000), () => isOver, PAUSE_MS);
     for (const [at, server] of servers.entries()) {
       expect(await server.stop()).toEqual({ code: 0, signal: null });
       servers[at] = await start(at);

@@ -10,10 +10,9 @@ import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 
 import { createDatabase } from '../../src/db/database.ts';
-import { migrate } from '../../src/db/migrate.ts';
 import { ensureDay } from '../../src/db/telemetry/partitions.ts';
 import { copyCheckout } from '../support/checkout.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
@@ -33,7 +32,7 @@ describe('a start that cannot succeed', () => {
   let occupied: Server;
   let port: string;
   beforeAll(async () => {
-    database = await createTestDatabase();
+    database = await createTestDatabase({ template: inject('migratedTemplate') });
     occupied = createServer().listen(0, '127.0.0.1');
     await once(occupied, 'listening');
     const address = occupied.address();
@@ -117,9 +116,8 @@ test('a corpus file that is not what the manifest says: nothing starts', async (
 });
 
 test('somebody who reads an expired partition keeps neither the start nor the ingest', async () => {
-  const { url, drop } = await createTestDatabase();
+  const { url, drop } = await createTestDatabase({ template: inject('migratedTemplate') });
   const database = createDatabase(url, 3, { connectionLost: () => {} });
-  await migrate(database);
   await ensureDay(database, Date.UTC(2020, 0, 1));
   const reader = await database.connect();
   await reader.query('BEGIN; SELECT 1 FROM spans; SELECT 1 FROM log_records_2020_01_01');
@@ -154,7 +152,7 @@ describe('two hosts on one port, bare paths served on the base host too', () => 
   let server: TestServer;
   let port: number;
   beforeAll(async () => {
-    database = await createTestDatabase();
+    database = await createTestDatabase({ template: inject('migratedTemplate') });
     port = await findFreePort();
     server = await startServer({
       DATABASE_URL: database.url,

@@ -17,8 +17,9 @@ import { type Answer, type Gateway, type Keys, openGateway, request } from './ga
 import { fillLists, worstRuns } from './worst-workspace.ts';
 
 const MIB = 1024 * 1024;
-const BODY_BYTES = isExhaustive ? 12 * MIB : 4 * MIB;
-const GIANT_STEP_BYTES = isExhaustive ? 40 * MIB : 8 * MIB;
+const BODY_BYTES = isExhaustive ? 12 * MIB : 2 * MIB;
+/** More than an answer that is made at once may have. */
+const GIANT_STEP_BYTES = isExhaustive ? 40 * MIB : 6 * MIB;
 /**
  * Of the pages of runs, each fifth: of six queries a run, so that each query and each run is there.
  * Of the reads that take no query, each fifth run.

@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import pLimit from 'p-limit';
 
 import { CATALOGUE_FOLDER } from './kept-catalogue.ts';
+import { QUICK_SCRYPT } from './quick-scrypt.ts';
 import { throughPooler } from './through-pooler.ts';
 
 const BIN = fileURLToPath(new URL('../../bin/sluice.js', import.meta.url));
@@ -46,7 +47,7 @@ function environment(settings: Settings): Record<string, string> {
 function startHost(): ChildProcess {
   const host = fork(HOST, {
     env: environment({}),
-    execArgv: [],
+    execArgv: [...QUICK_SCRYPT],
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   });
   // It ends with the tests' process, and does not keep that one alive.
@@ -99,7 +100,7 @@ export function runProcess(
   settings: Settings = {},
   { input, cwd, onErrorOutput }: CommandOptions = {},
 ): Promise<CommandResult> {
-  const child = spawn(process.execPath, [BIN, ...args], {
+  const child = spawn(process.execPath, [...QUICK_SCRYPT, BIN, ...args], {
     env: environment(settings),
     stdio: ['pipe', 'pipe', 'pipe'],
     ...(cwd === undefined ? {} : { cwd }),

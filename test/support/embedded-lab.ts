@@ -5,7 +5,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmod, mkdtemp, readFile, realpath, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -16,6 +15,7 @@ import { inject } from 'vitest';
 import { type EmbeddedDatabase, startEmbedded } from '../../src/db/embedded/connect.ts';
 import { processIdentity } from '../../src/db/embedded/process.ts';
 import { findServer, stopServer } from '../../src/db/embedded/server.ts';
+import { clusterPrefix } from './cluster-root.ts';
 import { copyCluster } from './copy-cluster.ts';
 
 const CHILD = fileURLToPath(new URL('./embedded-child.js', import.meta.url));
@@ -52,7 +52,7 @@ export function openLab(): Lab {
   const children: ChildProcess[] = [];
 
   const folder = async (): Promise<string> => {
-    const path = await realpath(await mkdtemp(join(tmpdir(), 'sluice-lab-')));
+    const path = await realpath(await mkdtemp(clusterPrefix()));
     await chmod(path, 0o755);
     folders.push(path);
     return path;

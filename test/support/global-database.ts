@@ -8,7 +8,6 @@
  * leaves its server behind; the next run clears it away.
  */
 import { chmod, mkdtemp, readdir, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ProvidedContext } from 'vitest';
 import type { TestProject } from 'vitest/node';
@@ -20,6 +19,7 @@ import { processIdentity } from '../../src/db/embedded/process.ts';
 import { runAlone } from '../../src/db/embedded/roles.ts';
 import { stopServer } from '../../src/db/embedded/server.ts';
 import { migrate } from '../../src/db/migrate.ts';
+import { CLUSTER_ROOTS, clusterPrefix } from './cluster-root.ts';
 import { copyCluster } from './copy-cluster.ts';
 import { startPgBouncer } from './pgbouncer.ts';
 import { announcePooler } from './through-pooler.ts';
@@ -45,7 +45,7 @@ const MIGRATED = 'migrated';
 /** Two servers with their threads, and the tests' own pools. */
 const CONNECTIONS_MAX = 200;
 /** The run's PostgreSQL need not survive the machine; what must is tested with clusters of its own. */
-const FORGETFUL = ['fsync = off', 'full_page_writes = off', "max_wal_size = '4GB'"];
+const FORGETFUL = ['fsync = off', 'full_page_writes = off', "max_wal_size = '1GB'"];
 const silent = { info: () => undefined, warn: () => undefined };
 
 /** Each project loads this module for itself; they share one server. */
@@ -73,7 +73,7 @@ export default async function setUp(project: TestProject): Promise<() => Promise
 
 async function openRun(): Promise<Run> {
   await clearAwayDeadRuns();
-  const folder = await mkdtemp(join(tmpdir(), `sluice-test-${process.pid}-`));
+  const folder = await mkdtemp(clusterPrefix());
   // When root runs the tests, the server runs as another user and must be able to pass.
   await chmod(folder, 0o755);
   const clusterFolder = join(folder, 'kept');
@@ -133,11 +133,13 @@ async function prepareServer(url: URL): Promise<void> {
 
 /** Folders are named for the process of their run. */
 async function clearAwayDeadRuns(): Promise<void> {
-  for (const name of await readdir(tmpdir())) {
-    const pid = /^sluice-test-(\d+)-\w+$/.exec(name)?.[1];
-    if (pid === undefined || (await processIdentity(Number(pid))) !== null) continue;
-    const dataDir = join(tmpdir(), name);
-    await stopServer(join(dataDir, 'postgres'));
-    await rm(dataDir, { recursive: true, force: true });
+  for (const root of CLUSTER_ROOTS) {
+    for (const name of await readdir(root)) {
+      const pid = /^sluice-test-(\d+)-\w+$/.exec(name)?.[1];
+      if (pid === undefined || (await processIdentity(Number(pid))) !== null) continue;
+      const dataDir = join(root, name);
+      await stopServer(join(dataDir, 'postgres'));
+      await rm(dataDir, { recursive: true, force: true });
+    }
   }
 }

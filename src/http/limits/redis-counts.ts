@@ -10,12 +10,14 @@
  * and each request gets the count that it would have got alone. A single request is sent at once; a
  * caller that does not wait for its count lets the batch wait longer.
  */
-import { Redis, type RedisOptions } from 'ioredis';
+import { createRequire } from 'node:module';
+import type { Redis, RedisOptions } from 'ioredis';
 import { RateLimiterRedis } from 'rate-limiter-flexible';
 
 import type { Events } from '../../observe/events.ts';
 import { parseSentinelUrl } from '../../redis-url.ts';
 
+const load = createRequire(import.meta.url);
 const WINDOW_SECONDS = 60;
 /** Least time between two round trips, with a request that waits for its count and without one. */
 const BATCH_AWAITED_MS = 2;
@@ -90,6 +92,8 @@ export function connectRedis(
   url: string,
   further: Pick<RedisOptions, 'lazyConnect' | 'retryStrategy'> = {},
 ): Redis {
+  // Takes a tenth of a second to load; a server without a Redis does without.
+  const { Redis } = load('ioredis') as typeof import('ioredis');
   const sentinels = parseSentinelUrl(url);
   const options = {
     // Commands fail at once while Redis is away, instead of queueing up behind it.

@@ -39,6 +39,7 @@ import { createWorkspace } from '../../../src/db/people/workspaces.ts';
 import type { Actor } from '../../../src/model/people.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
 import { addPerson, type Person } from '../../support/people.ts';
+import { useQuickScrypt, useRealScrypt } from '../../support/quick-scrypt.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 /** scrypt with the least cost: the same form, and quick. */
@@ -73,6 +74,8 @@ const actorOf = ({ id, email }: Person): Actor => ({
 });
 
 describe('passwords', () => {
+  beforeAll(useRealScrypt);
+  afterAll(useQuickScrypt);
   test('are kept with their parameters and a salt of their own', async () => {
     const hashes = [await hashPassword('one and the same'), await hashPassword('one and the same')];
     expect(hashes[0]).toMatch(/^\$scrypt\$ln=15,r=8,p=3\$[\w+/]{22}\$[\w+/]{43}$/);
@@ -204,10 +207,11 @@ describe('a password that changes while somebody signs in with it', () => {
     const hash = scryptSync(PASSWORD, 'saltsalt', 32, { N: 2, r: 1, p: 1 });
     const stored = `$scrypt$ln=1,r=1,p=1$c2FsdHNhbHQ$${hash.toString('base64').replace('=', '')}`;
     await setPassword(scratch.database, person.id, stored);
+    useRealScrypt();
     const signingIn = signInByPassword(scratch.database, person.email, PASSWORD);
     // Hashing takes a while: the password is changed in the midst of it.
     await setPassword(scratch.database, person.id, QUICK_HASH);
-    await signingIn;
+    await signingIn.finally(useQuickScrypt);
     const account = await findAccount(scratch.database, person.email);
     expect(account?.passwordHash).toBe(QUICK_HASH);
   });
