@@ -20,10 +20,20 @@ interface ProgramResult {
   readonly missing: boolean;
 }
 
-/** The environment of children. 'C' keeps messages in English; some of them are parsed. */
+/** Free memory that a PostgreSQL process keeps for its next transaction. */
+const KEPT_BYTES_MAX = 8 * 1024 * 1024;
+
+/**
+ * The environment of children. 'C' keeps messages in English; some of them are parsed. By default glibc
+ * gives a transaction's memory back to the kernel, which clears it for the next one: a tenth of
+ * PostgreSQL's CPU time for a COPY (docs/decisions/0041-tried-for-speed.md).
+ */
 export const CHILD_ENVIRONMENT = {
   PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
   LC_ALL: 'C',
+  MALLOC_TRIM_THRESHOLD_: String(KEPT_BYTES_MAX),
+  MALLOC_MMAP_THRESHOLD_: String(KEPT_BYTES_MAX),
+  MALLOC_TOP_PAD_: String(1024 * 1024),
 } as const;
 
 /** Spawn options that switch to `account`; empty for this process's. */
