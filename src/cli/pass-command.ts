@@ -3,7 +3,12 @@
  */
 import { type Command, InvalidArgumentError } from 'commander';
 
-import { describeDistribution, distribute, SHARDS, SHARDS_MAX } from '../db/distribute.ts';
+import {
+  describeDistribution,
+  distribute,
+  SHARDS_MAX,
+  SHARDS_PER_WORKER,
+} from '../db/distribute.ts';
 import { pinnedCorpus } from '../main/corpus-location.ts';
 import { createPass } from '../main/create-pass.ts';
 import { createObserver } from '../observe/events.ts';
@@ -72,7 +77,11 @@ export function addUpkeepCommands(program: Command): void {
     .command('migrate')
     .description('update the database schema (the server also does this when it starts)')
     .option('--citus', 'then distribute telemetry over the workers of the Citus cluster')
-    .option('--shards <n>', `with --citus: shards of each table (default: ${SHARDS})`, parseShards)
+    .option(
+      '--shards <n>',
+      `with --citus: shards of each table (default: ${SHARDS_PER_WORKER} for each worker)`,
+      parseShards,
+    )
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  DATABASE_URL=postgres://… sluice migrate')
     .action(migrateDatabase);

@@ -12,8 +12,11 @@ import { SCHEMA_LOCK } from './migrate.ts';
 import { lookUp, useOneConnectionPerNode } from './placement.ts';
 import { livingProcesses } from './runs/processes.ts';
 
-/** Two per worker for eight workers. Each batch is one COPY for each shard that has rows of it. */
-export const SHARDS = 16;
+/**
+ * Unless another number is given: as many workers can be added. Each batch is one COPY for each shard
+ * that has rows of it: with 16 shards on two workers PostgreSQL takes a quarter more CPU time (docs/citus.md).
+ */
+export const SHARDS_PER_WORKER = 2;
 export const SHARDS_MAX = 256;
 /** Rows that are there are written twice: with their run, and to their shard. */
 const TIMEOUT_MS = 6 * 3_600_000;
@@ -131,11 +134,12 @@ async function distribution(connection: Connection, isNew: boolean): Promise<Dis
 /**
  * Distributes the telemetry, with the rows that are there.
  *
+ * @param shards of each table; by default two for each worker
  * @throws {OperatorError} when the cluster cannot be used, or servers are running: they would go on
  *   writing rows without a run
  */
-export async function distribute(database: Database, shards = SHARDS): Promise<Distribution> {
-  requireUsable(await findCluster(database));
+export async function distribute(database: Database, shards?: number): Promise<Distribution> {
+  const { workers } = requireUsable(await findCluster(database));
   return await inTransaction(
     database,
     async (connection) => {
@@ -149,7 +153,8 @@ export async function distribute(database: Database, shards = SHARDS): Promise<D
         );
       }
       await useOneConnectionPerNode(connection);
-      await distributeTables(connection, shards);
+      const number = shards ?? Math.min(SHARDS_PER_WORKER * workers, SHARDS_MAX);
+      await distributeTables(connection, number);
       return await distribution(connection, true);
     },
     TIMEOUT_MS,

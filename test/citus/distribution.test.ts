@@ -5,7 +5,7 @@
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 
 import { createDatabase, type Database } from '../../src/db/database.ts';
-import { distribute, requireCoordinator, SHARDS } from '../../src/db/distribute.ts';
+import { distribute, requireCoordinator, SHARDS_PER_WORKER } from '../../src/db/distribute.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { beat, leave } from '../../src/db/runs/processes.ts';
 import { readTree } from '../../src/db/runs/run-tree.ts';
@@ -248,8 +248,9 @@ describe('distributing', () => {
           },
         },
       );
-      expect(await distribute(database)).toMatchObject({ isNew: true, shards: SHARDS });
-      expect(await distribute(database)).toMatchObject({ isNew: false, shards: SHARDS });
+      const first = await distribute(database);
+      expect(first).toMatchObject({ isNew: true, shards: SHARDS_PER_WORKER * first.workers });
+      expect(await distribute(database)).toEqual({ ...first, isNew: false });
       const { rows } = await database.query(
         `SELECT name, run_id FROM spans UNION ALL SELECT event_name, run_id FROM log_records`,
       );
