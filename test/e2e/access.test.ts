@@ -99,9 +99,9 @@ const ROWS: Readonly<Record<string, Row>> = {
   'GET /app/runs/{runId}/otlp.json': { for: 'members' },
   'GET /app/rules': tab({ shows: () => ruleTitle }),
   'GET /app/rules/{ruleId}': tab({ shows: () => ruleTitle }),
-  'GET /app/rules/coverage': tab(),
-  'GET /app/rules/previews': tab(),
-  'GET /app/rules/previews/compare': tab(),
+  'GET /app/rules/coverage': tab({ shows: () => '<h1>Coverage</h1>' }),
+  'GET /app/rules/previews': tab({ shows: () => '<h1>Previews</h1>' }),
+  'GET /app/rules/previews/compare': tab({ shows: () => '<h1>Compare previews</h1>' }),
   'GET /app/rules/previews/{previewId}': tab({ shows: () => 'Expected findings' }),
   'GET /app/keys': {
     for: 'members',

@@ -53,6 +53,30 @@ export const MUTANTS: readonly Mutant[] = [
     only: 'on the plan free GET /app/rules',
   },
   {
+    name: 'access/previews-page',
+    defect: 'the page of all previews is open on every plan',
+    file: 'src/http/dashboard/preview-pages.ts',
+    search: `if (!hasRulesTab(viewer)) {
+        return upgradePage(look, viewer, ruleFactsOf(book, await book.settings(id)));
+      }
+      const all =`,
+    replacement: 'const all =',
+    tests: ACCESS,
+    only: 'on the plan free GET /app/rules/previews',
+  },
+  {
+    name: 'access/compare-page',
+    defect: 'the page that compares previews is open on every plan',
+    file: 'src/http/dashboard/preview-pages.ts',
+    search: `if (!hasRulesTab(viewer)) {
+        return upgradePage(look, viewer, ruleFactsOf(book, await book.settings(id)));
+      }
+      const { a, b } =`,
+    replacement: 'const { a, b } =',
+    tests: ACCESS,
+    only: 'on the plan free GET /app/rules/previews',
+  },
+  {
     name: 'access/rule-page',
     defect: 'the page of one rule is open on every plan',
     file: 'src/http/dashboard/rule-pages.ts',

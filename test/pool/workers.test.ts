@@ -340,7 +340,7 @@ test('a long run and short ones take turns on a thread: the short ones are done 
   const busy = start(scratch.url, { rules: SLOW_RULES });
   const done: string[] = [];
   try {
-    await storeLongRun(hex16(1), 12);
+    await storeLongRun(hex16(1), 5);
     await storeRun(hex16(2), PROMPT);
     await storeRun(hex16(3), PROMPT);
     const [first, second, third] = await claimAll();

@@ -15,6 +15,7 @@ import { decodeLogs } from '../../../src/otlp/logs.ts';
 import { decodeMetrics } from '../../../src/otlp/metrics.ts';
 import { decodeTraces } from '../../../src/otlp/traces.ts';
 import { encodeRequest } from '../../support/decoding.ts';
+import { casesOf } from '../../support/exhaustive.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
 import { canonicalRecords } from '../../support/otlp-canonical.ts';
 import { rebuildRequest } from '../../support/otlp-rebuild.ts';
@@ -23,7 +24,7 @@ import { NOON_MS } from '../../support/rows.ts';
 
 const WORKSPACE = 1;
 /** Generated requests per signal; each is a transaction and a TRUNCATE. */
-const RUNS = 200;
+const RUNS = casesOf(200, 4);
 
 const DECODERS: Readonly<Record<Signal, (body: Buffer) => DecodeResult>> = {
   traces: decodeTraces,
