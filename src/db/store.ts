@@ -22,6 +22,12 @@ import { createException, endException } from './findings/exception-writes.ts';
 import { exceptionChoices, exceptionsFor, listExceptions } from './findings/exceptions.ts';
 import { listFindingGroups } from './findings/finding-groups.ts';
 import { countFindings, listFindings, suggestNames } from './findings/finding-list.ts';
+import {
+  deleteFindingView,
+  listFindingViews,
+  saveFindingView,
+  setDefaultFindingView,
+} from './findings/finding-views.ts';
 import { findFinding, findPlace, listFindingFacts } from './findings/findings.ts';
 import { createOverviewReader } from './findings/overview.ts';
 import { noteOverviewVisit } from './findings/overview-visits.ts';
@@ -217,6 +223,12 @@ export function createStore(
       choices: exceptionChoices,
       create: createException,
       end: endException,
+    }),
+    findingViews: bind(database, {
+      list: listFindingViews,
+      save: saveFindingView,
+      setDefault: setDefaultFindingView,
+      delete: deleteFindingView,
     }),
     triage: { ...reads.triage, ...bind(database, { change: triageFindings }) },
     previews: bind(database, {

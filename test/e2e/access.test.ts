@@ -138,6 +138,14 @@ const ROWS: Readonly<Record<string, Row>> = {
     form: { state: 'closed', [`finding-${'0'.repeat(32)}`]: 'on' },
     ok: 404,
   },
+  'POST /app/findings/views': { for: 'members', form: { name: 'mine', query: '' }, ok: 303 },
+  // A view that the workspace shares and somebody else has made.
+  'POST /app/findings/views/{viewId}/default': {
+    for: 'members',
+    form: { default: 'true' },
+    ok: 303,
+  },
+  'POST /app/findings/views/{viewId}/delete': adminForm(),
   'POST /app/findings/{findingId}/exception': adminForm(EXCEPTION_FORM),
   'POST /app/exceptions/{exceptionId}/end': adminForm(),
   'POST /app/rules': tabWrite({ form: { experimental: 'false' }, ok: 303 }),
@@ -286,6 +294,14 @@ async function target(name: string, asker: Asker, role: Role): Promise<string> {
     );
     return String(rows[0]?.id);
   }
+  if (name === 'viewId') {
+    const { rows } = await database.query<{ id: number }>(
+      `INSERT INTO finding_views (workspace_id, name, query, created_by)
+       VALUES ($1, $2, 'state=all', 0) RETURNING id`,
+      [workspaceId, `view ${made}`],
+    );
+    return String(rows[0]?.id);
+  }
   if (name === 'invitationId') {
     const email = `target-${made}@crew.test`;
     const connection = await database.connect();
@@ -323,6 +339,8 @@ async function ask(
   // may keep the finding from the lists.
   await gateway.database.query('DELETE FROM finding_exceptions');
   await gateway.database.query('DELETE FROM finding_states');
+  // There is a limit of these too, and the list may begin with one.
+  await gateway.database.query('DELETE FROM finding_views');
   let path = pattern;
   for (const [whole, name = ''] of pattern.matchAll(/\{(\w+)\}/g)) {
     path = path.replace(whole, await target(name, asker, targetRole));

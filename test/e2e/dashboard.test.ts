@@ -244,6 +244,28 @@ describe.skipIf(chromiumPath === null)('the dashboard', () => {
     expect(await rows.locator('.state').count()).toBe(0);
   });
 
+  test('saves a view, begins with it, and deletes it', async () => {
+    await open('/app/findings?severity=critical&sort=oldest');
+    await page.getByText('Save this view').click();
+    await page.getByLabel('Name').fill('Worst & oldest');
+    await page.getByLabel('Begin with this view').check();
+    expect(await accessibilityFaults()).toEqual([]);
+    await page.getByRole('button', { name: 'Save view' }).click();
+    const views = page.getByRole('navigation', { name: 'Saved' });
+    await views.locator('[aria-current]', { hasText: 'Worst & oldest' }).waitFor();
+    await open('/app/findings');
+    expect(new URL(page.url()).search).toBe('?severity=critical&sort=oldest');
+    await page.getByRole('link', { name: 'All open' }).click();
+    await page.getByText('4 findings', { exact: true }).waitFor();
+    await page.getByText('Save or manage views').click();
+    expect(await accessibilityFaults()).toEqual([]);
+    await page.getByRole('button', { name: 'Delete' }).click();
+    await page.getByText('Save this view').waitFor();
+    await open('/app/findings');
+    expect(new URL(page.url()).search).toBe('');
+    expect(await views.count()).toBe(0);
+  });
+
   test('lists what is assigned to the signed-in user, or to nobody', async () => {
     await open('/app/findings');
     const rows = page.locator('table[aria-label=Findings] tbody tr');

@@ -42,6 +42,7 @@ const FIRST_IDS = {
   invitations: 743_579_404,
   alert_destinations: 753_579_505,
   finding_exceptions: 763_579_606,
+  finding_views: 773_579_707,
 } as const;
 const PASSWORD = 'a long enough password';
 
@@ -108,6 +109,17 @@ const ASKS: Readonly<Record<string, Ask>> = {
     own: 303,
     as: 'session',
   },
+  'POST /app/findings/views': {
+    form: { name: `${MARK} view`, query: 'severity=low' },
+    own: 303,
+    as: 'session',
+  },
+  'POST /app/findings/views/{viewId}/default': {
+    form: { default: 'true' },
+    own: 303,
+    as: 'session',
+  },
+  'POST /app/findings/views/{viewId}/delete': { form: {}, own: 303, as: 'session' },
   // Pages for people without a session; a form of somebody else's fits nobody.
   'GET /app/sign-in': read('nobody'),
   'POST /app/sign-in': {
@@ -270,6 +282,14 @@ async function makeExceptionOfVictim(): Promise<string> {
   );
 }
 
+async function makeViewOfVictim(): Promise<string> {
+  return await value(
+    `INSERT INTO finding_views (workspace_id, name, query, created_by)
+     VALUES ($1, $2, 'q=' || $3::text, $4) RETURNING id AS value`,
+    [victim.id, `${MARK} ${randomId(8)}`, MARK, owner.id],
+  );
+}
+
 async function beginIds(): Promise<void> {
   for (const [table, first] of Object.entries(FIRST_IDS)) {
     await gateway.database.query(`ALTER TABLE ${table} ALTER COLUMN id RESTART WITH ${first}`);
@@ -283,6 +303,7 @@ async function numericIds(): Promise<string[]> {
      UNION ALL SELECT id FROM invitations WHERE workspace_id = $1
      UNION ALL SELECT id FROM alert_destinations WHERE workspace_id = $1
      UNION ALL SELECT id FROM finding_exceptions WHERE workspace_id = $1
+     UNION ALL SELECT id FROM finding_views WHERE workspace_id = $1
      UNION ALL SELECT user_id FROM memberships WHERE workspace_id = $1
      UNION ALL SELECT $1`,
     [victim.id],
@@ -315,6 +336,7 @@ beforeAll(async () => {
     invitationId: await makeInvitationOfVictim(),
     destinationId: await makeDestinationOfVictim(),
     exceptionId: await makeExceptionOfVictim(),
+    viewId: await makeViewOfVictim(),
     sessionId: await value('SELECT id AS value FROM sessions WHERE user_id = $1', [member.id]),
   };
   const { sessionId = '', previewId = '' } = ids;
@@ -331,6 +353,7 @@ async function state(): Promise<string> {
     'finding_states',
     'finding_history',
     'finding_exceptions',
+    'finding_views',
     'rule_previews',
     ...alerts,
   ];
@@ -495,6 +518,7 @@ async function renew(route: string): Promise<void> {
   if (needs('invitationId')) ids = { ...ids, invitationId: await makeInvitationOfVictim() };
   if (needs('destinationId')) ids = { ...ids, destinationId: await makeDestinationOfVictim() };
   if (needs('exceptionId')) ids = { ...ids, exceptionId: await makeExceptionOfVictim() };
+  if (needs('viewId')) ids = { ...ids, viewId: await makeViewOfVictim() };
   if (needs('userId')) {
     ids = { ...ids, userId: String((await addPerson(gateway.database, victim.id, 'member')).id) };
   }
@@ -522,7 +546,7 @@ const SHOWN: Readonly<Record<string, readonly string[]>> = {
   'GET /platform/v1/risk-findings': ['findingId', 'runId'],
   'GET /platform/v1/risk-findings/ocsf': ['findingId', 'runId'],
   'GET /platform/v1/risk-findings/{findingId}': ['findingId', 'runId'],
-  'GET /app/findings': ['findingId'],
+  'GET /app/findings': ['findingId', 'viewId'],
   'GET /app/findings/rows': ['findingId'],
   'GET /app/findings.csv': ['runId'],
   'GET /app/findings.ocsf': ['findingId'],

@@ -17,12 +17,14 @@ import { type RunPageDependencies, runPages } from './run-pages.ts';
 import { type SettingsPageDependencies, settingsPages } from './settings-pages.ts';
 import { type SignInPageDependencies, signInPages } from './sign-in/sign-in-pages.ts';
 import { type TriageDependencies, triageRoutes } from './triage-routes.ts';
+import { type ViewDependencies, viewRoutes } from './view-routes.ts';
 
 export interface AppDependencies
   extends SignInPageDependencies,
     OverviewPageDependencies,
     FindingPageDependencies,
     TriageDependencies,
+    ViewDependencies,
     ExceptionPageDependencies,
     RunPageDependencies,
     RulePageDependencies,
@@ -40,6 +42,7 @@ export function appRoutes(deps: AppDependencies): Route[] {
     ...overviewPages(deps),
     ...findingPages(deps),
     ...triageRoutes(deps),
+    ...viewRoutes(deps),
     ...exceptionPages(deps),
     ...runPages(deps),
     ...rulePages(deps),

@@ -6,7 +6,7 @@ import { SluiceError } from '../../errors.ts';
 import type { FindingFilter } from '../../model/findings.ts';
 import { LIST_STATES } from '../../model/triage.ts';
 import { findingPage } from '../../web/app/finding.ts';
-import { findingFilters, NO_NAMES } from '../../web/app/findings/finding-filters.ts';
+import { findingFilters, NO_NAMES, viewPath } from '../../web/app/findings/finding-filters.ts';
 import { findingRows, findingsPage } from '../../web/app/findings.ts';
 import type { Viewer } from '../../web/app/shell.ts';
 import { csvOf } from '../api/findings/finding-csv.ts';
@@ -27,7 +27,7 @@ import {
 } from '../api/findings/ocsf-export.ts';
 import type { RuleReader } from '../api/rules/rule-routes.ts';
 import type { Answer } from '../transport/exchange.ts';
-import { pageAnswer } from '../transport/page.ts';
+import { pageAnswer, redirect } from '../transport/page.ts';
 import { HEX_16, pageCursor, parseQuery, toCursor } from '../transport/query.ts';
 import type { Route } from '../transport/router.ts';
 import { type DashboardDependencies, pageRoutes, type View } from './dashboard.ts';
@@ -42,6 +42,7 @@ export interface FindingPageDependencies extends DashboardDependencies {
   readonly triage: Store['triage'];
   readonly exceptions: Store['exceptions'];
   readonly members: Store['members'];
+  readonly findingViews: Store['findingViews'];
   readonly ocsf: OcsfSource;
   /** of exports of findings */
   readonly exportSlots: ExportSlots;
@@ -103,12 +104,15 @@ export function findingPages(deps: FindingPageDependencies): Route[] {
 
   const list = async (view: View) => {
     const { id } = view.request.workspace;
+    const views = await deps.findingViews.list(id, view.request.session.userId);
+    const first = views.find(({ isDefault }) => isDefault);
+    if (view.exchange.query === '' && first !== undefined) return redirect(viewPath(first.query));
     const filter = listFilterOf(parseQuery(pageQuery, view.exchange.query), view.viewer);
     // One after the other: a page must not hold three of the few connections for reads.
     const rows = await rowsPage(view);
     const total = await findings.count(id, filter);
     const names = await findings.names(id);
-    return findingsPage(look, view.viewer, { ...rows, total, names });
+    return findingsPage(look, view.viewer, { ...rows, total, names, views });
   };
 
   const one = async ({ request, viewer, parameters, nowMs }: View) => {

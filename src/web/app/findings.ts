@@ -1,4 +1,5 @@
 /** The list of findings with its filters; new findings appear while it is open. */
+import type { FindingView } from '../../model/finding-views.ts';
 import type { Finding, FindingGroup, FindingNames, FindingTotal } from '../../model/findings.ts';
 import { SEVERITIES } from '../../model/rules.ts';
 import { surfaceLabel } from '../../model/steps.ts';
@@ -9,8 +10,10 @@ import {
   findingFilters,
   findingViews,
   isNarrow,
+  OPEN_FINDINGS,
   withParameters,
 } from './findings/finding-filters.ts';
+import { savedViews } from './findings/saved-views.ts';
 import { count, isoOfNanos, term, time, words } from './format.ts';
 import {
   appPage,
@@ -44,6 +47,7 @@ export interface FindingsPage extends Rows {
   readonly endedEarly: boolean;
   readonly total: FindingTotal;
   readonly names: FindingNames;
+  readonly views: readonly FindingView[];
 }
 
 /** Characters before the match that a row shows. */
@@ -206,13 +210,13 @@ function emptyState({ query, endedEarly }: FindingsPage): Html {
   if (new URLSearchParams(query).has('cursor')) {
     return empty(
       'No older findings',
-      html`<p><a href="${FINDINGS_PATH}">Back to the newest</a></p>`,
+      html`<p><a href="${OPEN_FINDINGS}">Back to the newest</a></p>`,
     );
   }
   return isNarrow(query)
     ? empty(
         'No findings match this filter',
-        html`<p><a href="${FINDINGS_PATH}">Show all findings</a></p>`,
+        html`<p><a href="${OPEN_FINDINGS}">Show all open findings</a></p>`,
       )
     : empty(
         'No findings yet',
@@ -255,7 +259,8 @@ export function findingsPage(look: Look, viewer: Viewer, data: FindingsPage): Ht
 <p class="lead">One ${term('finding', 'finding')} per ${term('rule-and-corpus', 'rule')} and ${term('run', 'run')}. New findings appear automatically.</p></div>
 <p class="soft exports">Export without excerpts: <a href="${FINDINGS_PATH}.csv${suffix}" download>CSV</a> ·
 <a href="${FINDINGS_PATH}.ocsf${suffix}" download>OCSF</a> (<a href="/docs/ocsf-export">about OCSF</a>) · <a href="/app/exceptions">Exceptions</a></p></div>
-${findingViews(query, nowMs, isoOf)}
+${findingViews(query, data.views, nowMs, isoOf)}
+${savedViews(data.views, query, viewer)}
 ${findingFilters(query, data.names)}
 <div class="list-head"><p class="total">${totalText(data.total)}</p><p class="live soft" role="status" data-live-status></p>${KEYS}</div>
 ${isEmpty && html`<div data-live-empty>${emptyState(data)}</div>`}

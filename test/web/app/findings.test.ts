@@ -19,6 +19,7 @@ function data(fields: Partial<FindingsPage> = {}): FindingsPage {
     endedEarly: false,
     total: { count: 1, isExact: true },
     names: NO_NAMES,
+    views: [],
     query: '',
     next: null,
     titleOf: (id) => `title of ${id}`,
@@ -224,7 +225,7 @@ describe('an empty list', () => {
     (query) => {
       const empty = page({ findings: [], query });
       expect(empty).toContain('No findings match this filter');
-      expect(empty).toContain('<a href="/app/findings">Show all findings</a>');
+      expect(empty).toContain('<a href="/app/findings?state=open">Show all open findings</a>');
     },
   );
 

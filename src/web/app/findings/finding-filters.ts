@@ -1,4 +1,5 @@
 /** The filters of the findings list, the views above it, and its order: all of it is in the address. */
+import type { FindingView } from '../../../model/finding-views.ts';
 import {
   type FINDING_GROUPINGS,
   FINDING_ORDERS,
@@ -12,6 +13,8 @@ import { words } from '../format.ts';
 import { choice, field, option } from '../shell.ts';
 
 export const FINDINGS_PATH = '/app/findings';
+/** All open findings: the list without a query begins with the default view of its reader. */
+export const OPEN_FINDINGS = `${FINDINGS_PATH}?state=open`;
 /** Filters that are always shown; the others are below "More filters". */
 const MORE = [
   'assignee',
@@ -57,7 +60,14 @@ const has = (given: URLSearchParams, name: string): boolean => (given.get(name) 
 /** Whether a query narrows the list; one of empty fields does not. */
 export function isNarrow(query: string): boolean {
   const given = new URLSearchParams(query);
-  return FILTERS.some((name) => has(given, name));
+  return FILTERS.some(
+    (name) => has(given, name) && !(name === 'state' && given.get(name) === 'open'),
+  );
+}
+
+/** The list as a saved query shows it. */
+export function viewPath(query: string): string {
+  return query === '' ? OPEN_FINDINGS : `${FINDINGS_PATH}?${query}`;
 }
 
 /** The address of the list with some parameters changed, on its first page; null removes one. */
@@ -72,7 +82,7 @@ export function withParameters(
     else own.set(name, value);
   }
   for (const [name, value] of [...own]) if (value === '') own.delete(name);
-  return own.size === 0 ? FINDINGS_PATH : `${FINDINGS_PATH}?${own}`;
+  return viewPath(own.toString());
 }
 
 /** A date that was typed as something else is shown as text, because a date field would hide it. */
@@ -159,7 +169,7 @@ function links(
 function presets(nowMs: number, isoOf: (ms: number) => string) {
   const day = isoOf(nowMs - DAY_MS);
   return [
-    ['All', {}],
+    ['All open', {}],
     ['Critical, last 24 h', { severity: 'critical', since: day }],
     ['High, last 24 h', { severity: 'high', since: day }],
     ['Assigned to me', { assignee: 'me' }],
@@ -171,20 +181,40 @@ function presets(nowMs: number, isoOf: (ms: number) => string) {
   ] as const;
 }
 
-/** The views above the list: ready-made filters, grouping and order. */
-export function findingViews(query: string, nowMs: number, isoOf: (ms: number) => string): Html {
+/** Whether two queries show the same list. */
+function isSame(query: string, other: string): boolean {
+  const [a, b] = [query, other].map((text) => {
+    const own = new URLSearchParams(text);
+    for (const [name, value] of [...own]) if (value === '' || name === 'cursor') own.delete(name);
+    own.sort();
+    return own.toString();
+  });
+  return a === b;
+}
+
+/** The views above the list: ready-made filters, saved ones, grouping and order. */
+export function findingViews(
+  query: string,
+  saved: readonly FindingView[],
+  nowMs: number,
+  isoOf: (ms: number) => string,
+): Html {
   const given = new URLSearchParams(query);
   const grouping = given.get('group_by');
   const order = given.get('sort') ?? 'newest';
   const orders = FINDING_ORDERS.filter((one) => one !== 'count' || has(given, 'group_by'));
-  return html`${links(
-    'Views',
-    presets(nowMs, isoOf).map(([text, changes]) => ({
-      text,
-      href: withParameters('', changes),
-      isCurrent: text === 'All' && !isNarrow(query) && grouping === null,
-    })),
-  )}
+  const ready = presets(nowMs, isoOf).map(([text, changes]) => ({
+    text,
+    href: withParameters('', changes),
+    isCurrent: text === 'All open' && !isNarrow(query) && grouping === null,
+  }));
+  const own = saved.map(({ name, query: to }) => ({
+    text: name,
+    href: viewPath(to),
+    isCurrent: isSame(query, to),
+  }));
+  return html`${links('Views', ready)}
+${own.length > 0 && links('Saved', own)}
 <div class="list-head">${links(
     'Show',
     GROUPINGS.map(([value, text]) => ({
