@@ -21,7 +21,8 @@ import { type Database, inTransaction } from './database.ts';
 import { createException, endException } from './findings/exception-writes.ts';
 import { exceptionChoices, exceptionsFor, listExceptions } from './findings/exceptions.ts';
 import { listFindingGroups } from './findings/finding-groups.ts';
-import { countFindings, listFindings, suggestNames } from './findings/finding-list.ts';
+import { listFindings } from './findings/finding-list.ts';
+import { countFindings, suggestNames } from './findings/finding-totals.ts';
 import {
   deleteFindingView,
   listFindingViews,

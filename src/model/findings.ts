@@ -136,6 +136,8 @@ export interface FindingTotal {
   readonly count: number;
   /** false: there may be more */
   readonly isExact: boolean;
+  /** what was counted, where it is not everything: so many findings, the newest or the latest decided */
+  readonly within: { readonly count: number; readonly by: 'newest' | 'decided' } | null;
 }
 
 /** run: of one run. match: repetitions, as `FindingFilter.sameAs`. */

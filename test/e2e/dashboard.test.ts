@@ -247,7 +247,7 @@ describe.skipIf(chromiumPath === null)('the dashboard', () => {
   test('saves a view, begins with it, and deletes it', async () => {
     await open('/app/findings?severity=critical&sort=oldest');
     await page.getByText('Save this view').click();
-    await page.getByLabel('Name').fill('Worst & oldest');
+    await page.getByRole('textbox', { name: 'Name' }).fill('Worst & oldest');
     await page.getByLabel('Begin with this view').check();
     expect(await accessibilityFaults()).toEqual([]);
     await page.getByRole('button', { name: 'Save view' }).click();

@@ -2,19 +2,18 @@
  * Findings in groups: of one run, or repetitions of one finding. Groups are a view of the newest
  * `FINDINGS_READ_MAX` findings of the filter's time; nothing about them is stored.
  */
-import {
-  FINDING_ORDERS,
-  type Finding,
-  type FindingFilter,
-  type FindingGroup,
-  type FindingGrouping,
-  type FindingOrder,
+import type {
+  Finding,
+  FindingFilter,
+  FindingGroup,
+  FindingGrouping,
+  FindingOrder,
 } from '../../model/findings.ts';
 import { SEVERITIES, type Severity } from '../../model/rules.ts';
 import type { Database } from '../database.ts';
 import { toMicros } from '../sql-times.ts';
 import { MATCHES, matchValues, parameter } from './finding-filter.ts';
-import { FINDINGS_READ_MAX, rankOf } from './finding-list.ts';
+import { findingsRead, rankOf, readsKind } from './finding-list.ts';
 import { COLUMNS } from './findings.ts';
 
 const KEYS: Readonly<Record<FindingGrouping, string>> = {
@@ -35,14 +34,11 @@ const ORDERS: Readonly<Record<FindingOrder, string>> = {
   count: 'findings DESC, "lastSeenAt" DESC, top',
 };
 
-const groupsQuery = (grouping: FindingGrouping, order: FindingOrder): string => `
+const groupsQuery = (grouping: FindingGrouping, order: FindingOrder, ofKind: boolean): string => `
   WITH read AS (
     SELECT f.id, f.created_at, f.run_id, f.rule_id, f.severity, f.match_digest, f.agent_name,
            f.service_name
-      FROM (SELECT * FROM findings f
-             WHERE f.workspace_id = $1 AND ($6::timestamptz IS NULL OR f.created_at >= $6)
-               AND ($7::timestamptz IS NULL OR f.created_at < $7)
-             ORDER BY f.created_at DESC, f.id DESC LIMIT ${FINDINGS_READ_MAX}) AS f
+      FROM (${findingsRead('DESC', ofKind)}) AS f
       JOIN workspaces w ON w.id = f.workspace_id
      WHERE ${MATCHES}
   ), grouped AS (
@@ -62,13 +58,6 @@ const groupsQuery = (grouping: FindingGrouping, order: FindingOrder): string => 
       ON f.workspace_id = $1 AND f.id = right(g.top, 36)::uuid
     JOIN workspaces w ON w.id = f.workspace_id
    ORDER BY g.place`;
-
-const QUERIES = Object.fromEntries(
-  (['run', 'match'] as const).map((grouping) => [
-    grouping,
-    Object.fromEntries(FINDING_ORDERS.map((order) => [order, groupsQuery(grouping, order)])),
-  ]),
-) as Readonly<Record<FindingGrouping, Readonly<Record<FindingOrder, string>>>>;
 
 type Row = Finding & Omit<FindingGroup, 'top' | 'severities'> & Readonly<Record<Severity, number>>;
 
@@ -96,7 +85,8 @@ export async function listFindingGroups(
   skip: number,
   limit: number,
 ): Promise<{ groups: FindingGroup[]; next: number | null }> {
-  const { rows } = await database.query<Row>(QUERIES[grouping][order], [
+  const query = groupsQuery(grouping, order, readsKind(filter));
+  const { rows } = await database.query<Row>(query, [
     ...matchValues(workspaceId, filter),
     skip,
     limit + 1,

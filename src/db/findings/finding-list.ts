@@ -1,21 +1,14 @@
 /**
- * The list of findings: a page of it in several orders, how many there are, and names for its filters.
+ * The list of findings: a page of it in several orders.
  * A filter that no index answers is applied to the newest `FINDINGS_READ_MAX` findings from the cursor on;
  * the next page continues after them.
  */
-import type {
-  Finding,
-  FindingFilter,
-  FindingNames,
-  FindingOrder,
-  FindingTotal,
-} from '../../model/findings.ts';
+import type { Finding, FindingFilter, FindingOrder } from '../../model/findings.ts';
 import { SEVERITIES } from '../../model/rules.ts';
 import type { PageCursor } from '../../model/runs.ts';
 import type { Database } from '../database.ts';
 import { fromMicros, toMicros } from '../sql-times.ts';
 import {
-  DECIDED,
   IS_TRIAGED,
   isOfKinds,
   isTriaged,
@@ -23,17 +16,12 @@ import {
   matchValues,
   needsReading,
   parameter,
+  readsNames,
 } from './finding-filter.ts';
 import { COLUMNS, type Place, SOURCE, toPage } from './findings.ts';
 
 /** Findings that a page reads for a filter that no index answers: about 60 ms of work. */
 export const FINDINGS_READ_MAX = 5000;
-/** A total is exact up to here. */
-export const FINDINGS_COUNTED_MAX = 10_000;
-/** Findings whose names are suggested for filters. */
-const SUGGESTED_FROM = 2000;
-/** Names suggested for one filter. */
-const SUGGESTIONS_MAX = 50;
 
 type Direction = 'DESC' | 'ASC';
 
@@ -68,16 +56,17 @@ const placesByKind = (direction: Direction): string => `
          AND rule_id = kind.rule_id
          AND ($6::timestamptz IS NULL OR created_at >= $6)
          AND ($7::timestamptz IS NULL OR created_at < $7)
-         AND ${DECIDED} AND ${afterCursor(direction)}
+         AND ${afterCursor(direction)}
        ${byTime(direction)} LIMIT ${LIMIT}
     ) AS place
    WHERE ($2::text IS NULL OR severity = $2) AND ($3::text IS NULL OR category = $3)
      AND ($4::text IS NULL OR rule_id = $4) AND ($19::text[] IS NULL OR rule_id = ANY ($19))
    ${byTime(direction, 'place')} LIMIT ${LIMIT}`;
 
-/** `$5` and `$8` to `$16` are null here; PostgreSQL needs the type of each. */
+/** `$5` and `$8` to `$20` but `$19` are null here; PostgreSQL needs the type of each. */
 const UNUSED = `($5::uuid IS NULL AND $8::text[] IS NULL AND $14::text IS NULL AND $15::uuid IS NULL
-   AND concat($9::text, $10::text, $11::text, $12::text, $13::text, $16::text) = '')`;
+   AND concat($9::text, $10::text, $11::text, $12::text, $13::text, $16::text, $20::text) = ''
+   AND $17::text[] IS NULL AND $18::boolean IS NULL)`;
 
 const listByKind = (direction: Direction): string => `
   SELECT ${COLUMNS} FROM (${placesByKind(direction)}) AS place
@@ -89,15 +78,36 @@ const listByTime = (direction: Direction, also = ''): string => `
   SELECT ${COLUMNS} FROM ${SOURCE} WHERE ${MATCHES} ${also} AND ${afterCursor(direction)}
    ${byTime(direction)} LIMIT ${LIMIT}`;
 
-/** What a page reads: findings of the time from the cursor on. */
-const read = (direction: Direction): string => `
-  SELECT * FROM findings f
-   WHERE f.workspace_id = $1 AND ($6::timestamptz IS NULL OR f.created_at >= $6)
-     AND ($7::timestamptz IS NULL OR f.created_at < $7) AND ${afterCursor(direction)}
+const ofTime = (after: string): string => `f.workspace_id = $1
+     AND ($6::timestamptz IS NULL OR f.created_at >= $6)
+     AND ($7::timestamptz IS NULL OR f.created_at < $7) AND ${after}`;
+
+/**
+ * What a page reads: findings of the filter's time, severity, category and rule. Severity and category are in
+ * the index by time, so few of very many are found without reading the others; that both parts have the same
+ * time and id lets PostgreSQL keep their order.
+ *
+ * @param after which findings are behind the cursor
+ */
+export const findingsRead = (direction: Direction, ofKind: boolean, after = 'true'): string =>
+  ofKind
+    ? `
+  SELECT own.* FROM (
+    SELECT f.created_at, f.id FROM findings f
+     WHERE ${ofTime(after)} AND ($2::text IS NULL OR f.severity = $2)
+       AND ($3::text IS NULL OR f.category = $3)
+     ${byTime(direction)} LIMIT ${FINDINGS_READ_MAX}) AS place
+   CROSS JOIN LATERAL (
+     SELECT * FROM findings WHERE workspace_id = $1 AND id = place.id OFFSET 0) AS own
+   WHERE own.created_at = place.created_at AND own.id = place.id
+   ${byTime(direction, 'place')}`
+    : `
+  SELECT * FROM findings f WHERE ${ofTime(after)} AND ($4::text IS NULL OR f.rule_id = $4)
    ${byTime(direction)} LIMIT ${FINDINGS_READ_MAX}`;
 
-const listRead = (direction: Direction): string => `
-  SELECT ${COLUMNS} FROM (${read(direction)}) AS f JOIN workspaces w ON w.id = f.workspace_id
+const listRead = (direction: Direction, ofKind: boolean): string => `
+  SELECT ${COLUMNS} FROM (${findingsRead(direction, ofKind, afterCursor(direction))}) AS f
+    JOIN workspaces w ON w.id = f.workspace_id
    WHERE ${MATCHES} ${byTime(direction)} LIMIT ${LIMIT}`;
 
 /** 1 for the most severe. */
@@ -105,11 +115,8 @@ export const rankOf = (severity: string): string =>
   `array_position('{${SEVERITIES.join(',')}}'::text[], ${severity})`;
 /** Among the newest findings that a page may read, for all its pages. */
 const LIST_READ_BY_SEVERITY = `
-  SELECT ${COLUMNS} FROM (
-    SELECT * FROM findings f
-     WHERE f.workspace_id = $1 AND ($6::timestamptz IS NULL OR f.created_at >= $6)
-       AND ($7::timestamptz IS NULL OR f.created_at < $7)
-     ${byTime('DESC')} LIMIT ${FINDINGS_READ_MAX}) AS f JOIN workspaces w ON w.id = f.workspace_id
+  SELECT ${COLUMNS} FROM (${findingsRead('DESC', false)}) AS f
+    JOIN workspaces w ON w.id = f.workspace_id
    WHERE ${MATCHES} AND (${parameter(4)}::text IS NULL
       OR ${rankOf('f.severity')} > ${rankOf(parameter(4))}
       OR (f.severity = ${parameter(4)} AND ${afterCursor('DESC')}))
@@ -119,12 +126,15 @@ const queriesOf = (direction: Direction) => ({
   byKind: listByKind(direction),
   byTime: listByTime(direction),
   byState: listByTime(direction, `AND ${IS_TRIAGED}`),
-  read: listRead(direction),
+  read: listRead(direction, false),
+  readKind: listRead(direction, true),
   lastRead: `SELECT ${toMicros('f.created_at')} AS "atMicros", f.id FROM findings f
      WHERE f.workspace_id = $1 AND ($2::timestamptz IS NULL OR f.created_at >= $2)
        AND ($3::timestamptz IS NULL OR f.created_at < $3)
        AND ($4::bigint IS NULL
          OR (f.created_at, f.id) ${direction === 'DESC' ? '<' : '>'} (${fromMicros('$4')}, $5::uuid))
+       AND ($6::text IS NULL OR f.severity = $6) AND ($7::text IS NULL OR f.category = $7)
+       AND ($8::text IS NULL OR f.rule_id = $8)
      ${byTime(direction)} OFFSET ${FINDINGS_READ_MAX - 1} LIMIT 1`,
 });
 type TimeOrder = 'newest' | 'oldest';
@@ -139,9 +149,14 @@ export interface FindingList {
   readonly endedEarly: boolean;
 }
 
+/** Whether the findings that a page reads are those of a severity or category; else of a rule, or all. */
+export function readsKind({ severity, category, ruleId }: FindingFilter): boolean {
+  return ruleId === undefined && (severity !== undefined || category !== undefined);
+}
+
 /** How a filter's findings are found. */
-function wayOf(filter: FindingFilter): 'read' | 'byState' | 'byKind' | 'byTime' {
-  if (needsReading(filter)) return 'read';
+function wayOf(filter: FindingFilter): 'read' | 'readKind' | 'byState' | 'byKind' | 'byTime' {
+  if (needsReading(filter)) return readsKind(filter) ? 'readKind' : 'read';
   if (isTriaged(filter)) return 'byState';
   return isOfKinds(filter) ? 'byKind' : 'byTime';
 }
@@ -165,11 +180,14 @@ async function rowsInTime(
 async function lastRead(
   database: Database,
   workspaceId: number,
-  { since, until }: FindingFilter,
+  filter: FindingFilter,
   order: TimeOrder,
   cursor: PageCursor | null,
 ): Promise<PageCursor | null> {
-  const range = [since ?? null, until ?? null, cursor?.atMicros ?? null, cursor?.id ?? null];
+  const { since, until, severity, category, ruleId } = filter;
+  const kind = readsKind(filter) ? [severity ?? null, category ?? null] : [null, null];
+  const from = [since ?? null, until ?? null, cursor?.atMicros ?? null, cursor?.id ?? null];
+  const range = [...from, ...kind, ruleId ?? null];
   const { rows } = await database.query<PageCursor>(QUERIES[order].lastRead, [
     workspaceId,
     ...range,
@@ -186,7 +204,7 @@ async function rowsBySeverity(
   most: number,
 ): Promise<(Finding & Place)[]> {
   const at = cursor === null ? null : await severityOf(database, workspaceId, cursor);
-  if (needsReading(filter)) {
+  if (readsNames(filter)) {
     const from = [cursor?.atMicros ?? null, cursor?.id ?? null, most, at];
     const values = [...matchValues(workspaceId, filter), ...from];
     const { rows } = await database.query<Finding & Place>(LIST_READ_BY_SEVERITY, values);
@@ -236,64 +254,4 @@ export async function listFindings(
   if (page.next !== null || !needsReading(filter)) return { ...page, endedEarly: false };
   const next = await lastRead(database, workspaceId, filter, inTime, cursor);
   return { ...page, next, endedEarly: next !== null };
-}
-
-const countMatches = (also = ''): string => `
-  SELECT count(*)::int AS found FROM (
-    SELECT 1 FROM ${SOURCE} WHERE ${MATCHES} ${also} LIMIT ${FINDINGS_COUNTED_MAX + 1}) AS found`;
-const COUNT_MATCHES = countMatches();
-const COUNT_TRIAGED = countMatches(`AND ${IS_TRIAGED}`);
-const COUNT_READ = `
-  WITH read AS MATERIALIZED (
-    SELECT * FROM findings f
-     WHERE f.workspace_id = $1 AND ($6::timestamptz IS NULL OR f.created_at >= $6)
-       AND ($7::timestamptz IS NULL OR f.created_at < $7)
-     ${byTime('DESC')} LIMIT ${FINDINGS_READ_MAX})
-  SELECT (SELECT count(*)::int FROM read AS f JOIN workspaces w ON w.id = f.workspace_id
-           WHERE ${MATCHES}) AS found,
-         (SELECT count(*)::int FROM read) AS read`;
-
-/** How many findings match, up to a bound. */
-export async function countFindings(
-  database: Database,
-  workspaceId: number,
-  filter: FindingFilter,
-): Promise<FindingTotal> {
-  const whole = isTriaged(filter) ? COUNT_TRIAGED : COUNT_MATCHES;
-  const query = needsReading(filter) ? COUNT_READ : whole;
-  const { rows } = await database.query<{ found: number; read?: number }>(
-    query,
-    matchValues(workspaceId, filter),
-  );
-  const { found = 0, read: wereRead = 0 } = rows[0] ?? {};
-  const isBounded = found > FINDINGS_COUNTED_MAX || wereRead >= FINDINGS_READ_MAX;
-  return { count: Math.min(found, FINDINGS_COUNTED_MAX), isExact: !isBounded };
-}
-
-const NAME_COLUMNS = {
-  agents: 'agent_name',
-  services: 'service_name',
-  users: 'user_id',
-  sessions: 'session_id',
-  models: 'model',
-} as const;
-const NAMES = `
-  WITH newest AS MATERIALIZED (
-    SELECT agent_name, service_name, user_id, session_id, model FROM findings
-     WHERE workspace_id = $1 ORDER BY created_at DESC, id DESC LIMIT ${SUGGESTED_FROM})
-  SELECT ${Object.entries(NAME_COLUMNS).map(
-    ([name, column]) => `ARRAY(SELECT ${column} FROM newest WHERE ${column} IS NOT NULL
-        GROUP BY 1 ORDER BY count(*) DESC, 1 LIMIT ${SUGGESTIONS_MAX}) AS ${name}`,
-  )},
-    ARRAY(SELECT DISTINCT u.address FROM users u JOIN memberships m ON m.user_id = u.id
-           WHERE m.workspace_id = $1 AND EXISTS (
-             SELECT FROM finding_states s WHERE s.workspace_id = $1 AND s.assignee_id = u.id)
-           ORDER BY 1 LIMIT ${SUGGESTIONS_MAX}) AS assignees`;
-
-/** What the filters of the list suggest. */
-export async function suggestNames(database: Database, workspaceId: number): Promise<FindingNames> {
-  const { rows } = await database.query<FindingNames>(NAMES, [workspaceId]);
-  const [names] = rows;
-  if (names === undefined) throw new Error('a SELECT without FROM has one row');
-  return names;
 }

@@ -24,5 +24,6 @@ ALTER TABLE finding_views
 -- The view that the findings list begins with; null, or no view any more: all open findings.
 ALTER TABLE memberships ADD COLUMN finding_view_id integer;
 
--- Findings of some states, the latest decided: without it all decided ones are sorted.
-CREATE INDEX finding_states_by_time ON finding_states (workspace_id, updated_at DESC);
+-- Findings of one state, the latest decided: without it all decided ones are sorted.
+CREATE INDEX finding_states_by_state ON finding_states (workspace_id, state, updated_at DESC)
+  INCLUDE (finding_id);

@@ -233,8 +233,22 @@ function exportQuery(query: string): string {
   return exported.size === 0 ? '' : `?${exported}`;
 }
 
-function totalText({ count: number, isExact }: FindingTotal): string {
-  return isExact ? plural(number, 'finding') : `${count(number)}+ findings`;
+/** How many there are; of a total that is not exact, what was counted. */
+function totalText({ count: number, isExact, within }: FindingTotal): Html {
+  if (isExact) return html`${plural(number, 'finding')}`;
+  const what =
+    within?.by === 'decided' ? 'findings decided last' : 'newest findings of this filter';
+  return html`${count(number)}+ findings${within !== null && html` <span class="soft">in the ${count(within.count)} ${what}</span>`}`;
+}
+
+/** Severity by severity, each reads only so many findings. */
+function severityNote({ query, total, groups }: FindingsPage): Html | false {
+  const isSorted = new URLSearchParams(query).get('sort') === 'severity' && groups === null;
+  return (
+    isSorted &&
+    total.within?.by === 'newest' &&
+    html`<p class="soft">Sorted among the newest ${count(total.within.count)} findings of each severity.</p>`
+  );
 }
 
 /** The keys of the list, which the script listens to. */
@@ -269,7 +283,8 @@ ${
   endedEarly &&
   html`<p class="notice" role="status">A page searches at most 5,000 findings, and few of them match this filter. Search further for older findings.</p>`
 }
-${groups !== null && !isEmpty && html`<p class="soft">Grouped from the newest 5,000 findings of this filter’s time.</p>`}
+${severityNote(data)}
+${groups !== null && !isEmpty && html`<p class="soft">Grouped from the newest 5,000 findings of this filter.</p>`}
 ${pager(FINDINGS_PATH, query, next, endedEarly ? 'Search further' : next !== null && new URLSearchParams(query).has('sort') ? 'Next' : 'Older')}`,
   });
 }

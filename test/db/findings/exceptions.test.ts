@@ -8,7 +8,8 @@ import {
   isExcepted,
   listExceptions,
 } from '../../../src/db/findings/exceptions.ts';
-import { countFindings, listFindings } from '../../../src/db/findings/finding-list.ts';
+import { listFindings } from '../../../src/db/findings/finding-list.ts';
+import { countFindings } from '../../../src/db/findings/finding-totals.ts';
 import { findAlertedFindings } from '../../../src/db/findings/findings.ts';
 import { triageFindings } from '../../../src/db/findings/triage-writes.ts';
 import { listAudit } from '../../../src/db/people/audit.ts';

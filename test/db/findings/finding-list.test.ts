@@ -1,13 +1,12 @@
 /** The list's filters by name and text, its orders, totals, groups and suggestions, in PostgreSQL. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { listFindingGroups } from '../../../src/db/findings/finding-groups.ts';
+import { FINDINGS_READ_MAX, listFindings } from '../../../src/db/findings/finding-list.ts';
 import {
   countFindings,
   FINDINGS_COUNTED_MAX,
-  FINDINGS_READ_MAX,
-  listFindings,
   suggestNames,
-} from '../../../src/db/findings/finding-list.ts';
+} from '../../../src/db/findings/finding-totals.ts';
 import { createWorkspace } from '../../../src/db/people/workspaces.ts';
 import type { FindingFilter, FindingOrder } from '../../../src/model/findings.ts';
 import type { PageCursor } from '../../../src/model/runs.ts';
@@ -126,6 +125,7 @@ describe('a filter', () => {
     expect(await countFindings(scratch.database, mine, filter)).toEqual({
       count: expected.length,
       isExact: true,
+      within: null,
     });
   });
 
@@ -144,13 +144,34 @@ describe('a filter', () => {
     expect(await countFindings(scratch.database, many, { agent: 'rare' })).toEqual({
       count: 0,
       isExact: false,
+      within: { count: FINDINGS_READ_MAX, by: 'newest' },
     });
+  });
+
+  test('counts what nobody has decided among the newest findings, also of a severity', async () => {
+    const bound = { count: FINDINGS_READ_MAX, isExact: false };
+    const undecided = { states: ['new'], isExcepted: false } as const;
+    for (const filter of [undecided, { ...undecided, severity: 'high' } as const]) {
+      expect(await countFindings(scratch.database, many, filter)).toMatchObject(bound);
+      const { findings, endedEarly } = await listFindings(scratch.database, many, filter, null, 10);
+      expect([findings.length, endedEarly]).toEqual([10, false]);
+      const { findings: oldest } = await listFindings(
+        scratch.database,
+        many,
+        filter,
+        null,
+        10,
+        'oldest',
+      );
+      expect(oldest[0]?.createdAt.getTime()).toBeLessThan(findings[0]?.createdAt.getTime() ?? 0);
+    }
   });
 
   test('has a total that is exact up to a bound', async () => {
     expect(await countFindings(scratch.database, many, {})).toEqual({
       count: FINDINGS_COUNTED_MAX,
       isExact: false,
+      within: null,
     });
   });
 });
@@ -170,7 +191,7 @@ test('of states has the findings that were decided so', async () => {
     expect(await ids({ states: ['closed'], severity: 'high' })).toEqual([]);
     expect(await ids({ states: ['closed'], agent: 'plan' })).toEqual([2]);
     const counted = await countFindings(scratch.database, mine, { states: ['closed'] });
-    expect(counted).toEqual({ count: 1, isExact: true });
+    expect(counted).toEqual({ count: 1, isExact: true, within: null });
   } finally {
     await scratch.database.query('TRUNCATE finding_states CASCADE');
   }

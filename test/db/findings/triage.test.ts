@@ -1,10 +1,7 @@
 /** Triage of findings: states, assignees, notes, history and ledger, and what findings it never changes. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import {
-  countFindings,
-  listFindings,
-  suggestNames,
-} from '../../../src/db/findings/finding-list.ts';
+import { listFindings } from '../../../src/db/findings/finding-list.ts';
+import { countFindings, suggestNames } from '../../../src/db/findings/finding-totals.ts';
 import { listFindingFacts } from '../../../src/db/findings/findings.ts';
 import {
   HISTORY_ENTRIES_MAX,
@@ -277,7 +274,7 @@ test('lists are given what was decided about their findings, and nothing of othe
   expect(await read({ assignee: null })).toHaveLength(team.ids.length - 1);
   const count = (filter: FindingFilter) =>
     countFindings(scratch.database, team.workspaceId, filter);
-  expect(await count({ assignee: team.member.email })).toEqual({ count: 1, isExact: true });
+  expect(await count({ assignee: team.member.email })).toMatchObject({ count: 1, isExact: true });
   const [fact] = (
     await listFindingFacts(
       scratch.database,

@@ -17,7 +17,7 @@ function data(fields: Partial<FindingsPage> = {}): FindingsPage {
     findings: [finding()],
     groups: null,
     endedEarly: false,
-    total: { count: 1, isExact: true },
+    total: { count: 1, isExact: true, within: null },
     names: NO_NAMES,
     views: [],
     query: '',
@@ -192,7 +192,7 @@ describe('the views', () => {
 
   test('say how many there are, and when there may be more', () => {
     expect(page()).toContain('<p class="total">1 finding</p>');
-    const many = page({ total: { count: 10_000, isExact: false } });
+    const many = page({ total: { count: 10_000, isExact: false, within: null } });
     expect(many).toContain('<p class="total">10,000+ findings</p>');
   });
 

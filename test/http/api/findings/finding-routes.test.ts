@@ -56,7 +56,7 @@ const reader = {
     const group = { top: RECORD, findings: 3, rules: 2, runs: 1, severities: { high: 3 }, ...seen };
     return { groups: [group], next: 51 };
   },
-  count: async () => ({ count: 10_000, isExact: false }),
+  count: async () => ({ count: 10_000, isExact: false, within: null }),
   baseUrl: 'https://sluice.test/',
   references: referenceIndex([
     { id: 'ATR-2026-00001', references: { mitre_atlas: ['AML.T0051.001 - Indirect'] } },
