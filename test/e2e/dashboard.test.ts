@@ -492,8 +492,7 @@ describe.skipIf(chromiumPath === null)('the dashboard', () => {
       expect(await accessibilityFaults()).toEqual([]);
       await page.emulateMedia({ colorScheme: 'dark' });
       expect(await accessibilityFaults('colours')).toEqual([]);
-      // The front page of the documentation scrolls sideways.
-      if (path !== '/docs') expect(await overflowOnTelephone()).toBeLessThanOrEqual(0);
+      expect(await overflowOnTelephone()).toBeLessThanOrEqual(0);
     },
   );
 

@@ -85,7 +85,8 @@ ${
 export function indexMarkdown(chapters: readonly Chapter[], site: Site): string {
   const parts = chapters.map(({ title, documents }) => {
     const lines = documents.map(
-      (one) => `- [${one.title}](${documentPath(one.slug)}): ${one.description}`,
+      ({ title: name, slug, description }) =>
+        `- [${name}](${documentPath(slug)}): ${description.replaceAll('<', '\\<')}`,
     );
     return `## ${title}\n\n${lines.join('\n')}\n`;
   });
