@@ -98,10 +98,10 @@ const STRUCTURES = ['attributes', 'events', 'body']
 
 /**
  * $1 to $8 are `parametersOf`. read: the steps of the run, without their documents. level: how many
- * steps with the same start are above a step; looked up in one value, because the planner, which does
- * not know how many there are, might compare every step with every other. narrow: the steps with their
+ * steps with the same start are above a step that has any beside it; looked up in one value, because the
+ * planner, which does not know how many there are, might compare every step with every other. narrow: the steps with their
  * numbers, which are those of `numberSteps`. page: the page's, as many as fit by their stored bytes.
- * owner: see `StepPage.owners`. above: the way from each step of the page to the top. document: the
+ * owner: see `StepPage.owners`; without a log record on the page, spans are not looked through. above: the way from each step of the page to the top. document: the
  * rows in full. LATERAL with LIMIT as in `steps.ts`.
  */
 export const numberedSteps = (placement: TelemetryPlacement, span = '', log = ''): string => `
@@ -121,17 +121,18 @@ export const numberedSteps = (placement: TelemetryPlacement, span = '', log = ''
   ), level AS (
     SELECT id, start, 0 AS level,
            encode(CASE source WHEN 'log' THEN span_id ELSE parent_span_id END, 'hex') AS above
-      FROM read
+      FROM read WHERE is_tied
     UNION ALL
     SELECT id, start, level + 1, parent FROM level CROSS JOIN LATERAL (
       SELECT (SELECT parents FROM tied) ->> (start || above) AS parent OFFSET 0
     ) AS next WHERE level < ${LEVELS_MAX} AND parent IS NOT NULL
   ), levels AS (
-    SELECT array_agg(level ORDER BY id) AS by_id
-      FROM (SELECT id, max(level) AS level FROM level GROUP BY id) AS highest
+    SELECT jsonb_object_agg(id, level) AS by_id
+      FROM (SELECT id, max(level) AS level FROM level WHERE level > 0 GROUP BY id) AS highest
   ), numbered AS (
     SELECT *, row_number() OVER (
-             ORDER BY start, (SELECT by_id FROM levels)[id], ${AT_ONE_TIME})::int AS place
+             ORDER BY start, CASE WHEN is_tied
+               THEN coalesce(((SELECT by_id FROM levels) ->> id::text)::int, 0) END, ${AT_ONE_TIME})::int AS place
       FROM read
   ), narrow AS MATERIALIZED (
     SELECT *, row_number() OVER (PARTITION BY start, source, span_id, arrived_on ORDER BY place)::int - 1
@@ -165,7 +166,8 @@ const readingPage = (
     SELECT DISTINCT ON (span_id) * FROM narrow WHERE source = 'span' ORDER BY span_id, place
   ), owner AS (
     SELECT * FROM span
-     WHERE span_id IN (SELECT span_id FROM page WHERE source = 'log')
+     WHERE (SELECT bool_or(source = 'log') FROM page)
+       AND span_id IN (SELECT span_id FROM page WHERE source = 'log')
        AND place NOT IN (SELECT place FROM page)
   ), above AS (
     SELECT place, CASE source WHEN 'log' THEN span_id ELSE parent_span_id END AS span_id, 0 AS depth
