@@ -26,8 +26,9 @@ const WRITTEN: Habits = {
 let bodies = new LargeBodies();
 afterEach(() => bodies.close());
 
+/** A body waits as long as a slow machine needs. */
 function open(settings: Partial<LargeBodiesSettings> = {}): LargeBodies {
-  bodies = new LargeBodies(settings);
+  bodies = new LargeBodies({ waitMs: 120_000, ...settings });
   return bodies;
 }
 
