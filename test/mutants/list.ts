@@ -222,7 +222,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'limits/batch-timeout',
     defect: 'a batch may take 11 days to commit',
-    file: 'src/db/telemetry/copy-writer.ts',
+    file: 'src/db/telemetry/batch-store.ts',
     search: 'const BATCH_TIMEOUT_MS = 40_000;',
     replacement: `const BATCH_TIMEOUT_MS = ${ELEVEN_DAYS};`,
     tests: LIMITS,

@@ -1,0 +1,264 @@
+/**
+ * Stores a batch of requests in one transaction, and answers each of them.
+ *
+ *   COPY, COMMIT ──► the request is answered after its own commit, no later than a batch may take
+ *
+ * A batch that PostgreSQL refuses for its data is halved until the bad request is alone; the others are
+ * stored. A request that was stored before, here or by another process, is taken out of its batch by
+ * its receipt (`receipts.ts`). A batch without an answer to its COMMIT is looked up by its receipts.
+ */
+import { SluiceError } from '../../errors.ts';
+import type { Events } from '../../observe/events.ts';
+import { type Connection, type Database, withConnection } from '../database.ts';
+import { CommitWarning } from '../pipeline.ts';
+import { placementOf } from '../placement.ts';
+import { type RunTimes, type SettleAllowance, settleAllowance } from '../runs/run-times.ts';
+import type { Sized } from './batch-lanes.ts';
+import { storeBatch } from './copy-transaction.ts';
+import type { EncodedRequest } from './encoded-request.ts';
+import { ensureDay, ensurePeriods } from './partitions.ts';
+import {
+  findReceipts,
+  isBeingStored,
+  isStoredAlready,
+  lockTimeoutMs,
+  RECEIPT_KEPT_MS,
+  type Receipt,
+  receiptKey,
+  receiptPeriods,
+  storeReceipts,
+} from './receipts.ts';
+import { isMissingPartition, isRowFault } from './row-faults.ts';
+import { KnownContents, ServerChangedError } from './shared-contents.ts';
+
+/** Above the limit of a single statement, which a healthy server enforces itself. */
+const BATCH_TIMEOUT_MS = 40_000;
+/** After a request was refused for a lack of memory, or of the database. */
+export const RETRY_AFTER_SECONDS = 1;
+
+/** How a request was stored. */
+export interface Stored {
+  /** it was stored before, or is the same request as one that was being stored */
+  readonly isResend: boolean;
+  /** of the first; null without a receipt */
+  readonly receipt: Receipt | null;
+}
+
+/** A request that waits for a batch or is being stored. */
+export interface WaitingRequest extends Sized {
+  readonly request: EncodedRequest;
+  readonly receipt: Receipt | null;
+  /** of the receipt; null without one */
+  readonly key: string | null;
+  /** releases its bytes in the budget */
+  readonly releaseRoom: () => void;
+  readonly resolve: (stored: Stored) => void;
+  readonly reject: (error: SluiceError) => void;
+}
+
+export interface BatchStoreSettings {
+  /** bounds for how long arrivals delay a run's evaluation; no bound by default */
+  readonly runTimes?: RunTimes | undefined;
+  /** a transaction that takes longer is aborted, and its connection destroyed */
+  readonly batchTimeoutMs?: number | undefined;
+  /** called before the answers: these requests no longer wait, and are not being stored */
+  readonly onLeave: (batch: readonly WaitingRequest[]) => void;
+}
+
+type StoreEvents = Pick<
+  Events,
+  'batchCommitted' | 'batchFailed' | 'requestUnstorable' | 'requestsResent' | 'partitionsChanged'
+>;
+
+/** Since 1970. Days and the periods of receipts begin with an hour. */
+const hourOf = (atMs: number): number => Math.floor(atMs / RECEIPT_KEPT_MS);
+
+type Received = WaitingRequest & { readonly receipt: Receipt };
+
+/** The requests of a batch that have a receipt. */
+function received(batch: readonly WaitingRequest[]): Received[] {
+  return batch.filter((waiting): waiting is Received => waiting.receipt !== null);
+}
+
+export class BatchStore {
+  readonly #database: Database;
+  readonly #events: StoreEvents;
+  readonly #batchTimeoutMs: number;
+  readonly #onLeave: (batch: readonly WaitingRequest[]) => void;
+  readonly #allowance: SettleAllowance | null;
+  readonly #known = new KnownContents();
+  /** hours since 1970 whose partitions are there */
+  readonly #ensured = new Set<number>();
+  /** connections that stored a batch */
+  readonly #connections = new WeakSet<Connection>();
+
+  constructor(database: Database, settings: BatchStoreSettings, events: StoreEvents) {
+    this.#database = database;
+    this.#events = events;
+    this.#batchTimeoutMs = settings.batchTimeoutMs ?? BATCH_TIMEOUT_MS;
+    this.#onLeave = settings.onLeave;
+    const { runTimes } = settings;
+    this.#allowance = runTimes === undefined ? null : settleAllowance(runTimes);
+  }
+
+  /**
+   * Stores requests and answers them. Never rejects: the requests get every failure.
+   *
+   * @param isPart of a batch that waited too long for one of its receipts
+   */
+  async store(batch: readonly WaitingRequest[], isPart = false): Promise<void> {
+    const startedAt = performance.now();
+    const progress = { isCommitting: false };
+    try {
+      await this.#storeOnce(batch, isPart, progress);
+    } catch (error) {
+      const isUnknown = progress.isCommitting && !(error instanceof CommitWarning);
+      if (!isUnknown || !(await this.#isStored(batch))) {
+        await this.#answerFailure(batch, error);
+        return;
+      }
+    }
+    const bytes = batch.reduce((sum, request) => sum + request.bytes, 0);
+    this.#events.batchCommitted({
+      requests: batch.length,
+      rows: batch.reduce((sum, { request }) => sum + request.rows, 0),
+      bytes,
+      elapsedMs: performance.now() - startedAt,
+    });
+    this.#onLeave(batch);
+    for (const { request, receipt, resolve } of batch) {
+      request.release();
+      resolve({ isResend: false, receipt });
+    }
+  }
+
+  /** Stores requests; on another server than before, or without a partition, once more. */
+  async #storeOnce(
+    batch: readonly WaitingRequest[],
+    isPart: boolean,
+    progress: { isCommitting: boolean },
+  ): Promise<void> {
+    try {
+      await this.#transact(batch, isPart, progress);
+    } catch (error) {
+      if (!(error instanceof ServerChangedError || isMissingPartition(error))) throw error;
+      this.#ensured.clear();
+      await this.#transact(batch, isPart, progress);
+    }
+  }
+
+  async #transact(
+    batch: readonly WaitingRequest[],
+    isPart: boolean,
+    progress: { isCommitting: boolean },
+  ): Promise<void> {
+    const requests = batch.map(({ request }) => request);
+    const receipts = storeReceipts(received(batch));
+    for (const { arrivedAtMs } of requests) {
+      if (!this.#ensured.has(hourOf(arrivedAtMs))) await this.#ensureHour(arrivedAtMs);
+    }
+    const placement = await placementOf(this.#database);
+    await withConnection(this.#database, this.#batchTimeoutMs, (connection) => {
+      // The database may have been restored from a backup since the other connections were made.
+      if (!this.#connections.has(connection)) this.#known.clear();
+      this.#connections.add(connection);
+      return storeBatch(connection, requests, this.#known, {
+        allowance: this.#allowance,
+        receipts,
+        placement,
+        lockTimeoutMs: receipts.length === 0 ? null : lockTimeoutMs(isPart),
+        onCommit: () => {
+          progress.isCommitting = true;
+        },
+      });
+    });
+  }
+
+  async #ensureHour(arrivedAtMs: number): Promise<void> {
+    const created = [
+      ...(await ensureDay(this.#database, arrivedAtMs)),
+      ...(await ensurePeriods(this.#database, receiptPeriods(arrivedAtMs))),
+    ];
+    if (created.length > 0) this.#events.partitionsChanged(created, []);
+    this.#ensured.add(hourOf(arrivedAtMs));
+  }
+
+  /** Whether a batch was committed whose COMMIT was not answered. */
+  async #isStored(batch: readonly WaitingRequest[]): Promise<boolean> {
+    const requests = received(batch);
+    if (requests.length < batch.length) return false;
+    try {
+      const found = await findReceipts(this.#database, requests);
+      return found.size === requests.length;
+    } catch {
+      return false;
+    }
+  }
+
+  async #answerFailure(batch: readonly WaitingRequest[], error: unknown): Promise<void> {
+    const [first] = batch;
+    if (isStoredAlready(error)) {
+      await this.#answerResends(batch);
+      return;
+    }
+    if ((isRowFault(error) || isBeingStored(error)) && batch.length > 1) {
+      const middle = batch.length >> 1;
+      await this.store(batch.slice(0, middle), isBeingStored(error));
+      await this.store(batch.slice(middle), isBeingStored(error));
+      return;
+    }
+    if (isRowFault(error)) {
+      this.#onLeave(batch);
+      this.#events.requestUnstorable(error);
+      first?.reject(
+        new SluiceError('unstorable_rows', 'PostgreSQL rejected this data.', { cause: error }),
+      );
+      return;
+    }
+    this.#refuse(batch, error);
+  }
+
+  /** Answers the requests of a batch that are stored already, and stores the others. */
+  async #answerResends(batch: readonly WaitingRequest[]): Promise<void> {
+    let found: ReadonlyMap<string, Receipt>;
+    try {
+      found = await findReceipts(this.#database, received(batch));
+      if (found.size === 0) throw new Error('a receipt is there, and was not found');
+    } catch (error) {
+      this.#refuse(batch, error);
+      return;
+    }
+    const others: WaitingRequest[] = [];
+    const resends: WaitingRequest[] = [];
+    for (const waiting of batch) {
+      const { request, receipt, resolve } = waiting;
+      const first = receipt && found.get(receiptKey(request.workspaceId, receipt));
+      if (!first) {
+        others.push(waiting);
+        continue;
+      }
+      resends.push(waiting);
+      resolve({ isResend: true, receipt: first });
+    }
+    this.#onLeave(resends);
+    this.#events.requestsResent(resends.length);
+    if (others.length > 0) await this.store(others);
+  }
+
+  /** Refuses requests that are not known to be stored. */
+  #refuse(batch: readonly WaitingRequest[], error: unknown): void {
+    this.#onLeave(batch);
+    // The database may have been replaced, so known rows may be gone.
+    this.#known.clear();
+    this.#ensured.clear();
+    this.#events.batchFailed(batch.length, error);
+    for (const { reject } of batch) {
+      reject(
+        new SluiceError('store_unavailable', 'The database could not store this request.', {
+          cause: error,
+          retryAfterSeconds: RETRY_AFTER_SECONDS,
+        }),
+      );
+    }
+  }
+}
