@@ -4,7 +4,12 @@
  */
 import type { ReadChoice } from '../db/replica/read-choice.ts';
 import { findRun } from '../db/runs/runs.ts';
-import { readStepPage, type SoughtStep } from '../db/runs/step-page.ts';
+import {
+  readStepPage,
+  type SoughtStep,
+  type StepPage,
+  type StepPageLimits,
+} from '../db/runs/step-page.ts';
 import type { RunToRead } from '../db/runs/steps.ts';
 import { outlineInPieces } from '../engine/run-outline.ts';
 import { searchInPieces } from '../engine/run-search.ts';
@@ -14,6 +19,7 @@ import type { RunPageDependencies, StepsView } from '../http/dashboard/run-pages
 import { Turns } from '../http/limits/turns.ts';
 import type { Finding } from '../model/findings.ts';
 import type { FoundText } from '../model/run-page.ts';
+import type { TreeRow, TreeStep } from '../model/run-tree.ts';
 import type { RunSummary } from '../model/runs.ts';
 import type { Usage } from '../model/step-details.ts';
 import { RunTrees } from './run-trees.ts';
@@ -31,17 +37,17 @@ const STEP = {
   structuresMax: 8_000,
 };
 /** A page of the dashboard, and the outline of the API. */
-const PAGE = { ...STEP, stepsMax: STEPS_MAX, pageSteps: 50, bytesMax: 4 * 1024 * 1024 };
+const PAGE = { ...STEP, pageSteps: 50, bytesMax: 4 * 1024 * 1024 };
 const PAGED = { pageSteps: PAGE.pageSteps };
 /** Of steps beside the one that is open, a tree shows kind, name and tokens. */
 const TREE = { ...PAGE, ordinaryBytes: 4 * 1024 };
 /** What making a tree of so many steps counts as, in turns of the event loop. */
 const TREE_BYTES = 1024 * 1024;
-const OUTLINE = { ...STEP, stepsMax: STEPS_MAX, pageSteps: 1_000, bytesMax: 1024 * 1024 };
+const OUTLINE = { ...STEP, pageSteps: 1_000, bytesMax: 1024 * 1024 };
 /** The first steps of a run, for its title. */
-const TITLE = { ...STEP, stepsMax: STEPS_MAX, pageSteps: 5, bytesMax: 128 * 1024 };
+const TITLE = { ...STEP, pageSteps: 5, bytesMax: 128 * 1024 };
 /** One search reads steps in slices, and ends after so many slices or hits. */
-const SEARCH = { ...STEP, stepsMax: STEPS_MAX, pageSteps: 100, bytesMax: 2 * 1024 * 1024 };
+const SEARCH = { ...STEP, pageSteps: 100, bytesMax: 2 * 1024 * 1024 };
 const SEARCH_SLICES_MAX = 8;
 const SEARCH_HITS_MAX = 50;
 
@@ -70,6 +76,13 @@ const ANY_STEP: SoughtStep = {
   twin: null,
 };
 
+/** Which steps of a run are read (`readStepPage`). */
+interface Chosen {
+  readonly from?: number;
+  readonly sought?: SoughtStep | 'slice' | null;
+  readonly numbers?: readonly number[] | null;
+}
+
 /** The step of a finding. Without a place, its span; a log record without a span cannot be found. */
 function soughtStep({ place, stepSpanId }: Finding): SoughtStep | null {
   if (place !== null) {
@@ -90,19 +103,35 @@ export function createOutliner(
     const found = await find((database) => findRun(database, workspaceId, runId));
     return found === null ? null : { ...found, workspaceId, runId };
   };
+  /** A page of the steps that `choose` names; with a new tree where rows have moved. */
+  const pageOf = async (
+    found: Ref,
+    limits: StepPageLimits,
+    choose: (tree: readonly TreeStep[]) => Promise<Chosen> | Chosen,
+  ): Promise<StepPage> => {
+    const readOnce = async () => {
+      const tree = await read((db) => trees.read(db, found, found.run));
+      const { from = 1, sought = null, numbers = null } = await choose(tree);
+      return await read((db) => readStepPage(db, found, tree, limits, from, sought, numbers));
+    };
+    const page = await readOnce();
+    if (!page.isOutdated) return page;
+    trees.forget(found);
+    return await readOnce();
+  };
   /** The title of a run that has none stored, whose first steps are on another page. */
-  const titleOf = async (found: RunToRead): Promise<string | null> => {
-    const page = await read((database) => readStepPage(database, found, TITLE));
+  const titleOf = async (found: Ref): Promise<string | null> => {
+    const page = await pageOf(found, TITLE, () => ({}));
     const view = { findings: [], open: null, only: 0, hidden: NOTHING_HIDDEN };
     const pieces = outlineInPieces(page, view);
     return (await turns.takeInPieces(found.workspaceId, pieces, TITLE.bytesMax)).title;
   };
   /** Texts of a page of steps. */
-  const pageOf = async (found: Ref, { page, step, finding, findings, open }: StepsView) => {
+  const textsOf = async (found: Ref, { page, step, finding, findings, open }: StepsView) => {
     const from = (page - 1) * PAGE.pageSteps + 1;
     const byNumber = step === null ? null : { ...ANY_STEP, number: step };
     const sought = finding === null ? byNumber : soughtStep(finding);
-    const stored = await read((db) => readStepPage(db, found, PAGE, from, sought));
+    const stored = await pageOf(found, PAGE, () => ({ from, sought }));
     const { steps, ...rest } = await turns.takeInPieces(
       found.workspaceId,
       outlineInPieces(stored, { findings, open, only: null, hidden: hiddenIn(found) }),
@@ -112,28 +141,30 @@ export function createOutliner(
   };
   /** The tree of the whole run, and one step in full. */
   const treeOf = async (found: Ref, { page, step, finding, findings, open }: StepsView) => {
-    const all = await read((db) => trees.read(db, found, found.run));
     const number = step ?? (page - 1) * PAGE.pageSteps + 1;
-    const tree = await turns.takeInPieces(
-      found.workspaceId,
-      treeInPieces(all, findings, { number, findingId: finding?.id ?? null }),
-      TREE_BYTES,
-    );
-    const numbers = tree.rows.map((row) => row.number);
-    const current = { ...ANY_STEP, number: tree.current };
-    const stored = await read((db) => readStepPage(db, found, TREE, 1, current, numbers));
+    let rows: readonly TreeRow[] = [];
+    const stored = await pageOf(found, TREE, async (all) => {
+      const tree = await turns.takeInPieces(
+        found.workspaceId,
+        treeInPieces(all, findings, { number, findingId: finding?.id ?? null }),
+        TREE_BYTES,
+      );
+      rows = tree.rows;
+      const numbers = rows.map((row) => row.number);
+      return { sought: { ...ANY_STEP, number: tree.current }, numbers };
+    });
     const { steps, ...rest } = await turns.takeInPieces(
       found.workspaceId,
       outlineInPieces(stored, { findings, open, only: stored.sought, hidden: hiddenIn(found) }),
       TREE.bytesMax,
     );
-    return { ...stored, ...PAGED, tree: tree.rows, steps: { ...rest, outlined: steps } };
+    return { ...stored, ...PAGED, tree: rows, steps: { ...rest, outlined: steps } };
   };
   return {
     findSteps: async (workspaceId, runId, view) => {
       const found = await refOf(workspaceId, runId);
       if (found === null) return null;
-      const { steps, ...rest } = await (view.isList ? pageOf(found, view) : treeOf(found, view));
+      const { steps, ...rest } = await (view.isList ? textsOf(found, view) : treeOf(found, view));
       const isWhole = steps.outlined.length === rest.count;
       const isFromStart = steps.outlined[0]?.number === 1 && (view.isList || isWhole);
       const own = isFromStart ? steps.title : null;
@@ -149,7 +180,7 @@ export function createOutliner(
       let next: number | null = from;
       for (let slice = 0; slice < SEARCH_SLICES_MAX && next !== null; slice += 1) {
         const first: number = next;
-        const stored = await read((db) => readStepPage(db, found, SEARCH, first, 'slice'));
+        const stored = await pageOf(found, SEARCH, () => ({ from: first, sought: 'slice' }));
         const room = SEARCH_HITS_MAX - hits.length;
         const result = await turns.takeInPieces(
           workspaceId,
@@ -167,7 +198,7 @@ export function createOutliner(
     find: async (workspaceId, runId) => {
       const found = await refOf(workspaceId, runId);
       if (found === null) return null;
-      const stored = await read((db) => readStepPage(db, found, OUTLINE));
+      const stored = await pageOf(found, OUTLINE, () => ({}));
       const view = { findings: [], open: null, only: null, hidden: hiddenIn(found) };
       const { steps } = await turns.takeInPieces(
         workspaceId,

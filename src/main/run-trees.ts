@@ -1,6 +1,6 @@
 /**
- * Remembers the steps of large runs for a short time, without names and documents: who reads a large run
- * opens one of its steps after the other, and every page needs all of them for its tree.
+ * Remembers the steps of large runs for a short time, without names and documents: every page of a run
+ * needs all of them, for its tree and to find the rows of those it shows.
  */
 import type { Database } from '../db/database.ts';
 import { readTree } from '../db/runs/run-tree.ts';
@@ -8,7 +8,7 @@ import type { RunToRead } from '../db/runs/steps.ts';
 import type { TreeStep } from '../model/run-tree.ts';
 import type { RunSummary } from '../model/runs.ts';
 
-/** Runs that are remembered, of at most 20,000 steps: some 6 MB each. */
+/** Runs that are remembered, of at most 20,000 steps: some 8 MB each. */
 const RUNS_MAX = 4;
 /** Smaller ones are read again. */
 const LARGE_STEPS = 1_000;
@@ -29,6 +29,11 @@ export class RunTrees {
 
   constructor(stepsMax: number) {
     this.#stepsMax = stepsMax;
+  }
+
+  /** The rows of a run are no longer where they were. */
+  forget({ workspaceId, runId }: RunToRead): void {
+    this.#kept.delete(`${workspaceId} ${runId}`);
   }
 
   /** The steps of a run in time order. */

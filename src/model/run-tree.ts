@@ -17,6 +17,10 @@ export interface TreeStep {
   readonly isError: boolean;
   /** equal for equal names */
   readonly nameKey: number;
+  /** bytes of its texts in the table */
+  readonly stored: number;
+  /** where its row is in the table of its day */
+  readonly storedAt: string;
 }
 
 /** What rows that are not shown hold. */

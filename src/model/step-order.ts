@@ -6,8 +6,14 @@
 import { createHash } from 'node:crypto';
 import type { Step } from './steps.ts';
 
-interface Placed {
-  readonly step: Step;
+/** What the order of steps depends on; the rest of a step decides among equal ones. */
+type OrderedStep = Pick<
+  Step,
+  'source' | 'spanId' | 'parentSpanId' | 'startUnixNano' | 'endUnixNano' | 'arrivedOn'
+>;
+
+interface Placed<S extends OrderedStep> {
+  readonly step: S;
   readonly start: bigint;
   readonly end: bigint;
   /** steps above it that start at the same time, at most `LEVELS_MAX` */
@@ -16,8 +22,8 @@ interface Placed {
   content: string | null;
 }
 
-/** Levels are counted up to this one; the pages of a run count them in PostgreSQL. */
-export const LEVELS_MAX = 16;
+/** Levels are counted up to this one. */
+const LEVELS_MAX = 16;
 
 /** Sorts the steps of one run. Linear in their size, and their contents are read for ties only. */
 export function inTimeOrder(steps: readonly Step[]): Step[] {
@@ -27,19 +33,26 @@ export function inTimeOrder(steps: readonly Step[]): Step[] {
 }
 
 /**
- * Gives the steps of one run the numbers that they have on its pages (`step-page.ts`): by start, at
- * equal starts parents before children, and then as they were read.
+ * Gives the steps of one run the numbers that they have on its pages: by start, at equal starts parents
+ * before children, and then as they were read.
  */
-export function numberSteps(steps: readonly Step[]): Step[] {
+export function numberSteps<S extends OrderedStep>(
+  steps: readonly S[],
+): (Omit<S, 'number' | 'twin'> & { number: number; twin: number })[] {
   const twins = new Map<string, number>();
   return placed(steps)
     .sort(compareLevels)
-    .map(({ step }, index) => ({ ...step, number: index + 1, twin: twinOf(step, twins) }));
+    .map(({ step, start }, index, all) => {
+      const isTied = all[index - 1]?.start === start || all[index + 1]?.start === start;
+      const twin = isTied ? twinOf(step, twins) : 0;
+      // With the step first, V8 takes ten times as long.
+      return { number: index + 1, twin, ...step };
+    });
 }
 
 /** @param twins of the steps before it, by what they have in common */
 function twinOf(
-  { source, startUnixNano, spanId, arrivedOn }: Step,
+  { source, startUnixNano, spanId, arrivedOn }: OrderedStep,
   twins: Map<string, number>,
 ): number {
   const key = `${source} ${startUnixNano} ${spanId} ${arrivedOn}`;
@@ -49,8 +62,8 @@ function twinOf(
 }
 
 /** The steps by their start, with their levels. */
-function placed(steps: readonly Step[]): Placed[] {
-  const all = steps.map((step): Placed => {
+function placed<S extends OrderedStep>(steps: readonly S[]): Placed<S>[] {
+  const all = steps.map((step): Placed<S> => {
     const { startUnixNano, endUnixNano } = step;
     const [start, end] = [BigInt(startUnixNano), BigInt(endUnixNano)];
     return { step, start, end, level: 0, content: null };
@@ -65,8 +78,8 @@ function placed(steps: readonly Step[]): Placed[] {
   return all;
 }
 
-function setLevels(tied: readonly Placed[]): void {
-  const spans = new Map<string, Step>();
+function setLevels(tied: readonly Placed<OrderedStep>[]): void {
+  const spans = new Map<string, OrderedStep>();
   for (const { step } of tied) {
     if (step.source !== 'span' || step.spanId === null) continue;
     // Of spans with one id, the choice must not depend on the order of arrival.
@@ -75,7 +88,7 @@ function setLevels(tied: readonly Placed[]): void {
       spans.set(step.spanId, step);
     }
   }
-  const above = (step: Step): Step | undefined =>
+  const above = (step: OrderedStep): OrderedStep | undefined =>
     spans.get((step.source === 'span' ? step.parentSpanId : step.spanId) ?? '');
   for (const one of tied) {
     let next = above(one.step);
@@ -86,11 +99,11 @@ function setLevels(tied: readonly Placed[]): void {
   }
 }
 
-function compareLevels(one: Placed, other: Placed): number {
+function compareLevels(one: Placed<OrderedStep>, other: Placed<OrderedStep>): number {
   return compare(one.start, other.start) || compare(one.level, other.level);
 }
 
-function compareTied(one: Placed, other: Placed): number {
+function compareTied(one: Placed<Step>, other: Placed<Step>): number {
   return (
     compareLevels(one, other) ||
     compare(other.end, one.end) ||
@@ -101,7 +114,7 @@ function compareTied(one: Placed, other: Placed): number {
   );
 }
 
-function contentOf(placed: Placed): string {
+function contentOf(placed: Placed<Step>): string {
   const { attributes, events, body, statusCode, statusMessage, scopeName } = placed.step;
   placed.content ??= createHash('sha1')
     .update(JSON.stringify([attributes, events, body, statusCode, statusMessage, scopeName]))

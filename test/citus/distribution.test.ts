@@ -129,7 +129,12 @@ describe('reading a run', () => {
   test.each<[what: string, read: (database: Database) => Promise<unknown>, tasks: number]>([
     ['for the pass', (database) => readStepsOfRuns(database, [runOf(1)], LIMITS), 1],
     ['with others', (database) => readStepsOfRuns(database, [runOf(1), runOf(2)]), 2],
-    ['as a page', (database) => readStepPage(database, runOf(1), PAGE_LIMITS), 1],
+    [
+      'as a page',
+      async (database) =>
+        readStepPage(database, runOf(1), await readTree(database, runOf(1), 100), PAGE_LIMITS),
+      2,
+    ],
     ['as a tree', (database) => readTree(database, runOf(1), 100), 1],
     ['for an export', (database) => readStoredSlice(database, runOf(1), 'traces', LIMITS, null), 1],
     [

@@ -21,6 +21,8 @@ function step(number: number, fields: Partial<TreeStep> = {}): TreeStep {
     twin: 0,
     isError: false,
     nameKey: 1,
+    stored: 100,
+    storedAt: '(0,1)',
     ...fields,
   };
 }

@@ -47,7 +47,7 @@ const cutList = (column: string, bytesMax: string): string =>
 /** The text columns, cut if `is_cut`. */
 export const TEXTS_CUT = `
            CASE WHEN is_cut THEN left(name, ${NAME_CHARS_MAX}) ELSE name END AS name,
-           start, "end", status_code AS "statusCode",
+           status_code AS "statusCode",
            CASE WHEN is_cut THEN left(status_message, ${SHORT_BYTES_MAX}) ELSE status_message END
              AS "statusMessage"`;
 

@@ -1,26 +1,18 @@
 /**
  * Reads a page of a run's steps, in time order, for display. The page is found by the number of its
- * first step, or by a step that it must contain. Steps above a size are cut in PostgreSQL, so that a
- * page never exceeds its limits.
+ * first step, or by a step that it must contain, in the run's tree (`run-tree.ts`), so only the rows of
+ * the page are read. Steps above a size are cut in PostgreSQL, so that a page never exceeds its limits.
  */
 import type { Hex8, Int64 } from '../../model/json.ts';
-import { LEVELS_MAX } from '../../model/step-order.ts';
+import type { TreeStep } from '../../model/run-tree.ts';
 import type { Step } from '../../model/steps.ts';
 import type { Database } from '../database.ts';
 import { placementOf, type TelemetryPlacement } from '../placement.ts';
 import { DOCUMENTS_CUT, TEXTS_CUT } from './step-cut.ts';
-import {
-  AT_ONE_TIME,
-  IN_TIME,
-  inFull,
-  joinOrigin,
-  narrowRows,
-  ORIGIN_COLUMNS,
-  withOrigins,
-} from './step-rows.ts';
+import { inFull, joinOrigin, LOG_TIME, ORIGIN_COLUMNS, withOrigins } from './step-rows.ts';
 import { parametersOf, type RunToRead, type StepLimits, type StepRow, toStep } from './steps.ts';
 
-export interface StepPageLimits extends StepLimits {
+export interface StepPageLimits extends Pick<StepLimits, 'bytesMax'> {
   /** most steps of a page */
   readonly pageSteps: number;
   /** a larger step is cut to this size */
@@ -70,6 +62,8 @@ export interface StepPage {
   /** of all steps, not only of this page */
   readonly startUnixNano: Int64;
   readonly endUnixNano: Int64;
+  /** rows are no longer where the tree has them: it must be read again */
+  readonly isOutdated: boolean;
 }
 
 /** Deeper steps are shown at this depth. */
@@ -77,16 +71,13 @@ const DEPTH_MAX = 6;
 /** A span is read for its kind only, which short attributes show. */
 const OWNER_BYTES = 4096;
 
-interface PageRow extends StepRow {
+interface DocumentRow
+  extends Omit<StepRow, 'source' | 'spanId' | 'parentSpanId' | 'start' | 'end' | 'arrivedOn'> {
   readonly number: number;
-  readonly twin: number;
-  readonly depth: number | null;
   readonly isOwner: boolean;
   readonly isCut: boolean;
-  readonly count: number;
-  readonly sought: number | null;
-  readonly firstStart: Int64;
-  readonly lastEnd: Int64;
+  /** rows that were found, of this page or past its limits */
+  readonly found: number;
 }
 
 const STRUCTURES = ['attributes', 'events', 'body']
@@ -97,120 +88,119 @@ const STRUCTURES = ['attributes', 'events', 'body']
   .join(' + ');
 
 /**
- * $1 to $8 are `parametersOf`. read: the steps of the run, without their documents. level: how many
- * steps with the same start are above a step that has any beside it; looked up in one value, because the
- * planner, which does not know how many there are, might compare every step with every other. narrow: the steps with their
- * numbers, which are those of `numberSteps`. page: the page's, as many as fit by their stored bytes.
- * owner: see `StepPage.owners`; without a log record on the page, spans are not looked through. above: the way from each step of the page to the top. document: the
- * rows in full. LATERAL with LIMIT as in `steps.ts`.
+ * $1 to $6 are as in `parametersOf`. kept: the rows to read. document: these in full; a place is used
+ * again after its row was removed, so the row must be of this run and have the same start. LATERAL with
+ * LIMIT as in `steps.ts`.
  */
-export const numberedSteps = (placement: TelemetryPlacement, span = '', log = ''): string => `
-  WITH RECURSIVE run AS (
+const readingDocuments = (placement: TelemetryPlacement): string => `
+  WITH run AS (
     SELECT * FROM unnest($1::int[], $2::uuid[], $3::date[], $4::date[])
            AS t (workspace_id, run_id, first_on, last_on)
-  ), read AS MATERIALIZED (
-    SELECT run.workspace_id, step.*, row_number() OVER (ORDER BY ${IN_TIME})::int AS id,
-           count(*) OVER (PARTITION BY start) > 1 AS is_tied
-      FROM run CROSS JOIN LATERAL (
-      ${narrowRows(placement, `${span} parent_span_id,`, `${log} NULL AS parent_span_id,`)}
-    ) AS step
-  ), tied AS (
-    SELECT jsonb_object_agg(start || encode(span_id, 'hex'), parent ORDER BY parent DESC) AS parents
-      FROM (SELECT *, coalesce(encode(parent_span_id, 'hex'), '') AS parent FROM read) AS span
-     WHERE is_tied AND source = 'span'
-  ), level AS (
-    SELECT id, start, 0 AS level,
-           encode(CASE source WHEN 'log' THEN span_id ELSE parent_span_id END, 'hex') AS above
-      FROM read WHERE is_tied
-    UNION ALL
-    SELECT id, start, level + 1, parent FROM level CROSS JOIN LATERAL (
-      SELECT (SELECT parents FROM tied) ->> (start || above) AS parent OFFSET 0
-    ) AS next WHERE level < ${LEVELS_MAX} AND parent IS NOT NULL
-  ), levels AS (
-    SELECT jsonb_object_agg(id, level) AS by_id
-      FROM (SELECT id, max(level) AS level FROM level WHERE level > 0 GROUP BY id) AS highest
-  ), numbered AS (
-    SELECT *, row_number() OVER (
-             ORDER BY start, CASE WHEN is_tied
-               THEN coalesce(((SELECT by_id FROM levels) ->> id::text)::int, 0) END, ${AT_ONE_TIME})::int AS place
-      FROM read
-  ), narrow AS MATERIALIZED (
-    SELECT *, row_number() OVER (PARTITION BY start, source, span_id, arrived_on ORDER BY place)::int - 1
-             AS twin FROM numbered
-  )`;
-
-const readingPage = (
-  placement: TelemetryPlacement,
-): string => `${numberedSteps(placement)}, whole AS (
-    SELECT count(*)::int AS count, min(start) AS first_start, max("end") AS last_end FROM narrow
-  ), sought AS (
-    SELECT place FROM narrow
-     WHERE $10::int IS NOT NULL AND ($11::text IS NULL OR source = $11)
-       AND ($12::bigint IS NULL OR start = $12)
-       AND ($13::text IS NULL OR span_id IS NOT DISTINCT FROM decode(nullif($13, ''), 'hex'))
-       AND ($19::int IS NULL OR twin = $19) AND ($20::date IS NULL OR arrived_on = $20)
-     ORDER BY abs(place - $10), place LIMIT 1
-  ), begin AS (
-    SELECT (coalesce((SELECT place FROM sought), least($9::int, greatest(count, 1))) - 1)
-             / $14::int * $14::int + 1 AS place FROM whole WHERE NOT $18::boolean AND $22::int[] IS NULL
-    UNION ALL SELECT $10::int WHERE $22::int[] IS NOT NULL
-    UNION ALL SELECT $9::int WHERE $18::boolean
-  ), listed AS (
-    SELECT *, sum(least(stored, CASE WHEN $18::boolean THEN $16::int ELSE $21::int END)) OVER (ORDER BY place) AS stored_so_far FROM narrow
-     WHERE CASE WHEN $22::int[] IS NOT NULL THEN place = ANY ($22::int[])
-                ELSE place BETWEEN (SELECT place FROM begin)
-                               AND (SELECT place FROM begin) + $14::int - 1 END
-  ), page AS (
-    SELECT * FROM listed WHERE place = (SELECT place FROM begin) OR stored_so_far <= $8
-  ), span AS MATERIALIZED (
-    SELECT DISTINCT ON (span_id) * FROM narrow WHERE source = 'span' ORDER BY span_id, place
-  ), owner AS (
-    SELECT * FROM span
-     WHERE (SELECT bool_or(source = 'log') FROM page)
-       AND span_id IN (SELECT span_id FROM page WHERE source = 'log')
-       AND place NOT IN (SELECT place FROM page)
-  ), above AS (
-    SELECT place, CASE source WHEN 'log' THEN span_id ELSE parent_span_id END AS span_id, 0 AS depth
-      FROM page
-    UNION ALL
-    SELECT above.place, span.parent_span_id, depth + 1
-      FROM above JOIN span ON span.span_id = above.span_id WHERE depth < ${DEPTH_MAX}
-  ), deep AS (
-    SELECT place, max(depth) AS depth FROM above GROUP BY place
   ), kept AS (
-    SELECT page.*, false AS is_owner,
-           CASE WHEN $22::int[] IS NULL OR place = (SELECT place FROM sought) THEN $15::int
-                ELSE ${OWNER_BYTES} END AS cut_bytes,
-           CASE WHEN $18::boolean OR place = (SELECT place FROM sought) THEN $16::int
-                ELSE $21::int END AS whole_bytes
-      FROM page
-    UNION ALL
-    SELECT *, 0, true, ${OWNER_BYTES}, ${OWNER_BYTES} FROM owner
+    SELECT run.workspace_id, run.run_id, step.*
+      FROM run CROSS JOIN unnest($9::int[], $10::text[], $11::tid[], $12::date[], $13::bigint[],
+             $14::boolean[], $15::int[], $16::int[])
+             AS step (place, source, place_stored, arrived_on, start, is_owner, cut_bytes, whole_bytes)
   ), document AS (
     SELECT *, CASE WHEN bytes <= cut_bytes THEN false WHEN bytes > whole_bytes THEN true
-                   ELSE ${STRUCTURES} > $17::int END AS is_cut
-      FROM kept CROSS JOIN LATERAL (${inFull(placement)}) AS in_full
+                   ELSE ${STRUCTURES} > $8::int END AS is_cut
+      FROM kept CROSS JOIN LATERAL (${inFull(placement, [
+        ['workspace_id AS of_workspace', 'workspace_id'],
+        ['coalesce(run_id, trace_id) AS of_run', 'coalesce(run_id, trace_id)'],
+        ['start_unix_nano AS begun', LOG_TIME],
+      ])}) AS in_full
+     WHERE of_workspace = workspace_id AND of_run = run_id AND begun = start
   ), measured AS (
-    SELECT *, sum(CASE WHEN is_cut THEN cut_bytes ELSE bytes END)
+    SELECT *, count(*) OVER ()::int AS found, sum(CASE WHEN is_cut THEN cut_bytes ELSE bytes END)
                 OVER (ORDER BY is_owner, place) AS bytes_so_far FROM document
   )
-  SELECT measured.place AS number, twin, deep.depth, is_owner AS "isOwner", source,
-         encode(span_id, 'hex') AS "spanId",
-         encode(parent_span_id, 'hex') AS "parentSpanId", ${TEXTS_CUT},
+  SELECT measured.place AS number, is_owner AS "isOwner", found, ${TEXTS_CUT},
          ${ORIGIN_COLUMNS[placement]},
          ${DOCUMENTS_CUT},
-         dropped::float8, remote AS "hasRemoteParent", arrived_on::text AS "arrivedOn",
-         bytes::float8 AS bytes, is_cut AS "isCut",
-         whole.count, (SELECT place FROM sought) AS sought, first_start AS "firstStart",
-         last_end AS "lastEnd"
-    FROM whole CROSS JOIN measured ${joinOrigin(placement, 'measured')} LEFT JOIN deep ON deep.place = measured.place AND NOT is_owner
-   WHERE is_owner OR measured.place = (SELECT place FROM begin) OR bytes_so_far <= $8
+         dropped::float8, remote AS "hasRemoteParent", bytes::float8 AS bytes, is_cut AS "isCut"
+    FROM measured ${joinOrigin(placement, 'measured')}
+   WHERE is_owner OR measured.place = $17::int OR bytes_so_far <= $7
    ORDER BY is_owner, measured.place`;
 
-const READ_PAGE: Readonly<Record<TelemetryPlacement, string>> = {
-  local: readingPage('local'),
-  distributed: readingPage('distributed'),
+const READ_DOCUMENTS: Readonly<Record<TelemetryPlacement, string>> = {
+  local: readingDocuments('local'),
+  distributed: readingDocuments('distributed'),
 };
+
+/** The number of the step that is sought; null when the run has none like it. */
+function placeOf(tree: readonly TreeStep[], sought: SoughtStep): number | null {
+  const { source, startUnixNano, spanId, twin, arrivedOn } = sought;
+  let nearest: number | null = null;
+  const distance = (number: number): number => Math.abs(number - sought.number);
+  for (const step of tree) {
+    const isLike =
+      (source === null || step.source === source) &&
+      (startUnixNano === null || step.startUnixNano === startUnixNano) &&
+      (spanId === null || (step.spanId ?? '') === spanId) &&
+      (twin === null || step.twin === twin) &&
+      (arrivedOn === null || step.arrivedOn === arrivedOn);
+    if (isLike && (nearest === null || distance(step.number) < distance(nearest))) {
+      nearest = step.number;
+    }
+  }
+  return nearest;
+}
+
+/** The first steps of those listed that fit by their stored bytes; the step `begin` in any case. */
+function fitting(
+  listed: readonly TreeStep[],
+  begin: number,
+  stepBytes: number,
+  bytesMax: number,
+): TreeStep[] {
+  let bytes = 0;
+  return listed.filter(({ number, stored }) => {
+    bytes += Math.min(stored, stepBytes);
+    return number === begin || bytes <= bytesMax;
+  });
+}
+
+/** The first span of each id that the steps need. */
+function spansOf(
+  tree: readonly TreeStep[],
+  needed: ReadonlySet<Hex8 | null>,
+): Map<Hex8 | null, TreeStep> {
+  const spans = new Map<Hex8 | null, TreeStep>();
+  if (needed.size === 0) return spans;
+  for (const step of tree) {
+    const { source, spanId } = step;
+    if (source !== 'span' || !needed.has(spanId) || spans.has(spanId)) continue;
+    spans.set(spanId, step);
+    if (spans.size === needed.size) break;
+  }
+  return spans;
+}
+
+const aboveOf = ({ source, spanId, parentSpanId }: TreeStep): Hex8 | null =>
+  source === 'log' ? spanId : parentSpanId;
+
+/** The spans above steps, at most `DEPTH_MAX` levels of them. */
+function spansAbove(
+  tree: readonly TreeStep[],
+  page: readonly TreeStep[],
+): Map<Hex8 | null, TreeStep> {
+  const spans = new Map<Hex8 | null, TreeStep>();
+  let level = page;
+  for (let depth = 0; depth < DEPTH_MAX && level.length > 0; depth += 1) {
+    const needed = new Set(level.map(aboveOf).filter((id) => id !== null && !spans.has(id)));
+    const found = spansOf(tree, needed);
+    for (const [id, span] of found) spans.set(id, span);
+    level = [...found.values()];
+  }
+  return spans;
+}
+
+function depthOf(step: TreeStep, spans: ReadonlyMap<Hex8 | null, TreeStep>): number {
+  let depth = 0;
+  let above = spans.get(aboveOf(step));
+  for (; above !== undefined && depth < DEPTH_MAX; depth += 1) above = spans.get(aboveOf(above));
+  return depth;
+}
 
 const NO_STEPS: StepPage = {
   steps: [],
@@ -219,12 +209,27 @@ const NO_STEPS: StepPage = {
   sought: null,
   startUnixNano: '0',
   endUnixNano: '0',
+  isOutdated: false,
 };
+
+/** Of decimal digits. */
+const isLater = (one: Int64, other: Int64): boolean =>
+  one.length === other.length ? one > other : one.length > other.length;
+
+/** The start of the first step, and the latest end. */
+function extentOf(tree: readonly TreeStep[]): Pick<StepPage, 'startUnixNano' | 'endUnixNano'> {
+  let endUnixNano = tree[0]?.endUnixNano ?? '0';
+  for (const step of tree) {
+    if (isLater(step.endUnixNano, endUnixNano)) endUnixNano = step.endUnixNano;
+  }
+  return { startUnixNano: tree[0]?.startUnixNano ?? '0', endUnixNano };
+}
 
 /**
  * A page of a run's steps. Pages have `pageSteps` steps, fewer only where they exceed `bytesMax`; the
  * first step of a page is read whatever its size.
  *
+ * @param tree all steps of the run (`readTree`)
  * @param from number of a step of the page; after the last step, the last page is read
  * @param sought null to read the page of `from`; `slice` to read the steps from `from` on, each of
  *   them whole if the limits allow it, and none after the last step
@@ -234,41 +239,82 @@ const NO_STEPS: StepPage = {
 export async function readStepPage(
   database: Database,
   run: RunToRead,
-  { pageSteps, cutBytes, ordinaryBytes, wholeBytes, structuresMax, ...limits }: StepPageLimits,
+  tree: readonly TreeStep[],
+  limits: StepPageLimits,
   from = 1,
   sought: SoughtStep | 'slice' | null = null,
   numbers: readonly number[] | null = null,
 ): Promise<StepPage> {
-  const step = sought === 'slice' ? null : sought;
-  const read = await database.query<PageRow>(READ_PAGE[await placementOf(database)], [
-    ...parametersOf([run], limits),
-    from,
-    step?.number ?? null,
-    step?.source ?? null,
-    step?.startUnixNano ?? null,
-    step?.spanId ?? null,
-    pageSteps,
-    cutBytes,
-    wholeBytes,
-    structuresMax,
-    sought === 'slice',
-    step?.twin ?? null,
-    step?.arrivedOn ?? null,
-    ordinaryBytes,
-    numbers,
-  ]);
-  const rows = await withOrigins(database, run.workspaceId, read.rows);
-  const [first] = rows;
-  if (first === undefined) return NO_STEPS;
-  return {
-    steps: rows.flatMap((row) => {
-      const { isOwner, number, twin, depth, isCut } = row;
-      return isOwner ? [] : [{ step: toStep(row), number, twin, depth: depth ?? 0, isCut }];
+  const { pageSteps, cutBytes, ordinaryBytes, wholeBytes, structuresMax, bytesMax } = limits;
+  const isSlice = sought === 'slice';
+  const place = sought === null || isSlice ? null : placeOf(tree, sought);
+  const opened = place ?? Math.min(from, Math.max(tree.length, 1));
+  const inPage = Math.floor((opened - 1) / pageSteps) * pageSteps + 1;
+  const begin = numbers !== null ? opened : isSlice ? from : inPage;
+  const listed =
+    numbers === null
+      ? tree.slice(begin - 1, begin - 1 + pageSteps)
+      : numbers.flatMap((number) => tree[number - 1] ?? []);
+  const page = fitting(listed, begin, isSlice ? wholeBytes : ordinaryBytes, bytesMax);
+  if (page.length === 0) return { ...NO_STEPS, ...extentOf(tree), count: tree.length };
+
+  const shown = new Set(page.map(({ number }) => number));
+  const spans = spansAbove(tree, page);
+  const owners = page.flatMap((step) => {
+    const span = step.source === 'log' ? spans.get(step.spanId) : undefined;
+    return span === undefined || shown.has(span.number) ? [] : [span];
+  });
+  const kept = [
+    ...page.map((step) => {
+      const isFull = numbers === null || step.number === place;
+      return {
+        step,
+        isOwner: false,
+        cut: isFull ? cutBytes : OWNER_BYTES,
+        whole: isSlice || step.number === place ? wholeBytes : ordinaryBytes,
+      };
     }),
-    owners: rows.flatMap((row) => (row.isOwner ? [toStep(row)] : [])),
-    count: first.count,
-    sought: first.sought,
-    startUnixNano: first.firstStart,
-    endUnixNano: first.lastEnd,
+    ...[...new Set(owners)].map((step) => ({
+      step,
+      isOwner: true,
+      cut: OWNER_BYTES,
+      whole: OWNER_BYTES,
+    })),
+  ];
+  const read = await database.query<DocumentRow>(READ_DOCUMENTS[await placementOf(database)], [
+    ...parametersOf([run], { stepsMax: 0, bytesMax: 0 }).slice(0, 6),
+    bytesMax,
+    structuresMax,
+    kept.map(({ step }) => step.number),
+    kept.map(({ step }) => step.source),
+    kept.map(({ step }) => step.storedAt),
+    kept.map(({ step }) => step.arrivedOn),
+    kept.map(({ step }) => step.startUnixNano),
+    kept.map(({ isOwner }) => isOwner),
+    kept.map(({ cut }) => cut),
+    kept.map(({ whole }) => whole),
+    begin,
+  ]);
+  const rows = (await withOrigins(database, run.workspaceId, read.rows)).flatMap((row) => {
+    const one = tree[row.number - 1];
+    return one === undefined ? [] : [{ one, row, step: stepOf(one, row) }];
+  });
+  return {
+    steps: rows.flatMap(({ one: { number, twin }, one, row: { isOwner, isCut }, step }) =>
+      isOwner ? [] : [{ step, number, twin, depth: depthOf(one, spans), isCut }],
+    ),
+    owners: rows.flatMap(({ row, step }) => (row.isOwner ? [step] : [])),
+    count: tree.length,
+    sought: place,
+    ...extentOf(tree),
+    isOutdated: (read.rows[0]?.found ?? 0) < kept.length,
   };
+}
+
+function stepOf(
+  { source, spanId, parentSpanId, startUnixNano, endUnixNano, arrivedOn }: TreeStep,
+  row: DocumentRow,
+): Step {
+  const place = { source, spanId, parentSpanId, arrivedOn };
+  return toStep({ ...row, ...place, start: startUnixNano, end: endUnixNano });
 }

@@ -9,15 +9,12 @@
 import type { Database } from '../database.ts';
 import type { TelemetryPlacement } from '../placement.ts';
 
-/** The order of steps that start at the same time, on one level. */
-export const AT_ONE_TIME = '"end" DESC, span_id, source DESC, arrived_on, place_stored';
-
 /**
  * The order in which steps are counted against the limits; `inTimeOrder` decides among steps that start
  * at the same time. The columns after the span's id make it deterministic; a row is never updated, so
  * its ctid in its day's table identifies it.
  */
-export const IN_TIME = `start, ${AT_ONE_TIME}`;
+export const IN_TIME = 'start, "end" DESC, span_id, source DESC, arrived_on, place_stored';
 
 /**
  * The days on which any of the runs may have arrived: known when the statement is planned, so that
@@ -59,7 +56,9 @@ export const rowsOfRun = (
     .map((of) => `SELECT ${columns} FROM ${table} WHERE ${ofRun(placement, table, of)}`)
     .join(' UNION ALL ');
 
-const LOG_TIME = 'CASE WHEN time_unix_nano = 0 THEN observed_unix_nano ELSE time_unix_nano END';
+/** The time of a log record. */
+export const LOG_TIME =
+  'CASE WHEN time_unix_nano = 0 THEN observed_unix_nano ELSE time_unix_nano END';
 
 /** OTLP `SpanFlags`: CONTEXT_HAS_IS_REMOTE and CONTEXT_IS_REMOTE. */
 const REMOTE_PARENT = 0x300;
@@ -107,13 +106,13 @@ export const atPlace = (placement: TelemetryPlacement, table: string, row = 'kep
 /**
  * SQL that reads the step `kept` in full.
  *
- * @param spanColumns further columns of spans; null for log records
+ * @param columns further columns, of spans and of log records
  */
 export const inFull = (
   placement: TelemetryPlacement,
-  spanColumns: readonly string[] = [],
+  columns: readonly (readonly [ofSpan: string, ofLogRecord: string])[],
 ): string => `
-        SELECT ${spanColumns.map((column) => `${column}, `).join('')}
+        SELECT ${columns.map(([column]) => `${column}, `).join('')}
                name, status_code, status_message, resource_id, attributes, events,
                NULL::json AS body,
                coalesce(dropped_attributes, 0) + coalesce(dropped_events, 0) AS dropped,
@@ -122,7 +121,7 @@ export const inFull = (
           FROM spans
          WHERE kept.source = 'span' AND ${atPlace(placement, 'spans')}
         UNION ALL
-        SELECT ${spanColumns.map(() => 'NULL, ').join('')}
+        SELECT ${columns.map(([, column]) => `${column}, `).join('')}
                event_name, 0, NULL, resource_id, attributes, NULL,
                body, coalesce(dropped_attributes, 0), false,
                ${bytes(LOG_TEXTS)}

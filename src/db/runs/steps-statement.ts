@@ -54,7 +54,7 @@ const readingSteps = (placement: TelemetryPlacement): string => `
   ), document AS (
     SELECT *, sum(bytes) OVER (
              PARTITION BY run_place ORDER BY place) AS bytes_so_far
-      FROM kept CROSS JOIN LATERAL (${inFull(placement, ['parent_span_id'])}) AS in_full
+      FROM kept CROSS JOIN LATERAL (${inFull(placement, [['parent_span_id', 'NULL']])}) AS in_full
   ), measured AS (
     SELECT *, sum(bytes) OVER (PARTITION BY run_place) AS bytes_of_run
       FROM document WHERE place = 1 OR bytes_so_far <= $8

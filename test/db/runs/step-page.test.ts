@@ -1,6 +1,7 @@
 /** A page of a run's steps: which steps it has, how deep they are, and within which limits. */
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { readTree } from '../../../src/db/runs/run-tree.ts';
 import { readStepPage, type SoughtStep } from '../../../src/db/runs/step-page.ts';
 import { findingsByStep } from '../../../src/engine/finding-steps.ts';
 import type { Step } from '../../../src/model/steps.ts';
@@ -10,6 +11,7 @@ import {
   DAY_MS,
   findingDraft,
   hex8,
+  hex16,
   logRow,
   NOON_MS,
   spanRow,
@@ -31,7 +33,6 @@ beforeEach(async () => {
 
 describe('a page of steps', () => {
   const LIMITS = {
-    stepsMax: 100,
     pageSteps: 100,
     bytesMax: 64 * 1024,
     cutBytes: 8 * 1024,
@@ -40,14 +41,15 @@ describe('a page of steps', () => {
     structuresMax: 1000,
   };
   const MEGABYTE = 'x'.repeat(1024 * 1024);
-  const readPage = (
-    limits: Partial<typeof LIMITS> = {},
+  const readPage = async (
+    { stepsMax = 100, ...limits }: Partial<typeof LIMITS & { stepsMax: number }> = {},
     from?: number,
     sought?: Partial<SoughtStep>,
   ) =>
     readStepPage(
       scratch.database,
       RUN,
+      await readTree(scratch.database, RUN, stepsMax),
       { ...LIMITS, ...limits },
       from,
       sought && {
@@ -351,6 +353,30 @@ describe('a page of steps', () => {
     await store({ spans: loop });
     const { steps } = await readPage({ stepsMax: 1000 });
     expect(new Set(steps.map(({ depth }) => depth))).toEqual(new Set([6]));
+  });
+
+  test('whose rows have moved or are gone is outdated, and holds no row of another run', async () => {
+    await store({ spans: many(3) });
+    const tree = await readTree(scratch.database, RUN, 100);
+    const read = () => readStepPage(scratch.database, RUN, tree, LIMITS);
+    expect(await read()).toMatchObject({ count: 3, isOutdated: false });
+    await scratch.database.query('DELETE FROM spans WHERE start_unix_nano = 2');
+    const later = await read();
+    expect([numbers(later), later.isOutdated]).toEqual([[1, 3], true]);
+    const other = await readStepPage(
+      scratch.database,
+      { ...RUN, runId: hex16(7) },
+      await readTree(scratch.database, RUN, 100),
+      LIMITS,
+    );
+    expect([numbers(other), other.isOutdated]).toEqual([[], true]);
+    const another = await readStepPage(
+      scratch.database,
+      { ...RUN, workspaceId: RUN.workspaceId + 1 },
+      tree,
+      LIMITS,
+    );
+    expect([numbers(another), another.isOutdated]).toEqual([[], true]);
   });
 
   test('of a run without steps has none', async () => {
