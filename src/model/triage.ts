@@ -23,6 +23,8 @@ export const NOTE_CHARS_MAX = 2000;
 export const NOTES_MAX = 100;
 /** Most findings that one change is for. */
 export const TRIAGE_FINDINGS_MAX = 200;
+/** Most findings of groups that are changed at a time, `TRIAGE_FINDINGS_MAX` by one change. */
+export const GROUP_FINDINGS_MAX = 1000;
 
 /** The user that a finding is assigned to. */
 export interface Assignee {

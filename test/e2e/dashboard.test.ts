@@ -244,6 +244,28 @@ describe.skipIf(chromiumPath === null)('the dashboard', () => {
     expect(await rows.locator('.state').count()).toBe(0);
   });
 
+  test('sets the state of all findings of a selected group, in the ledger too', async () => {
+    await open('/app/findings?group_by=run&severity=critical');
+    const rows = page.locator('table[aria-label=Findings] tbody tr');
+    expect(await rows.count()).toBe(1);
+    await rows.getByRole('checkbox').check();
+    await page.getByText('1 selected').waitFor();
+    expect(await accessibilityFaults()).toEqual([]);
+    await page.locator('.bulk select').selectOption('false_positive');
+    await page.getByRole('button', { name: 'Set state' }).click();
+    await page.getByText('No findings match this filter').waitFor();
+    await open('/app/audit');
+    expect(await page.getByText('2 findings').count()).toBeGreaterThan(0);
+    await open('/app/findings?group_by=match&state=false_positive');
+    expect(await rows.count()).toBe(2);
+    for (const box of await rows.getByRole('checkbox').all()) await box.check();
+    await page.locator('.bulk select').selectOption('new');
+    await page.getByRole('button', { name: 'Set state' }).click();
+    await page.getByText('No findings match this filter').waitFor();
+    await open('/app/findings');
+    expect(await rows.count()).toBe(4);
+  });
+
   test('saves a view, begins with it, and deletes it', async () => {
     await open('/app/findings?severity=critical&sort=oldest');
     await page.getByText('Save this view').click();

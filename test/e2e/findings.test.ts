@@ -78,7 +78,12 @@ beforeAll(async () => {
 afterAll(() => gateway.close());
 
 /** The first page of a list without findings. */
-const NOTHING = { findings: [], next_cursor: null, total: { count: 0, is_exact: true } };
+const NOTHING = {
+  findings: [],
+  next_cursor: null,
+  searched_to: null,
+  total: { count: 0, is_exact: true },
+};
 
 describe('what is found', () => {
   test('nothing in the honest run', async () => {

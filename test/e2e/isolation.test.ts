@@ -105,7 +105,7 @@ const ASKS: Readonly<Record<string, Ask>> = {
     as: 'session',
   },
   'POST /app/findings/triage': {
-    form: { state: 'closed', 'finding-{findingId}': 'on' },
+    form: { state: 'closed', 'group-{findingId}': 'on' },
     own: 303,
     as: 'session',
   },

@@ -70,7 +70,12 @@ const finding = z.object({
   excerpt: z.string().nullable(),
   recommended_actions: z.array(z.string()),
 });
-const page = z.object({ findings: z.array(finding), next_cursor: z.string().nullable() });
+const page = z.object({
+  findings: z.array(finding),
+  next_cursor: z.string().nullable(),
+  // Absent in answers of servers that do not send it.
+  searched_to: z.string().nullish(),
+});
 
 const shown = (time: string): string => shownTime(new Date(time));
 
@@ -111,8 +116,12 @@ async function list(options: ListOptions): Promise<void> {
   await withReader(options, async (reader) => {
     const body = await reader.list('findings', queryOf(options));
     answer(options, body, () => {
-      const { findings, next_cursor: next } = parts(page, body);
-      if (findings.length === 0) return 'No findings.';
+      const { findings, next_cursor: next, searched_to: searchedTo = null } = parts(page, body);
+      const older =
+        next === null && searchedTo !== null
+          ? ['', `Older findings were not searched: --until ${plain(searchedTo)}`]
+          : [];
+      if (findings.length === 0) return ['No findings.', ...older].join('\n');
       const table = renderTable(
         [
           { title: 'FOUND' },
@@ -135,7 +144,7 @@ async function list(options: ListOptions): Promise<void> {
           plain(one.id),
         ]),
       );
-      return [table, ...nextPage('sluice findings list', next)].join('\n');
+      return [table, ...nextPage('sluice findings list', next), ...older].join('\n');
     });
   });
 }
@@ -211,15 +220,18 @@ export function addFindingCommands(program: Command): void {
     .addOption(new Option('--surface <surface>').choices(SURFACES))
     .option('--search <text>', 'words of the rule, or text of an excerpt')
     .addOption(new Option('--state <state>', 'open: needs somebody').choices(LIST_STATES))
-    .option('--assignee <email>', 'assigned to this user; none: to nobody')
+    .option(
+      '--assignee <email>',
+      'assigned to this user; me: to you, with a login; none: to nobody',
+    )
     .addOption(new Option('--sort <order>').choices(FINDING_ORDERS))
     .addOption(
       new Option('--group-by <what>', 'one line per run, or per rule, agent and text').choices(
         FINDING_GROUPINGS,
       ),
     )
-    .option('--since <time>', 'stored at or after this ISO 8601 date, or date and time')
-    .option('--until <time>', 'stored before this time')
+    .option('--since <time>', 'stored since: 24h, 7d, or an ISO 8601 date, or date and time')
+    .option('--until <time>', 'stored before this time, as --since')
     .option('--limit <n>', 'findings on a page, 1 to 500')
     .option('--cursor <cursor>', 'continue after the previous page')
     .option('--workspace <slug>', 'workspace; can be omitted if there is only one')
@@ -227,7 +239,8 @@ export function addFindingCommands(program: Command): void {
     .option('--json', 'print JSON')
     .addHelpText(
       'after',
-      '\nExample:\n  sluice findings list --severity critical --since 2026-11-01',
+      '\nExamples:\n  sluice findings list --severity critical --since 24h\n' +
+        '  sluice findings list --assignee me --state open',
     )
     .action(list);
   findings

@@ -79,7 +79,7 @@ export async function withReader(
     const times = runTimesOf(config);
     const runs = { ...store.runs, find: createOutliner(fromPrimary(database)).find, times };
     const { references } = createRuleBook(loadKeptCatalog(pinnedCorpus()));
-    const findings = { ...store.findings, baseUrl: config.baseUrl, references };
+    const findings = { ...store.findings, baseUrl: config.baseUrl, references, nowMs: Date.now };
     const handlers = {
       list: {
         findings: listFindings(findings),

@@ -1,6 +1,7 @@
 /**
  * Findings in groups: of one run, or repetitions of one finding. Groups are a view of the newest
- * `FINDINGS_READ_MAX` findings of the filter's time; nothing about them is stored.
+ * `FINDINGS_READ_MAX` findings of the filter's time; nothing about them is stored. Older findings are
+ * grouped by the same filter with an earlier end of its time.
  */
 import type {
   Finding,
@@ -13,7 +14,7 @@ import { SEVERITIES, type Severity } from '../../model/rules.ts';
 import type { Database } from '../database.ts';
 import { toMicros } from '../sql-times.ts';
 import { MATCHES, matchValues, parameter } from './finding-filter.ts';
-import { findingsRead, rankOf, readsKind } from './finding-list.ts';
+import { findingsRead, rankOf, readsKind, searchedTo } from './finding-list.ts';
 import { COLUMNS } from './findings.ts';
 
 const KEYS: Readonly<Record<FindingGrouping, string>> = {
@@ -74,7 +75,8 @@ function toGroup(row: Row): FindingGroup {
  *
  * @param skip groups of the pages before
  * @param limit most groups of the page
- * @returns the page, and how many groups to skip for the next; null at the end
+ * @returns the page; how many groups to skip for the next, null at the end; and the time before which no
+ *   finding was read, null when all were
  */
 export async function listFindingGroups(
   database: Database,
@@ -84,7 +86,7 @@ export async function listFindingGroups(
   order: FindingOrder,
   skip: number,
   limit: number,
-): Promise<{ groups: FindingGroup[]; next: number | null }> {
+): Promise<{ groups: FindingGroup[]; next: number | null; searchedTo: Date | null }> {
   const query = groupsQuery(grouping, order, readsKind(filter));
   const { rows } = await database.query<Row>(query, [
     ...matchValues(workspaceId, filter),
@@ -92,5 +94,6 @@ export async function listFindingGroups(
     limit + 1,
   ]);
   const groups = rows.slice(0, limit).map(toGroup);
-  return { groups, next: rows.length > limit ? skip + limit : null };
+  const next = rows.length > limit ? skip + limit : null;
+  return { groups, next, searchedTo: await searchedTo(database, workspaceId, filter) };
 }

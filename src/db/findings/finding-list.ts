@@ -128,14 +128,14 @@ const queriesOf = (direction: Direction) => ({
   byState: listByTime(direction, `AND ${IS_TRIAGED}`),
   read: listRead(direction, false),
   readKind: listRead(direction, true),
-  lastRead: `SELECT ${toMicros('f.created_at')} AS "atMicros", f.id FROM findings f
+  place: `SELECT ${toMicros('f.created_at')} AS "atMicros", f.id FROM findings f
      WHERE f.workspace_id = $1 AND ($2::timestamptz IS NULL OR f.created_at >= $2)
        AND ($3::timestamptz IS NULL OR f.created_at < $3)
        AND ($4::bigint IS NULL
          OR (f.created_at, f.id) ${direction === 'DESC' ? '<' : '>'} (${fromMicros('$4')}, $5::uuid))
        AND ($6::text IS NULL OR f.severity = $6) AND ($7::text IS NULL OR f.category = $7)
        AND ($8::text IS NULL OR f.rule_id = $8)
-     ${byTime(direction)} OFFSET ${FINDINGS_READ_MAX - 1} LIMIT 1`,
+     ${byTime(direction)} OFFSET $9::int LIMIT 1`,
 });
 type TimeOrder = 'newest' | 'oldest';
 const QUERIES = { newest: queriesOf('DESC'), oldest: queriesOf('ASC') };
@@ -147,6 +147,8 @@ export interface FindingList {
   readonly next: PageCursor | null;
   /** the page ended before it was full, because it had read as many findings as it may */
   readonly endedEarly: boolean;
+  /** by severity: findings stored before were not searched; null when all were, and in other orders */
+  readonly searchedTo: Date | null;
 }
 
 /** Whether the findings that a page reads are those of a severity or category; else of a rule, or all. */
@@ -176,8 +178,9 @@ async function rowsInTime(
   return rows;
 }
 
-/** The last finding that a page has read; null when it has read all. */
-async function lastRead(
+/** The place of a finding that a page reads, behind so many others; null when there are no more. */
+async function placeBehind(
+  others: number,
   database: Database,
   workspaceId: number,
   filter: FindingFilter,
@@ -188,10 +191,8 @@ async function lastRead(
   const kind = readsKind(filter) ? [severity ?? null, category ?? null] : [null, null];
   const from = [since ?? null, until ?? null, cursor?.atMicros ?? null, cursor?.id ?? null];
   const range = [...from, ...kind, ruleId ?? null];
-  const { rows } = await database.query<PageCursor>(QUERIES[order].lastRead, [
-    workspaceId,
-    ...range,
-  ]);
+  const values = [workspaceId, ...range, others];
+  const { rows } = await database.query<PageCursor>(QUERIES[order].place, values);
   return rows[0] ?? null;
 }
 
@@ -222,6 +223,42 @@ async function rowsBySeverity(
   return rows;
 }
 
+const MICROS_PER_MS = 1000;
+
+/**
+ * The time before which nothing was searched, where a list that is not in the order of time has read as many
+ * findings as it may. Findings of the last millisecond searched are searched again.
+ */
+export async function searchedTo(
+  database: Database,
+  workspaceId: number,
+  filter: FindingFilter,
+): Promise<Date | null> {
+  const first = await placeBehind(FINDINGS_READ_MAX, database, workspaceId, filter, 'newest', null);
+  if (first === null) return null;
+  const time = new Date(Math.floor(Number(first.atMicros) / MICROS_PER_MS) + 1);
+  return filter.until !== undefined && time >= filter.until ? null : time;
+}
+
+/** The same for a list by severity: the latest of the times of its severities. */
+async function searchedBySeverity(
+  database: Database,
+  workspaceId: number,
+  filter: FindingFilter,
+): Promise<Date | null> {
+  if (!needsReading(filter)) return null;
+  if (readsNames(filter)) {
+    const { severity: _severity, category: _category, ...all } = filter;
+    return await searchedTo(database, workspaceId, all);
+  }
+  const times: number[] = [];
+  for (const severity of filter.severity === undefined ? SEVERITIES : [filter.severity]) {
+    const time = await searchedTo(database, workspaceId, { ...filter, severity });
+    if (time !== null) times.push(time.getTime());
+  }
+  return times.length === 0 ? null : new Date(Math.max(...times));
+}
+
 async function severityOf(database: Database, workspaceId: number, { id }: PageCursor) {
   const { rows } = await database.query<Pick<Finding, 'severity'>>(
     'SELECT severity FROM findings WHERE workspace_id = $1 AND id = $2',
@@ -246,12 +283,17 @@ export async function listFindings(
   const more = limit + 1;
   if (order === 'severity') {
     const rows = await rowsBySeverity(database, workspaceId, filter, cursor, more);
-    return { ...toPage(rows, limit), endedEarly: false };
+    const page = toPage(rows, limit);
+    const time =
+      page.next === null ? await searchedBySeverity(database, workspaceId, filter) : null;
+    return { ...page, endedEarly: false, searchedTo: time };
   }
   const inTime = order === 'oldest' ? order : 'newest';
   const rows = await rowsInTime(database, workspaceId, filter, inTime, cursor, more);
   const page = toPage(rows, limit);
-  if (page.next !== null || !needsReading(filter)) return { ...page, endedEarly: false };
-  const next = await lastRead(database, workspaceId, filter, inTime, cursor);
-  return { ...page, next, endedEarly: next !== null };
+  const inOrder = { ...page, endedEarly: false, searchedTo: null };
+  if (page.next !== null || !needsReading(filter)) return inOrder;
+  const last = FINDINGS_READ_MAX - 1;
+  const next = await placeBehind(last, database, workspaceId, filter, inTime, cursor);
+  return { ...inOrder, next, endedEarly: next !== null };
 }

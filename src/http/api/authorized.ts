@@ -14,7 +14,10 @@ import type { Handler, Parameters } from '../transport/router.ts';
 /** Reads nothing of a request but its query and path, so that commands can call it too. */
 export type AuthorizedHandler<Given extends Answer | StreamedAnswer = Answer> = (
   exchange: Pick<Exchange, 'query'>,
-  credential: Pick<Credential, 'workspaceId'>,
+  credential: Pick<Credential, 'workspaceId'> & {
+    /** of a signed-in user; a key has none */
+    readonly email?: string;
+  },
   parameters: Parameters,
 ) => Given | Promise<Given>;
 

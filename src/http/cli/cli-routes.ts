@@ -36,8 +36,8 @@ function readRoutes(deps: CliDependencies): Route[] {
     path: `${PATH}${path}`,
     handler: cliCall(
       {},
-      async (exchange, { workspace }, parameters) =>
-        await read(exchange, { workspaceId: workspace.id }, parameters),
+      async (exchange, { workspace, session: { email } }, parameters) =>
+        await read(exchange, { workspaceId: workspace.id, email }, parameters),
       deps,
     ),
   });

@@ -52,7 +52,7 @@ const PER_PAGE = 50;
 
 /** By default open findings that no exception hides. */
 const state = z.enum(LIST_STATES).default('open');
-const stateQuery = filterQuery.extend({ state });
+export const stateQuery = filterQuery.extend({ state });
 const pageQuery = stateQuery.extend({
   ...findingsQuery.pick({ sort: true, group_by: true }).shape,
   cursor: pageCursor.optional(),
@@ -66,11 +66,8 @@ export function findingPages(deps: FindingPageDependencies): Route[] {
   const { findings, rules, look } = deps;
   const titles = new Map(rules.rules.map(({ id, title }) => [id, title]));
   const titleOf = (ruleId: string): string => titles.get(ruleId) ?? ruleId;
-  /** The filter of the list; `me` is the user who reads it. */
-  const listFilterOf = (query: z.infer<typeof stateQuery>, { email }: Viewer): FindingFilter => {
-    const assignee = query.assignee === 'me' ? email : query.assignee;
-    return filterOf({ ...query, assignee }, findings.references);
-  };
+  const listFilterOf = (query: z.infer<typeof stateQuery>, { email: me }: Viewer): FindingFilter =>
+    filterOf(query, { ...findings, me });
 
   /** A page of the list, whichever way it is grouped. */
   const rowsOf = async (
@@ -86,7 +83,7 @@ export function findingPages(deps: FindingPageDependencies): Route[] {
     const skip = groupsBefore(cursor);
     const found = await findings.groups(workspaceId, filter, grouping, sort, skip, PER_PAGE);
     const next = toGroupCursor(found.next);
-    return { findings: [], groups: found.groups, next, endedEarly: false };
+    return { ...found, findings: [], next, endedEarly: false };
   };
 
   const rowsPage = async ({ exchange, request, viewer, nowMs }: View) => {

@@ -53,6 +53,30 @@ export const moment = z
   })
   .transform((text) => new Date(text));
 
+/** A time before now, as `24h` or `7d`. */
+const AGO = /^([1-9]\d{0,3})([mhd])$/;
+const UNIT_MS = { m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** A moment, or a time before now. */
+export type MomentOrAgo = Date | { readonly agoMs: number };
+
+/** A moment, or a time before now in minutes, hours or days: `30m`, `24h`, `7d`. */
+export const momentOrAgo = z
+  .union([z.iso.datetime({ offset: true }), z.iso.date(), z.string().regex(AGO)], {
+    error:
+      'must be an ISO 8601 date, date and time with offset, or a time before now such as 24h or 7d',
+  })
+  .transform((text): MomentOrAgo => {
+    const [, number, unit] = AGO.exec(text) ?? [];
+    if (number === undefined) return new Date(text);
+    return { agoMs: Number(number) * UNIT_MS[unit as keyof typeof UNIT_MS] };
+  });
+
+export function toDate(moment: MomentOrAgo | undefined, nowMs: number): Date | undefined {
+  if (moment === undefined || moment instanceof Date) return moment;
+  return new Date(nowMs - moment.agoMs);
+}
+
 /** The id of a run or finding. */
 export const HEX_16 = /^[0-9a-f]{32}$/;
 

@@ -117,7 +117,12 @@ function dashboardOf(
   return {
     ...store,
     ...parts,
-    findings: { ...store.findings, baseUrl, references: parts.rules.references },
+    findings: {
+      ...store.findings,
+      baseUrl,
+      references: parts.rules.references,
+      nowMs: parts.nowMs,
+    },
     baseUrl,
     observeUrl,
     trustedHops: trustedProxyHops,

@@ -3,7 +3,7 @@ import type { FindingView } from '../../model/finding-views.ts';
 import type { Finding, FindingGroup, FindingNames, FindingTotal } from '../../model/findings.ts';
 import { SEVERITIES } from '../../model/rules.ts';
 import { surfaceLabel } from '../../model/steps.ts';
-import { FINDING_STATES } from '../../model/triage.ts';
+import { FINDING_STATES, GROUP_FINDINGS_MAX } from '../../model/triage.ts';
 import { type Html, html } from '../html.ts';
 import {
   FINDINGS_PATH,
@@ -14,7 +14,7 @@ import {
   withParameters,
 } from './findings/finding-filters.ts';
 import { savedViews } from './findings/saved-views.ts';
-import { count, isoOfNanos, term, time, words } from './format.ts';
+import { count, type Moment, term, time, words } from './format.ts';
 import {
   appPage,
   empty,
@@ -45,6 +45,8 @@ export interface FindingsPage extends Rows {
   readonly next: string | null;
   /** the page ended before it was full, because a page reads only so many findings */
   readonly endedEarly: boolean;
+  /** of groups, and by severity: findings stored before were not searched; null when all were */
+  readonly searchedTo: Moment | null;
   readonly total: FindingTotal;
   readonly names: FindingNames;
   readonly views: readonly FindingView[];
@@ -137,12 +139,13 @@ function severitiesOf({ severities }: FindingGroup): Html {
 function groupRow(group: FindingGroup, { query, titleOf, nowMs }: Rows): Html {
   const { top, findings, runs, rules } = group;
   const isByRun = new URLSearchParams(query).get('group_by') === 'run';
+  const box = html`<input type="checkbox" name="group-${top.id}" aria-label="Select the ${plural(findings, 'finding')} of ${titleOf(top.ruleId)}, run ${top.runId.slice(0, 8)}">`;
   const others =
     isByRun && rules > 1
       ? html` <span class="soft">and ${plural(rules - 1, 'other rule')}</span>`
       : '';
   return html`<tr data-key="${top.id}">
-<td data-label="Severity"><div class="badges">${isByRun ? severitiesOf(group) : severityBadge(top.severity)}</div></td>
+<td data-label="Severity"><div class="badges pick">${box} ${isByRun ? severitiesOf(group) : severityBadge(top.severity)}</div></td>
 <td class="what" data-label="Rule"><span class="title"><a href="${groupHref(group, query)}" data-open>${titleOf(top.ruleId)}</a>${others} ${!isByRun && html`<span class="soft rule-id">${top.ruleId}</span>`}</span>
 <span class="line">${excerptLine(top)}</span></td>
 <td data-label="Agent">${who(top)}</td>
@@ -177,15 +180,14 @@ const HEADS = {
 } as const;
 
 /** Sets the state of the checked lines. */
-function bulk(): Html {
+function bulk(areGroups: boolean): Html {
   return html`<div class="bulk"><label><span>Set selected to</span> <select name="state">${FINDING_STATES.map((state) => option(state, words(state), 'acknowledged'))}</select></label>
-<button class="quiet">Set state</button> <span class="soft" aria-live="polite" data-selected></span></div>`;
+<button class="quiet">Set state</button> <span class="soft" aria-live="polite" data-selected></span>${areGroups && html` <span class="soft">All findings of a selected line that match the filter, up to ${count(GROUP_FINDINGS_MAX)} at a time.</span>`}</div>`;
 }
 
-/** The list; single findings can be selected and changed together. */
+/** The list; its lines can be selected and changed together. */
 function list(data: FindingsPage, viewer: Viewer): Html {
-  if (data.groups !== null) return table(data);
-  const fields = html`<input type="hidden" name="query" value="${data.query}">${bulk()}${table(data)}`;
+  const fields = html`<input type="hidden" name="query" value="${data.query}">${bulk(data.groups !== null)}${table(data)}`;
   return writeForm(writeTo(`${FINDINGS_PATH}/triage`, viewer), fields, 'list');
 }
 
@@ -241,14 +243,12 @@ function totalText({ count: number, isExact, within }: FindingTotal): Html {
   return html`${count(number)}+ findings${within !== null && html` <span class="soft">in the ${count(within.count)} ${what}</span>`}`;
 }
 
-/** Severity by severity, each reads only so many findings. */
-function severityNote({ query, total, groups }: FindingsPage): Html | false {
-  const isSorted = new URLSearchParams(query).get('sort') === 'severity' && groups === null;
-  return (
-    isSorted &&
-    total.within?.by === 'newest' &&
-    html`<p class="soft">Sorted among the newest ${count(total.within.count)} findings of each severity.</p>`
-  );
+/** A list that is not in the order of time is made of the newest findings; older ones are the next list. */
+function olderNote({ query, next, searchedTo, nowMs }: FindingsPage): Html | false {
+  if (searchedTo === null) return false;
+  const older = withParameters(query, { until: searchedTo.toISOString() });
+  return html`<p class="notice" role="status">This list is made of the newest findings, back to ${time(searchedTo, nowMs)}.
+${next === null && html`<a class="button quiet" href="${older}">Search further</a>`}</p>`;
 }
 
 /** The keys of the list, which the script listens to. */
@@ -261,10 +261,9 @@ const KEYS = html`<details class="keys" data-keys-help hidden><summary>Keyboard<
 <dt><kbd>?</kbd></dt><dd>show or hide these keys</dd></dl></details>`;
 
 export function findingsPage(look: Look, viewer: Viewer, data: FindingsPage): Html {
-  const { findings, groups, query, next, endedEarly, nowMs } = data;
+  const { findings, groups, query, next, endedEarly } = data;
   const suffix = exportQuery(query);
   const isEmpty = (groups ?? findings).length === 0;
-  const isoOf = (ms: number): string => isoOfNanos(`${Math.floor(ms / 60_000) * 60_000}000000`);
   return appPage(look, viewer, {
     title: 'Findings',
     current: FINDINGS_PATH,
@@ -273,7 +272,7 @@ export function findingsPage(look: Look, viewer: Viewer, data: FindingsPage): Ht
 <p class="lead">One ${term('finding', 'finding')} per ${term('rule-and-corpus', 'rule')} and ${term('run', 'run')}. New findings appear automatically.</p></div>
 <p class="soft exports">Export without excerpts: <a href="${FINDINGS_PATH}.csv${suffix}" download>CSV</a> ·
 <a href="${FINDINGS_PATH}.ocsf${suffix}" download>OCSF</a> (<a href="/docs/ocsf-export">about OCSF</a>) · <a href="/app/exceptions">Exceptions</a></p></div>
-${findingViews(query, data.views, nowMs, isoOf)}
+${findingViews(query, data.views)}
 ${savedViews(data.views, query, viewer)}
 ${findingFilters(query, data.names)}
 <div class="list-head"><p class="total">${totalText(data.total)}</p><p class="live soft" role="status" data-live-status></p>${KEYS}</div>
@@ -283,8 +282,7 @@ ${
   endedEarly &&
   html`<p class="notice" role="status">A page searches at most 5,000 findings, and few of them match this filter. Search further for older findings.</p>`
 }
-${severityNote(data)}
-${groups !== null && !isEmpty && html`<p class="soft">Grouped from the newest 5,000 findings of this filter.</p>`}
+${olderNote(data)}
 ${pager(FINDINGS_PATH, query, next, endedEarly ? 'Search further' : next !== null && new URLSearchParams(query).has('sort') ? 'Next' : 'Older')}`,
   });
 }

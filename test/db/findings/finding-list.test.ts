@@ -271,6 +271,56 @@ describe('groups', () => {
   });
 });
 
+describe('a list that is not in the order of time', () => {
+  const all = { agent: 'rare' };
+
+  /** Follows it to its end. */
+  async function followed(read: (filter: FindingFilter) => Promise<[string[], Date | null]>) {
+    const seen: string[] = [];
+    let filter: FindingFilter = all;
+    for (let lists = 1; ; lists += 1) {
+      const [found, searchedTo] = await read(filter);
+      seen.push(...found);
+      if (searchedTo === null) return { lists, seen };
+      filter = { ...all, until: searchedTo };
+    }
+  }
+  const findingsOf = async () => {
+    const { rows } = await scratch.database.query<{ id: string }>(
+      "SELECT id FROM findings WHERE workspace_id = $1 AND agent_name ILIKE '%rare%' ORDER BY id",
+      [many],
+    );
+    return rows.map(({ id }) => id);
+  };
+
+  test('by severity continues with older findings', async () => {
+    const { lists, seen } = await followed(async (filter) => {
+      const page = await listFindings(scratch.database, many, filter, null, 5000, 'severity');
+      return [page.findings.map(({ id }) => id), page.searchedTo];
+    });
+    expect(lists).toBeGreaterThan(1);
+    expect([...new Set(seen)].sort()).toEqual(await findingsOf());
+  });
+
+  test('of groups continues with older findings', async () => {
+    const { lists, seen } = await followed(async (filter) => {
+      const page = await listFindingGroups(
+        ...([scratch.database, many, filter, 'match', 'count', 0, 5000] as const),
+      );
+      return [page.groups.map(({ top }) => top.id), page.searchedTo];
+    });
+    expect(lists).toBeGreaterThan(1);
+    expect(seen.length).toBeGreaterThan(0);
+  });
+
+  test('has searched all of few findings', async () => {
+    const page = await listFindings(scratch.database, mine, {}, null, 50, 'severity');
+    expect(page.searchedTo).toBe(null);
+    const groups = await listFindingGroups(scratch.database, mine, {}, 'run', 'newest', 0, 50);
+    expect(groups.searchedTo).toBe(null);
+  });
+});
+
 test('names are suggested, the most frequent first', async () => {
   expect(await suggestNames(scratch.database, mine)).toEqual({
     agents: ['planner', 'Writer'],

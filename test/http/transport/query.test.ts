@@ -7,7 +7,9 @@ import { problem } from '../../../src/http/transport/problem.ts';
 import {
   checkControls,
   moment,
+  momentOrAgo,
   parseQuery,
+  toDate,
   wholeNumber,
 } from '../../../src/http/transport/query.ts';
 
@@ -40,6 +42,24 @@ test.each<[string, unknown]>([
 ])('"%s" is understood', (query, expected) => {
   expect(parseQuery(schema, query)).toEqual(expected);
 });
+
+test.each([
+  ['2026-11-20', '2026-11-20T00:00:00.000Z'],
+  ['30m', '2026-11-21T11:30:00.000Z'],
+  ['24h', '2026-11-20T12:00:00.000Z'],
+  ['7d', '2026-11-14T12:00:00.000Z'],
+  ['9999d', '1999-07-07T12:00:00.000Z'],
+])('%s is a moment or a time before now', (text, expected) => {
+  const nowMs = Date.parse('2026-11-21T12:00:00Z');
+  expect(toDate(momentOrAgo.parse(text), nowMs)?.toISOString()).toBe(expected);
+});
+
+test.each(['', '0d', '7', 'd', '-1d', '7 d', '10000d', '7D', '1d1h', 'now'])(
+  '"%s" is no time before now',
+  (text) => {
+    expect(momentOrAgo.safeParse(text).success).toBe(false);
+  },
+);
 
 test.each([
   ['page=0', ['page']],

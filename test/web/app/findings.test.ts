@@ -17,6 +17,7 @@ function data(fields: Partial<FindingsPage> = {}): FindingsPage {
     findings: [finding()],
     groups: null,
     endedEarly: false,
+    searchedTo: null,
     total: { count: 1, isExact: true, within: null },
     names: NO_NAMES,
     views: [],
@@ -117,7 +118,7 @@ describe('filters', () => {
   test('are shown again', () => {
     expect(filtered).toContain('<option value="high" selected>');
     expect(filtered).toContain('name="q" value="secret key"');
-    expect(filtered).toContain('type="date" name="since" value="2026-11-01"');
+    expect(filtered).toContain('name="since" value="2026-11-01"');
   });
 
   test('go along to the next page, to the rows fetched again, and into the exports', () => {
@@ -186,8 +187,23 @@ describe('the views', () => {
     );
   });
 
-  test('have times that can be shared', () => {
-    expect(page()).toContain('severity=critical&amp;since=2026-11-20T12%3A00%3A00.000Z');
+  test('have times before now, and show which of them is open', () => {
+    expect(page()).toContain('href="/app/findings?severity=critical&amp;since=24h">');
+    expect(page({ query: 'severity=critical&since=24h' })).toContain(
+      'href="/app/findings?severity=critical&amp;since=24h" aria-current="true">',
+    );
+  });
+
+  test('that are made of the newest findings say how far back, and lead on', () => {
+    const searchedTo = new Date('2026-11-20T12:00:00.123Z');
+    const query = 'group_by=match&sort=count&state=all';
+    expect(page({ query })).not.toContain('made of the newest findings');
+    const text = page({ query: `${query}&cursor=c`, searchedTo });
+    expect(text).toContain('made of the newest findings');
+    expect(text).toContain(
+      `href="/app/findings?${query.replaceAll('&', '&amp;')}&amp;until=2026-11-20T12%3A00%3A00.123Z">Search further</a>`,
+    );
+    expect(page({ query, searchedTo, next: 'n' })).not.toContain('Search further');
   });
 
   test('say how many there are, and when there may be more', () => {

@@ -87,7 +87,14 @@ function findingExamples({ book, version, baseUrl }: ApiSettings) {
   const answer = `Answer to \`?${FINDINGS_EXAMPLE_QUERY}\`.`;
   return {
     findingId: FINDING_ID,
-    list: [example('of_a_run', answer, { findings: [item], next_cursor: null, total })],
+    list: [
+      example('of_a_run', answer, {
+        findings: [item],
+        next_cursor: null,
+        searched_to: null,
+        total,
+      }),
+    ],
     one: [example('finding', 'What the attack in the example run is found by.', item)],
     event: [example('event', `A line of the answer to \`?${FINDINGS_EXAMPLE_QUERY}\`.`, event)],
   };

@@ -16,14 +16,16 @@ import { SEVERITIES } from '../../../model/rules.ts';
 import type { PageCursor } from '../../../model/runs.ts';
 import { SURFACES } from '../../../model/steps.ts';
 import { LIST_STATES, OPEN_STATES, type TriageMark } from '../../../model/triage.ts';
+import { InvalidInput } from '../../transport/invalid-input.ts';
 import { json } from '../../transport/problem.ts';
 import {
   hexId,
   idOf,
-  moment,
+  momentOrAgo,
   pageCursor,
   parseQuery,
   toCursor,
+  toDate,
   wholeNumber,
 } from '../../transport/query.ts';
 import type { AuthorizedHandler } from '../authorized.ts';
@@ -44,7 +46,15 @@ export type FindingReader = Pick<Store['findings'], 'list' | 'groups' | 'find' |
   readonly baseUrl: string;
   /** of the loaded corpus */
   readonly references: ReferenceIndex;
+  /** PostgreSQL's clock */
+  readonly nowMs: () => number;
 };
+
+/** What a filter is made with. */
+export interface FilterContext extends Pick<FindingReader, 'references' | 'nowMs'> {
+  /** e-mail address of the signed-in user; a key has none */
+  readonly me: string | null;
+}
 
 const LIMIT_DEFAULT = 50;
 const LIMIT_MAX = 500;
@@ -99,15 +109,20 @@ export const filterQuery = z.object({
     .string()
     .max(FILTER_CHARS_MAX)
     .optional()
-    .describe('Only findings assigned to the user with this e-mail address; `none`: to nobody.'),
+    .describe(
+      'Only findings assigned to the user with this e-mail address; `none`: to nobody; `me`: to the signed-in ' +
+        'user, on the dashboard and a signed-in command line.',
+    ),
   same_as: hexId
     .optional()
     .describe(
       'Only repetitions of the finding with this id: of the same rule and matched text, and of the same agent, ' +
         'or service where no agent is known.',
     ),
-  since: moment.optional().describe('Only findings stored then or later.'),
-  until: moment.optional().describe('Only findings stored before.'),
+  since: momentOrAgo
+    .optional()
+    .describe('Only findings stored then or later; `24h`, `7d`: that long before now.'),
+  until: momentOrAgo.optional().describe('Only findings stored before; as `since`.'),
 });
 
 /** The parameters of the list. */
@@ -121,7 +136,8 @@ export const findingsQuery = filterQuery.extend({
     .optional()
     .describe(
       'One line per run, or per rule, agent (else service) and matched text. A line is the most severe finding of ' +
-        'the run, or the newest repetition, with its `group`. Groups are made of the newest 5,000 findings.',
+        'the run, or the newest repetition, with its `group`. Groups are made of the newest 5,000 findings before ' +
+        '`until`; where there are more, the answer has `searched_to`.',
     ),
   cursor: pageCursor.optional().describe('`next_cursor` of the page before.'),
   limit: wholeNumber(1, LIMIT_MAX, LIMIT_DEFAULT).describe('Findings on a page.'),
@@ -134,12 +150,22 @@ function stateFilter(state: (typeof LIST_STATES)[number]): FindingFilter {
   return state === 'all' ? {} : { states: [state] };
 }
 
-/** The filter of a query. */
+/**
+ * The filter of a query.
+ *
+ * @throws {InvalidInput} for `me` of a key
+ */
 export function filterOf(
   query: z.infer<typeof filterQuery>,
-  references: ReferenceIndex,
+  { references, nowMs, me }: FilterContext,
 ): FindingFilter {
-  const { reference, assignee } = query;
+  const { reference } = query;
+  const assignee = query.assignee === 'me' ? me : query.assignee;
+  if (assignee === null) {
+    const message = 'me is for signed-in users; a key names an e-mail address';
+    throw new InvalidInput('bad_query', [{ path: 'assignee', message }]);
+  }
+  const now = nowMs();
   return {
     ...stateFilter(query.state ?? 'all'),
     assignee: assignee === 'none' ? null : assignee || undefined,
@@ -156,8 +182,8 @@ export function filterOf(
     surface: query.surface,
     search: query.q,
     sameAs: query.same_as,
-    since: query.since,
-    until: query.until,
+    since: toDate(query.since, now),
+    until: toDate(query.until, now),
   };
 }
 
@@ -252,31 +278,36 @@ async function pageOf(
   reader: FindingReader,
   workspaceId: number,
   query: z.infer<typeof findingsQuery>,
-): Promise<{ findings: BodyOf<typeof findingBody>[]; next: PageCursor | null }> {
+  filter: FindingFilter,
+): Promise<{
+  findings: BodyOf<typeof findingBody>[];
+  next: PageCursor | null;
+  searchedTo: Date | null;
+}> {
   const { cursor = null, limit, sort, group_by: grouping } = query;
-  const filter = filterOf(query, reader.references);
   if (grouping === undefined) {
-    const { findings, next } = await reader.list(workspaceId, filter, cursor, limit, sort);
-    return { findings: findings.map((finding) => toFinding(finding, reader)), next };
+    const found = await reader.list(workspaceId, filter, cursor, limit, sort);
+    return { ...found, findings: found.findings.map((finding) => toFinding(finding, reader)) };
   }
   const skip = groupsBefore(cursor);
   const found = await reader.groups(workspaceId, filter, grouping, sort, skip, limit);
   const findings = found.groups.map((group) => toFinding(group.top, reader, group));
-  return { findings, next: toGroupCursor(found.next) };
+  return { findings, next: toGroupCursor(found.next), searchedTo: found.searchedTo };
 }
 
 /** `GET /platform/v1/risk-findings` */
 export function listFindings(reader: FindingReader): AuthorizedHandler {
-  return async (exchange, { workspaceId }) => {
+  return async (exchange, { workspaceId, email: me = null }) => {
     const query = parseQuery(findingsQuery, exchange.query);
     const { cursor = null } = query;
+    const filter = filterOf(query, { ...reader, me });
     // One after the other: a request must not hold two of the few connections for reads.
-    const { findings, next } = await pageOf(reader, workspaceId, query);
-    const total =
-      cursor === null ? await reader.count(workspaceId, filterOf(query, reader.references)) : null;
+    const { findings, next, searchedTo } = await pageOf(reader, workspaceId, query, filter);
+    const total = cursor === null ? await reader.count(workspaceId, filter) : null;
     const body: BodyOf<typeof findingPage> = {
       findings,
       next_cursor: toCursor(next),
+      searched_to: searchedTo?.toISOString() ?? null,
       total: total === null ? null : { count: total.count, is_exact: total.isExact },
     };
     return json(body);

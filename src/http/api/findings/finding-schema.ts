@@ -131,6 +131,10 @@ export const findingPage = component(
     .object({
       findings: z.array(finding),
       next_cursor: nextCursor,
+      searched_to: timestamp(
+        'With `group_by` or `sort=severity`: findings stored before were not searched, and the same request with this ' +
+          'as `until` continues there. Null when all were.',
+      ).nullable(),
       total: z
         .object({
           count: count('Findings that match, up to 10,000.'),

@@ -16,7 +16,7 @@ import type { StreamedAnswer } from '../../transport/exchange.ts';
 import { InvalidInput } from '../../transport/invalid-input.ts';
 import { hexId, parseQuery } from '../../transport/query.ts';
 import type { AuthorizedHandler } from '../authorized.ts';
-import { filterOf, filterQuery } from './finding-routes.ts';
+import { type FilterContext, filterOf, filterQuery } from './finding-routes.ts';
 import { type OcsfSource, toOcsf } from './ocsf.ts';
 
 export type FindingExporter = Pick<Store['findings'], 'place' | 'settledBefore' | 'page'>;
@@ -107,12 +107,12 @@ export function ocsfExport(
 
 /** The handler of the route; its exports are counted together. */
 export function exportFindings(
-  exporter: FindingExporter,
+  exporter: FindingExporter & Omit<FilterContext, 'me'>,
   source: OcsfSource,
 ): AuthorizedHandler<StreamedAnswer> {
   const exported = ocsfExport(exporter, source, new ExportSlots());
   return async (exchange, { workspaceId }) => {
     const query = parseQuery(exportQuery, exchange.query);
-    return await exported(workspaceId, filterOf(query, source.references), query.after);
+    return await exported(workspaceId, filterOf(query, { ...exporter, me: null }), query.after);
   };
 }

@@ -30,8 +30,6 @@ const MORE = [
   'same_as',
 ];
 const FILTERS = ['q', 'state', 'severity', 'agent', 'service', 'surface', ...MORE];
-const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
 
 export const NO_NAMES: FindingNames = {
   agents: [],
@@ -85,10 +83,12 @@ export function withParameters(
   return viewPath(own.toString());
 }
 
-/** A date that was typed as something else is shown as text, because a date field would hide it. */
-function dateField(name: string, label: string, value: string | null): Html {
-  const isDate = !value || /^\d{4}-\d{2}-\d{2}$/.test(value);
-  return field(name, label, value, { type: isDate ? 'date' : 'text' });
+/** Times before now that are suggested. */
+const AGO = ['1h', '24h', '7d', '30d', '90d'];
+
+/** A time before now, a date, or a moment: a date field would hide what is none. */
+function timeField(name: string, label: string, value: string | null): Html {
+  return html`<label>${label}<input name="${name}" value="${value}" placeholder="7d or 2026-11-20" list="known-${name}" autocomplete="off"></label><datalist id="known-${name}">${AGO.map((one) => html`<option value="${one}"></option>`)}</datalist>`;
 }
 
 /** A field with suggestions; any text that a name contains finds it. */
@@ -129,8 +129,8 @@ ${choice(
 )}
 ${field('rule_id', 'Rule', given.get('rule_id'), { hint: 'ATR-2026-00001' })}
 ${field('reference', 'Reference', given.get('reference'), { hint: 'AML.T0051 or LLM01' })}
-${dateField('since', 'Since', given.get('since'))}
-${dateField('until', 'Before', given.get('until'))}
+${timeField('since', 'Since', given.get('since'))}
+${timeField('until', 'Before', given.get('until'))}
 ${has(given, 'run_id') && field('run_id', 'Run', given.get('run_id'))}
 ${has(given, 'same_as') && field('same_as', 'Repetitions of', given.get('same_as'))}
 </div></details>
@@ -165,21 +165,15 @@ function links(
   )}</nav>`;
 }
 
-/** Ready-made filters. Their times are fixed when the page is made, so that the address can be shared. */
-function presets(nowMs: number, isoOf: (ms: number) => string) {
-  const day = isoOf(nowMs - DAY_MS);
-  return [
-    ['All open', {}],
-    ['Critical, last 24 h', { severity: 'critical', since: day }],
-    ['High, last 24 h', { severity: 'high', since: day }],
-    ['Assigned to me', { assignee: 'me' }],
-    ['In tool results, last 24 h', { surface: 'tool_result', since: day }],
-    [
-      'Most repeated, last 7 days',
-      { group_by: 'match', sort: 'count', since: isoOf(nowMs - 7 * DAY_MS) },
-    ],
-  ] as const;
-}
+/** Ready-made filters. */
+const PRESETS = [
+  ['All open', {}],
+  ['Critical, last 24 h', { severity: 'critical', since: '24h' }],
+  ['High, last 24 h', { severity: 'high', since: '24h' }],
+  ['Assigned to me', { assignee: 'me' }],
+  ['In tool results, last 24 h', { surface: 'tool_result', since: '24h' }],
+  ['Most repeated, last 7 days', { group_by: 'match', sort: 'count', since: '7d' }],
+] as const;
 
 /** Whether two queries show the same list. */
 function isSame(query: string, other: string): boolean {
@@ -193,20 +187,18 @@ function isSame(query: string, other: string): boolean {
 }
 
 /** The views above the list: ready-made filters, saved ones, grouping and order. */
-export function findingViews(
-  query: string,
-  saved: readonly FindingView[],
-  nowMs: number,
-  isoOf: (ms: number) => string,
-): Html {
+export function findingViews(query: string, saved: readonly FindingView[]): Html {
   const given = new URLSearchParams(query);
   const grouping = given.get('group_by');
   const order = given.get('sort') ?? 'newest';
   const orders = FINDING_ORDERS.filter((one) => one !== 'count' || has(given, 'group_by'));
-  const ready = presets(nowMs, isoOf).map(([text, changes]) => ({
+  const ready = PRESETS.map(([text, changes]) => ({
     text,
     href: withParameters('', changes),
-    isCurrent: text === 'All open' && !isNarrow(query) && grouping === null,
+    isCurrent:
+      text === 'All open'
+        ? !isNarrow(query) && grouping === null
+        : isSame(query, new URLSearchParams(Object.entries(changes)).toString()),
   }));
   const own = saved.map(({ name, query: to }) => ({
     text: name,

@@ -38,26 +38,29 @@ const RECORD: Finding = {
 let queries: [number, FindingFilter, PageCursor | null, number, FindingOrder?][];
 let groupQueries: unknown[][];
 let next: PageCursor | null;
+let searchedTo: Date | null;
 
 beforeEach(() => {
   queries = [];
   groupQueries = [];
   next = null;
+  searchedTo = null;
 });
 
 const reader = {
   list: async (...question: (typeof queries)[number]) => {
     queries.push(question);
-    return { findings: [RECORD], next, endedEarly: false };
+    return { findings: [RECORD], next, endedEarly: false, searchedTo };
   },
   groups: async (...question: unknown[]) => {
     groupQueries.push(question);
     const seen = { firstSeenAt: RECORD.createdAt, lastSeenAt: RECORD.createdAt };
     const group = { top: RECORD, findings: 3, rules: 2, runs: 1, severities: { high: 3 }, ...seen };
-    return { groups: [group], next: 51 };
+    return { groups: [group], next: 51, searchedTo };
   },
   count: async () => ({ count: 10_000, isExact: false, within: null }),
   baseUrl: 'https://sluice.test/',
+  nowMs: () => Date.parse('2026-11-21T12:00:00Z'),
   references: referenceIndex([
     { id: 'ATR-2026-00001', references: { mitre_atlas: ['AML.T0051.001 - Indirect'] } },
     { id: 'ATR-2026-00002', references: { owasp_llm: ['LLM01:2025'] } },
@@ -118,7 +121,12 @@ const ITEM = {
 
 test('a page, with every member of a finding', async () => {
   const total = { count: 10_000, is_exact: false };
-  expect(await list('')).toEqual({ findings: [ITEM], next_cursor: null, total });
+  expect(await list('')).toEqual({
+    findings: [ITEM],
+    next_cursor: null,
+    searched_to: null,
+    total,
+  });
   expect(queries).toEqual([[7, {}, null, 50, 'newest']]);
 });
 
@@ -148,6 +156,26 @@ test.each([
 ])('%s is the filter %j', async (query, filter) => {
   await list(query);
   expect(queries[0]?.[1]).toEqual(filter);
+});
+
+test('a time before now is one by the clock of the server', async () => {
+  await list('since=24h&until=2026-11-21');
+  const [since, until] = [new Date('2026-11-20T12:00:00Z'), new Date('2026-11-21')];
+  expect(queries[0]?.[1]).toEqual({ since, until });
+});
+
+test('me is the signed-in user; a key is nobody', async () => {
+  await expect(list('assignee=me')).rejects.toMatchObject({ faults: [{ path: 'assignee' }] });
+  expect(queries).toEqual([]);
+  const exchange = { query: 'assignee=me' } as Exchange;
+  await listFindings(reader)(exchange, { ...CREDENTIAL, email: 'ann@crew.test' }, {});
+  expect(queries[0]?.[1]).toEqual({ assignee: 'ann@crew.test' });
+});
+
+test.each(['sort=severity', 'group_by=run'])('%s says what was not searched', async (query) => {
+  expect(await list(query)).toMatchObject({ searched_to: null });
+  searchedTo = new Date('2026-11-19T01:02:03.456Z');
+  expect(await list(query)).toMatchObject({ searched_to: '2026-11-19T01:02:03.456Z' });
 });
 
 test('filters reach the reader in its own words', async () => {

@@ -76,7 +76,8 @@ const source = {
 };
 let handler: ReturnType<typeof exportFindings>;
 beforeEach(() => {
-  handler = exportFindings(exporter, source);
+  const context = { references: source.references, nowMs: () => Date.now() };
+  handler = exportFindings({ ...exporter, ...context }, source);
 });
 
 async function ask(query = '', workspaceId = 7): Promise<StreamedAnswer> {
