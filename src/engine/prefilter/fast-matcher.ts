@@ -7,7 +7,6 @@ import { SURFACES, type Surface } from '../../model/steps.ts';
 import {
   type CreateScope,
   createScopedMatcher,
-  findIn,
   type IsOver,
   type MatchableCondition,
   type Matcher,
@@ -166,16 +165,21 @@ function byText(placements: readonly Placement[]): Map<PreparedText, Placement[]
  * (`^`, `$`, `\b`), so the whole text is searched.
  */
 function findWithin(pattern: Pattern, bytes: Buffer, windows: MatchWindows): ByteRange | null {
-  if (windows === null) return findIn(pattern, bytes);
+  if (windows === null) return findLikely(pattern, bytes);
   for (let at = 0; at < windows.length; at += 2) {
     const from = windows[at] ?? 0;
     const to = windows[at + 1] ?? bytes.length;
-    const found = findIn(pattern, bytes.subarray(from, to));
+    const found = findLikely(pattern, bytes.subarray(from, to));
     if (found === null) continue;
     const start = from + found.start;
     const end = from + found.end;
     const isInside = (start > from || from === 0) && (end < to || to === bytes.length);
-    return isInside ? { start, end } : findIn(pattern, bytes);
+    return isInside ? { start, end } : findLikely(pattern, bytes);
   }
   return null;
+}
+
+/** The leftmost match in bytes that have the pattern's literals, but mostly no match. */
+function findLikely(pattern: Pattern, bytes: Buffer): ByteRange | null {
+  return pattern.mayMatch(bytes) ? pattern.find(bytes) : null;
 }

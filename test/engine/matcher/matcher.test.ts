@@ -20,6 +20,7 @@ describe('plain matcher: undecided', () => {
         if (source === 'breaks') throw new Error('out of memory');
         return bytes.includes(source);
       },
+      mayMatch: () => true,
       find: (bytes) => ({ start: bytes.indexOf(source), end: bytes.indexOf(source) + 5 }),
       findShort: () => null,
     },
@@ -44,6 +45,7 @@ describe('plain matcher: undecided', () => {
           matched.push(`${source}: ${bytes}`);
           return bytes.includes(source);
         },
+        mayMatch: () => true,
         find: (bytes) => ({ start: bytes.indexOf(source), end: bytes.indexOf(source) + 5 }),
         findShort: () => null,
       },
@@ -68,7 +70,7 @@ describe('plain matcher: undecided', () => {
 
   it('is undecided when a hit cannot be found again', () => {
     const forgetful = (): Compiled => ({
-      pattern: { test: () => true, find: () => null, findShort: () => null },
+      pattern: { test: () => true, mayMatch: () => true, find: () => null, findShort: () => null },
       reason: null,
     });
     const texts = [{ step: 0, surface: 'step_input', text: 'x' } as const];
