@@ -142,7 +142,7 @@ function fish(nodes: readonly Node[]): string[] {
 const WRITERS: Readonly<Record<Shell, (nodes: readonly Node[]) => string[]>> = { bash, zsh, fish };
 
 /** The completion script of a program for a shell. */
-export function completionScript(program: Command, shell: Shell): string {
+function completionScript(program: Command, shell: Shell): string {
   return `${WRITERS[shell](nodesOf(program, [])).join('\n')}\n`;
 }
 

@@ -10,11 +10,7 @@
 import type { Config } from '../config/config.ts';
 import { createDatabase, type Database } from '../db/database.ts';
 import type { DatabaseUrls } from '../db/embedded/address.ts';
-import {
-  MEASURING_CONNECTIONS,
-  ReadReplica,
-  type ReplicaEvents,
-} from '../db/replica/read-replica.ts';
+import { ReadReplica, type ReplicaEvents } from '../db/replica/read-replica.ts';
 import type { Events } from '../observe/events.ts';
 
 /** Three lanes of the writer, and two for keys, new days and refused requests. */
@@ -71,9 +67,6 @@ function untilClosing(events: PoolEvents, closing: { readonly isClosing: boolean
     connectionOpened: () => events.connectionOpened?.(),
   };
 }
-
-/** To the read replica, of a process that reads there. */
-export const REPLICA_CONNECTIONS = READ_CONNECTIONS + MEASURING_CONNECTIONS;
 
 /**
  * The read replica that is configured, or null.

@@ -13,7 +13,7 @@ import { repeat } from './upkeep.ts';
 
 const INTERVAL_MS = 5000;
 /** Most groups of a turn; no more are counted in an interval (`GROUPS_MAX`). */
-export const RECORDED_MAX = 1000;
+const RECORDED_MAX = 1000;
 /** The stop does not wait longer for counts of refusals. */
 const LAST_WRITE_LIMIT_MS = 5000;
 /** Most log lines of unknown senders per interval. */

@@ -76,7 +76,7 @@ export interface Destination {
 }
 
 /** Why a message was not delivered: bounded, and never text of a receiver. */
-export const DELIVERY_FAILURES = [
+const DELIVERY_FAILURES = [
   'timeout',
   'dns',
   'connection',

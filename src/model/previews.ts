@@ -19,7 +19,7 @@ export const PREVIEW_DAYS_MAX = 90;
 /** Runs that a preview matches; of more, a sample by the hash of their ids. */
 export const PREVIEW_RUNS_MAX = 100_000;
 /** Places that a preview keeps for each rule. */
-export const PREVIEW_EXAMPLES_MAX = 3;
+const PREVIEW_EXAMPLES_MAX = 3;
 /** A sample is counted in ten-thousandths of the runs. */
 export const SAMPLE_WHOLE = 10_000;
 

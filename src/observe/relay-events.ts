@@ -144,4 +144,3 @@ export function createRelayObserver(
 }
 
 export type RelayEvents = ReturnType<typeof createRelayObserver>['events'];
-export type RelayObserver = ReturnType<typeof createRelayObserver>;

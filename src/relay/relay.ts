@@ -7,7 +7,7 @@ import { chmodSync, mkdirSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 
 import { OperatorError } from '../errors.ts';
-import { createRelayObserver, type RelayState } from '../observe/relay-events.ts';
+import { createRelayObserver, type RelayEvents, type RelayState } from '../observe/relay-events.ts';
 import { Forwarder } from './forwarder.ts';
 import { DiskQueue } from './queue/disk-queue.ts';
 import { createQueueAge } from './queue/queue-age.ts';
@@ -34,7 +34,7 @@ export interface RelaySettings {
 export interface OpenRelay {
   readonly url: string;
   readonly queueBytes: () => number;
-  readonly events: ReturnType<typeof createRelayObserver>['events'];
+  readonly events: RelayEvents;
   /** Takes no more requests and leaves the queue on the disk. */
   readonly close: () => Promise<void>;
 }

@@ -4,11 +4,11 @@
  */
 import { paint } from '../../terminal/paint.ts';
 
-export const CHECK_STATES = ['ok', 'warning', 'problem'] as const;
+const CHECK_STATES = ['ok', 'warning', 'problem'] as const;
 export type CheckState = (typeof CHECK_STATES)[number];
 
 /** The order in which they are shown. */
-export const CHECK_AREAS = ['machine', 'settings', 'rules', 'postgresql', 'redis'] as const;
+const CHECK_AREAS = ['machine', 'settings', 'rules', 'postgresql', 'redis'] as const;
 export type CheckArea = (typeof CHECK_AREAS)[number];
 
 export interface Check {

@@ -18,7 +18,7 @@ const ofSame = (column: string): string =>
   `(SELECT ${column} FROM findings WHERE workspace_id = $1 AND id = $15)`;
 
 /** What people decided: state, assignee, and whether an exception covers the finding. */
-export const DECIDED = `${hasState('$17::text[]')} AND ${hasAssignee('$20::text')}
+const DECIDED = `${hasState('$17::text[]')} AND ${hasAssignee('$20::text')}
         AND ($18::boolean IS NULL OR $18 = ${isExcepted('f')})`;
 
 /** Findings of states other than new that a list reads, the latest decided: about 50 ms of work. */

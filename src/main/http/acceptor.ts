@@ -163,7 +163,7 @@ export function probesOf(
 }
 
 /** The probes of parts that the server can work without: `/ready` names those that fail. */
-export function optionalProbesOf(
+function optionalProbesOf(
   database: Database,
   pingRedis: Probe | null,
   replica: Pick<ReadReplica, 'check'> | null,

@@ -80,7 +80,7 @@ export function publicRoutes(
 }
 
 /** The addresses of the base and observe hosts: one if they share a port. */
-export function publicAddresses({
+function publicAddresses({
   host,
   port,
   observePort,

@@ -19,7 +19,7 @@ const SECONDS_MAX = 9_223_372_036;
 const NANOS_MAX = 854_775_807;
 
 /** Reads a number (not a string, not null) as a finite double. */
-export function scanDouble(scanner: Scanner): number {
+function scanDouble(scanner: Scanner): number {
   scanner.peek();
   const { view } = scanner;
   const start = scanner.at;

@@ -58,7 +58,7 @@ export function codeOf(encoding: Encoding): number {
 }
 
 /** The code of a member that the scanner of its record reads itself. */
-export const SPECIAL = ENCODINGS.length;
+const SPECIAL = ENCODINGS.length;
 
 const UINT32_MAX = 0xffffffff;
 

@@ -19,7 +19,7 @@ import {
 } from '../../model/previews.ts';
 
 /** Most CPU time of a run in a preview; after that its matches so far count. */
-export const PREVIEW_RUN_CPU_MS = 1000;
+const PREVIEW_RUN_CPU_MS = 1000;
 
 /** What of a batch was done. */
 export interface PreviewBatch {

@@ -209,7 +209,7 @@ function findingsCell({ rule }: DecidedRule, { records, nowMs }: RulesPage): Htm
 }
 
 /** How much of the matcher's time a rule takes, and what one search takes. */
-export function matcherTime({ matcherShare, matcherUs }: RuleRecord): HtmlValue {
+function matcherTime({ matcherShare, matcherUs }: RuleRecord): HtmlValue {
   if (matcherShare === null || matcherUs === null) return html`<span class="soft">–</span>`;
   return html`${percentText(100 * matcherShare)} <span class="soft below">${count(Math.round(matcherUs))} µs</span>`;
 }
