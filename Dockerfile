@@ -28,7 +28,7 @@ RUN npm run build \
       ! -name build ! -name package.json ! -name 're2.*' ! -name LICENSE ! -name lib \
       -exec rm -rf {} + \
  && find node_modules/re2/build -type f ! -name re2.node -delete \
- && rm -rf src tsconfig.json tsconfig.build.json bin/build.js \
+ && rm -rf src bin/build.js \
  && node bin/sluice.js corpus verify
 
 FROM ${NODE_IMAGE}

@@ -1,5 +1,5 @@
 /**
- * Replaces `dist/http/limits/minute-counts.js` in a server that must not count
+ * Instead of `createMinuteCounts` (src/http/limits/minute-counts.ts) in a server that must not count
  * (limiter-off.mjs).
  */
 export const createMinuteCounts = () => {

@@ -21,7 +21,7 @@ export const SCHEMA_LOCK = `SELECT pg_advisory_xact_lock(${BigInt(LOCK_KEY)})`;
 /** Includes waiting for another process that migrates; a large table may be rewritten. */
 const MIGRATION_TIMEOUT_MS = 3_600_000;
 const FILE_NAME = /^(\d{4})-[a-z0-9-]+\.sql$/;
-const FOLDER = fileURLToPath(new URL('migrations/', import.meta.url));
+const FOLDER = fileURLToPath(new URL('../db/migrations/', import.meta.url));
 
 interface Migration {
   readonly version: number;

@@ -1,12 +1,12 @@
 /**
  * A process that starts the embedded database of the folder it is given, says so in one line of
- * JSON, and stops it once its standard input ends. Run by test/db/embedded/connect.test.ts; handles no
- * signals, so that a test can kill it.
+ * JSON, and stops it once its standard input ends. Run by test/db/embedded/connect.test.ts, which builds
+ * it (embedded-lab.ts); handles no signals, so that a test can kill it.
  */
-import { startEmbedded } from '../../dist/db/embedded/connect.js';
-import { OperatorError } from '../../dist/errors.js';
+import { startEmbedded } from '../../src/db/embedded/connect.ts';
+import { OperatorError } from '../../src/errors.ts';
 
-const tell = (line) => process.stdout.write(`${JSON.stringify(line)}\n`);
+const tell = (line: object): boolean => process.stdout.write(`${JSON.stringify(line)}\n`);
 const silent = { info: () => undefined, warn: () => undefined };
 
 try {
