@@ -33,11 +33,6 @@ import { ruleSetOf } from './rule-set.ts';
 import { type EvaluateTask, TASKS_PER_THREAD, type TaskPace } from './tasks.ts';
 import { BATCH_RUNS_MAX, WaitingRuns } from './waiting-runs.ts';
 
-/**
- * Enough that threads do not wait for a claim, few enough that no run waits here while others are
- * free.
- */
-const BATCHES_PER_TASK = 2;
 /** Least size of a claim, per task that can run. */
 const CLAIM_RUNS_MIN = 4;
 /**
@@ -245,7 +240,7 @@ export class Claims {
   }
 
   get #mostRuns(): number {
-    return this.#deps.threads * TASKS_PER_THREAD * BATCHES_PER_TASK * BATCH_RUNS_MAX;
+    return this.#deps.threads * TASKS_PER_THREAD * BATCH_RUNS_MAX;
   }
 
   #notify(pace: TaskPace): void {

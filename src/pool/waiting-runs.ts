@@ -15,8 +15,8 @@ import {
   type WorkspaceRules,
 } from './tasks.ts';
 
-/** Most runs of a quick task. Beyond a few dozen, one more query costs next to nothing. */
-export const BATCH_RUNS_MAX = 64;
+/** Most runs of a quick task: planning the statements of a task costs as much as dozens of runs. */
+export const BATCH_RUNS_MAX = 256;
 /**
  * Most steps of a quick task. Bytes limit what is read at a time (`steps.ts`); this limits the rows
  * scanned.

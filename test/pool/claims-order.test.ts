@@ -81,8 +81,8 @@ function putBackLong(task: EvaluateTask, isLarge = false): void {
   for (const run of task.runs) claims.putBackLong({ ...task, runs: [run], isLarge });
 }
 
-test('a run does not wait behind two hundred of another workspace that were claimed before', async () => {
-  await insertRuns(1, 200);
+test('a run does not wait behind hundreds of another workspace that were claimed before', async () => {
+  await insertRuns(1, 2 * BATCH_RUNS_MAX - 1);
   await insertRuns(2, 1);
   const first = await next();
   expect(first.runs).toHaveLength(BATCH_RUNS_MAX);
@@ -92,11 +92,12 @@ test('a run does not wait behind two hundred of another workspace that were clai
 });
 
 test('runs that have waited for more than a second are given back, without a lost attempt', async () => {
-  await insertRuns(1, 250);
+  const count = 2 * BATCH_RUNS_MAX - 6;
+  await insertRuns(1, count);
   const { runs: taken } = await next();
   const leased = `SELECT lease_until IS NOT NULL AS leased, count(*)::int AS n
      FROM runs GROUP BY 1 ORDER BY 1`;
-  expect(await scratch.rows(leased)).toEqual([{ leased: true, n: 250 }]);
+  expect(await scratch.rows(leased)).toEqual([{ leased: true, n: count }]);
   const now = performance.now();
   vi.spyOn(performance, 'now').mockReturnValue(now + 1001);
   const later = await next();
@@ -104,7 +105,8 @@ test('runs that have waited for more than a second are given back, without a los
   expect(later.runs.some((run) => taken.includes(run))).toBe(false);
   const [free] = await scratch.rows(leased);
   // The runs already taken, and a claim a quarter as large as the first.
-  expect(free).toEqual({ leased: false, n: 250 - BATCH_RUNS_MAX - 64 });
+  const [begun, claimed] = [taken.length, (2 * BATCH_RUNS_MAX) / 4];
+  expect(free).toEqual({ leased: false, n: count - begun - claimed });
 });
 
 test('a workspace with many long runs waiting gets no quick task; others do', async () => {

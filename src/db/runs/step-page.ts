@@ -10,7 +10,8 @@ import type { Database } from '../database.ts';
 import { placementOf, type TelemetryPlacement } from '../placement.ts';
 import { DOCUMENTS_CUT, TEXTS_CUT } from './step-cut.ts';
 import { inFull, joinOrigin, LOG_TIME, ORIGIN_COLUMNS, withOrigins } from './step-rows.ts';
-import { parametersOf, type RunToRead, type StepLimits, type StepRow, toStep } from './steps.ts';
+import { parametersOf, type RunToRead, type StepLimits } from './steps.ts';
+import { type StepRow, toStep } from './to-step.ts';
 
 export interface StepPageLimits extends Pick<StepLimits, 'bytesMax'> {
   /** most steps of a page */

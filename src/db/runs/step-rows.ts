@@ -56,6 +56,9 @@ export const rowsOfRun = (
     .map((of) => `SELECT ${columns} FROM ${table} WHERE ${ofRun(placement, table, of)}`)
     .join(' UNION ALL ');
 
+/** A value of at most so many bytes, its header included, has a header of one byte and not four. */
+const SHORT_VALUE_MAX = 127;
+
 /** The time of a log record. */
 export const LOG_TIME =
   'CASE WHEN time_unix_nano = 0 THEN observed_unix_nano ELSE time_unix_nano END';
@@ -103,6 +106,42 @@ export const atPlace = (placement: TelemetryPlacement, table: string, row = 'kep
   `${table}.ctid = ${row}.place_stored AND ${table}.arrived_on = ${row}.arrived_on
    AND ${inDays(table)} ${onShard[placement](table)}`;
 
+/** The columns that a step needs beside the narrow ones. */
+const SPAN_IN_FULL = `name, status_code, status_message, resource_id, attributes, events,
+               NULL::json AS body,
+               coalesce(dropped_attributes, 0) + coalesce(dropped_events, 0) AS dropped,
+               coalesce(flags, 0) & ${REMOTE_PARENT} = ${REMOTE_PARENT} AS remote`;
+const LOG_IN_FULL = `event_name, 0, NULL, resource_id, attributes, NULL,
+               body, coalesce(dropped_attributes, 0), false`;
+
+/** The bytes of texts that are not compressed; of one that is stored apart, four fewer. */
+const plainBytes = (columns: readonly string[]): string =>
+  columns
+    .map((column) => {
+      const size = `pg_column_size(${column})`;
+      return `coalesce(${size} - CASE WHEN ${size} > ${SHORT_VALUE_MAX} THEN 4 ELSE 1 END, 0)`;
+    })
+    .join(' + ');
+const isPacked = (columns: readonly string[]): string =>
+  columns.map((column) => `pg_column_compression(${column}) IS NOT NULL`).join(' OR ');
+/** Of a row of `wholeRows`. */
+export const UNPACKED_BYTES = `(${bytes(['name', 'status_message', 'attributes', 'events', 'body'])})`;
+
+/**
+ * All rows of `run`, in no order, with their documents.
+ *
+ * `stored`: the bytes of its texts, unless some are compressed, which is `packed`; known without reading
+ * them.
+ */
+export const wholeRows = (): string => {
+  const span = `'span' AS source, start_unix_nano AS start, end_unix_nano AS "end", span_id,
+     parent_span_id, arrived_on, ctid AS place_stored, ${plainBytes(SPAN_TEXTS)} AS stored,
+     ${isPacked(SPAN_TEXTS)} AS packed, workspace_id, ${SPAN_IN_FULL}`;
+  const log = `'log', ${LOG_TIME}, ${LOG_TIME}, span_id, NULL, arrived_on, ctid,
+     ${plainBytes(LOG_TEXTS)}, ${isPacked(LOG_TEXTS)}, workspace_id, ${LOG_IN_FULL}`;
+  return `${rowsOfRun('local', 'spans', span)} UNION ALL ${rowsOfRun('local', 'log_records', log)}`;
+};
+
 /**
  * SQL that reads the step `kept` in full.
  *
@@ -113,18 +152,12 @@ export const inFull = (
   columns: readonly (readonly [ofSpan: string, ofLogRecord: string])[],
 ): string => `
         SELECT ${columns.map(([column]) => `${column}, `).join('')}
-               name, status_code, status_message, resource_id, attributes, events,
-               NULL::json AS body,
-               coalesce(dropped_attributes, 0) + coalesce(dropped_events, 0) AS dropped,
-               coalesce(flags, 0) & ${REMOTE_PARENT} = ${REMOTE_PARENT} AS remote,
-               ${bytes(SPAN_TEXTS)} AS bytes
+               ${SPAN_IN_FULL}, ${bytes(SPAN_TEXTS)} AS bytes
           FROM spans
          WHERE kept.source = 'span' AND ${atPlace(placement, 'spans')}
         UNION ALL
         SELECT ${columns.map(([, column]) => `${column}, `).join('')}
-               event_name, 0, NULL, resource_id, attributes, NULL,
-               body, coalesce(dropped_attributes, 0), false,
-               ${bytes(LOG_TEXTS)}
+               ${LOG_IN_FULL}, ${bytes(LOG_TEXTS)}
           FROM log_records
          WHERE kept.source = 'log' AND ${atPlace(placement, 'log_records')}
          LIMIT 1`;

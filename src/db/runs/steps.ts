@@ -4,16 +4,18 @@
  * A run may have a million steps, so they are sorted without their documents, and documents are
  * fetched for the first ones only: reading a document costs more than everything else together.
  * One statement reads several runs, because planning, which opens every partition and index, takes
- * longer than reading a short run.
+ * longer than reading a short run. Runs that are short together are read by a simpler one
+ * (short-steps.ts).
  */
-import type { Int64, JsonObject, JsonValue } from '../../model/json.ts';
 import { inTimeOrder, numberSteps } from '../../model/step-order.ts';
-import type { SpanEvent, Step } from '../../model/steps.ts';
+import type { Step } from '../../model/steps.ts';
 import type { Database } from '../database.ts';
 import { placementOf } from '../placement.ts';
 import type { ClaimedRun } from './evaluation-queue.ts';
+import { readShortRuns } from './short-steps.ts';
 import { rowsOfRun, withOrigins } from './step-rows.ts';
 import { READ_STEPS } from './steps-statement.ts';
+import { type StepRow, toStep } from './to-step.ts';
 
 export interface StepLimits {
   /** most steps of a run that one evaluation reads */
@@ -29,28 +31,6 @@ const LIMITS: StepLimits = { stepsMax: 20_000, bytesMax: 64 * MIB };
  * first run has more, it is read alone.
  */
 export const TOGETHER_BYTES_MAX = 8 * MIB;
-
-export interface StepRow {
-  readonly source: Step['source'];
-  readonly spanId: string | null;
-  readonly parentSpanId: string | null;
-  readonly name: string | null;
-  readonly start: string;
-  readonly end: string;
-  readonly statusCode: number;
-  readonly statusMessage: string | null;
-  readonly scopeName: string | null;
-  readonly serviceName: string | null;
-  readonly attributes: JsonObject;
-  readonly events:
-    | readonly { name?: string; attributes?: JsonObject; timeUnixNano?: Int64 }[]
-    | null;
-  readonly body: JsonValue;
-  readonly dropped: number;
-  readonly hasRemoteParent: boolean;
-  readonly arrivedOn: string;
-  readonly bytes: number;
-}
 
 /** A run's key and the days of its arrival. */
 export type RunToRead = Pick<
@@ -79,33 +59,6 @@ export interface StepsOfRun {
 
 /** A run that retention has removed since it was claimed. */
 const REMOVED_RUN = { hasSteps: false, total: 0 };
-
-export function toStep(row: StepRow): Step {
-  return {
-    source: row.source,
-    spanId: row.spanId,
-    parentSpanId: row.parentSpanId,
-    name: row.name ?? '',
-    startUnixNano: row.start,
-    endUnixNano: row.end,
-    statusCode: row.statusCode,
-    statusMessage: row.statusMessage ?? '',
-    scopeName: row.scopeName ?? '',
-    serviceName: row.serviceName,
-    attributes: row.attributes,
-    events: (row.events ?? []).map(
-      ({ name, attributes, timeUnixNano }): SpanEvent => ({
-        name: name ?? '',
-        attributes: attributes ?? {},
-        ...(timeUnixNano === undefined ? {} : { timeUnixNano }),
-      }),
-    ),
-    body: row.body,
-    dropped: row.dropped,
-    hasRemoteParent: row.hasRemoteParent,
-    arrivedOn: row.arrivedOn,
-  };
-}
 
 /**
  * The steps of runs: each run's spans and log records, which carry its trace id or were put into it
@@ -141,6 +94,13 @@ const readTogether: Reading = async (
   togetherBytesMax = TOGETHER_BYTES_MAX,
   runBytesMax = Number.MAX_SAFE_INTEGER,
 ) => {
+  const { stepsMax, bytesMax } = limits;
+  const short = await readShortRuns(
+    database,
+    parametersOf(runs, { stepsMax, bytesMax: Math.min(bytesMax, togetherBytesMax, runBytesMax) }),
+    runs.length,
+  );
+  if (short !== null) return short.map(({ total, rows }) => toSteps(rows, total));
   const { rows } = await database.query<AnswerRow>(READ_STEPS.local, [
     ...parametersOf(runs, limits),
     togetherBytesMax,
@@ -233,12 +193,18 @@ function stepsOf(rows: readonly AnswerRow[], count: number): (StepsOfRun | null)
   return answers.map(([run, ...its]): StepsOfRun | null => {
     const { hasSteps, total } = run?.source === null ? run : REMOVED_RUN;
     if (hasSteps && its.length === 0) return null;
-    const own = its.flatMap((row) => (row.source === null ? [] : [row]));
-    const bytes = own.reduce((sum, row) => sum + row.bytes, 0);
-    // Steps may have come since a total was read that was given to the statement.
-    const unread = Math.max(0, total - own.length);
-    return { steps: inTimeOrder(numberSteps(own.map(toStep))), bytes, unread };
+    return toSteps(
+      its.flatMap((row) => (row.source === null ? [] : [row])),
+      total,
+    );
   });
+}
+
+function toSteps(rows: readonly StepRow[], total: number): StepsOfRun {
+  const bytes = rows.reduce((sum, row) => sum + row.bytes, 0);
+  // Steps may have come since a total was read that was given to the statement.
+  const unread = Math.max(0, total - rows.length);
+  return { steps: inTimeOrder(numberSteps(rows.map(toStep))), bytes, unread };
 }
 
 /**

@@ -1,0 +1,83 @@
+/**
+ * Reads runs that are short together, which nearly all are: every row is found, measured and sent in
+ * one go. The statement for any run (steps-statement.ts) finds narrow rows first and their documents
+ * afterwards, which takes PostgreSQL two to three times as long.
+ *
+ * What is not short is noticed before its documents are read; nothing of the runs is read then.
+ */
+import type { Database } from '../database.ts';
+import { IN_TIME, joinOrigin, ORIGIN_COLUMNS, UNPACKED_BYTES, wholeRows } from './step-rows.ts';
+import type { StepRow } from './to-step.ts';
+
+/** A run with more steps is not short: its rows would be sorted with their documents. */
+const SHORT_STEPS_MAX = 2000;
+/** What a step counts for beside its texts, so that the number of rows has a limit too. */
+const ROW_BYTES = 512;
+
+/**
+ * found: every step of the runs, unless they have many. The condition at the end adds up what they have
+ * stored, which needs no document, and only if that fits, what they hold: so a document that is
+ * compressed is not decompressed before. It has no rows when the runs are not short together.
+ */
+const READ_SHORT = `
+  WITH found AS MATERIALIZED (
+    SELECT run_place, total, step.*
+      FROM (SELECT t.*, r.spans + r.log_records AS total
+              FROM unnest($1::int[], $2::uuid[], $3::date[], $4::date[]) WITH ORDINALITY
+                   AS t (workspace_id, run_id, first_on, last_on, run_place)
+              JOIN runs AS r ON r.workspace_id = t.workspace_id AND r.run_id = t.run_id) AS run
+      LEFT JOIN LATERAL (${wholeRows()}) AS step ON run.total <= $7
+  )
+  SELECT run_place::int - 1 AS place, total,
+         CASE WHEN packed THEN ${UNPACKED_BYTES} ELSE stored END AS bytes,
+         source, encode(span_id, 'hex') AS "spanId", encode(parent_span_id, 'hex') AS "parentSpanId",
+         name, start, "end", status_code AS "statusCode", status_message AS "statusMessage",
+         ${ORIGIN_COLUMNS.local}, attributes, events, body,
+         dropped::float8, remote AS "hasRemoteParent", arrived_on::text AS "arrivedOn"
+    FROM found ${joinOrigin('local', 'found')}
+   WHERE CASE
+     WHEN (SELECT max(total) <= $7 AND coalesce(sum(stored + ${ROW_BYTES}), 0) <= $8 FROM found)
+     THEN (SELECT coalesce(sum(CASE WHEN packed THEN ${UNPACKED_BYTES} ELSE stored END), 0) <= $8
+             FROM found)
+   END
+   ORDER BY run_place, ${IN_TIME}`;
+
+interface ShortRow extends Omit<StepRow, 'source'> {
+  readonly place: number;
+  readonly total: number;
+  /** null for a run without steps */
+  readonly source: StepRow['source'] | null;
+}
+
+interface ShortRun {
+  /** how many steps are stored; 0 for a run that retention has removed */
+  total: number;
+  readonly rows: StepRow[];
+}
+
+/**
+ * @param parameters `parametersOf` the runs, with the least of their limits in bytes
+ * @param count how many runs they are
+ * @returns null when they are not short together
+ */
+export async function readShortRuns(
+  database: Database,
+  parameters: readonly unknown[],
+  count: number,
+): Promise<ShortRun[] | null> {
+  const [stepsMax, bytesMax] = parameters.slice(-2);
+  const { rows } = await database.query<ShortRow>(READ_SHORT, [
+    ...parameters.slice(0, -2),
+    Math.min(Number(stepsMax), SHORT_STEPS_MAX),
+    bytesMax,
+  ]);
+  if (rows.length === 0) return null;
+  const runs = Array.from({ length: count }, (): ShortRun => ({ total: 0, rows: [] }));
+  for (const { place, total, source, ...row } of rows) {
+    const run = runs[place];
+    if (run === undefined) throw new RangeError('a run that was not asked for');
+    run.total = total;
+    if (source !== null) run.rows.push({ ...row, source });
+  }
+  return runs;
+}
