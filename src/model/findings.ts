@@ -144,6 +144,9 @@ export interface FindingTotal {
 export const FINDING_GROUPINGS = ['run', 'match'] as const;
 export type FindingGrouping = (typeof FINDING_GROUPINGS)[number];
 
+/** Days of which a group shows how many of its findings are of each. */
+export const GROUP_DAYS = 14;
+
 /** Findings that are listed as one. */
 export interface FindingGroup {
   /** the most severe of a run, or the newest of its repetitions */
@@ -153,6 +156,8 @@ export interface FindingGroup {
   readonly runs: number;
   readonly firstSeenAt: Date;
   readonly lastSeenAt: Date;
+  /** findings of each of the last `GROUP_DAYS` UTC days, today last, of those that were read */
+  readonly days: readonly number[];
   /** number of findings of each severity that there is */
   readonly severities: Readonly<Partial<Record<Severity, number>>>;
 }

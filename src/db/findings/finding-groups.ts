@@ -3,12 +3,13 @@
  * `FINDINGS_READ_MAX` findings of the filter's time; nothing about them is stored. Older findings are
  * grouped by the same filter with an earlier end of its time.
  */
-import type {
-  Finding,
-  FindingFilter,
-  FindingGroup,
-  FindingGrouping,
-  FindingOrder,
+import {
+  type Finding,
+  type FindingFilter,
+  type FindingGroup,
+  type FindingGrouping,
+  type FindingOrder,
+  GROUP_DAYS,
 } from '../../model/findings.ts';
 import { SEVERITIES, type Severity } from '../../model/rules.ts';
 import type { Database } from '../database.ts';
@@ -35,6 +36,10 @@ const ORDERS: Readonly<Record<FindingOrder, string>> = {
   count: 'findings DESC, "lastSeenAt" DESC, top',
 };
 
+const utcDay = (time: string): string => `(${time} AT TIME ZONE 'UTC')::date`;
+/** UTC days before today. */
+const AGE_DAYS = `${utcDay('now()')} - ${utcDay('created_at')}`;
+
 const groupsQuery = (grouping: FindingGrouping, order: FindingOrder, ofKind: boolean): string => `
   WITH read AS (
     SELECT f.id, f.created_at, f.run_id, f.rule_id, f.severity, f.match_digest, f.agent_name,
@@ -45,7 +50,8 @@ const groupsQuery = (grouping: FindingGrouping, order: FindingOrder, ofKind: boo
   ), grouped AS (
     SELECT count(*)::int AS findings, count(DISTINCT rule_id)::int AS rules,
            count(DISTINCT run_id)::int AS runs, min(created_at) AS "firstSeenAt",
-           max(created_at) AS "lastSeenAt", ${TOPS[grouping]} AS top,
+           max(created_at) AS "lastSeenAt",
+           array_agg(${AGE_DAYS}) FILTER (WHERE ${AGE_DAYS} < ${GROUP_DAYS}) AS ages, ${TOPS[grouping]} AS top,
            min(${rankOf('severity')}) AS rank,
            ${SEVERITIES.map((one) => `count(*) FILTER (WHERE severity = '${one}')::int AS ${one}`).join(', ')}
       FROM read GROUP BY ${KEYS[grouping]}
@@ -53,21 +59,30 @@ const groupsQuery = (grouping: FindingGrouping, order: FindingOrder, ofKind: boo
     SELECT *, row_number() OVER (ORDER BY ${ORDERS[order]}) AS place FROM grouped
      ORDER BY place OFFSET ${parameter(1)} LIMIT ${parameter(2)}
   )
-  SELECT ${COLUMNS}, g.findings, g.rules, g.runs, g."firstSeenAt", g."lastSeenAt",
+  SELECT ${COLUMNS}, g.findings, g.rules, g.runs, g."firstSeenAt", g."lastSeenAt", g.ages,
          ${SEVERITIES.map((one) => `g.${one}`).join(', ')}
     FROM shown g JOIN findings f
       ON f.workspace_id = $1 AND f.id = right(g.top, 36)::uuid
     JOIN workspaces w ON w.id = f.workspace_id
    ORDER BY g.place`;
 
-type Row = Finding & Omit<FindingGroup, 'top' | 'severities'> & Readonly<Record<Severity, number>>;
+type Row = Finding &
+  Omit<FindingGroup, 'top' | 'days' | 'severities'> & { readonly ages: number[] | null } & Readonly<
+    Record<Severity, number>
+  >;
 
 function toGroup(row: Row): FindingGroup {
   const { findings, rules, runs, firstSeenAt, lastSeenAt } = row;
   const severities = Object.fromEntries(
     SEVERITIES.filter((severity) => row[severity] > 0).map((severity) => [severity, row[severity]]),
   );
-  return { top: row, findings, rules, runs, firstSeenAt, lastSeenAt, severities };
+  const days = Array.from({ length: GROUP_DAYS }, () => 0);
+  for (const age of row.ages ?? []) {
+    // A finding of another process's transaction may be of tomorrow by now.
+    const day = GROUP_DAYS - 1 - Math.max(0, age);
+    days[day] = (days[day] ?? 0) + 1;
+  }
+  return { top: row, findings, rules, runs, firstSeenAt, lastSeenAt, days, severities };
 }
 
 /**

@@ -139,6 +139,20 @@ interface CourseRow {
 
 const COURSE_HEIGHT = 24;
 
+/**
+ * The course of one thing over time as small bars, on a scale of its own.
+ * @param describe what it shows, for who does not see it
+ */
+export function sparkline(values: readonly number[], describe: string): Html {
+  const most = Math.max(1, ...values);
+  const bars = values.map((value, index) => {
+    const height = value === 0 ? 1 : Math.max(HEIGHT_MIN, (value / most) * COURSE_HEIGHT);
+    const look = value === 0 ? 'whole' : 'share';
+    return html`<rect class="${look}" x="${index * SLOT + GAP / 2}" y="${(COURSE_HEIGHT - height).toFixed(1)}" width="${SLOT - GAP}" height="${height.toFixed(1)}"/>`;
+  });
+  return html`<svg class="spark" viewBox="0 0 ${values.length * SLOT} ${COURSE_HEIGHT}" preserveAspectRatio="none" role="img" aria-label="${describe}"><title>${describe}</title>${bars}</svg>`;
+}
+
 /** What some things came to over time, each as small bars on one common scale. */
 export function courses(
   caption: string,

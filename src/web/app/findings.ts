@@ -5,6 +5,7 @@ import { SEVERITIES } from '../../model/rules.ts';
 import { surfaceLabel } from '../../model/steps.ts';
 import { FINDING_STATES, GROUP_FINDINGS_MAX } from '../../model/triage.ts';
 import { type Html, html } from '../html.ts';
+import { sparkline } from './charts.ts';
 import {
   FINDINGS_PATH,
   findingFilters,
@@ -136,6 +137,12 @@ function severitiesOf({ severities }: FindingGroup): Html {
   })}`;
 }
 
+/** Of the last days, as far as they were read. */
+function courseOf({ days }: FindingGroup): Html {
+  const describe = `Findings searched, by day of the last ${count(days.length)}: ${days.map(count).join(', ')}`;
+  return sparkline(days, describe);
+}
+
 function groupRow(group: FindingGroup, { query, titleOf, nowMs }: Rows): Html {
   const { top, findings, runs, rules } = group;
   const isByRun = new URLSearchParams(query).get('group_by') === 'run';
@@ -149,7 +156,7 @@ function groupRow(group: FindingGroup, { query, titleOf, nowMs }: Rows): Html {
 <td class="what" data-label="Rule"><span class="title"><a href="${groupHref(group, query)}" data-open>${titleOf(top.ruleId)}</a>${others} ${!isByRun && html`<span class="soft rule-id">${top.ruleId}</span>`}</span>
 <span class="line">${excerptLine(top)}</span></td>
 <td data-label="Agent">${who(top)}</td>
-<td data-label="Findings"><a href="${groupHref(group, query)}">${plural(findings, 'finding')}</a> <span class="soft below">${isByRun ? plural(rules, 'rule') : plural(runs, 'run')}</span></td>
+<td data-label="Findings"><a href="${groupHref(group, query)}">${plural(findings, 'finding')}</a> <span class="soft below">${isByRun ? plural(rules, 'rule') : plural(runs, 'run')}</span>${!isByRun && courseOf(group)}</td>
 <td data-label="${isByRun ? 'Run' : 'First'}">${isByRun ? runLink(top) : time(group.firstSeenAt, nowMs)}</td>
 <td data-label="${isByRun ? 'Found' : 'Last'}">${time(group.lastSeenAt, nowMs)}</td></tr>
 `;
@@ -268,12 +275,11 @@ export function findingsPage(look: Look, viewer: Viewer, data: FindingsPage): Ht
     title: 'Findings',
     current: FINDINGS_PATH,
     isWide: true,
-    main: html`<div class="head"><div><h1>Findings</h1>
-<p class="lead">One ${term('finding', 'finding')} per ${term('rule-and-corpus', 'rule')} and ${term('run', 'run')}. New findings appear automatically.</p></div>
+    main: html`<div class="head"><div class="title-line"><h1>Findings</h1>
+<p class="soft">One ${term('finding', 'finding')} per ${term('rule-and-corpus', 'rule')} and ${term('run', 'run')}. New findings appear automatically.</p></div>
 <p class="soft exports">Export without excerpts: <a href="${FINDINGS_PATH}.csv${suffix}" download>CSV</a> ·
 <a href="${FINDINGS_PATH}.ocsf${suffix}" download>OCSF</a> (<a href="/docs/ocsf-export">about OCSF</a>) · <a href="/app/exceptions">Exceptions</a></p></div>
-${findingViews(query, data.views)}
-${savedViews(data.views, query, viewer)}
+${findingViews(query, data.views, savedViews(data.views, query, viewer))}
 ${findingFilters(query, data.names)}
 <div class="list-head"><p class="total">${totalText(data.total)}</p><p class="live soft" role="status" data-live-status></p>${KEYS}</div>
 ${isEmpty && html`<div data-live-empty>${emptyState(data)}</div>`}

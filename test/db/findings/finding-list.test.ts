@@ -263,6 +263,26 @@ describe('groups', () => {
     expect(groups[0]).toMatchObject({ runs: 3, firstSeenAt: at(1), lastSeenAt: at(6) });
   });
 
+  test('count their findings of each of the last days', async () => {
+    const recent = (await createWorkspace(scratch.database, 'recent', 'Recent')).id;
+    await scratch.database.query(
+      `INSERT INTO findings (workspace_id, created_at, run_id, rule_id, rule_version, rule_status,
+         severity, category, corpus_version, description, condition_index, condition_description,
+         field, surface, step_name, excerpt, recommended_actions, match_digest)
+       SELECT $1, (now() AT TIME ZONE 'UTC')::date::timestamp AT TIME ZONE 'UTC' - age * interval '1 day',
+              gen_random_uuid(), 'R', '1', 'stable', 'high', 'prompt-injection', '4', 'd', 0, '', 'content',
+              'tool_args', 's', 'e', '[]', 'same'::bytea
+         FROM unnest('{0,0,1,13,14,40}'::int[]) AS age`,
+      [recent],
+    );
+    const { groups } = await listFindingGroups(
+      ...([scratch.database, recent, {}, 'match', 'count', 0, 5] as const),
+    );
+    expect(groups).toMatchObject([
+      { findings: 6, days: [1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2] },
+    ]);
+  });
+
   test('are of the filter, and end', async () => {
     const filter = { agent: 'planner' };
     const page = await listFindingGroups(scratch.database, mine, filter, 'run', 'severity', 1, 9);

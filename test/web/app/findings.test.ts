@@ -156,6 +156,7 @@ describe('groups', () => {
     runs: 4,
     firstSeenAt: new Date(NOW_MS - 86_400_000),
     lastSeenAt: new Date(NOW_MS - 60_000),
+    days: [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 3, 8],
     severities: { critical: 2, high: 10 },
   };
 
@@ -172,6 +173,10 @@ describe('groups', () => {
     expect(text).toContain(`<a href="/app/findings?same_as=${hex16(0xf1)}">12 findings</a>`);
     expect(text).toContain('<span class="soft below">4 runs</span>');
     expect(text).toContain('1 day ago');
+    expect(text).toContain(
+      'aria-label="Findings searched, by day of the last 14: 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 3, 8"',
+    );
+    expect(text.match(/<rect class="share"[^>]* height="24.0"/g)).toHaveLength(1);
     expect(text).not.toContain('data-live=');
   });
 });

@@ -227,6 +227,7 @@ function toGroup(group: FindingGroup): BodyOf<typeof findingBody>['group'] {
     runs: group.runs,
     first_seen_at: group.firstSeenAt.toISOString(),
     last_seen_at: group.lastSeenAt.toISOString(),
+    by_day: [...group.days],
     severities: group.severities,
   };
 }

@@ -115,6 +115,11 @@ export const finding = component(
           runs: count('Runs with them.'),
           first_seen_at: timestamp('When the first one was stored.'),
           last_seen_at: timestamp('When the last one was stored.'),
+          by_day: z
+            .array(z.number().int())
+            .describe(
+              'Its findings of each of the last 14 UTC days, today last, of those that were searched.',
+            ),
           severities: z
             .partialRecord(z.enum(SEVERITIES), count('Findings of this severity.'))
             .describe('Number of findings by severity; a severity without findings is absent.'),

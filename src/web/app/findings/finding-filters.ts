@@ -186,8 +186,11 @@ function isSame(query: string, other: string): boolean {
   return a === b;
 }
 
-/** The views above the list: ready-made filters, saved ones, grouping and order. */
-export function findingViews(query: string, saved: readonly FindingView[]): Html {
+/**
+ * The views above the list: ready-made filters, saved ones, grouping and order.
+ * @param save the form that saves one
+ */
+export function findingViews(query: string, saved: readonly FindingView[], save: Html): Html {
   const given = new URLSearchParams(query);
   const grouping = given.get('group_by');
   const order = given.get('sort') ?? 'newest';
@@ -224,5 +227,5 @@ ${own.length > 0 && links('Saved', own)}
       href: withParameters(query, { sort: one === 'newest' ? null : one }),
       isCurrent: one === order,
     })),
-  )}</div>`;
+  )}${save}</div>`;
 }

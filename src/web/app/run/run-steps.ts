@@ -29,12 +29,12 @@ ${step.texts.map((text) => textView(step, text, data))}${leftOut(step, data)}</l
 const goTo = (runId: string, all: number): Html =>
   html`<form method="get" action="/app/runs/${runId}"><label>Step <input type="number" name="step" min="1" max="${all}" required></label> <button class="quiet">Go</button></form>`;
 
-/** Links to the pages of texts, and a field for the number of a step. */
+/** Links to the pages of texts, with a field for the number of a step, which the tree has above it. */
 function pages({ runId, shown, isList }: StepsPage, label: string): HtmlValue {
   const { steps, count: all, pageSteps } = shown;
   const last = Math.ceil(all / pageSteps);
   if (last <= 1) return null;
-  if (!isList) return html`<nav class="pager" aria-label="${label}">${goTo(runId, all)}</nav>`;
+  if (!isList) return null;
   const current = Math.ceil((steps[0]?.number ?? 1) / pageSteps);
   const link = (page: number, text: HtmlValue, rel: string | null = null) =>
     html`<a class="button quiet" href="/app/runs/${runId}?page=${page}&amp;view=texts#steps"${rel !== null && html` rel="${rel}"`}${page === current && html` aria-current="page"`}>${text}</a>`;
@@ -101,7 +101,8 @@ export function stepsView(data: StepsPage, total: number): Html {
   const shownSteps = isList
     ? html`<ol class="steps">${steps.map((step) => stepView(step, data))}</ol>`
     : twoPanes(data);
-  return html`<section data-steps><div class="steps-head"><h2 id="steps">Steps <span class="soft">${isPart ? `${count(first)} to ${count(last)} of ${count(all)}` : count(all)}</span></h2>${steps.length > 0 && views(data)}</div>
+  return html`<section data-steps><div class="steps-head"><h2 id="steps">Steps <span class="soft">${isPart ? `${count(first)} to ${count(last)} of ${count(all)}` : count(all)}</span></h2>
+${!isList && all > shown.pageSteps && goTo(data.runId, all)}${steps.length > 0 && views(data)}</div>
 ${lostFinding(data)}
 ${pages(data, 'Pages of steps')}
 ${

@@ -55,7 +55,8 @@ const reader = {
   groups: async (...question: unknown[]) => {
     groupQueries.push(question);
     const seen = { firstSeenAt: RECORD.createdAt, lastSeenAt: RECORD.createdAt };
-    const group = { top: RECORD, findings: 3, rules: 2, runs: 1, severities: { high: 3 }, ...seen };
+    const counts = { findings: 3, rules: 2, runs: 1, days: [1, 2], severities: { high: 3 } };
+    const group = { top: RECORD, ...counts, ...seen };
     return { groups: [group], next: 51, searchedTo };
   },
   count: async () => ({ count: 10_000, isExact: false, within: null }),
@@ -134,7 +135,8 @@ test('groups have a finding for each, and a cursor of their own', async () => {
   const { findings, next_cursor: cursor } = await list('group_by=match&sort=count&limit=51');
   const time = '2026-11-20T12:00:00.123Z';
   const seen = { first_seen_at: time, last_seen_at: time };
-  const group = { findings: 3, rules: 2, runs: 1, severities: { high: 3 }, ...seen };
+  const counts = { findings: 3, rules: 2, runs: 1, by_day: [1, 2], severities: { high: 3 } };
+  const group = { ...counts, ...seen };
   expect(findings).toEqual([{ ...ITEM, group }]);
   const second = await list(`group_by=match&sort=count&cursor=${cursor}`);
   expect(second.total).toBe(null);
