@@ -18,31 +18,94 @@ export function findLiterals(
   from = 0,
   until = bytes.length,
 ): void {
-  const { columnOf, columns, blank, resolved, next, nodes, labels } = automaton;
+  const { columnOf } = automaton;
   let state = 0;
-  byByte: for (let at = from; at < until; at += 1) {
-    const column = columnOf[bytes[at] as number] as number;
-    while (state >= resolved) {
-      const node = nodes[2 * state] as number;
-      let child = node & CHILD;
-      if (node >>> CHILD_COLUMN === column) {
-        state = (node & CHILD_HIT) === 0 ? child : addHits(automaton, child, at, hits);
-        continue byByte;
-      }
-      const behind = (nodes[2 * state + 2] as number) & CHILD;
-      for (child += 1; child < behind; child += 1) {
-        const label = labels[child] as number;
-        if ((label & COLUMN) !== column) continue;
-        state = (label & HIT) === 0 ? child : addHits(automaton, child, at, hits);
-        continue byByte;
-      }
-      if (column === blank && ((labels[state] as number) & COLUMN) === blank) continue byByte;
-      state = nodes[2 * state + 1] as number;
-    }
-    const entry = next[state * columns + column] as number;
-    state = entry & STATE;
-    if (entry >= HIT) state = addHits(automaton, state, at, hits);
+  for (let at = from; at < until; at += 1) {
+    state = step(automaton, state, columnOf[bytes[at] as number] as number, at, hits);
   }
+}
+
+/** Shorter texts are searched in one go. */
+const HALVED_BYTES_MIN = 512;
+
+/**
+ * `findLiterals` in all of the bytes, in two halves at the same time. A step waits for memory, and the
+ * two do not wait for each other.
+ * @param second buffer for the hits of the second half
+ */
+export function findLiteralsInHalves(
+  automaton: Automaton,
+  bytes: Uint8Array,
+  hits: LiteralHits,
+  second: LiteralHits,
+): void {
+  const { length } = bytes;
+  if (length < HALVED_BYTES_MIN) {
+    findLiterals(automaton, bytes, hits);
+    return;
+  }
+  const { columnOf, columns, resolved, next } = automaton;
+  const middle = length >>> 1;
+  // The literals that begin in the first half and end in the second need the bytes before it.
+  let behind = foldedBefore(bytes, middle, automaton.longest);
+  let stateBehind = 0;
+  let state = 0;
+  let at = 0;
+  for (; at < middle && behind < length; at += 1, behind += 1) {
+    const column = columnOf[bytes[at] as number] as number;
+    const columnBehind = columnOf[bytes[behind] as number] as number;
+    if (state < resolved) {
+      const entry = next[state * columns + column] as number;
+      state = entry & STATE;
+      if (entry >= HIT) state = addHits(automaton, state, at, hits);
+    } else state = step(automaton, state, column, at, hits);
+    if (stateBehind < resolved) {
+      const entry = next[stateBehind * columns + columnBehind] as number;
+      stateBehind = entry & STATE;
+      if (entry >= HIT) stateBehind = addHits(automaton, stateBehind, behind, second);
+    } else stateBehind = step(automaton, stateBehind, columnBehind, behind, second);
+  }
+  for (; at < middle; at += 1) {
+    state = step(automaton, state, columnOf[bytes[at] as number] as number, at, hits);
+  }
+  for (; behind < length; behind += 1) {
+    const column = columnOf[bytes[behind] as number] as number;
+    stateBehind = step(automaton, stateBehind, column, behind, second);
+  }
+  for (let hit = 0; hit < second.count; hit += 1) {
+    const lastByte = second.lastByte[hit] as number;
+    if (lastByte >= middle) hits.add(second.literalOf[hit] as number, lastByte);
+  }
+}
+
+/** @returns the state behind the byte */
+function step(
+  automaton: Automaton,
+  from: number,
+  column: number,
+  at: number,
+  hits: LiteralHits,
+): number {
+  const { columns, blank, resolved, next, nodes, labels } = automaton;
+  let state = from;
+  while (state >= resolved) {
+    const node = nodes[2 * state] as number;
+    let child = node & CHILD;
+    if (node >>> CHILD_COLUMN === column) {
+      return (node & CHILD_HIT) === 0 ? child : addHits(automaton, child, at, hits);
+    }
+    const behind = (nodes[2 * state + 2] as number) & CHILD;
+    for (child += 1; child < behind; child += 1) {
+      const label = labels[child] as number;
+      if ((label & COLUMN) !== column) continue;
+      return (label & HIT) === 0 ? child : addHits(automaton, child, at, hits);
+    }
+    if (column === blank && ((labels[state] as number) & COLUMN) === blank) return state;
+    state = nodes[2 * state + 1] as number;
+  }
+  const entry = next[state * columns + column] as number;
+  state = entry & STATE;
+  return entry < HIT ? state : addHits(automaton, state, at, hits);
 }
 
 /** @returns the state to continue from */

@@ -13,7 +13,7 @@ import { Branches, COMPANIONS_MAX } from './branches.ts';
 import { replaceAsciiEquals, type SearchedText } from './folding.ts';
 import { rangesAround, updateHits } from './incremental-search.ts';
 import { LiteralHits } from './literal-hits.ts';
-import { findLiterals, findNonAsciiLiterals } from './literal-search.ts';
+import { findLiteralsInHalves, findNonAsciiLiterals } from './literal-search.ts';
 import { SetPositions } from './literal-sets.ts';
 import { type MatchWindows, mergeWindows, WindowFinder } from './match-windows.ts';
 import { nonAsciiRuns } from './non-ascii.ts';
@@ -91,7 +91,8 @@ export class Prefilter {
       }
       const hits = this.#written;
       hits.enter(text);
-      findLiterals(this.#ascii, text.bytes, hits);
+      this.#around.enter(text);
+      findLiteralsInHalves(this.#ascii, text.bytes, hits, this.#around);
       asciiCount = isUnchanged ? hits.count : null;
       const runs = isUnchanged ? nonAscii : nonAsciiRuns(text.bytes);
       findNonAsciiLiterals(this.#nonAscii, text.bytes, hits, runs);

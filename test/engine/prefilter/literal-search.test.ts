@@ -2,27 +2,48 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Automaton, createAutomaton } from '../../../src/engine/prefilter/aho-corasick.ts';
 import { foldLiteral, replaceAsciiEquals } from '../../../src/engine/prefilter/folding.ts';
-import { LiteralHits, shapesOf } from '../../../src/engine/prefilter/literal-hits.ts';
+import {
+  LiteralHits,
+  type LiteralShapes,
+  shapesOf,
+} from '../../../src/engine/prefilter/literal-hits.ts';
 import {
   findLiterals,
+  findLiteralsInHalves,
   findNonAsciiLiterals,
 } from '../../../src/engine/prefilter/literal-search.ts';
 import { nonAsciiRuns } from '../../../src/engine/prefilter/non-ascii.ts';
 
-type Search = (automaton: Automaton, bytes: Buffer, hits: LiteralHits) => void;
+type Search = (
+  automaton: Automaton,
+  bytes: Buffer,
+  hits: LiteralHits,
+  shapes: LiteralShapes,
+) => void;
 
 const nearNonAscii: Search = (automaton, bytes, hits) =>
   findNonAsciiLiterals(automaton, bytes, hits, nonAsciiRuns(bytes));
+
+const inHalves: Search = (automaton, bytes, hits, shapes) => {
+  const second = new LiteralHits(shapes);
+  second.enter({ bytes, origin: null });
+  findLiteralsInHalves(automaton, bytes, hits, second);
+};
 
 const all = () => true;
 const bytesOf = (literals: readonly string[]) => literals.map((literal) => Buffer.from(literal));
 
 /** Where each literal begins and ends in a text, by the automaton. */
-function hitsIn(literals: readonly string[], text: string, how: Search = findLiterals) {
+function hitsIn(
+  literals: readonly string[],
+  text: string,
+  how: Search = (automaton, bytes, hits) => findLiterals(automaton, bytes, hits),
+) {
   const searched = replaceAsciiEquals(Buffer.from(text));
-  const hits = new LiteralHits(shapesOf(bytesOf(literals)));
+  const shapes = shapesOf(bytesOf(literals));
+  const hits = new LiteralHits(shapes);
   hits.enter(searched);
-  how(createAutomaton(bytesOf(literals), all), searched.bytes, hits);
+  how(createAutomaton(bytesOf(literals), all), searched.bytes, hits, shapes);
   hits.link();
   return literals.map((_, literal) => {
     const found: [number, number][] = [];
@@ -98,6 +119,27 @@ describe('the search', () => {
         expect(hitsIn(distinct, one)).toEqual(hitsByHand(distinct, one));
       }),
       { numRuns: 1000 },
+    );
+  });
+
+  it('finds the same in halves, in the same order, wherever the middle is', () => {
+    const folded = fc
+      .string({ unit: fc.constantFrom('a', 'b', ' ', '0'), minLength: 1, maxLength: 12 })
+      .filter((one) => !/^ | {2}/.test(one));
+    const around = fc.string({ unit: fc.constantFrom('a', 'B', ' ', '\n', '7'), maxLength: 60 });
+    const before = fc.integer({ min: 240, max: 320 });
+    fc.assert(
+      fc.property(
+        fc.uniqueArray(folded, { minLength: 1, maxLength: 20 }),
+        around,
+        before,
+        fc.constantFrom('x', ' ', 'a'),
+        (literals, middle, length, filler) => {
+          const given = filler.repeat(length) + middle + filler.repeat(280);
+          expect(hitsIn(literals, given, inHalves)).toEqual(hitsIn(literals, given));
+        },
+      ),
+      { numRuns: 500 },
     );
   });
 
