@@ -28,6 +28,8 @@ export class Browser {
   token: string | null;
   /** other cookies, by name */
   readonly cookies = new Map<string, string>();
+  /** the workspace that the session shows, once a page has said so */
+  #shown: { readonly token: string; readonly slug: string } | null = null;
 
   constructor(baseUrl: string, token: string | null = null) {
     this.baseUrl = baseUrl;
@@ -40,6 +42,7 @@ export class Browser {
     path: string,
     { body, headers = {} }: { body?: string; headers?: Record<string, string> } = {},
   ): Promise<Answer> {
+    if (OF_ACCOUNT.test(path)) this.#shown = null;
     const own = this.token === null ? [] : [`${COOKIE}=${this.token}`];
     const cookie = [...own, ...[...this.cookies].map(([name, value]) => `${name}=${value}`)];
     const answer = await request(`${this.baseUrl}${path}`, {
@@ -86,8 +89,12 @@ export class Browser {
 
   async #named(path: string): Promise<string> {
     if (this.token === null || OF_ACCOUNT.test(path) || path.includes('?')) return path;
-    const account = await this.account();
-    return account === null ? path : `${path}?workspace=${account.workspace}`;
+    if (this.#shown?.token !== this.token) {
+      const account = await this.account();
+      if (account === null) return path;
+      this.#shown = { token: this.token, slug: account.workspace };
+    }
+    return `${path}?workspace=${this.#shown?.slug}`;
   }
 
   /** Who is signed in; null without a session, or one of no workspace. */

@@ -25,10 +25,10 @@ import { addKey, openEyes, rawSpan, request, traceBody } from './gateway.ts';
 const PROCESSES = 3;
 const WITHIN_MS = 120_000;
 const CONNECTIONS = 6;
-const LIMIT = 200;
+const LIMIT = 100;
 const WINDOW_MS = 60_000;
 /** Between two requests of a connection while processes restart: load, and cores left for them. */
-const PAUSE_MS = 100;
+const PAUSE_MS = 300;
 
 /** The file of compose, for these ports. */
 function haproxyConfig(base: number, observe: number, ports: readonly [number, number][]): string {

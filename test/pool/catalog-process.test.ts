@@ -10,6 +10,7 @@ import { MANIFEST_PATH, pinnedCorpus } from '../../src/main/corpus-location.ts';
 import { loadKeptCatalog } from '../../src/pool/kept-catalog.ts';
 import { matchingKey, readMatching } from '../../src/pool/matching-cache.ts';
 import { prepareMatching } from '../../src/pool/workers.ts';
+import { handCatalogueTo } from '../support/kept-catalogue.ts';
 
 const CORPUS = pinnedCorpus();
 
@@ -25,6 +26,8 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true }));
 
 test('gives every rule, and the tables of those that can run, in memory that threads share', async () => {
+  // What the process gave when this build was new (global-catalogue.ts).
+  await handCatalogueTo(folder);
   const { catalog, tables } = await prepareMatching(CORPUS, folder);
   expect(catalog.rules.length).toBeGreaterThan(700);
   expectSame(catalog, loadKeptCatalog(CORPUS));
@@ -33,6 +36,7 @@ test('gives every rule, and the tables of those that can run, in memory that thr
 });
 
 test('both are kept in the data folder, and a later start takes them from there', async () => {
+  await handCatalogueTo(folder);
   const built = await prepareMatching(CORPUS, folder);
   expectSame(readMatching(folder, matchingKey(MANIFEST_PATH)), built);
   // A folder without rules: building fails, reading what was kept does not.

@@ -1,7 +1,7 @@
 /** Accounts, sessions and invitations as the database keeps them. */
 
 import { randomUUID, scryptSync } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { inTransaction } from '../../../src/db/database.ts';
 import { setExperimental, setOverride } from '../../../src/db/findings/rule-writes.ts';
 import { COMMAND_LINE, listAudit } from '../../../src/db/people/audit.ts';
@@ -74,9 +74,9 @@ const actorOf = ({ id, email }: Person): Actor => ({
 });
 
 describe('passwords', () => {
-  beforeAll(useRealScrypt);
-  afterAll(useQuickScrypt);
   test('are kept with their parameters and a salt of their own', async () => {
+    useRealScrypt();
+    onTestFinished(useQuickScrypt);
     const hashes = [await hashPassword('one and the same'), await hashPassword('one and the same')];
     expect(hashes[0]).toMatch(/^\$scrypt\$ln=15,r=8,p=3\$[\w+/]{22}\$[\w+/]{43}$/);
     expect(hashes[0]).not.toBe(hashes[1]);

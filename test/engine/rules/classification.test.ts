@@ -7,7 +7,7 @@ import {
   type VerifiedCorpus,
   verifyCorpus,
 } from '../../../src/engine/corpus/corpus.ts';
-import { type Catalog, createCatalog } from '../../../src/engine/rules/catalog.ts';
+import type { Catalog } from '../../../src/engine/rules/catalog.ts';
 import {
   type Classification,
   classificationOf,
@@ -18,7 +18,7 @@ import {
 } from '../../../src/engine/rules/classification.ts';
 import { pinnedCorpus } from '../../../src/main/corpus-location.ts';
 import { classificationPathOf } from '../../../src/pool/kept-catalog.ts';
-import { keptMatching } from '../../support/kept-catalogue.ts';
+import { decidedCatalog, keptMatching } from '../../support/kept-catalogue.ts';
 
 const { packageDir, manifestPath } = pinnedCorpus();
 const TEXT = readFileSync(classificationPathOf(manifestPath), 'utf8');
@@ -28,7 +28,7 @@ let catalog: Catalog;
 let kept: Classification;
 beforeAll(() => {
   corpus = verifyCorpus(packageDir, loadManifest(manifestPath));
-  catalog = createCatalog(corpus);
+  catalog = decidedCatalog();
   kept = parseClassification(TEXT);
 }, 120_000);
 
