@@ -2,6 +2,7 @@
 import { Command } from 'commander';
 
 import { programVersion } from '../main/program-version.ts';
+import { addAlertCommands } from './alerts/alert-commands.ts';
 import { addAuditCommands } from './audit-commands.ts';
 import { addCompletionCommand } from './completion.ts';
 import { addCorpusCommands } from './corpus-commands.ts';
@@ -51,6 +52,7 @@ export function createProgram(): Command {
   addRuleCommands(program);
   addFindingCommands(program);
   addExceptionCommands(program);
+  addAlertCommands(program);
   addRunCommands(program);
   addScanCommand(program);
   addUpkeepCommands(program);

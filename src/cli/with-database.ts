@@ -5,9 +5,18 @@
  * would otherwise keep running. The exit code is then 130 or 143.
  */
 import { type Config, readConfig } from '../config/config.ts';
+import type { Queryable } from '../db/database.ts';
+import { DatabaseClock } from '../db/database-clock.ts';
 import { type OpenDatabase, openForCommand } from '../main/open-database.ts';
 import { onStopSignal, SIGNAL_EXIT_CODES, type StopSignal } from '../main/stop-signals.ts';
 import { reportFailure } from '../terminal/failure.ts';
+
+/** PostgreSQL's clock, read once. */
+export async function readClock(database: Queryable): Promise<DatabaseClock> {
+  const clock = new DatabaseClock(database, { clockCompared: () => {} });
+  await clock.read();
+  return clock;
+}
 
 /** Opens, works, closes; also when the work fails or a signal comes. */
 export async function withDatabase(

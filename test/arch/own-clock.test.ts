@@ -12,8 +12,6 @@ const OWN_CLOCK = /\bDate\.now\b|new Date\(\)/;
 /** Files that may read it, and why. */
 const ALLOWED: Readonly<Record<string, string>> = {
   'src/db/database-clock.ts': "compares it with PostgreSQL's",
-  'src/cli/remote/reader.ts':
-    'a command: the store wants a clock for the overview, which no command reads',
   'src/http/transport/exchange.ts': 'the Date header of answers',
   'src/relay/queue/queue-age.ts': 'once at the start of a relay, which has no database',
   'src/cli/replay/run-replay.ts': 'a command that sends: the times of the spans that it moves',

@@ -11,6 +11,7 @@ import {
   openReceiver,
   type Received,
 } from '../support/alert-receiver.ts';
+import { runCommand } from '../support/command.ts';
 import { openMailServer, type TestMailServer } from '../support/mail-server.ts';
 import { addPerson } from '../support/people.ts';
 import { startServer, type TestServer } from '../support/server.ts';
@@ -121,6 +122,13 @@ async function attack(name?: string): Promise<{ runId: string; findingId: string
   const findingId = await waitFor(found, { ...SOON, what: 'a finding' });
   return { runId: span.traceId, findingId };
 }
+
+/** `sluice alerts …` beside the database. */
+const sluice = (args: readonly string[]) =>
+  runCommand(['alerts', ...args, '--workspace', 'alerted'], {
+    ...SETTINGS,
+    DATABASE_URL: gateway.databaseUrl,
+  });
 
 const alertsPage = async (): Promise<string> => (await browser.get('/app/alerts')).text;
 
@@ -263,12 +271,19 @@ test('a failed message is tried again with the same id, then is sent again by ha
   );
   expect(page).toContain('the receiver refused it');
   expect(page).not.toContain(receiver.url);
+  // As the command line shows it.
+  const log = await sluice(['log']);
+  expect(log.stdout).toMatch(/On call +finding +1 +2 +dead +status 410 +\w{32}/);
+  const undelivered = JSON.parse((await sluice(['undelivered', '--json'])).stdout);
+  expect(undelivered).toMatchObject([{ destination: 'On call', findings: 1, http_status: 410 }]);
+  expect((await sluice(['list'])).stdout).toMatch(/On call .*http:\/\/127\.0\.0\.1:\d+\/… .*dead/);
   receiver.answer = (_received, response) => void response.writeHead(200).end('secret');
   const [, action = '', id = ''] =
     /action="([^"?]*send-again)[^"]*" data-stay><input type="hidden" name="message" value="(\w+)"/.exec(
       page,
     ) ?? [];
   expect((await browser.submit(action, { message: id })).status).toBe(303);
+  expect(undelivered[0].message_id).toBe(id);
   await waitFor(() => receiver.received.length === 3, { ...SOON, what: 'it is sent again' });
   const ids = new Set(receiver.received.map(({ headers }) => headers['webhook-id']));
   expect(ids.size).toBe(1);
@@ -282,8 +297,19 @@ test('the test button sends a signed message and says how that went', async () =
   const message = await first();
   expect(isSigned(message, secret)).toBe(true);
   expect(JSON.parse(message.body)).toMatchObject({ type: 'alert.test' });
+  const id = path.split('/').at(-1) ?? '';
+  expect(await sluice(['test', id])).toMatchObject({
+    code: 0,
+    stdout: 'A test message was delivered to On call.\n',
+  });
+  expect(receiver.received).toHaveLength(2);
+  expect(isSigned(receiver.received[1] as Received, secret)).toBe(true);
+  expect(await sluice(['test', '999'])).toMatchObject({ code: 1, stdout: '' });
   await receiver.close();
   expect((await browser.submit(`${path}/test`)).text).toContain('no connection');
+  const failed = await sluice(['test', id, '--json']);
+  expect(failed.code).toBe(1);
+  expect(JSON.parse(failed.stdout)).toMatchObject({ outcome: 'failed', failure: 'connection' });
   receiver = await openReceiver();
 });
 

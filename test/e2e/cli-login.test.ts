@@ -264,6 +264,15 @@ describe('sluice login', () => {
       ['findings', 'show', findingId],
       ['runs', 'show', runId],
     ];
+    const destinationId = Number(await destinationOf(crew.id));
+    const [destination] = await json<unknown[]>(['alerts', 'list']);
+    expect(destination).toMatchObject({ id: destinationId, to: 'https://alerts.invalid/…' });
+    const missing = await cli(['alerts', 'send-again', String(destinationId), '0'.repeat(32)]);
+    expect(missing).toMatchObject({ code: 1 });
+    expect(missing.stderr).toContain('not waiting to be sent again');
+    expect(await json(['findings', 'list', '--assignee', 'me', '--since', '7d'])).toMatchObject({
+      findings: [],
+    });
     for (const args of texts) {
       const shown = await cli(args);
       expect(shown, shown.stderr).toMatchObject({ code: 0 });
@@ -404,12 +413,27 @@ interface Row {
   readonly for: 'members' | 'admins';
   readonly path?: () => string;
   readonly json?: unknown;
+  /** 200 unless it says otherwise */
+  readonly ok?: number;
   readonly shows?: () => string;
 }
 
 async function keyIdOf(workspaceId: number): Promise<number> {
   const key = { workspaceId, kind: 'agent', name: 'a key', brand: 'sluice' } as const;
   return (await createKey(gateway.database, { ...key, rateLimitPerMinute: 1 })).id;
+}
+
+/** The only destination of the workspace; nothing answers at its name. */
+async function destinationOf(workspaceId: number): Promise<string> {
+  const { rows } = await gateway.database.query<{ id: number }>(
+    `WITH made AS (
+       INSERT INTO alert_destinations (workspace_id, name, format, url, severities)
+       SELECT $1, 'Nobody', 'json', 'https://alerts.invalid/hook', '{critical}'
+        WHERE NOT EXISTS (SELECT FROM alert_destinations WHERE workspace_id = $1) RETURNING id)
+     SELECT id FROM made UNION ALL SELECT id FROM alert_destinations WHERE workspace_id = $1`,
+    [workspaceId],
+  );
+  return String(rows[0]?.id);
 }
 
 const ROWS: Readonly<Record<string, Row>> = {
@@ -422,6 +446,14 @@ const ROWS: Readonly<Record<string, Row>> = {
   'GET /cli/v1/rules': { for: 'members', shows: () => 'ATR-2026-00001' },
   'GET /cli/v1/rules/{ruleId}': { for: 'members', shows: () => 'ATR-2026-00001' },
   'GET /cli/v1/keys': { for: 'members', shows: () => 'e2e agent' },
+  'GET /cli/v1/alerts': { for: 'admins', shows: () => '"destinations":[{' },
+  'POST /cli/v1/alerts/{destinationId}/test': { for: 'admins', shows: () => '"failed"' },
+  'POST /cli/v1/alerts/{destinationId}/send-again': {
+    for: 'admins',
+    json: { message_id: '0'.repeat(32) },
+    // There is no such message.
+    ok: 404,
+  },
   'POST /cli/v1/keys': { for: 'admins', json: { kind: 'agent', name: 'one more' } },
   'POST /cli/v1/keys/{keyId}/limit': { for: 'admins', json: { rate_limit_per_minute: 2 } },
   'DELETE /cli/v1/keys/{keyId}': { for: 'admins' },
@@ -442,7 +474,8 @@ async function ask(route: string, token: string): Promise<Answer> {
     .replace('{findingId}', findingId)
     .replace('{runId}', runId)
     .replace('{ruleId}', 'ATR-2026-00001')
-    .replace('{keyId}', String(keyId));
+    .replace('{keyId}', String(keyId))
+    .replace('{destinationId}', await destinationOf(crew.id));
   return await call(token, path, { method, json: ROWS[route]?.json });
 }
 
@@ -454,7 +487,7 @@ describe.each(PLANS)('on the plan %s', (plan) => {
       const { token } = await signedIn(role);
       const { status, text } = await ask(route, token);
       const may = row.for === 'members' || role !== 'member';
-      expect(status, `${route} by ${role} on ${plan}: ${text}`).toBe(may ? 200 : 403);
+      expect(status, `${route} by ${role} on ${plan}: ${text}`).toBe(may ? (row.ok ?? 200) : 403);
       if (may && row.shows !== undefined) expect(text).toContain(row.shows());
     }
   });

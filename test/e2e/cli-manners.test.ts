@@ -60,7 +60,7 @@ describe('where there is no database', () => {
   );
 
   test('these are all commands of the database', () => {
-    const ofServers = ['login', 'logout', 'whoami', 'findings', 'exceptions', 'runs'];
+    const ofServers = ['login', 'logout', 'whoami', 'findings', 'exceptions', 'runs', 'alerts'];
     const others = [
       'serve',
       'relay',

@@ -201,6 +201,13 @@ const ASKS: Readonly<Record<string, Ask>> = {
   'GET /cli/v1/rules': read('commandLine'),
   'GET /cli/v1/rules/{ruleId}': read('commandLine'),
   'GET /cli/v1/keys': read('commandLine'),
+  'GET /cli/v1/alerts': read('commandLine'),
+  'POST /cli/v1/alerts/{destinationId}/test': { own: 200, as: 'commandLine' },
+  'POST /cli/v1/alerts/{destinationId}/send-again': {
+    body: { message_id: '0'.repeat(32) },
+    own: 404,
+    as: 'commandLine',
+  },
   'POST /cli/v1/keys': { body: { kind: 'agent', name: 'theirs' }, own: 200, as: 'commandLine' },
   'POST /cli/v1/keys/{keyId}/limit': {
     body: { rate_limit_per_minute: 5 },
@@ -565,6 +572,7 @@ const SHOWN: Readonly<Record<string, readonly string[]>> = {
   'GET /cli/v1/runs': ['runId'],
   'GET /cli/v1/runs/{runId}': ['runId'],
   'GET /cli/v1/keys': ['keyId'],
+  'GET /cli/v1/alerts': ['destinationId'],
 };
 const needsOwnSession = (route: string): boolean =>
   route.includes('{sessionId}') || SHOWN[route]?.includes('sessionId') === true;

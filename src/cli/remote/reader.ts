@@ -17,7 +17,7 @@ import { pinnedCorpus } from '../../main/corpus-location.ts';
 import { createOutliner } from '../../main/run-outlines.ts';
 import { runTimesOf } from '../../main/run-times.ts';
 import { loadKeptCatalog } from '../../pool/kept-catalog.ts';
-import { withDatabase } from '../with-database.ts';
+import { readClock, withDatabase } from '../with-database.ts';
 import { chooseServer, type PlaceOptions } from './place.ts';
 import { call, type Query, queryText } from './server-call.ts';
 
@@ -35,7 +35,8 @@ interface Handlers {
   readonly show: Readonly<Record<Shown, AuthorizedHandler>>;
 }
 
-function asOperatorError(error: unknown): unknown {
+/** A refusal of a handler as what a command reports. */
+export function asOperatorError(error: unknown): unknown {
   if (!(error instanceof SluiceError)) return error;
   const faults = error instanceof InvalidInput ? error.faults : [];
   const lines = faults.map(({ path, message }) => `\n  ${path}: ${message}`).join('');
@@ -74,12 +75,13 @@ export async function withReader(
   }
   await withDatabase(async ({ database }, config) => {
     const { brand } = config;
+    const { nowMs } = await readClock(database);
     const workspace = await findWorkspace(database, options.workspace ?? null);
-    const store = createStore(database, { brand, nowMs: Date.now });
+    const store = createStore(database, { brand, nowMs });
     const times = runTimesOf(config);
     const runs = { ...store.runs, find: createOutliner(fromPrimary(database)).find, times };
     const { references } = createRuleBook(loadKeptCatalog(pinnedCorpus()));
-    const findings = { ...store.findings, baseUrl: config.baseUrl, references, nowMs: Date.now };
+    const findings = { ...store.findings, baseUrl: config.baseUrl, references, nowMs };
     const handlers = {
       list: {
         findings: listFindings(findings),

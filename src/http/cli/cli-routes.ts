@@ -1,8 +1,10 @@
 /**
  * What a signed-in command line may call: everything under `/cli/v1`. It reads what the read API shows,
- * of the login's workspace, and manages keys as the user's role may. Nothing else can be changed here:
- * rules, members and settings are for the dashboard alone.
+ * of the login's workspace, and manages keys, tests destinations of alerts and sends messages again as the
+ * user's role may. Nothing else can be changed here: rules, members and settings are for the dashboard alone.
  */
+import { z } from 'zod';
+
 import type { Store } from '../../db/store.ts';
 import { toKeyRecord } from '../../model/people.ts';
 import type { AuthorizedHandler } from '../api/authorized.ts';
@@ -15,7 +17,9 @@ import { requireId } from '../dashboard/sign-in/person-fields.ts';
 import { ADMINS } from '../dashboard/sign-in/signed-in.ts';
 import { readJson } from '../transport/json-body.ts';
 import { json } from '../transport/problem.ts';
+import { hexId } from '../transport/query.ts';
 import type { Route } from '../transport/router.ts';
+import { alertsBody, type TestSender, testBody, testDestination } from './alert-calls.ts';
 import { cliCall, withCliSession } from './cli-call.ts';
 import { type DeviceDependencies, deviceRoutes } from './device-routes.ts';
 
@@ -25,6 +29,8 @@ export interface CliDependencies extends DeviceDependencies {
   readonly exceptions: ExceptionReader;
   readonly runs: RunReader;
   readonly keys: Store['keys'];
+  readonly alerts: Store['alerts'];
+  readonly alertSender: TestSender;
 }
 
 const PATH = '/cli/v1';
@@ -98,6 +104,42 @@ function keyRoutes(deps: CliDependencies): Route[] {
   ];
 }
 
+/** Destinations are added and changed in the dashboard only. */
+function alertRoutes(deps: CliDependencies): Route[] {
+  const { alerts, alertSender } = deps;
+  const needs = { roles: ADMINS };
+  const list = cliCall(
+    needs,
+    async (_exchange, { workspace }) => json(await alertsBody(alerts, workspace.id)),
+    deps,
+  );
+  const test = cliCall(
+    needs,
+    async (_exchange, { workspace }, { destinationId }) => {
+      const id = requireId(destinationId);
+      return json(testBody(await testDestination(alerts, alertSender, workspace.id, id)));
+    },
+    deps,
+  );
+  const sendAgain = cliCall(
+    needs,
+    async (exchange, { workspace, actor }, { destinationId }) => {
+      const { message_id: message } = await readJson(
+        exchange,
+        z.strictObject({ message_id: hexId }),
+      );
+      await alerts.resend(workspace.id, requireId(destinationId), message, actor);
+      return json({ message_id: message, queued: true });
+    },
+    deps,
+  );
+  return [
+    { method: 'GET', path: `${PATH}/alerts`, handler: list },
+    { method: 'POST', path: `${PATH}/alerts/{destinationId}/test`, handler: test },
+    { method: 'POST', path: `${PATH}/alerts/{destinationId}/send-again`, handler: sendAgain },
+  ];
+}
+
 function sessionRoutes(deps: CliDependencies): Route[] {
   const path = `${PATH}/session`;
   const show = cliCall(
@@ -127,5 +169,11 @@ function sessionRoutes(deps: CliDependencies): Route[] {
 }
 
 export function cliRoutes(deps: CliDependencies): Route[] {
-  return [...deviceRoutes(deps), ...readRoutes(deps), ...keyRoutes(deps), ...sessionRoutes(deps)];
+  return [
+    ...deviceRoutes(deps),
+    ...readRoutes(deps),
+    ...keyRoutes(deps),
+    ...alertRoutes(deps),
+    ...sessionRoutes(deps),
+  ];
 }

@@ -14,6 +14,7 @@ import {
 import { CATEGORIES, SEVERITIES } from '../../model/rules.ts';
 import { alertsPage, destinationPage, testedPage } from '../../web/app/alerts.ts';
 import { shownOncePage } from '../../web/app/shell.ts';
+import { testDestination } from '../cli/alert-calls.ts';
 import type { Exchange } from '../transport/exchange.ts';
 import { InvalidInput } from '../transport/invalid-input.ts';
 import { readForm } from '../transport/json-body.ts';
@@ -169,15 +170,8 @@ function sendingRoutes(deps: AlertPageDependencies): Route[] {
   return [
     form(`${ONE}/test`, needs, async ({ request, parameters }) => {
       const id = requireId(parameters.destinationId);
-      const destination = await alerts.find(request.workspace.id, id);
-      if (destination === null) throw noDestination();
-      const { id: messageId, result } = await alertSender.sendTest(destination);
-      const { failure, status: httpStatus } = result;
-      const outcome = failure === null ? 'delivered' : 'failed';
-      const entry = { messageId, kind: 'test', findings: 0, attempt: 1, outcome } as const;
-      await alerts.logTest(destination, { ...entry, httpStatus, failure });
-      const shown = { id, name: destination.name, outcome, httpStatus, failure } as const;
-      return pageAnswer(testedPage(look, viewerOf(request), shown).text);
+      const tested = await testDestination(alerts, alertSender, request.workspace.id, id);
+      return pageAnswer(testedPage(look, viewerOf(request), { ...tested, id }).text);
     }),
     form(`${ONE}/send-again`, needs, async ({ exchange, request, parameters }) => {
       const { message } = await readForm(exchange, z.object({ message: hexId }));

@@ -1,0 +1,241 @@
+/**
+ * `sluice alerts …`: where alerts go, how sending went, and sending again what was not delivered, here or on
+ * a server elsewhere. Destinations are added and changed in the dashboard.
+ */
+import { type Command, InvalidArgumentError } from 'commander';
+import { z } from 'zod';
+
+import { ALERT_FORMAT_LABELS } from '../../model/alerts.ts';
+import { answer, type OutputOptions, shownTime } from '../answer.ts';
+import { type PlaceOptions, serverOption } from '../remote/place.ts';
+import { parts } from '../remote/reader.ts';
+import { plain } from '../remote/server-call.ts';
+import { renderTable } from '../table.ts';
+import { withAlerts } from './alert-caller.ts';
+
+type Options = OutputOptions & PlaceOptions;
+
+const sending = {
+  outcome: z.string(),
+  http_status: z.number().nullable(),
+  failure: z.string().nullable(),
+};
+const destinations = z.array(
+  z.object({
+    id: z.number(),
+    name: z.string(),
+    format: z.string(),
+    to: z.string(),
+    min_severity: z.string(),
+    paused: z.boolean(),
+    pending_findings: z.number(),
+    undelivered_findings: z.number(),
+    last_message: z.object({ at: z.string(), ...sending }).nullable(),
+  }),
+);
+const log = z.array(
+  z.object({
+    at: z.string(),
+    destination: z.string(),
+    message_id: z.string(),
+    kind: z.string(),
+    findings: z.number(),
+    attempt: z.number(),
+    ...sending,
+  }),
+);
+const undelivered = z.array(
+  z.object({
+    destination_id: z.number(),
+    destination: z.string(),
+    message_id: z.string(),
+    findings: z.number(),
+    attempts: z.number(),
+    last_attempt_at: z.string(),
+    http_status: z.number().nullable(),
+    failure: z.string().nullable(),
+  }),
+);
+const listed = z.object({ destinations, log, undelivered });
+const tested = z.object({ destination: z.string(), message_id: z.string(), ...sending });
+
+type Reason = Pick<z.infer<typeof tested>, 'http_status' | 'failure'>;
+
+const shown = (time: string): string => shownTime(new Date(time));
+/** `status 500`, `timeout` */
+const reasonOf = ({ http_status: status, failure }: Reason): string => {
+  if (failure === null) return status === null ? '' : String(status);
+  return failure === 'status' ? `status ${status}` : plain(failure).replaceAll('_', ' ');
+};
+const formatOf = (format: string): string =>
+  (ALERT_FORMAT_LABELS as Readonly<Record<string, string>>)[format] ?? plain(format);
+
+/** Prints a part of what is listed: as a table, or as JSON. */
+async function show<Part extends keyof z.infer<typeof listed>>(
+  options: Options,
+  part: Part,
+  text: (entries: z.infer<typeof listed>[Part]) => string,
+): Promise<void> {
+  await withAlerts(options, async (caller) => {
+    const body = await caller.list();
+    const all = parts(listed, body);
+    answer(options, (body as Record<Part, unknown>)[part], () => text(all[part]));
+  });
+}
+
+async function list(options: Options): Promise<void> {
+  await show(options, 'destinations', (all) =>
+    all.length === 0
+      ? 'No destinations. Add one in the dashboard: Settings, Alerts.'
+      : renderTable(
+          [
+            { title: 'ID', align: 'right' },
+            { title: 'NAME', shrinks: true },
+            { title: 'FORMAT' },
+            { title: 'TO', shrinks: true },
+            { title: 'SEVERITY' },
+            { title: 'STATUS' },
+            { title: 'WAITING', align: 'right' },
+            { title: 'UNDELIVERED', align: 'right' },
+            { title: 'LAST MESSAGE' },
+          ],
+          all.map((one) => [
+            String(one.id),
+            plain(one.name),
+            formatOf(one.format),
+            plain(one.to),
+            `${plain(one.min_severity)} and above`,
+            one.paused ? 'paused' : 'on',
+            String(one.pending_findings),
+            String(one.undelivered_findings),
+            one.last_message === null
+              ? '–'
+              : `${shown(one.last_message.at)} ${plain(one.last_message.outcome)}`,
+          ]),
+        ),
+  );
+}
+
+async function showLog(options: Options): Promise<void> {
+  await show(options, 'log', (entries) =>
+    entries.length === 0
+      ? 'No messages yet.'
+      : renderTable(
+          [
+            { title: 'TIME' },
+            { title: 'DESTINATION', shrinks: true },
+            { title: 'KIND' },
+            { title: 'FINDINGS', align: 'right' },
+            { title: 'ATTEMPT', align: 'right' },
+            { title: 'OUTCOME' },
+            { title: 'REASON' },
+            { title: 'MESSAGE' },
+          ],
+          entries.map((one) => [
+            shown(one.at),
+            plain(one.destination),
+            plain(one.kind),
+            String(one.findings),
+            String(one.attempt),
+            plain(one.outcome),
+            reasonOf(one),
+            plain(one.message_id),
+          ]),
+        ),
+  );
+}
+
+async function showUndelivered(options: Options): Promise<void> {
+  await show(options, 'undelivered', (messages) =>
+    messages.length === 0
+      ? 'Every message was delivered, or is still being tried.'
+      : [
+          renderTable(
+            [
+              { title: 'LAST ATTEMPT' },
+              { title: 'DESTINATION', shrinks: true },
+              { title: 'ID', align: 'right' },
+              { title: 'FINDINGS', align: 'right' },
+              { title: 'ATTEMPTS', align: 'right' },
+              { title: 'REASON' },
+              { title: 'MESSAGE' },
+            ],
+            messages.map((one) => [
+              shown(one.last_attempt_at),
+              plain(one.destination),
+              String(one.destination_id),
+              String(one.findings),
+              String(one.attempts),
+              reasonOf(one),
+              plain(one.message_id),
+            ]),
+          ),
+          '',
+          'Send one again: sluice alerts send-again ID MESSAGE',
+        ].join('\n'),
+  );
+}
+
+async function test(id: number, options: Options): Promise<void> {
+  await withAlerts(options, async (caller) => {
+    const body = await caller.test(id);
+    const result = parts(tested, body);
+    answer(options, body, () =>
+      result.failure === null
+        ? `A test message was delivered to ${plain(result.destination)}.`
+        : `The test message to ${plain(result.destination)} failed: ${reasonOf(result)}.`,
+    );
+    // A script sees it by the exit code.
+    if (result.failure !== null) process.exitCode = 1;
+  });
+}
+
+async function sendAgain(id: number, message: string, options: Options): Promise<void> {
+  await withAlerts(options, async (caller) => {
+    const body = await caller.sendAgain(id, message);
+    answer(options, body, () => `Message ${message} is queued; a server sends it within seconds.`);
+  });
+}
+
+function idArgument(text: string): number {
+  if (!/^[1-9]\d{0,9}$/.test(text)) throw new InvalidArgumentError('must be a whole number');
+  return Number(text);
+}
+
+function messageArgument(text: string): string {
+  const id = text.toLowerCase().replaceAll('-', '');
+  if (!/^[0-9a-f]{32}$/.test(id)) throw new InvalidArgumentError('must be 32 hexadecimal digits');
+  return id;
+}
+
+/** Adds `alerts list`, `test`, `log`, `undelivered` and `send-again`. */
+export function addAlertCommands(program: Command): void {
+  const alerts = program
+    .command('alerts')
+    .description('alerts: destinations of new findings, and how sending went');
+  const add = (name: string, description: string, example: string): Command =>
+    alerts
+      .command(name)
+      .description(description)
+      .option('--workspace <slug>', 'workspace; can be omitted if there is only one')
+      .addOption(serverOption())
+      .option('--json', 'print JSON')
+      .addHelpText('after', `\nExample:\n  sluice alerts ${example}`);
+  const destination = 'id from `sluice alerts list`';
+  add('list', 'list the destinations', 'list').action(list);
+  add('test', 'send a test message; exit code 1 if it fails', 'test 3')
+    .argument('<id>', destination, idArgument)
+    .action(test);
+  add('log', 'list the last 100 attempts, newest first', 'log --json').action(showLog);
+  add('undelivered', 'list messages that are not tried again', 'undelivered').action(
+    showUndelivered,
+  );
+  add(
+    'send-again',
+    'queue an undelivered message once more',
+    'send-again 3 411e744d63ef4be3abc0b8fed67d0dc7',
+  )
+    .argument('<id>', destination, idArgument)
+    .argument('<message>', 'id from `sluice alerts undelivered`', messageArgument)
+    .action(sendAgain);
+}

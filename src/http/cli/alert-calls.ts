@@ -1,0 +1,131 @@
+/**
+ * What a command line shows of alerts and does with them, on a server or on the local database. The
+ * path of a webhook, which may be a password, is in no answer.
+ */
+import type { AlertSender } from '../../alerts/sender.ts';
+import type { Store } from '../../db/store.ts';
+import { SluiceError } from '../../errors.ts';
+import type {
+  AlertTarget,
+  DeadMessage,
+  ListedDestination,
+  LoggedAlert,
+  SendResult,
+} from '../../model/alerts.ts';
+
+/** Sends test messages. */
+export type TestSender = Pick<AlertSender, 'sendTest'>;
+
+/** Addresses of e-mails; of a webhook the origin. */
+const shownTarget = (target: AlertTarget): string =>
+  target.format === 'email' ? target.recipients.join(', ') : `${new URL(target.url).origin}/…`;
+
+function toDestinationItem(one: ListedDestination) {
+  const { id, name, target, filter, paused, createdAt, pending, dead, last } = one;
+  return {
+    id,
+    name,
+    format: target.format,
+    to: shownTarget(target),
+    min_severity: filter.minSeverity,
+    categories: [...filter.categories],
+    agent: filter.agent,
+    agent_match: filter.agentMatch,
+    paused,
+    created_at: createdAt.toISOString(),
+    pending_findings: pending,
+    undelivered_findings: dead,
+    last_message:
+      last === null
+        ? null
+        : {
+            at: last.at.toISOString(),
+            outcome: last.outcome,
+            http_status: last.httpStatus,
+            failure: last.failure,
+          },
+  };
+}
+
+function toLogItem(one: LoggedAlert) {
+  const { at, name, messageId, kind, findings, attempt, outcome, httpStatus, failure } = one;
+  return {
+    at: at.toISOString(),
+    destination: name,
+    message_id: messageId,
+    kind,
+    findings,
+    attempt,
+    outcome,
+    http_status: httpStatus,
+    failure,
+  };
+}
+
+function toUndeliveredItem(one: DeadMessage) {
+  const { destinationId, name, id, kind, findings, attempts, httpStatus, failure } = one;
+  return {
+    destination_id: destinationId,
+    destination: name,
+    message_id: id,
+    kind,
+    findings,
+    attempts,
+    queued_at: one.queuedAt.toISOString(),
+    last_attempt_at: one.deadAt.toISOString(),
+    http_status: httpStatus,
+    failure,
+  };
+}
+
+/** Destinations, the log, and what is not tried again. */
+export async function alertsBody(alerts: Store['alerts'], workspaceId: number) {
+  return {
+    destinations: (await alerts.list(workspaceId)).map(toDestinationItem),
+    log: (await alerts.deliveries(workspaceId)).map(toLogItem),
+    undelivered: (await alerts.dead(workspaceId)).map(toUndeliveredItem),
+  };
+}
+
+/** How a test message went. */
+export interface TestOutcome {
+  readonly name: string;
+  readonly messageId: string;
+  readonly outcome: 'delivered' | 'failed';
+  readonly httpStatus: SendResult['status'];
+  readonly failure: SendResult['failure'];
+}
+
+/**
+ * Sends a test message and logs it.
+ *
+ * @throws {SluiceError} `not_found`
+ */
+export async function testDestination(
+  alerts: Store['alerts'],
+  sender: TestSender,
+  workspaceId: number,
+  id: number,
+): Promise<TestOutcome> {
+  const destination = await alerts.find(workspaceId, id);
+  if (destination === null) {
+    throw new SluiceError('not_found', 'The workspace has no such destination.');
+  }
+  const { id: messageId, result } = await sender.sendTest(destination);
+  const { failure, status: httpStatus } = result;
+  const outcome = failure === null ? 'delivered' : 'failed';
+  const entry = { messageId, kind: 'test', findings: 0, attempt: 1, outcome } as const;
+  await alerts.logTest(destination, { ...entry, httpStatus, failure });
+  return { name: destination.name, messageId, outcome, httpStatus, failure };
+}
+
+/** The same as JSON. */
+export function testBody({ name, messageId, outcome, httpStatus, failure }: TestOutcome) {
+  return {
+    destination: name,
+    message_id: messageId,
+    outcome,
+    http_status: httpStatus,
+    failure,
+  };
+}
