@@ -2,9 +2,9 @@
  * SQL that finds the rows of a run's steps: first narrow ones, without their documents, then some of
  * them in full.
  *
- * With `local` placement several runs are read by one statement. With `distributed` placement a run's
- * rows are on one shard of a Citus cluster, and every table names the shard by a constant, the only run
- * of the statement: so the whole statement runs on the worker that has it (docs/decisions/0046-citus.md).
+ * With `local` placement several runs are read by one statement. With `distributed` placement the runs of
+ * a statement are on one shard of a Citus cluster, and every table is compared with them as constants: so
+ * the whole statement runs on the worker that has the shard (docs/decisions/0046-citus.md).
  */
 import type { Database } from '../database.ts';
 import type { TelemetryPlacement } from '../placement.ts';
@@ -23,10 +23,10 @@ export const IN_TIME = 'start, "end" DESC, span_id, source DESC, arrived_on, pla
 const inDays = (table: string): string =>
   `${table}.arrived_on BETWEEN $5::date - 1 AND $6::date + 1`;
 
-/** The shard of the statement's only run. */
+/** The shard of the statement's runs: only their constants say which it is. */
 const onShard: Readonly<Record<TelemetryPlacement, (table: string) => string>> = {
   local: () => '',
-  distributed: (table) => `AND ${table}.run_id = ($2::uuid[])[1]`,
+  distributed: (table) => `AND ${table}.run_id = ANY ($2::uuid[])`,
 };
 
 /** What may name a row's run. Rows that are distributed all have a `run_id`. */
@@ -194,21 +194,29 @@ interface Origin {
   readonly serviceName: string | null;
 }
 
-/** The rows of steps of one workspace with their origins: of those that are distributed, looked up here. */
+/**
+ * The rows of steps with their origins: of those that are distributed, looked up here.
+ *
+ * @param workspaceOf a row's workspace, or that of all rows
+ */
 export async function withOrigins<Row extends object>(
   database: Database,
-  workspaceId: number,
+  workspaceOf: number | ((row: Row) => number | undefined),
   rows: readonly Row[],
 ): Promise<Row[]> {
-  const resourceOf = (row: Row): unknown => Reflect.get(row, 'resourceId');
-  const ids = [...new Set(rows.map(resourceOf))].filter((id) => typeof id === 'string');
-  if (ids.length === 0) return [...rows];
-  const { rows: found } = await database.query<Origin & { readonly id: string }>(
-    `SELECT id, ${ORIGIN} FROM resources WHERE workspace_id = $1 AND id = ANY ($2::uuid[])`,
-    [workspaceId, ids],
+  const workspace = typeof workspaceOf === 'number' ? () => workspaceOf : workspaceOf;
+  const keyOf = (row: Row): string => `${workspace(row)} ${Reflect.get(row, 'resourceId')}`;
+  const of = rows.filter((row) => typeof Reflect.get(row, 'resourceId') === 'string');
+  const keys = [...new Map(of.map((row) => [keyOf(row), row])).values()];
+  if (keys.length === 0) return [...rows];
+  const { rows: found } = await database.query<Origin & { readonly key: string }>(
+    `SELECT workspace_id || ' ' || id AS key, ${ORIGIN}
+       FROM unnest($1::int[], $2::uuid[]) AS t (of_workspace, resource_id)
+       JOIN resources ON workspace_id = of_workspace AND id = resource_id`,
+    [keys.map(workspace), keys.map((row) => Reflect.get(row, 'resourceId'))],
   );
-  const origins = new Map<unknown, Origin>(
-    found.map(({ id, scopeName, serviceName }) => [id, { scopeName, serviceName }]),
+  const origins = new Map(
+    found.map(({ key, scopeName, serviceName }) => [key, { scopeName, serviceName }]),
   );
-  return rows.map((row) => ({ ...row, ...origins.get(resourceOf(row)) }));
+  return rows.map((row) => ({ ...row, ...origins.get(keyOf(row)) }));
 }

@@ -12,8 +12,9 @@ import type { Step } from '../../model/steps.ts';
 import type { Database } from '../database.ts';
 import { placementOf } from '../placement.ts';
 import type { ClaimedRun } from './evaluation-queue.ts';
+import { byShard, requireFinished } from './shards.ts';
 import { readShortRuns } from './short-steps.ts';
-import { rowsOfRun, withOrigins } from './step-rows.ts';
+import { withOrigins } from './step-rows.ts';
 import { READ_STEPS } from './steps-statement.ts';
 import { type StepRow, toStep } from './to-step.ts';
 
@@ -81,7 +82,7 @@ export async function readStepsOfRuns(
   runBytesMax: number = Number.MAX_SAFE_INTEGER,
 ): Promise<(StepsOfRun | null)[]> {
   const placement = await placementOf(database);
-  const read = placement === 'local' ? readTogether : readEach;
+  const read = placement === 'local' ? readTogether : readByShard;
   return await read(database, runs, limits, togetherBytesMax, runBytesMax);
 }
 
@@ -109,81 +110,61 @@ const readTogether: Reading = async (
   return withoutRest(stepsOf(rows, runs.length));
 };
 
-/** Runs that are distributed are on different shards, and read one after the other. */
-const readEach: Reading = async (
+/**
+ * Runs that are distributed: those of a shard together, shard after shard, because planning on the
+ * coordinator and again on the worker takes longer than reading a short run. Each shard gets its part of
+ * the bytes, so that the runs that were read are the first ones, or nearly.
+ */
+const readByShard: Reading = async (
   database,
   runs,
   limits = LIMITS,
   togetherBytesMax = TOGETHER_BYTES_MAX,
   runBytesMax = Number.MAX_SAFE_INTEGER,
 ) => {
-  const read: (StepsOfRun | null)[] = [];
+  const read = new Map<number, StepsOfRun | null>();
   let bytes = 0;
-  const totals = await totalsOf(database, runs);
-  for (const [place, run] of runs.entries()) {
-    const total = totals[place] ?? 0;
+  let waiting = runs.length;
+  for (const { places, totals } of await byShard(database, runs)) {
+    const part = places.length / waiting;
+    const own = places.flatMap((place) => runs[place] ?? []);
     const { rows } = await database.query<AnswerRow>(READ_STEPS.distributed, [
-      ...parametersOf([run], limits),
-      togetherBytesMax,
+      ...parametersOf(own, limits),
+      Math.floor((togetherBytesMax - bytes) * part),
       runBytesMax,
-      [total],
+      totals,
     ]);
-    const [steps = null] = stepsOf(await withOrigins(database, run.workspaceId, rows), 1);
-    if (steps !== null && steps.unread > 0) {
-      await requireFinished(database, run, total);
+    const inFull = await withOrigins(database, ({ place }) => own[place]?.workspaceId, rows);
+    for (const [index, steps] of withoutRest(stepsOf(inFull, own.length)).entries()) {
+      const run = own[index];
+      if (run !== undefined && steps !== null && steps.unread > 0) {
+        await requireFinished(database, run, totals[index] ?? 0);
+      }
+      read.set(places[index] ?? 0, steps);
+      bytes += steps?.bytes ?? 0;
     }
+    waiting -= places.length;
+    if (bytes >= togetherBytesMax) break;
+  }
+  return firstTogether(read, togetherBytesMax);
+};
+
+/** The first of the runs by their places, as many as were read and fit together. */
+function firstTogether(
+  read: ReadonlyMap<number, StepsOfRun | null>,
+  togetherBytesMax: number,
+): (StepsOfRun | null)[] {
+  const first: (StepsOfRun | null)[] = [];
+  let bytes = 0;
+  for (let place = 0; ; place += 1) {
+    const steps = read.get(place);
+    if (steps === undefined) break;
     const own = steps?.bytes ?? 0;
     if (own > 0 && bytes > 0 && bytes + own > togetherBytesMax) break;
     bytes += own;
-    read.push(steps);
+    first.push(steps);
   }
-  return withoutRest(read);
-};
-
-/**
- * A worker had prepared a batch that is committed on the coordinator, and was lost before it committed
- * too. When it is back, Citus commits it within `citus.recover_2pc_interval`; until then its rows cannot
- * be read.
- */
-class UnfinishedCommitError extends Error {
-  /** transaction_resolution_unknown: an outage (`outage.ts`), so the run loses no attempt */
-  readonly code = '08007';
-  constructor() {
-    super('A worker has prepared transactions that it has not committed yet.');
-  }
-}
-
-const UNFINISHED = `
-  WITH run AS (
-    SELECT * FROM unnest($1::int[], $2::uuid[], $3::date[], $4::date[])
-           AS t (workspace_id, run_id, first_on, last_on)
-  )
-  SELECT (SELECT count(*) FROM run CROSS JOIN LATERAL (
-            ${rowsOfRun('distributed', 'spans', '1')} UNION ALL
-            ${rowsOfRun('distributed', 'log_records', '1')}
-          ) AS step)::int < $7::int
-     AND EXISTS (SELECT FROM pg_prepared_xact() WHERE gid LIKE 'citus\\_%') AS "isUnfinished"`;
-
-/**
- * @param total of its stored steps
- * @throws {UnfinishedCommitError} when some of them cannot be read yet
- */
-async function requireFinished(database: Database, run: RunToRead, total: number): Promise<void> {
-  const values = [...parametersOf([run], LIMITS).slice(0, -2), total];
-  const { rows } = await database.query<{ isUnfinished: boolean }>(UNFINISHED, values);
-  if (rows[0]?.isUnfinished === true) throw new UnfinishedCommitError();
-}
-
-/** How many steps of each run are stored; 0 for a run that retention has removed. */
-async function totalsOf(database: Database, runs: readonly RunToRead[]): Promise<number[]> {
-  const { rows } = await database.query<{ total: number }>(
-    `SELECT coalesce(r.spans + r.log_records, 0) AS total
-       FROM unnest($1::int[], $2::uuid[]) WITH ORDINALITY AS t (workspace_id, run_id, place)
-       LEFT JOIN runs AS r ON r.workspace_id = t.workspace_id AND r.run_id = t.run_id
-      ORDER BY place`,
-    [runs.map(({ workspaceId }) => workspaceId), runs.map(({ runId }) => runId)],
-  );
-  return rows.map(({ total }) => total);
+  return first;
 }
 
 /** @returns null for a run that has steps of which none was read */

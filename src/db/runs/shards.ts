@@ -1,0 +1,81 @@
+/**
+ * What the coordinator of a Citus cluster knows of runs whose telemetry is distributed
+ * (docs/decisions/0046-citus.md): on which shard a run's steps are, and whether all of them can be read.
+ */
+import type { Database } from '../database.ts';
+import { rowsOfRun } from './step-rows.ts';
+import type { RunToRead } from './steps.ts';
+
+/** Runs whose steps are on one shard. */
+export interface ShardOfRuns {
+  /** the runs' indexes in the request, in order */
+  readonly places: readonly number[];
+  /** how many steps of each are stored; 0 for a run that retention has removed */
+  readonly totals: readonly number[];
+}
+
+/**
+ * The runs by shard, that of the first run first.
+ *
+ * Of the same shard of two tables Citus gives the same answer, because both are distributed alike.
+ */
+export async function byShard(
+  database: Database,
+  runs: readonly RunToRead[],
+): Promise<readonly ShardOfRuns[]> {
+  const { rows } = await database.query<ShardOfRuns>(
+    `SELECT array_agg(t.place::int - 1 ORDER BY place) AS places,
+            array_agg(coalesce(r.spans + r.log_records, 0) ORDER BY place) AS totals
+       FROM unnest($1::int[], $2::uuid[]) WITH ORDINALITY AS t (workspace_id, run_id, place)
+       LEFT JOIN runs AS r ON r.workspace_id = t.workspace_id AND r.run_id = t.run_id
+      GROUP BY get_shard_id_for_distribution_column('spans', t.run_id)
+      ORDER BY min(place)`,
+    [runs.map(({ workspaceId }) => workspaceId), runs.map(({ runId }) => runId)],
+  );
+  return rows;
+}
+
+/**
+ * A worker had prepared a batch that is committed on the coordinator, and was lost before it committed
+ * too. When it is back, Citus commits it within `citus.recover_2pc_interval`; until then its rows cannot
+ * be read.
+ */
+class UnfinishedCommitError extends Error {
+  /** transaction_resolution_unknown: an outage (`outage.ts`), so the run loses no attempt */
+  readonly code = '08007';
+  constructor() {
+    super('A worker has prepared transactions that it has not committed yet.');
+  }
+}
+
+const UNFINISHED = `
+  WITH run AS (
+    SELECT * FROM unnest($1::int[], $2::uuid[], $3::date[], $4::date[])
+           AS t (workspace_id, run_id, first_on, last_on)
+  )
+  SELECT (SELECT count(*) FROM run CROSS JOIN LATERAL (
+            ${rowsOfRun('distributed', 'spans', '1')} UNION ALL
+            ${rowsOfRun('distributed', 'log_records', '1')}
+          ) AS step)::int < $7::int
+     AND EXISTS (SELECT FROM pg_prepared_xact() WHERE gid LIKE 'citus\\_%') AS "isUnfinished"`;
+
+/**
+ * @param total of its stored steps
+ * @throws {UnfinishedCommitError} when some of them cannot be read yet
+ */
+export async function requireFinished(
+  database: Database,
+  { workspaceId, runId, firstArrivalOn: first, lastArrivalOn: last }: RunToRead,
+  total: number,
+): Promise<void> {
+  const { rows } = await database.query<{ isUnfinished: boolean }>(UNFINISHED, [
+    [workspaceId],
+    [runId],
+    [first],
+    [last],
+    first,
+    last,
+    total,
+  ]);
+  if (rows[0]?.isUnfinished === true) throw new UnfinishedCommitError();
+}
