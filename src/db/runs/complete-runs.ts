@@ -75,18 +75,27 @@ const DO_NOT_MARK = 'SELECT * FROM own';
 
 const KEEPS = '(SELECT NOT redact_excerpts FROM workspace WHERE id = done.workspace_id)';
 
-/** @param mark statement that updates the runs, which are locked */
+/**
+ * LATERAL makes the planner find each run by its key, in the order of keys. Where few runs were pending
+ * when it last looked, it has compared every pending run with all of the evaluated ones.
+ *
+ * @param mark statement that updates the runs, which are locked
+ */
 const storing = (mark: string): string => `
   WITH own AS (
-    SELECT t.*, left(r.service_name, ${NAME_CHARS_MAX}) AS service FROM unnest($2::int[], $3::uuid[], $4::int[], $5::int[], $6::int[], $7::int[],
+    SELECT t.*, left(r.service_name, ${NAME_CHARS_MAX}) AS service FROM (
+      SELECT * FROM unnest($2::int[], $3::uuid[], $4::int[], $5::int[], $6::int[], $7::int[],
         $8::int[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[], $14::text[],
         $15::json[], $16::json[], $17::int[], $18::int[], $19::text[], $40::int[], $43::float8[], $44::float8[], $45::float8[], $46::text[]) WITH ORDINALITY
         AS t (workspace_id, run_id, claim, steps, unread, texts, truncated, digest, state, agent,
               model, session, "user", gaps, surfaces, cap, unparsed, hint, attempt, input_tokens, output_tokens, cost, title, place)
-      JOIN runs r ON r.workspace_id = t.workspace_id AND r.run_id = t.run_id
-                 AND r.claims = t.claim
-     WHERE r.evaluation = 'pending'
-     ORDER BY r.workspace_id, r.run_id FOR UPDATE OF r
+       ORDER BY workspace_id, run_id
+    ) AS t CROSS JOIN LATERAL (
+      SELECT service_name FROM runs
+       WHERE workspace_id = t.workspace_id AND run_id = t.run_id AND claims = t.claim
+         AND evaluation = 'pending'
+         FOR UPDATE
+    ) AS r
   ), done AS (
     ${mark}
   ), workspace AS (

@@ -209,14 +209,16 @@ export async function withOrigins<Row extends object>(
   const of = rows.filter((row) => typeof Reflect.get(row, 'resourceId') === 'string');
   const keys = [...new Map(of.map((row) => [keyOf(row), row])).values()];
   if (keys.length === 0) return [...rows];
-  const { rows: found } = await database.query<Origin & { readonly key: string }>(
-    `SELECT workspace_id || ' ' || id AS key, ${ORIGIN}
+  const { rows: found } = await database.query<
+    Origin & { workspaceId: number; resourceId: string }
+  >(
+    `SELECT workspace_id AS "workspaceId", id AS "resourceId", ${ORIGIN}
        FROM unnest($1::int[], $2::uuid[]) AS t (of_workspace, resource_id)
        JOIN resources ON workspace_id = of_workspace AND id = resource_id`,
     [keys.map(workspace), keys.map((row) => Reflect.get(row, 'resourceId'))],
   );
   const origins = new Map(
-    found.map(({ key, scopeName, serviceName }) => [key, { scopeName, serviceName }]),
+    found.map(({ workspaceId, resourceId, ...origin }) => [`${workspaceId} ${resourceId}`, origin]),
   );
   return rows.map((row) => ({ ...row, ...origins.get(keyOf(row)) }));
 }

