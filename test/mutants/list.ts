@@ -328,7 +328,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'runs/completed-twice',
     defect: 'a process that lost a run still completes it',
     file: 'src/db/runs/complete-runs.ts',
-    search: 'AND r.claims = t.claim\n',
+    search: 'AND claims = t.claim\n',
     replacement: 'AND t.claim > 0\n',
     tests: ['test/db/runs/complete-runs.test.ts', 'test/db/runs/evaluation-queue.test.ts'],
   },

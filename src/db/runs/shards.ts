@@ -3,8 +3,11 @@
  * (docs/decisions/0046-citus.md): on which shard a run's steps are, and whether all of them can be read.
  */
 import type { Database } from '../database.ts';
+import type { ClaimedRun } from './evaluation-queue.ts';
 import { rowsOfRun } from './step-rows.ts';
-import type { RunToRead } from './steps.ts';
+
+/** A run's key and the days of its arrival. */
+type StoredRun = Pick<ClaimedRun, 'workspaceId' | 'runId' | 'firstArrivalOn' | 'lastArrivalOn'>;
 
 /** Runs whose steps are on one shard. */
 export interface ShardOfRuns {
@@ -21,7 +24,7 @@ export interface ShardOfRuns {
  */
 export async function byShard(
   database: Database,
-  runs: readonly RunToRead[],
+  runs: readonly StoredRun[],
 ): Promise<readonly ShardOfRuns[]> {
   const { rows } = await database.query<ShardOfRuns>(
     `SELECT array_agg(t.place::int - 1 ORDER BY place) AS places,
@@ -65,7 +68,7 @@ const UNFINISHED = `
  */
 export async function requireFinished(
   database: Database,
-  { workspaceId, runId, firstArrivalOn: first, lastArrivalOn: last }: RunToRead,
+  { workspaceId, runId, firstArrivalOn: first, lastArrivalOn: last }: StoredRun,
   total: number,
 ): Promise<void> {
   const { rows } = await database.query<{ isUnfinished: boolean }>(UNFINISHED, [
