@@ -35,10 +35,21 @@ export const ocsfEvent = component(
         .max(4)
         .describe('By the state when it is exported; what an exception covers is suppressed.'),
       status: z.enum(['New', 'In Progress', 'Suppressed', 'Resolved']),
+      verdict_id: z
+        .int()
+        .min(0)
+        .max(2)
+        .describe('1 for a false positive, 2 when confirmed, else 0; as the state then is.'),
+      verdict: z.enum(['Unknown', 'False Positive', 'True Positive']),
+      assignee: z
+        .object({ name: z.string(), email_addr: z.string() })
+        .optional()
+        .describe('The user that the finding is assigned to; absent when nobody is.'),
       is_alert: z.literal(true),
       message: z.string(),
       metadata: z.object({
         version: z.literal('1.5.0').describe('Of OCSF.'),
+        profiles: z.tuple([z.literal('incident')]).describe('Of verdict and assignee.'),
         product: z.object({ name: z.string(), vendor_name: z.string(), version: z.string() }),
         uid: hex16('Id of the finding; send the last one back as `after`.'),
         event_code: ruleId,

@@ -51,6 +51,24 @@ function statusOf({ state, isExcepted }: TriageMark): Status {
   return STATUSES[isExcepted && state === 'new' ? 'false_positive' : state];
 }
 
+type Verdict = readonly [id: 0 | 1 | 2, caption: BodyOf<typeof ocsfEvent>['verdict']];
+const UNDECIDED: Verdict = [0, 'Unknown'];
+/** What is closed may have been either. */
+const VERDICTS: Readonly<Record<FindingState, Verdict>> = {
+  new: UNDECIDED,
+  acknowledged: UNDECIDED,
+  confirmed: [2, 'True Positive'],
+  false_positive: [1, 'False Positive'],
+  closed: UNDECIDED,
+};
+
+/** The attributes of OCSF's profile Incident: a user has a name, an account or a uid. */
+function incidentOf({ state, assignee }: TriageMark) {
+  const [verdictId, verdict] = VERDICTS[state];
+  const user = assignee === null ? {} : { assignee: { name: assignee, email_addr: assignee } };
+  return { verdict_id: verdictId, verdict, ...user };
+}
+
 export interface OcsfSource {
   /** of this program */
   readonly productVersion: string;
@@ -160,10 +178,12 @@ export function toOcsf(
     severity,
     status_id: statusId,
     status,
+    ...incidentOf(finding),
     is_alert: true,
     message: description,
     metadata: {
       version: OCSF_VERSION,
+      profiles: ['incident'],
       product: { name: 'Sluice', vendor_name: 'Sluice', version: productVersion },
       uid: id,
       event_code: ruleId,

@@ -95,6 +95,7 @@ const detectionFinding = z
     metadata: z.strictObject({
       version: z.literal('1.5.0'),
       product,
+      profiles: z.array(z.enum(['cloud', 'datetime', 'host', 'incident', 'osint'])).optional(),
       uid: text.optional(),
       event_code: text.optional(),
       correlation_uid: text.optional(),
@@ -116,6 +117,10 @@ const detectionFinding = z
     severity: text.optional(),
     status_id: oneOf(0, 1, 2, 3, 4, 5, 99).optional(),
     status: text.optional(),
+    // of the profile Incident
+    verdict_id: oneOf(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 99).optional(),
+    verdict: text.optional(),
+    assignee: z.strictObject({ name: text, email_addr: z.email() }).optional(),
     is_alert: z.boolean().optional(),
     message: text.optional(),
     unmapped: z.record(z.string(), z.json()).optional(),
@@ -143,10 +148,13 @@ test('a finding, whole', () => {
     severity: 'High',
     status_id: 1,
     status: 'New',
+    verdict_id: 0,
+    verdict: 'Unknown',
     is_alert: true,
     message: 'Rule ATR-2026-00001 matched tool_result.',
     metadata: {
       version: '1.5.0',
+      profiles: ['incident'],
       product: { name: 'Sluice', vendor_name: 'Sluice', version: '0.1.0' },
       uid: hex16(1),
       event_code: 'ATR-2026-00001',
@@ -294,14 +302,17 @@ describe('what OCSF asks is kept', () => {
 });
 
 test.each([
-  [{ state: 'new' }, 1, 'New'],
-  [{ state: 'acknowledged' }, 2, 'In Progress'],
-  [{ state: 'confirmed', isExcepted: true }, 2, 'In Progress'],
-  [{ state: 'false_positive' }, 3, 'Suppressed'],
-  [{ state: 'new', isExcepted: true }, 3, 'Suppressed'],
-  [{ state: 'closed' }, 4, 'Resolved'],
-] as const)('%j has the status %i, %s', (fields, id, caption) => {
+  [{ state: 'new' }, [1, 'New'], [0, 'Unknown']],
+  [{ state: 'acknowledged' }, [2, 'In Progress'], [0, 'Unknown']],
+  [{ state: 'confirmed', isExcepted: true }, [2, 'In Progress'], [2, 'True Positive']],
+  [{ state: 'false_positive' }, [3, 'Suppressed'], [1, 'False Positive']],
+  [{ state: 'new', isExcepted: true }, [3, 'Suppressed'], [0, 'Unknown']],
+  [{ state: 'closed' }, [4, 'Resolved'], [0, 'Unknown']],
+] as const)('%j has the status %j and the verdict %j', (fields, status, verdict) => {
   const event = toOcsf(facts({ ...fields, assignee: 'ann@crew.test' }), SOURCE);
-  expect([event.status_id, event.status]).toEqual([id, caption]);
+  expect(detectionFinding.safeParse(JSON.parse(JSON.stringify(event))).error).toBe(undefined);
+  expect([event.status_id, event.status]).toEqual(status);
+  expect([event.verdict_id, event.verdict]).toEqual(verdict);
+  expect(event.assignee).toEqual({ name: 'ann@crew.test', email_addr: 'ann@crew.test' });
   expect(event.unmapped).toMatchObject({ state: fields.state, assignee: 'ann@crew.test' });
 });
