@@ -4,6 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 
+import { readCitusFacts } from '../../src/db/citus-facts.ts';
 import { createDatabase, type Database } from '../../src/db/database.ts';
 import { distribute, requireCoordinator, SHARDS_PER_WORKER } from '../../src/db/distribute.ts';
 import { migrate } from '../../src/db/migrate.ts';
@@ -76,6 +77,13 @@ test('telemetry is distributed by run, points by metric, and nothing else', asyn
     { name: 'metric_points', type: 'distributed', by: 'metric_id' },
     { name: 'spans', type: 'distributed', by: 'run_id' },
   ]);
+});
+
+test('sluice doctor finds workers that answer, and the shards of telemetry', async () => {
+  const facts = await readCitusFacts(scratch.database);
+  expect(facts).toMatchObject({ isCoordinator: true, shards: 8 });
+  expect(facts?.workers.length).toBeGreaterThanOrEqual(1);
+  expect(facts?.workers.every(({ answers }) => answers)).toBe(true);
 });
 
 test('the runs of one workspace are on all workers, and so are log records without a run', async () => {

@@ -1,6 +1,7 @@
 /** What is read of a real server, and that missing parts of the schema are found. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
+import { readCitusFacts } from '../../src/db/citus-facts.ts';
 import { createDatabase } from '../../src/db/database.ts';
 import {
   readCheckpoints,
@@ -103,4 +104,8 @@ test('a role that owns nothing and may create nothing', async () => {
     connection.release();
     await rows(`DROP ROLE ${role}`);
   }
+});
+
+test('plain PostgreSQL is no Citus cluster', async () => {
+  expect(await readCitusFacts(scratch.database)).toBeNull();
 });

@@ -7,6 +7,7 @@ import type { Command } from 'commander';
 import { readDataDir } from '../../config/command-settings.ts';
 import { type Config, readConfig } from '../../config/config.ts';
 import { ConfigError } from '../../config/read-settings.ts';
+import { readCitusFacts } from '../../db/citus-facts.ts';
 import type { Database } from '../../db/database.ts';
 import { DatabaseClock } from '../../db/database-clock.ts';
 import {
@@ -23,6 +24,7 @@ import { openForInspection, WITHOUT_SESSION } from '../../main/open-database.ts'
 import { currentRuntime } from '../../terminal/node-runtime.ts';
 import { answer, type OutputOptions } from '../answer.ts';
 import { type Check, checksOf, renderChecks, worstOf } from './check.ts';
+import { citusChecks } from './citus-checks.ts';
 import {
   clockCheck,
   connectionCheck,
@@ -103,6 +105,7 @@ async function inspectServer(database: Database, needed: number | null): Promise
       loadChecks(settings, await readCheckpoints(database, settings.version)),
     )),
     ...(await attempt('Replication', replication)),
+    ...(await attempt('Citus', async () => citusChecks(await readCitusFacts(database)))),
     ...(await attempt('Schema', async () =>
       schemaChecks(await readSchema(database, clock.nowMs())),
     )),
