@@ -158,11 +158,12 @@ async function judge(
   const cpuMaxMs = pace === 'quick' ? QUICK_RUN_CPU_MS : settings.runCpuBudgetMs;
   try {
     const timer = context.meter.next();
-    const evaluation = new RunEvaluation(read.steps, matcher, enabled, settings, timer);
+    const { steps, unread } = read;
+    const evaluation = new RunEvaluation(steps, matcher, enabled, settings, timer);
     const isDone = await workInSlices(evaluation, flow, cpuMaxMs, context);
     if (!isDone && pace === 'quick') return { kind: 'long', isLarge: false };
     if (!isDone) evaluation.stop();
-    return conclude(run, read, rules, evaluation, settings.surfaceCapBytes);
+    return conclude(run, { steps, unread }, rules, evaluation, settings.surfaceCapBytes);
   } catch (error) {
     return { kind: 'undecided', why: reasonOf(error) };
   }
@@ -170,7 +171,7 @@ async function judge(
 
 function conclude(
   run: ClaimedRun,
-  { steps, unread }: StepsOfRun,
+  { steps, unread }: Pick<StepsOfRun, 'steps' | 'unread'>,
   { ruleSetSha256, redactExcerpts }: WorkspaceRules,
   { result }: RunEvaluation,
   textCapBytes: number,

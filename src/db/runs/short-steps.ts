@@ -5,6 +5,8 @@
  *
  * What is not short is noticed before its documents are read; nothing of the runs is read then.
  */
+import pg from 'pg';
+
 import type { Database } from '../database.ts';
 import { IN_TIME, joinOrigin, ORIGIN_COLUMNS, UNPACKED_BYTES, wholeRows } from './step-rows.ts';
 import type { StepRow } from './to-step.ts';
@@ -42,17 +44,29 @@ const READ_SHORT = `
    END
    ORDER BY run_place, ${IN_TIME}`;
 
-interface ShortRow extends Omit<StepRow, 'source'> {
+/**
+ * Leaves documents as text. They are parsed run by run, so that what one run needs is garbage before the
+ * next one is read: of all runs together, the collector would copy it again and again.
+ */
+const TYPES: pg.CustomTypesConfig = {
+  getTypeParser: (oid, format) =>
+    oid === pg.types.builtins.JSON ? (text: string) => text : pg.types.getTypeParser(oid, format),
+};
+const parsed = (text: string | null) => (text === null ? null : JSON.parse(text));
+
+type Document = 'attributes' | 'events' | 'body';
+interface ShortRow extends Omit<StepRow, 'source' | Document>, Record<Document, string | null> {
   readonly place: number;
   readonly total: number;
   /** null for a run without steps */
   readonly source: StepRow['source'] | null;
 }
 
-interface ShortRun {
+export interface ShortRun {
   /** how many steps are stored; 0 for a run that retention has removed */
   total: number;
-  readonly rows: StepRow[];
+  bytes: number;
+  readonly rows: ShortRow[];
 }
 
 /**
@@ -64,20 +78,35 @@ export async function readShortRuns(
   database: Database,
   parameters: readonly unknown[],
   count: number,
-): Promise<ShortRun[] | null> {
+): Promise<readonly ShortRun[] | null> {
   const [stepsMax, bytesMax] = parameters.slice(-2);
-  const { rows } = await database.query<ShortRow>(READ_SHORT, [
-    ...parameters.slice(0, -2),
-    Math.min(Number(stepsMax), SHORT_STEPS_MAX),
-    bytesMax,
-  ]);
+  const { rows } = await database.query<ShortRow>({
+    text: READ_SHORT,
+    values: [...parameters.slice(0, -2), Math.min(Number(stepsMax), SHORT_STEPS_MAX), bytesMax],
+    types: TYPES,
+  });
   if (rows.length === 0) return null;
-  const runs = Array.from({ length: count }, (): ShortRun => ({ total: 0, rows: [] }));
-  for (const { place, total, source, ...row } of rows) {
-    const run = runs[place];
+  const runs = Array.from({ length: count }, (): ShortRun => ({ total: 0, bytes: 0, rows: [] }));
+  for (const row of rows) {
+    const run = runs[row.place];
     if (run === undefined) throw new RangeError('a run that was not asked for');
-    run.total = total;
-    if (source !== null) run.rows.push({ ...row, source });
+    run.total = row.total;
+    if (row.source === null) continue;
+    run.bytes += row.bytes;
+    run.rows.push(row);
   }
   return runs;
+}
+
+/** A row with its documents parsed. */
+export function parseRow(row: ShortRow): StepRow {
+  const { source, attributes, events, body } = row;
+  if (source === null) throw new RangeError('not the row of a step');
+  return {
+    ...row,
+    source,
+    attributes: parsed(attributes),
+    events: parsed(events),
+    body: parsed(body),
+  };
 }

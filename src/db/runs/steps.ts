@@ -13,7 +13,7 @@ import type { Database } from '../database.ts';
 import { placementOf } from '../placement.ts';
 import type { ClaimedRun } from './evaluation-queue.ts';
 import { byShard, requireFinished } from './shards.ts';
-import { readShortRuns } from './short-steps.ts';
+import { parseRow, readShortRuns, type ShortRun } from './short-steps.ts';
 import { withOrigins } from './step-rows.ts';
 import { READ_STEPS } from './steps-statement.ts';
 import { type StepRow, toStep } from './to-step.ts';
@@ -51,6 +51,7 @@ interface RunRow {
 type AnswerRow = { readonly place: number } & (RunRow | StepRow);
 
 export interface StepsOfRun {
+  /** each access parses those of a short run */
   readonly steps: readonly Step[];
   /** most bytes of the steps' names, messages, attributes, events and bodies */
   readonly bytes: number;
@@ -101,7 +102,7 @@ const readTogether: Reading = async (
     parametersOf(runs, { stepsMax, bytesMax: Math.min(bytesMax, togetherBytesMax, runBytesMax) }),
     runs.length,
   );
-  if (short !== null) return short.map(({ total, rows }) => toSteps(rows, total));
+  if (short !== null) return short.map(toShort);
   const { rows } = await database.query<AnswerRow>(READ_STEPS.local, [
     ...parametersOf(runs, limits),
     togetherBytesMax,
@@ -180,6 +181,15 @@ function stepsOf(rows: readonly AnswerRow[], count: number): (StepsOfRun | null)
     );
   });
 }
+
+/** The steps of a short run; each access parses them. */
+const toShort = ({ rows, total, bytes }: ShortRun): StepsOfRun => ({
+  get steps() {
+    return inTimeOrder(numberSteps(rows.map((row) => toStep(parseRow(row)))));
+  },
+  bytes,
+  unread: Math.max(0, total - rows.length),
+});
 
 function toSteps(rows: readonly StepRow[], total: number): StepsOfRun {
   const bytes = rows.reduce((sum, row) => sum + row.bytes, 0);

@@ -28,7 +28,12 @@ const run = (number: number): RunToRead => ({
 async function reading(runs: readonly RunToRead[], togetherBytesMax?: number) {
   const query = vi.spyOn(scratch.database, 'query');
   const steps = await readStepsOfRuns(scratch.database, runs, undefined, togetherBytesMax);
-  const texts = query.mock.calls.map(([statement]) => String(statement));
+  const texts = query.mock.calls.map((call) => {
+    const [statement]: unknown[] = call;
+    return String(
+      typeof statement === 'string' ? statement : Reflect.get(Object(statement), 'text'),
+    );
+  });
   query.mockRestore();
   return { steps, statements: texts.filter((text) => text.includes('log_records')).length };
 }

@@ -1,5 +1,6 @@
 /** The steps of a run, read back: what they hold, in which order, and within which limits. */
 
+import type pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest';
 import { readStepsOfRuns } from '../../../src/db/runs/steps.ts';
 import type { DecodedRequest } from '../../../src/model/telemetry.ts';
@@ -220,7 +221,9 @@ test.skipIf(inject('placement') === 'distributed')(
   async () => {
     const plans: string[] = [];
     const explaining = {
-      query: async (text: string, values: unknown[]) => {
+      query: async (statement: string | pg.QueryConfig, given?: unknown[]) => {
+        const { text, values = [] } =
+          typeof statement === 'string' ? { text: statement, values: given } : statement;
         const { rows } = await scratch.database.query(`EXPLAIN ${text}`, values);
         plans.push(rows.map((row) => row['QUERY PLAN']).join('\n'));
         return { rows: [] };
