@@ -162,7 +162,7 @@ export function filterOf(
   const { reference } = query;
   const assignee = query.assignee === 'me' ? me : query.assignee;
   if (assignee === null) {
-    const message = 'me is for signed-in users; a key names an e-mail address';
+    const message = 'me is for signed-in users; use an e-mail address';
     throw new InvalidInput('bad_query', [{ path: 'assignee', message }]);
   }
   const now = nowMs();
