@@ -21,7 +21,7 @@ const BODY_BYTES = isExhaustive ? 12 * MIB : 4 * MIB;
 /** More than an answer that is made at once may have. */
 const GIANT_STEP_BYTES = isExhaustive ? 40 * MIB : 6 * MIB;
 /**
- * Of the pages of runs, each fifth: of six queries a run, so that each query and each run is there.
+ * Of the pages of runs, each fifth: of eight queries a run, so that each query and each run is there.
  * Of the reads that take no query, each fifth run.
  */
 const RUN_PAGES_STEP = 5;
@@ -120,12 +120,23 @@ describe('the worst requests', () => {
     /** The largest pages, and long texts in filters. */
     const QUERY = `?limit=500&per_page=500&q=${'a'.repeat(200)}`;
     const QUERIES = ['', '?limit=500', '?per_page=500', QUERY];
+    /** Lists of findings that read the most of them; a group's findings; and saved views. */
+    const FINDING_QUERIES = () => [
+      '?state=open&sort=severity&limit=500',
+      `?state=all&sort=severity&agent=a&q=${'a '.repeat(100)}`,
+      '?state=all&group_by=match&sort=count&limit=500',
+      '?state=open&group_by=run&sort=severity&since=9999d',
+      `?state=all&same_as=${findingId}`,
+    ];
+    const isFindingList = (pattern: string) => /\/(risk-)?findings(\/rows)?$/.test(pattern);
     /** A step whole, a long text of it with a search marked, a finding's step, and a search. */
     const RUN_QUERIES = () => [
       '',
       '?step=1',
       '?step=1&text=0&from=0&to=65536&q=a',
       `?finding=${findingId}`,
+      '?view=texts&page=2',
+      '?page=400',
       '?q=a',
       `?q=${'a'.repeat(200)}`,
     ];
@@ -190,7 +201,8 @@ describe('the worst requests', () => {
           for (const [runId, query] of isRun ? sampleOf(pagesOfRuns, RUN_PAGES_STEP) : []) {
             await ask(runId, query);
           }
-          for (const query of isRun ? [] : QUERIES) await ask('', query);
+          const others = isFindingList(pattern) ? FINDING_QUERIES() : [];
+          for (const query of isRun ? [] : [...QUERIES, ...others]) await ask('', query);
         } else {
           for (const body of BODIES) await ask('', '', body);
         }
