@@ -16,7 +16,7 @@ import { ingest } from './ingest.ts';
 import { limitsBench } from './limits.ts';
 import { loopDelayBench } from './loop-delay.ts';
 import { isCommitted } from './machine.ts';
-import { matchBench } from './match.ts';
+import { type MatchOptions, matchBench, worstBench } from './match.ts';
 import { positive, setting } from './options.ts';
 import { type PassOptions, passBench, passBeside } from './pass.ts';
 import { type PreviewBenchOptions, previewBench } from './preview.ts';
@@ -35,7 +35,7 @@ interface FairnessCommandOptions {
 }
 
 /** Commands that only print. */
-const WITHOUT_RESULTS = ['beside', 'preview', 'refused', 'stale'];
+const WITHOUT_RESULTS = ['beside', 'preview', 'refused', 'stale', 'worst-text'];
 
 /** Figures of a busy machine, or of what nobody can check out, are worth nothing to others. */
 async function reasonsNotToWrite(): Promise<string[]> {
@@ -150,7 +150,20 @@ program
 program
   .command('match')
   .description('megabytes of text per second, the fast matcher compared with the plain one')
-  .action(async () => publish('match', await matchBench()));
+  .option('--beside <program>', "another engine's program, measured on the same texts in turn")
+  .option('--worst <seconds>', 'how long to search for the slowest text, twice', positive, 60)
+  .addHelpText(
+    'after',
+    '\nTakes about six minutes; writes bench/results/match.json and docs/matching.md. The other ' +
+      'program gets a file of texts, each ended by a NUL, and prints a line of JSON ' +
+      '(bench/match/beside.ts).\n\nExample:\n  npm run bench -- match --beside "./scan patterns.db"',
+  )
+  .action(async (options: MatchOptions) => publish('match', await matchBench(options)));
+program
+  .command('worst-text')
+  .description('searches for the text that is slowest to match; only prints')
+  .option('--seconds <number>', 'of each of two searches', positive, 60)
+  .action(({ seconds }: { seconds: number }) => worstBench(seconds));
 program
   .command('pass')
   .description('runs and text per second of a pass, its backlog, and ingest with a pass beside it')

@@ -7,16 +7,22 @@ import { loadManifest, verifyCorpus } from '../src/engine/corpus/corpus.ts';
 import { createMatcher, type Matcher } from '../src/engine/matcher/matcher.ts';
 import { createPatternCompiler } from '../src/engine/matcher/pattern.ts';
 import { createFastMatcher } from '../src/engine/prefilter/fast-matcher.ts';
-import { createRequirementsReader } from '../src/engine/prefilter/requirements.ts';
+import {
+  createRequirementsReader,
+  type RequirementsReader,
+} from '../src/engine/prefilter/requirements.ts';
 import { createCatalog } from '../src/engine/rules/catalog.ts';
 import { runnableRules } from '../src/engine/rules/effective-set.ts';
 import { corpusPackageDir, MANIFEST_PATH } from '../src/main/corpus-location.ts';
+import type { Rule } from '../src/model/rules.ts';
 import { log, median, VoidRun } from './harness.ts';
 import { type MachineFacts, machineFacts } from './machine.ts';
+import { type BesideRun, runBeside } from './match/beside.ts';
 import { createGenerator } from './match/generated.ts';
 import { type AgainstReference, againstReference } from './match/reference.ts';
 import { type TextKind, textKinds } from './match/texts.ts';
 import { measureWorkers, type WorkerFacts } from './match/workers.ts';
+import { type WorstText, worstText } from './match/worst.ts';
 
 const ROUNDS = 3;
 /** Of each kind in each round, other text in each: nothing is matched twice by the fast matcher. */
@@ -37,6 +43,19 @@ export interface MatchMeasured {
   readonly ratio: number;
   readonly rawPlain: readonly number[];
   readonly rawFast: readonly number[];
+  /** another engine on the same texts, in turn with ours; null without `--beside` */
+  readonly beside: BesideMeasured | null;
+}
+
+interface BesideMeasured extends BesideRun {
+  readonly raw: readonly number[];
+}
+
+export interface MatchOptions {
+  /** another engine's program (`match/beside.ts`) */
+  readonly beside?: string;
+  /** seconds of each search for the slowest text */
+  readonly worst: number;
 }
 
 export interface MatchResult {
@@ -49,6 +68,7 @@ export interface MatchResult {
   readonly distinctBytes: number | null;
   readonly reference: AgainstReference;
   readonly workers: WorkerFacts;
+  readonly worst: readonly WorstText[];
 }
 
 function match(matcher: Matcher, text: string) {
@@ -83,6 +103,7 @@ function measure(
   fast: Matcher,
   kind: TextKind,
   kinds: readonly TextKind[],
+  program: string | null,
 ): MatchMeasured {
   const generate = createGenerator(kind, kinds);
   const warmUp = generate(0, WARM_UP_BYTES);
@@ -90,16 +111,21 @@ function measure(
   const hits = check(plain, fast, kind.name, warmUp.slice(0, PLAIN_TEXTS));
   const rawPlain: number[] = [];
   const rawFast: number[] = [];
+  const besides: BesideRun[] = [];
   let texts = 0;
   for (let round = 0; round < ROUNDS; round += 1) {
     const own = generate(round + 1, DISTINCT_BYTES);
     texts = own.length;
     const runPlain = () => rawPlain.push(run(plain, own.slice(0, PLAIN_TEXTS)));
     const runFast = () => rawFast.push(run(fast, own));
-    for (const next of round % 2 === 0 ? [runPlain, runFast] : [runFast, runPlain]) next();
+    const runOther = () => (program === null ? 0 : besides.push(runBeside(program, own)));
+    const turn = [runPlain, runFast, runOther];
+    for (const next of round % 2 === 0 ? turn : turn.toReversed()) next();
   }
   const [slow, quick] = [median(rawPlain), median(rawFast)];
-  log(`${kind.name}: ${slow.toFixed(2)} → ${quick.toFixed(1)} MB/s`);
+  const beside = besideOf(besides);
+  const other = beside === null ? '' : `, ${beside.engine} ${beside.mbPerSecond}`;
+  log(`${kind.name}: ${slow.toFixed(2)} → ${quick.toFixed(1)} MB/s${other}`);
   return {
     kind: kind.name,
     texts,
@@ -109,20 +135,47 @@ function measure(
     ratio: Number((quick / slow).toFixed(1)),
     rawPlain: rawPlain.map((value) => Number(value.toFixed(3))),
     rawFast: rawFast.map((value) => Number(value.toFixed(2))),
+    beside,
   };
 }
 
-/** Runs the benchmark. */
-export async function matchBench(): Promise<MatchResult> {
-  const machine = machineFacts();
+function besideOf(runs: readonly BesideRun[]): BesideMeasured | null {
+  const [first] = runs;
+  if (first === undefined) return null;
+  const raw = runs.map(({ mbPerSecond }) => mbPerSecond);
+  return { ...first, mbPerSecond: Number(median(raw).toFixed(2)), raw };
+}
+
+/** The slowest texts that are found, for all rules and for the stable ones. */
+function worstTexts(rules: readonly Rule[], read: RequirementsReader, seconds: number) {
+  const stable = rules.filter(({ status }) => status === 'stable');
+  return [
+    worstText('all rules', rules, read, seconds),
+    worstText('stable rules', stable, read, seconds),
+  ];
+}
+
+/** Only prints the slowest texts. */
+export function worstBench(seconds: number): void {
+  const { rules, read } = readRules();
+  for (const one of worstTexts(rules, read, seconds)) log(JSON.stringify(one));
+}
+
+function readRules() {
   const corpus = verifyCorpus(corpusPackageDir(), loadManifest(MANIFEST_PATH));
   const read = createRequirementsReader();
-  const rules = runnableRules(createCatalog(corpus, read).rules);
+  return { corpus, read, rules: runnableRules(createCatalog(corpus, read).rules) };
+}
+
+/** Runs the benchmark. */
+export async function matchBench({ beside, worst }: MatchOptions): Promise<MatchResult> {
+  const machine = machineFacts();
+  const { corpus, read, rules } = readRules();
   const kinds = textKinds(corpus);
   const compile = createPatternCompiler();
   const plain = createMatcher(rules, compile);
   const fast = createFastMatcher(rules, compile);
-  const measured = kinds.map((kind) => measure(plain, fast, kind, kinds));
+  const measured = kinds.map((kind) => measure(plain, fast, kind, kinds, beside ?? null));
   const small = kinds.filter(({ name }) => / 2 KB$/.test(name));
   const reference = await againstReference(small, rules, corpus);
   const differing = [...reference.onlyReference, ...reference.onlyHere];
@@ -142,5 +195,6 @@ export async function matchBench(): Promise<MatchResult> {
     distinctBytes: DISTINCT_BYTES,
     reference,
     workers,
+    worst: worstTexts(rules, read, worst),
   };
 }

@@ -15,6 +15,45 @@ function barsOf(kinds: readonly MatchMeasured[]): string {
   return ['```text', ...bars, '```'].join('\n');
 }
 
+/** The other engine's figures; nothing without them. */
+function besideOf(kinds: readonly MatchMeasured[]): string[] {
+  const other = kinds.find(({ beside = null }) => beside !== null)?.beside ?? null;
+  if (other === null) return [];
+  const rows = kinds.flatMap(({ kind, fast, beside }) =>
+    beside === null
+      ? []
+      : [
+          [
+            kind,
+            fast.toFixed(1),
+            beside.mbPerSecond.toFixed(1),
+            (fast / beside.mbPerSecond).toFixed(1),
+          ],
+        ],
+  );
+  return [
+    `${other.engine}, which accepts ${other.patterns} of the patterns, on the same texts in turn:`,
+    markdownTable(['texts', 'Sluice MB/s', `${other.engine} MB/s`, 'ratio'], rows),
+  ];
+}
+
+/** The slowest texts that were found; nothing without them. */
+function worstOf(worst: MatchResult['worst']): string[] {
+  if (worst.length === 0) return [];
+  const rows = worst.map(({ name, rules, mbPerSecond, raw, hits, tried }) => [
+    name,
+    String(rules),
+    mbPerSecond.toFixed(2),
+    raw.join(' '),
+    String(hits),
+    String(tried),
+  ]);
+  return [
+    'The slowest text of 64 KiB that hill climbing over the literals of the patterns finds:',
+    markdownTable(['', 'rules', 'MB/s', 'each order', 'hits', 'tried'], rows),
+  ];
+}
+
 export function matchParts({
   machine,
   rules,
@@ -23,6 +62,8 @@ export function matchParts({
   distinctBytes,
   reference,
   workers,
+  // Older results have none.
+  worst = [],
 }: MatchResult): Map<string, string> {
   const rows = kinds.map(({ kind, plain, fast, ratio, hits }) => [
     kind,
@@ -40,6 +81,8 @@ export function matchParts({
     `${machineLine(machine)}; ${rules} rules, ${patterns} patterns; ${texts}.`,
     markdownTable(TITLES, rows),
     barsOf(kinds),
+    ...besideOf(kinds),
+    ...worstOf(worst),
     `The corpus's reference engine (JavaScript's own regular expressions) on ${reference.texts} ` +
       `texts of 2 KB and the ${reference.rules} rules that run as written: ` +
       `${reference.reference} MB/s; Sluice ${reference.fast} MB/s, ${reference.ratio} times as ` +

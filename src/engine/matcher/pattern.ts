@@ -10,7 +10,7 @@ import RE2 from 're2';
 import type { UnsupportedReason } from '../../model/rules.ts';
 import { memoize } from './memoize.ts';
 import { parseAsWritten, splitFlags } from './pattern-syntax.ts';
-import { relaxedSource } from './relaxed-pattern.ts';
+import { areWithin, relaxedSource, relaxedWithRuns } from './relaxed-pattern.ts';
 import { loneSurrogate, withoutSurrogates } from './surrogate-pairs.ts';
 
 /** A compiled pattern over UTF-8 bytes. */
@@ -118,7 +118,7 @@ function compile(written: string): Compiled {
 function toPattern(source: string, program: RE2): Pattern {
   /** compiled at the first hit: most patterns never have one */
   let finder: RE2 | null = null;
-  let backtracker: RE2 | null | undefined;
+  let backtracker: Finder | undefined;
   let ungreedy: RE2 | null = null;
   let relaxed: RE2 | null = null;
   return {
@@ -129,8 +129,9 @@ function toPattern(source: string, program: RE2): Pattern {
     },
     find: (bytes) => {
       if (bytes.length <= BACKTRACKED_BYTES_MAX) {
-        if (backtracker === undefined) backtracker = backtrackerOf(source);
-        if (backtracker !== null) return findAtStart(backtracker, bytes);
+        backtracker ??= backtrackerOf(source);
+        const found = backtracker(bytes);
+        if (found !== undefined) return found;
       }
       finder ??= finderOf(source, program);
       return rangeOf(finder.exec(bytes));
@@ -151,22 +152,44 @@ function rangeOf(match: { readonly index: number; readonly 0: Buffer } | null): 
   return match === null ? null : { start: match.index, end: match.index + match[0].byteLength };
 }
 
+/** The leftmost match or null; undefined when it cannot say. */
+type Finder = (bytes: Buffer) => ByteRange | null | undefined;
+
+/** Tries the relaxed pattern first: it is smaller, and its match is mostly the pattern's. */
+function backtrackerOf(source: string): Finder {
+  const relaxed = relaxedWithRuns(source);
+  const first = relaxed === null ? null : programAtStart(relaxed.source);
+  let exact: RE2 | null | undefined;
+  return (bytes) => {
+    if (first !== null && relaxed !== null) {
+      const match = execAtStart(first, bytes);
+      if (match === null) return null;
+      if (areWithin(match.slice(2), relaxed.runs)) return rangeBehind(match);
+    }
+    if (exact === undefined) exact = programAtStart(withoutCaptures(source));
+    if (exact === null) return undefined;
+    const match = execAtStart(exact, bytes);
+    return match === null ? null : rangeBehind(match);
+  };
+}
+
 /** @returns null when the pattern is too large with `BEFORE` */
-function backtrackerOf(source: string): RE2 | null {
+function programAtStart(source: string): RE2 | null {
   try {
-    return new RE2(`${BEFORE}(?:${withoutCaptures(source)})`, AT_START);
+    return new RE2(`${BEFORE}(?:${source})`, AT_START);
   } catch {
     return null;
   }
 }
 
-function findAtStart(backtracker: RE2, bytes: Buffer): ByteRange | null {
-  backtracker.lastIndex = 0;
-  const match = backtracker.exec(bytes);
-  if (match === null) return null;
-  // The types of `re2` leave groups out.
-  const { 0: upToEnd, 1: before } = match as typeof match & { readonly 1: Buffer };
-  return { start: before.byteLength, end: upToEnd.byteLength };
+/** The types of `re2` leave groups out: first what is before the match and the match, then `BEFORE`. */
+function execAtStart(program: RE2, bytes: Buffer): readonly Buffer[] | null {
+  program.lastIndex = 0;
+  return program.exec(bytes) as unknown as readonly Buffer[] | null;
+}
+
+function rangeBehind([upToEnd, before]: readonly Buffer[]): ByteRange {
+  return { start: before?.byteLength ?? 0, end: upToEnd?.byteLength ?? 0 };
 }
 
 function finderOf(source: string, program: RE2): RE2 {
