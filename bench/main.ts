@@ -25,6 +25,7 @@ import { BUSY_SHARE_MAX, busyNow } from './quiet.ts';
 import { refusedBench } from './refused.ts';
 import { type RelayBenchOptions, relayBench } from './relay.ts';
 import { staleBench } from './stale.ts';
+import { startBench } from './start.ts';
 
 interface FairnessCommandOptions {
   readonly only?: 'ingest' | 'pass';
@@ -252,6 +253,11 @@ program
   .option('--bodies <number>', 'exports of 100 spans in each', positive, 150)
   .addHelpText('after', '\nTakes about a minute.\n\nExample:\n  npm run bench -- relay --rounds 3')
   .action(async (options: RelayBenchOptions) => publish('relay', await relayBench(options)));
+program
+  .command('start')
+  .description('how long npm start takes until the server is ready')
+  .option('--rounds <number>', 'starts after the first', positive, 7)
+  .action(async ({ rounds }: { rounds: number }) => publish('start', await startBench(rounds)));
 program
   .command('stale')
   .description(

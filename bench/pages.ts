@@ -25,6 +25,8 @@ import { passParts } from './pass/page.ts';
 import type { PassResult } from './pass.ts';
 import { relayParts } from './relay/page.ts';
 import type { RelayResult } from './relay.ts';
+import { startParts } from './start/page.ts';
+import type { StartResult } from './start.ts';
 
 export interface Results {
   readonly ingest: IngestResult;
@@ -38,6 +40,7 @@ export interface Results {
   readonly pass: PassResult;
   readonly decode: DecodeResult;
   readonly relay: RelayResult;
+  readonly start: StartResult;
   readonly dashboard: DashboardResult;
   readonly capacity: CapacityResult;
 }
@@ -63,6 +66,7 @@ const PAGES: { readonly [N in ResultName]: Page<Results[N]> } = {
   'fairness-pass': { path: PERFORMANCE, parts: fairnessPassParts },
   'loop-delay': { path: PERFORMANCE, parts: loopDelayParts },
   relay: { path: PERFORMANCE, parts: relayParts },
+  start: { path: PERFORMANCE, parts: startParts },
   dashboard: { path: PERFORMANCE, parts: dashboardParts },
   limits: { path: 'docs/limits.md', parts: limitsParts },
   'limits-small-exports': { path: 'docs/limits.md', parts: limitsParts },
@@ -103,6 +107,7 @@ export const MEASURED_CODE: { readonly [N in ResultName]: readonly string[] } = 
   decode: ['src/otlp', 'src/ingest', 'bench/decode', 'bench/decode.ts'],
   capacity: [...INGEST_CODE, ...PASS_CODE, 'bench/capacity', 'bench/capacity.ts'],
   relay: ['src/relay', ...INGEST_CODE, 'bench/relay', 'bench/relay.ts'],
+  start: ['src/main', 'src/db/embedded', 'src/db/migrate.ts', 'src/pool', 'bin', 'bench/start.ts'],
   dashboard: [
     'src/web/app',
     'src/http/dashboard',
