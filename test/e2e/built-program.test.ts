@@ -41,7 +41,10 @@ describe('a temporary folder that another user has prepared', () => {
     expect(names.length).toBeGreaterThan(100);
     const payload = `import { writeFileSync as hostile } from 'node:fs';hostile(${JSON.stringify(marker)}, '');`;
     for (const name of names) {
-      const entry = JSON.parse(await readFile(join(path, name), 'utf8'));
+      const text = await readFile(join(path, name), 'utf8');
+      // tsx writes its cache beside the program, which may have ended first.
+      if (text === '') continue;
+      const entry = JSON.parse(text);
       await writeFile(join(path, name), JSON.stringify({ ...entry, code: payload + entry.code }));
     }
     // The attack works: tsx runs the planted code for the same sources.
