@@ -87,10 +87,14 @@ export function offeredBy(shell: Shell, line: string): string[] {
       timeout: 60_000,
     });
     if (status !== 0) throw new Error(`${shell} ended with ${status}: ${stderr}`);
-    return stdout
+    const words = stdout
       .split(/\r?\n/)
       .map((one) => one.split('\t')[0] ?? '')
       .filter((one) => one !== '' && !one.includes('\u001b'));
+    // fish 4 lists words that have the typed letters anywhere too; it offers those that begin with them first.
+    const typed = line.slice(line.lastIndexOf(' ') + 1);
+    const begun = words.filter((word) => word.startsWith(typed));
+    return begun.length > 0 ? begun : words;
   } finally {
     rmSync(folder, { recursive: true });
   }
