@@ -4,6 +4,7 @@ import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 
 import { createWorkspace, findWorkspace } from '../../src/db/people/workspaces.ts';
+import { bundle } from '../support/bundle.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { findFreePort } from '../support/free-port.ts';
 import { ledgerOf } from '../support/ledger.ts';
@@ -13,6 +14,8 @@ import { openEyes } from './gateway.ts';
 let database: TestDatabase;
 let server: TestServer;
 let settings: Record<string, string>;
+/** One file, for what ends before it looks for files of Sluice. */
+let built: readonly string[];
 beforeAll(async () => {
   database = await createTestDatabase();
   settings = {
@@ -24,15 +27,23 @@ beforeAll(async () => {
     PASS_INTERVAL_MS: '200',
   };
   server = await startServer(settings);
+  built = [await bundle(new URL('../../demo/demo.ts', import.meta.url))];
 });
 afterAll(async () => {
   await server.stop();
   await database.drop();
 });
 
-async function runDemo(options: readonly string[] = [], changes: Record<string, string> = {}) {
+/** As `npm run demo` runs it. */
+const FROM_SOURCE = ['--import', 'tsx', 'demo/demo.ts'];
+
+async function runDemo(
+  options: readonly string[] = [],
+  changes: Record<string, string> = {},
+  program: readonly string[] = built,
+) {
   const { PATH = '', HOME = '' } = process.env;
-  const child = spawn(process.execPath, ['--import', 'tsx', 'demo/demo.ts', ...options], {
+  const child = spawn(process.execPath, [...program, ...options], {
     cwd: ROOT,
     env: { PATH, HOME, TSX_DISABLE_CACHE: '1', ...settings, ...changes },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -49,7 +60,7 @@ async function runDemo(options: readonly string[] = [], changes: Record<string, 
 }
 
 test('both attacks are found, the honest run is not, the keys are revoked', async () => {
-  const { stdout, stderr, code } = await runDemo();
+  const { stdout, stderr, code } = await runDemo([], {}, FROM_SOURCE);
   expect({ stderr, code }).toEqual({ stderr: '', code: 0 });
   expect(stdout).toContain('✓ honest run: evaluated, no findings');
   expect(stdout).toContain('! injection by the user: evaluated, 2 findings');
@@ -96,7 +107,7 @@ test('a server with another database is recognised by the key it does not know',
   const eyes = openEyes(other.url);
   await createWorkspace(eyes, 'elsewhere', 'Elsewhere');
   await eyes.end();
-  const { stderr, code } = await runDemo([], { DATABASE_URL: other.url });
+  const { stderr, code } = await runDemo([], { DATABASE_URL: other.url }, FROM_SOURCE);
   await other.drop();
   expect(code).toBe(1);
   expect(stderr).toContain('did not take the run "honest run"');
@@ -107,7 +118,7 @@ test('--help and mistakes', async () => {
   const help = await runDemo(['--help']);
   expect({ code: help.code, stderr: help.stderr }).toEqual({ code: 0, stderr: '' });
   expect(help.stdout).toContain('--workspace SLUG');
-  const wrong = await runDemo(['--workspace', 'nowhere']);
+  const wrong = await runDemo(['--workspace', 'nowhere'], {}, FROM_SOURCE);
   expect(wrong.code).toBe(1);
   expect(wrong.stderr).toContain('There is no workspace "nowhere"');
   expect((await runDemo(['--fast'])).code).toBe(1);

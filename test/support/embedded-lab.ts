@@ -4,40 +4,22 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { rmSync } from 'node:fs';
 import { chmod, mkdtemp, readFile, realpath, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import pg from 'pg';
-import { build } from 'rolldown';
 import { inject } from 'vitest';
 
 import { type EmbeddedDatabase, startEmbedded } from '../../src/db/embedded/connect.ts';
 import { processIdentity } from '../../src/db/embedded/process.ts';
 import { findServer, stopServer } from '../../src/db/embedded/server.ts';
+import { bundle } from './bundle.ts';
 import { clusterPrefix } from './cluster-root.ts';
 import { copyCluster } from './copy-cluster.ts';
 
-const CHILD = fileURLToPath(new URL('./embedded-child.ts', import.meta.url));
-/** Of processes that run as another user: a folder that all may enter. */
-const BUILT_CHILD = fileURLToPath(
-  new URL(`../../node_modules/.sluice/embedded-child-${process.pid}.js`, import.meta.url),
-);
-/** Once for each worker. */
-let childBuilt: Promise<void> | null = null;
-
-/** Makes one file of the child and what it imports: a process has no Vitest to read TypeScript. */
-async function buildChild(): Promise<void> {
-  await build({
-    input: CHILD,
-    platform: 'node',
-    external: (id) => /^[a-z@]/.test(id),
-    output: { file: BUILT_CHILD, format: 'esm' },
-  });
-  process.once('exit', () => rmSync(BUILT_CHILD, { force: true }));
-}
+/** Built once for each worker. */
+let childPath: Promise<string> | null = null;
 
 /** What the child process tells of its database. */
 export type Report = Omit<EmbeddedDatabase, 'stop' | 'supervise'>;
@@ -95,9 +77,8 @@ export function openLab(): Lab {
       return database;
     },
     async child(dataDir, user) {
-      childBuilt ??= buildChild();
-      await childBuilt;
-      const child = spawn(process.execPath, [BUILT_CHILD, dataDir], {
+      childPath ??= bundle(new URL('./embedded-child.ts', import.meta.url));
+      const child = spawn(process.execPath, [await childPath, dataDir], {
         ...user,
         detached: true,
         stdio: ['pipe', 'pipe', 'inherit'],
