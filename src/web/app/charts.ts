@@ -138,13 +138,15 @@ interface CourseRow {
 }
 
 const COURSE_HEIGHT = 24;
+/** A single finding is no full bar. */
+const SPARK_MOST_MIN = 4;
 
 /**
  * The course of one thing over time as small bars, on a scale of its own.
  * @param describe what it shows, for who does not see it
  */
 export function sparkline(values: readonly number[], describe: string): Html {
-  const most = Math.max(1, ...values);
+  const most = Math.max(SPARK_MOST_MIN, ...values);
   const bars = values.map((value, index) => {
     const height = value === 0 ? 1 : Math.max(HEIGHT_MIN, (value / most) * COURSE_HEIGHT);
     const look = value === 0 ? 'whole' : 'share';

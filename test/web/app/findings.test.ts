@@ -177,6 +177,9 @@ describe('groups', () => {
       'aria-label="Findings searched, by day of the last 14: 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 3, 8"',
     );
     expect(text.match(/<rect class="share"[^>]* height="24.0"/g)).toHaveLength(1);
+    const once = { ...group, days: [...Array(13).fill(0), 1] };
+    const few = page({ findings: [], groups: [once], query: 'group_by=match' });
+    expect(few).toMatch(/<rect class="share"[^>]* height="6.0"/);
     expect(text).not.toContain('data-live=');
   });
 });
