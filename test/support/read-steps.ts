@@ -1,4 +1,6 @@
 /** The steps of one run, as the pass reads those of several. */
+import type pg from 'pg';
+
 import type { Database } from '../../src/db/database.ts';
 import {
   type RunToRead,
@@ -14,4 +16,20 @@ export async function readSteps(
 ): Promise<StepsOfRun> {
   const [only] = await readStepsOfRuns(database, [run], limits);
   return only ?? { steps: [], bytes: 0, unread: 0 };
+}
+
+/** The plans of the statements that read the steps of a run; nothing is read. */
+export async function plansOf(database: Database, run: RunToRead): Promise<string[]> {
+  const plans: string[] = [];
+  const explaining = {
+    query: async (statement: string | pg.QueryConfig, given?: unknown[]) => {
+      const { text, values = [] } =
+        typeof statement === 'string' ? { text: statement, values: given } : statement;
+      const { rows } = await database.query(`EXPLAIN ${text}`, values);
+      plans.push(rows.map((row) => row['QUERY PLAN']).join('\n'));
+      return { rows: [] };
+    },
+  };
+  await readSteps(explaining as unknown as Database, run);
+  return plans;
 }

@@ -15,7 +15,7 @@ import type { Hex16 } from '../../../src/model/json.ts';
 import type { LogRow, LogSession, SpanRow } from '../../../src/model/telemetry.ts';
 import { encodeRequest } from '../../support/decoding.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
-import { readSteps } from '../../support/read-steps.ts';
+import { plansOf, readSteps } from '../../support/read-steps.ts';
 import {
   decodedRequest,
   hex16,
@@ -430,18 +430,14 @@ describe('reading back', () => {
          FROM generate_series(1, 20000)`,
     );
     await scratch.database.query('ANALYZE log_records');
-    let plan = '';
-    const explaining = {
-      query: async (text: string, values: unknown[]) => {
-        const { rows } = await scratch.database.query(`EXPLAIN ${text}`, values);
-        plan = rows.map((row) => row['QUERY PLAN']).join('\n');
-        return { rows: [] };
-      },
-    };
-    const database = explaining as unknown as typeof scratch.database;
-    await readSteps(database, { ...RUN, runId: FIRST });
-    expect(plan).not.toMatch(/Seq Scan on log_records/);
-    expect(plan).toMatch(/run_id/);
-    expect(plan).toMatch(/Tid Scan/);
+    const plans = await plansOf(scratch.database, { ...RUN, runId: FIRST });
+    const reading = plans.filter((plan) => plan.includes('log_records'));
+    // Of short runs, and of any.
+    expect(reading).toHaveLength(2);
+    for (const plan of reading) {
+      expect(plan).not.toMatch(/Seq Scan on log_records/);
+      expect(plan).toMatch(/run_id/);
+    }
+    expect(reading[1]).toMatch(/Tid Scan/);
   });
 });

@@ -1,11 +1,10 @@
 /** The steps of a run, read back: what they hold, in which order, and within which limits. */
 
-import type pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest';
 import { readStepsOfRuns } from '../../../src/db/runs/steps.ts';
 import type { DecodedRequest } from '../../../src/model/telemetry.ts';
 import type { MigratedDatabase } from '../../support/migrated-database.ts';
-import { readSteps } from '../../support/read-steps.ts';
+import { plansOf, readSteps } from '../../support/read-steps.ts';
 import {
   DAY_MS,
   hex8,
@@ -219,17 +218,7 @@ test('from the days of its arrival and one beside them; what lies outside counts
 test.skipIf(inject('placement') === 'distributed')(
   'opens the partitions of those days only',
   async () => {
-    const plans: string[] = [];
-    const explaining = {
-      query: async (statement: string | pg.QueryConfig, given?: unknown[]) => {
-        const { text, values = [] } =
-          typeof statement === 'string' ? { text: statement, values: given } : statement;
-        const { rows } = await scratch.database.query(`EXPLAIN ${text}`, values);
-        plans.push(rows.map((row) => row['QUERY PLAN']).join('\n'));
-        return { rows: [] };
-      },
-    };
-    await readSteps(explaining as unknown as typeof scratch.database, RUN);
+    const plans = await plansOf(scratch.database, RUN);
     const partitions = new Set(plans.join().match(/(spans|log_records)_\d{4}_\d\d_\d\d\b(?!_)/g));
     expect([...partitions].sort()).toEqual([
       'log_records_2026_11_20',
