@@ -49,6 +49,8 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   'sluice replay': 'needs a downloaded run, and an agent key; replay.test.ts',
   'sluice top': 'runs until it is stopped, or for minutes; cli.test.ts',
   'sluice completion zsh': 'a path of zsh; cli-completion.test.ts',
+  'sluice alerts test': 'needs a destination; cli-login.test.ts',
+  'sluice alerts send-again': 'needs a message that was not delivered; cli-login.test.ts',
   'curl -si https://': 'needs a reverse proxy with a certificate',
   'head -c 30000000': 'needs a reverse proxy with a certificate',
 };
