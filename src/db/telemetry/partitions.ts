@@ -6,6 +6,8 @@
  * lock the parent against every running COPY, attaching does not (PostgreSQL manual, 5.12.2.2).
  */
 
+import { setTimeout as sleep } from 'node:timers/promises';
+
 import type { TelemetryTable } from '../../model/columns.ts';
 import type { Events } from '../../observe/events.ts';
 import { type Connection, type Database, inTransaction, withConnection } from '../database.ts';
@@ -22,6 +24,9 @@ const DAYS_AHEAD = 2;
  */
 const TOAST_TARGET_BYTES = 4080;
 const LOCK_KEY = '0x736c756963652b31';
+const LOCK_RETRY_MS = 20;
+/** How long a process waits while others create partitions. */
+const LOCK_WAIT_MS = 30_000;
 /**
  * How long dropping waits for a table that is being read; the next upkeep tries again.
  */
@@ -72,12 +77,29 @@ interface NewPartition {
   readonly storage: string;
 }
 
+/**
+ * Waits until no other process creates partitions; the lock ends with the transaction. It is tried again
+ * and again, because a statement that waits keeps its snapshot: detaching a partition concurrently waits
+ * for older snapshots, and attaching one waits for that, which would be a deadlock of three.
+ */
+async function lockCreation(connection: Connection): Promise<void> {
+  const endsAtMs = performance.now() + LOCK_WAIT_MS;
+  for (;;) {
+    const { rows } = await connection.query<{ readonly locked: boolean }>(
+      `SELECT pg_try_advisory_xact_lock(${BigInt(LOCK_KEY)}) AS locked`,
+    );
+    if (rows[0]?.locked === true) return;
+    if (performance.now() > endsAtMs) throw new Error('another process is creating partitions');
+    await sleep(LOCK_RETRY_MS);
+  }
+}
+
 /** @returns the names of those that were created or attached now */
 async function ensure(database: Database, wanted: readonly NewPartition[]): Promise<string[]> {
   const isDistributed = (await placementOf(database)) === 'distributed';
   return await inTransaction(database, async (connection) => {
     if (isDistributed) await useOneConnectionPerNode(connection);
-    await connection.query(`SELECT pg_advisory_xact_lock(${BigInt(LOCK_KEY)})`);
+    await lockCreation(connection);
     const created: string[] = [];
     for (const { parent, name, values, storage } of wanted) {
       const state = await stateOf(connection, name);

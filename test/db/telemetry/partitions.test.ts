@@ -9,6 +9,7 @@ import {
 } from '../../../src/db/telemetry/partitions.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
 import { DAY_MS, NOON_MS } from '../../support/rows.ts';
+import { waitFor } from '../../support/wait-for.ts';
 
 const TABLES = ['log_records', 'metric_points', 'spans'];
 
@@ -50,6 +51,19 @@ async function attached(): Promise<unknown[]> {
        JOIN pg_class ON pg_class.oid = inhrelid WHERE relkind = 'r' ORDER BY 1`,
   );
   return rows.map(({ name }) => name);
+}
+
+/** Detaching a partition of spans is interrupted by a reader. @returns the reader, which still reads */
+async function detachHalf(name: string) {
+  const reader = await scratch.database.connect();
+  await reader.query(`BEGIN; SELECT 1 FROM ${name}`);
+  const detacher = await scratch.database.connect();
+  await detacher.query(`SET lock_timeout = '50ms'`);
+  await expect(
+    detacher.query(`ALTER TABLE spans DETACH PARTITION ${name} CONCURRENTLY`),
+  ).rejects.toMatchObject({ code: '55P03' });
+  detacher.release(true);
+  return reader;
 }
 
 const ofDays = (...days: string[]): string[] =>
@@ -161,14 +175,7 @@ describe('keeping partitions', () => {
 
   test('finishes a detaching that was interrupted half-way', async () => {
     await ensureDaysOf(-5, -5);
-    const reader = await scratch.database.connect();
-    await reader.query('BEGIN; SELECT 1 FROM spans_2026_11_15');
-    const detacher = await scratch.database.connect();
-    await detacher.query(`SET lock_timeout = '50ms'`);
-    await expect(
-      detacher.query('ALTER TABLE spans DETACH PARTITION spans_2026_11_15 CONCURRENTLY'),
-    ).rejects.toMatchObject({ code: '55P03' });
-    detacher.release(true);
+    const reader = await detachHalf('spans_2026_11_15');
     // Readers are not waited for longer than a statement of ingest may wait.
     await keep(NOON_MS, 1);
     expect(failures).toMatchObject([{ code: '57014' }]);
@@ -217,6 +224,32 @@ describe('keeping partitions', () => {
       Array.from({ length: scratch.database.totalCount }, () => scratch.rows('SHOW lock_timeout')),
     );
     expect(new Set(settings.flat().map((row) => row.lock_timeout))).toEqual(new Set(['0']));
+  });
+
+  test('finishes a detaching while a process waits to create a partition', async () => {
+    await ensureDay(scratch.database, NOON_MS);
+    const reader = await detachHalf('spans_2026_11_20');
+    await reader.query('COMMIT');
+    reader.release();
+    const creating = await scratch.database.connect();
+    await creating.query("BEGIN; SELECT pg_advisory_xact_lock(x'736c756963652b31'::bigint)");
+    const created = ensureDay(scratch.database, NOON_MS + 9 * DAY_MS);
+    await waitFor(
+      async () => {
+        const [row] = await scratch.rows(
+          `SELECT count(*)::int AS n FROM pg_stat_activity
+            WHERE datname = current_database() AND query LIKE '%advisory%' AND query NOT LIKE '%activity%'`,
+        );
+        return row?.n === 2;
+      },
+      { withinMs: 20_000, what: 'a process that waits for the one that creates' },
+    );
+    const events = { partitionsChanged: () => undefined };
+    await dropOutdated(scratch.database, NOON_MS + 9 * DAY_MS, 1, events);
+    await creating.query('COMMIT');
+    creating.release();
+    expect((await created).sort()).toEqual(ofDays('2026_11_29'));
+    expect(await attached()).toEqual(ofDays('2026_11_29'));
   });
 
   test('partitions are made though nothing can be dropped', async () => {

@@ -4,7 +4,7 @@
  * nothing.
  */
 import { createHash } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 
 import { createDatabase, type Database } from '../../../src/db/database.ts';
 import { CopyWriter } from '../../../src/db/telemetry/copy-writer.ts';
@@ -172,11 +172,23 @@ test('a request that PostgreSQL refuses leaves no receipt', async () => {
   expect(await send(writer, 'a')).toMatchObject(FIRST);
 });
 
-describe('while the first is being stored', () => {
+// A batch waits two seconds for a lock (LOCK_WAIT_MS): on a machine that is slower, a test is tried again.
+describe('while the first is being stored', { retry: 4 }, () => {
+  let endHold: () => Promise<void>;
+  beforeEach(() => {
+    endHold = async () => {};
+  });
+  afterEach(() => endHold());
+
   /** Keeps every COPY of spans waiting, with the receipts of its batch not yet committed. */
   async function holdSpans() {
     const holder = await scratch.database.connect();
     await holder.query('BEGIN; LOCK TABLE spans IN EXCLUSIVE MODE');
+    endHold = async () => {
+      await holder.query('COMMIT');
+      holder.release();
+      endHold = async () => {};
+    };
     return {
       waiters: (count: number) =>
         waitFor(
@@ -188,10 +200,7 @@ describe('while the first is being stored', () => {
           },
           { withinMs: 20_000, what: `${count} transactions waiting for the table` },
         ),
-      release: async () => {
-        await holder.query('COMMIT');
-        holder.release();
-      },
+      release: () => endHold(),
     };
   }
 
