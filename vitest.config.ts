@@ -22,7 +22,7 @@ const EXHAUSTIVE_FACTOR = process.env.EXHAUSTIVE === '1' ? 5 : 1;
 const CITUS = {
   test: {
     name: 'citus',
-    globalSetup: [BUILD, CATALOGUE, 'test/support/global-citus.ts'],
+    globalSetup: [BUILD, CATALOGUE, 'test/support/global-citus.ts', SERVER],
     include: [
       'test/citus/**/*.test.ts',
       'test/db/runs/*.test.ts',

@@ -11,7 +11,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
 import { LogRuns } from '../src/db/telemetry/log-runs.ts';
-import type { ReadyResult } from '../src/ingest/request-decoder.ts';
+import type { ReadyResult } from '../src/ingest/plain-encoder.ts';
 import type { Signal } from '../src/model/telemetry.ts';
 import { decodePlainly, decodeRequest, scanOrNull } from '../test/support/decoding.ts';
 import { traceBody } from './bodies.ts';

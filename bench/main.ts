@@ -16,7 +16,7 @@ import { ingest } from './ingest.ts';
 import { limitsBench } from './limits.ts';
 import { loopDelayBench } from './loop-delay.ts';
 import { isCommitted } from './machine.ts';
-import { type MatchOptions, matchBench, worstBench } from './match.ts';
+import { type MatchOptions, matchBench, quickMatchBench, worstBench } from './match.ts';
 import { positive, setting } from './options.ts';
 import { type PassOptions, passBench, passBeside } from './pass.ts';
 import { type PreviewBenchOptions, previewBench } from './preview.ts';
@@ -153,13 +153,17 @@ program
   .description('megabytes of text per second, the fast matcher compared with the plain one')
   .option('--beside <program>', "another engine's program, measured on the same texts in turn")
   .option('--worst <seconds>', 'how long to search for the slowest text, twice', positive, 60)
+  .option('--quick', 'a look of half a minute: the fast matcher alone, nothing is written')
   .addHelpText(
     'after',
     '\nTakes about six minutes; writes bench/results/match.json and docs/matching.md. The other ' +
       'program gets a file of texts, each ended by a NUL, and prints a line of JSON ' +
       '(bench/match/beside.ts).\n\nExample:\n  npm run bench -- match --beside "./scan patterns.db"',
   )
-  .action(async (options: MatchOptions) => publish('match', await matchBench(options)));
+  .action(async ({ quick = false, ...options }: MatchOptions & { quick?: boolean }) => {
+    if (quick) quickMatchBench();
+    else publish('match', await matchBench(options));
+  });
 program
   .command('worst-text')
   .description('searches for the text that is slowest to match; only prints')

@@ -27,6 +27,7 @@ import { type WorstText, worstText } from './match/worst.ts';
 const ROUNDS = 3;
 /** Of each kind in each round, other text in each: nothing is matched twice by the fast matcher. */
 const DISTINCT_BYTES = 2_000_000;
+const QUICK_BYTES = 1_000_000;
 /** Other texts before the first round: they compile the patterns that such texts need. */
 const WARM_UP_BYTES = 400_000;
 /** Texts of a kind that the plain matcher, which is a hundred times slower, matches. */
@@ -144,6 +145,18 @@ function besideOf(runs: readonly BesideRun[]): BesideMeasured | null {
   if (first === undefined) return null;
   const raw = runs.map(({ mbPerSecond }) => mbPerSecond);
   return { ...first, mbPerSecond: Number(median(raw).toFixed(2)), raw };
+}
+
+/** Prints how fast the fast matcher alone is, to compare versions of Node.js in half a minute. */
+export function quickMatchBench(): void {
+  const { corpus, rules } = readRules();
+  const fast = createFastMatcher(rules, createPatternCompiler());
+  const kinds = textKinds(corpus);
+  for (const kind of kinds) {
+    const generate = createGenerator(kind, kinds);
+    run(fast, generate(0, WARM_UP_BYTES));
+    log(`${kind.name}: ${run(fast, generate(1, QUICK_BYTES)).toFixed(1)} MB/s`);
+  }
 }
 
 /** The slowest texts that are found, for all rules and for the stable ones. */

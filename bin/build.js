@@ -28,6 +28,11 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const SOURCES = join(ROOT, 'src');
 const BUILT = join(ROOT, 'dist');
 const STAMP = 'built-from';
+/** AssemblyScript: compiled to one file, which changes rarely, and takes longer than all others. */
+const ASSEMBLY = join(SOURCES, 'ingest/assembly');
+const ASSEMBLY_ENTRY = 'rows.ts';
+const ASSEMBLED = 'ordinary-rows.wasm';
+const ASSEMBLY_STAMP = 'assembled-from';
 /** What is started by its path: programs, threads, processes. */
 const PROGRAMS = [
   'main',
@@ -65,18 +70,47 @@ function digestOf(paths) {
   return hash.digest('hex');
 }
 
-function isBuiltFrom(digest) {
-  const stamp = join(BUILT, STAMP);
-  return existsSync(stamp) && readFileSync(stamp, 'utf8') === digest;
+/** A file of `dist/`; null when it is missing, as while another build replaces the folder. */
+function readBuilt(name) {
+  try {
+    return readFileSync(join(BUILT, name));
+  } catch (error) {
+    if (error.code !== 'ENOENT') throw error;
+    return null;
+  }
 }
 
-async function bundler() {
+const toolFiles = () => TOOLS.map((name) => join(ROOT, name));
+
+/** Whether `dist/` was built from these sources, and its WebAssembly is whole. */
+function isBuiltFrom(digest) {
+  return readBuilt(STAMP)?.toString() === digest && assembledBefore() !== null;
+}
+
+const assemblyStamp = (digest, program) =>
+  `${digest} ${createHash('sha256').update(program).digest('hex')}`;
+
+/**
+ * What was compiled before; null when it is missing or damaged. By its digest, because a processor
+ * without SIMD accepts none.
+ *
+ * @param digest only if it was compiled of these sources
+ */
+function assembledBefore(digest) {
+  const stamp = readBuilt(ASSEMBLY_STAMP)?.toString();
+  const program = readBuilt(ASSEMBLED);
+  if (stamp === undefined || program === null) return null;
+  return stamp === assemblyStamp(digest ?? stamp.split(' ', 1)[0], program) ? program : null;
+}
+
+/** A package that is only needed to build. */
+async function tool(name) {
   try {
-    return await import('rolldown');
+    return await import(name);
   } catch (error) {
     if (error.code !== 'ERR_MODULE_NOT_FOUND') throw error;
     throw new BuildError(
-      'dist/ is missing or older than src/, and rolldown is not installed to build it: run\n' +
+      `dist/ is missing or older than src/, and ${name} is not installed to build it: run\n` +
         '  npm ci && npm prune --omit=dev\n' +
         'instead of npm ci --omit=dev',
     );
@@ -87,7 +121,7 @@ async function bundler() {
 const isPackage = (id) => /^[a-z@]/.test(id) && !id.startsWith(HELPERS);
 
 async function compile(draft) {
-  const { rolldown } = await bundler();
+  const { rolldown } = await tool('rolldown');
   const bundle = await rolldown({
     cwd: ROOT,
     input: Object.fromEntries(PROGRAMS.map((name) => [name, join(SOURCES, `${name}.ts`)])),
@@ -106,6 +140,26 @@ async function compile(draft) {
   checkDepth(output);
 }
 
+/** Compiles AssemblyScript, or copies what was compiled of the same sources before. */
+async function assemble(draft) {
+  const digest = digestOf([...filesIn(ASSEMBLY), ...toolFiles()]);
+  const target = join(draft, ASSEMBLED);
+  const before = assembledBefore(digest);
+  if (before === null) await compileAssembly(target);
+  else writeFileSync(target, before);
+  writeFileSync(join(draft, ASSEMBLY_STAMP), assemblyStamp(digest, readFileSync(target)));
+}
+
+async function compileAssembly(target) {
+  const { main } = await tool('assemblyscript/asc');
+  const { error, stderr } = await main([
+    ...[join(ASSEMBLY, ASSEMBLY_ENTRY), '--outFile', target],
+    ...['--baseDir', ASSEMBLY, '--runtime', 'stub', '--enable', 'simd', '--use', 'abort='],
+    ...['-O3', '--noAssert', '--noColors'],
+  ]);
+  if (error !== null) throw new BuildError(`${ASSEMBLED}: ${error.message}\n${stderr}`);
+}
+
 /** A path like `../../package.json` means the same from `src/main/` as from `dist/chunks/`. */
 function checkDepth(output) {
   for (const { fileName, code = '' } of output) {
@@ -118,7 +172,7 @@ function checkDepth(output) {
 /** Copies the files that are not compiled: migrations, styles, the dashboard's script and icon. */
 function copyOthers(draft) {
   for (const path of filesIn(SOURCES)) {
-    if (path.endsWith('.ts')) continue;
+    if (path.endsWith('.ts')) continue; // Also AssemblyScript.
     const copy = join(draft, path.slice(SOURCES.length));
     mkdirSync(dirname(copy), { recursive: true });
     cpSync(path, copy);
@@ -156,6 +210,7 @@ async function build(digest) {
   const draft = join(ROOT, `dist.${randomBytes(6).toString('hex')}`);
   try {
     await compile(draft);
+    await assemble(draft);
     copyOthers(draft);
     writeFileSync(join(draft, STAMP), digest);
     publish(draft, digest);
@@ -167,7 +222,7 @@ async function build(digest) {
 try {
   // An installed package has no sources, only its dist/.
   if (existsSync(SOURCES)) {
-    const digest = digestOf([...filesIn(SOURCES), ...TOOLS.map((name) => join(ROOT, name))]);
+    const digest = digestOf([...filesIn(SOURCES), ...toolFiles()]);
     if (!isBuiltFrom(digest)) await build(digest);
   }
 } catch (error) {

@@ -41,6 +41,7 @@ test('the package has what runs, and no sources, tests or benchmarks', () => {
   expect(paths.filter((path) => path.startsWith('bin/'))).toEqual(['bin/sluice.js']);
   expect(paths).toContain('dist/main.js');
   expect(paths).toContain('dist/cli.js');
+  expect(paths).toContain('dist/ordinary-rows.wasm');
   expect(paths).toContain('corpus/manifest.json');
   const migrations = readdirSync(new URL('src/db/migrations/', ROOT));
   expect(migrations.length).toBeGreaterThan(20);

@@ -27,14 +27,14 @@ export type Cell = string | number | boolean | null;
 
 /** A statement whose parameters are arrays: many rows, column by column. */
 export interface Statement {
-  /** prepared once per connection, where connections keep their session */
-  readonly name: string;
+  /** one of few: prepared once per connection, where connections keep their session */
   readonly text: string;
   readonly columns: readonly (readonly Cell[])[];
 }
 
 /** COPY … FROM STDIN of rows that are all in memory. */
 export interface Copy {
+  /** as `text` of a statement */
   readonly copy: string;
   /** header and trailer of COPY's form included; read until the pipeline has succeeded */
   readonly pieces: readonly Buffer[];
@@ -70,11 +70,14 @@ function firstStatement(settings: Readonly<Record<string, string>>): string {
     ${localTimeout(STATEMENT_TIMEOUT_MS)}${set.join('')}`;
 }
 
-/**
- * The names of the statements that a connection has prepared; only of connections that lead to
- * PostgreSQL itself.
- */
-const prepared = new WeakMap<pg.Connection, Set<string>>();
+/** Statements that a connection keeps; further ones are parsed each time. */
+const PREPARED_MAX = 50;
+
+/** The names of statements that are prepared, by their text. */
+type Names = Map<string, string>;
+
+/** Of each connection that leads to PostgreSQL itself. */
+const prepared = new WeakMap<pg.Connection, Names>();
 
 /** A custom query for `pg`, which calls its methods by name. */
 class Pipeline implements pg.Submittable {
@@ -86,8 +89,8 @@ class Pipeline implements pg.Submittable {
   readonly #settle: (error: Error | null) => void;
   /** the process id that the connection's start announced; a pooler announces another one */
   readonly #announcedPid: unknown;
-  /** names of the statements that are prepared once this has succeeded; null: not to be named */
-  #names: Set<string> | null = null;
+  /** the statements that are prepared once this has succeeded; null: not to be named */
+  #names: Names | null = null;
   #isDirect = false;
   #hasFailed = false;
   readonly #first: string;
@@ -107,10 +110,9 @@ class Pipeline implements pg.Submittable {
 
   submit(connection: pg.Connection): Error | undefined {
     const names = prepared.get(connection);
-    if (names !== undefined) this.#names = new Set(names);
+    if (names !== undefined) this.#names = new Map(names);
     const begin = (): void => {
-      sendText(connection, 'BEGIN');
-      sendText(connection, this.#first);
+      for (const text of ['BEGIN', this.#first]) sendParsed(connection, text, [], this.#names);
     };
     return this.#sendTurn(connection, begin) ?? undefined;
   }
@@ -149,7 +151,7 @@ class Pipeline implements pg.Submittable {
       const next = this.#hasFailed ? null : this.#steps.next();
       if (next === null || next.done === true) return true;
       if ('isNextTurn' in next.value) return false;
-      if ('copy' in next.value) sendCopy(connection, next.value);
+      if ('copy' in next.value) sendCopy(connection, next.value, this.#names);
       else characters += sendStatement(connection, next.value, this.#names);
     }
     return false;
@@ -166,7 +168,7 @@ class Pipeline implements pg.Submittable {
   }
 
   handleReadyForQuery(connection: pg.Connection): void {
-    if (this.#isDirect) prepared.set(connection, this.#names ?? new Set());
+    if (this.#isDirect) prepared.set(connection, this.#names ?? new Map());
     this.callback();
     this.#settle(null);
   }
@@ -180,37 +182,46 @@ class Pipeline implements pg.Submittable {
 }
 
 /**
- * @param names of statements that the connection has prepared; this one is added. Null: no names
- * @returns length of the parameters in characters
+ * The name of a statement that the connection has prepared; it is prepared now if it is not yet. The
+ * empty name is replaced by the next statement.
+ *
+ * @param names of the connection; a new one is added. Null: no names
  */
+function parsed(connection: pg.Connection, text: string, names: Names | null): string {
+  const known = names?.get(text);
+  if (known !== undefined) return known;
+  const name = names === null || names.size >= PREPARED_MAX ? '' : `s${names.size}`;
+  // A pipeline that failed later may have prepared it. Closing a name that is free is no error.
+  if (name !== '') connection.close({ type: 'S', name }, true);
+  connection.parse({ name, text, types: [] }, true);
+  if (name !== '') names?.set(text, name);
+  return name;
+}
+
+/** @param values of the parameters */
+function sendParsed(
+  connection: pg.Connection,
+  text: string,
+  values: string[],
+  names: Names | null,
+): void {
+  connection.bind({ statement: parsed(connection, text, names), values }, true);
+  connection.execute(null, true);
+}
+
+/** @returns length of the parameters in characters */
 function sendStatement(
   connection: pg.Connection,
-  { name, text, columns }: Statement,
-  names: Set<string> | null,
+  { text, columns }: Statement,
+  names: Names | null,
 ): number {
-  const statement = names === null ? '' : name;
-  if (names === null) {
-    connection.parse({ name: statement, text, types: [] }, true);
-  } else if (!names.has(name)) {
-    // A pipeline that failed later may have prepared it. Closing a name that is free is no error.
-    connection.close({ type: 'S', name }, true);
-    connection.parse({ name, text, types: [] }, true);
-    names.add(name);
-  }
   const values = columns.map(arrayLiteral);
-  connection.bind({ statement, values }, true);
-  connection.execute(null, true);
+  sendParsed(connection, text, values, names);
   return values.reduce((sum, { length }) => sum + length, 0);
 }
 
-function sendText(connection: pg.Connection, text: string): void {
-  connection.parse({ name: '', text, types: [] }, true);
-  connection.bind({ values: [] }, true);
-  connection.execute(null, true);
-}
-
-function sendCopy(connection: pg.Connection, { copy, pieces }: Copy): void {
-  sendText(connection, copy);
+function sendCopy(connection: pg.Connection, { copy, pieces }: Copy, names: Names | null): void {
+  sendParsed(connection, copy, [], names);
   const { stream } = connection;
   const headers = Buffer.allocUnsafe(HEADER_BYTES * pieces.length);
   pieces.forEach((piece, index) => {

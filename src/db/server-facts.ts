@@ -45,9 +45,12 @@ export interface ServerConnections {
 
 export interface ServerCheckpoints {
   readonly timed: number;
-  /** most often because `max_wal_size` was reached */
+  /** because `max_wal_size` was reached, or by commands: CHECKPOINT, CREATE DATABASE, backups */
   readonly requested: number;
+  /** on average */
   readonly walBytesPerSecond: number;
+  /** since checkpoints are counted, at that average */
+  readonly walBytes: number;
 }
 
 export interface ServerReplica {
@@ -134,14 +137,15 @@ export async function readCheckpoints(
 ): Promise<ServerCheckpoints> {
   const counts =
     version >= CHECKPOINTER_SINCE
-      ? 'num_timed AS timed, num_requested AS requested FROM pg_stat_checkpointer'
-      : 'checkpoints_timed AS timed, checkpoints_req AS requested FROM pg_stat_bgwriter';
+      ? 'num_timed AS timed, num_requested AS requested, stats_reset FROM pg_stat_checkpointer'
+      : 'checkpoints_timed AS timed, checkpoints_req AS requested, stats_reset FROM pg_stat_bgwriter';
+  const seconds = (since: string): string => `greatest(1, extract(epoch FROM now() - ${since}))`;
   return await firstRow<ServerCheckpoints>(
     database,
-    `SELECT checkpoints.timed::float8, checkpoints.requested::float8,
-            (wal_bytes / greatest(1, extract(epoch FROM now() - stats_reset)))::float8
-              AS "walBytesPerSecond"
-       FROM pg_stat_wal, (SELECT ${counts}) AS checkpoints`,
+    `SELECT timed::float8, requested::float8, rate::float8 AS "walBytesPerSecond",
+            (rate * ${seconds('stats_reset')})::float8 AS "walBytes"
+       FROM (SELECT ${counts}) AS checkpoints,
+            (SELECT wal_bytes / ${seconds('stats_reset')} AS rate FROM pg_stat_wal) AS wal`,
   );
 }
 

@@ -22,6 +22,7 @@ import { createException, endException } from './findings/exception-writes.ts';
 import { exceptionChoices, exceptionsFor, listExceptions } from './findings/exceptions.ts';
 import { listFindingGroups } from './findings/finding-groups.ts';
 import { listFindings } from './findings/finding-list.ts';
+import { findNeighbours } from './findings/finding-neighbours.ts';
 import { countFindings, suggestNames } from './findings/finding-totals.ts';
 import {
   deleteFindingView,
@@ -84,7 +85,7 @@ import {
   startPreview,
 } from './previews/previews.ts';
 import { fromPrimary, type ReadChoice } from './replica/read-choice.ts';
-import { findRun, listRuns } from './runs/runs.ts';
+import { findRun, listRuns, suggestRunNames } from './runs/runs.ts';
 import { listRefusedRequests } from './telemetry/refused-requests.ts';
 
 /**
@@ -152,13 +153,14 @@ export function createReads(choice: ReadChoice, nowMs: () => number) {
         count: countFindings,
         groups: listFindingGroups,
         names: suggestNames,
+        neighbours: findNeighbours,
         page: listFindingFacts,
       }),
       ...bindTo(find, { find: findFinding, place: findPlace }),
       settledBefore: choice.settledBefore,
     },
     triage: bindTo(read, { read: readTriage }),
-    runs: bindTo(read, { list: listRuns }),
+    runs: bindTo(read, { list: listRuns, names: suggestRunNames }),
   };
 }
 

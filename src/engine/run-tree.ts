@@ -4,6 +4,7 @@
  * first. Everything else is in a row that counts it. Linear in the number of steps.
  */
 import type { Finding } from '../model/findings.ts';
+import { compareInt64 } from '../model/json.ts';
 import type { HiddenSteps, TreeRow, TreeStep } from '../model/run-tree.ts';
 
 /** A run of no more steps is shown whole; of a larger one so many rows, give or take a list. */
@@ -23,7 +24,8 @@ const PIECE_STEPS = 4_000;
 interface Node {
   readonly step: TreeStep;
   parent: Node | null;
-  readonly children: Node[];
+  /** `NO_CHILDREN` for most */
+  children: Node[];
   depth: number;
   findings: number;
   /** of itself and everything below */
@@ -34,6 +36,9 @@ interface Node {
   /** shown as a row of its own wherever its list is shown */
   isKept: boolean;
 }
+
+/** Most steps are leaves: a list for each would be a third of the memory that a tree takes. */
+const NO_CHILDREN: Node[] = [];
 
 export interface RunTree {
   readonly rows: readonly TreeRow[];
@@ -51,7 +56,7 @@ function* nodesInPieces(steps: readonly TreeStep[]): Generator<void, Node[], voi
     const node: Node = {
       step,
       parent: null,
-      children: [],
+      children: NO_CHILDREN,
       depth: 0,
       findings: 0,
       all: { steps: 1, findings: 0, errors: step.isError ? 1 : 0 },
@@ -82,6 +87,13 @@ function cutCycles(nodes: readonly Node[]): void {
       if (at.parent?.mark === index) at.parent = null;
     }
   }
+}
+
+function addBelow(node: Node): void {
+  const { parent } = node;
+  if (parent === null) return;
+  if (parent.children === NO_CHILDREN) parent.children = [];
+  parent.children.push(node);
 }
 
 /** Parents before children, in time order. */
@@ -237,10 +249,6 @@ const hiddenOf = ({ steps, findings, errors }: HiddenSteps): HiddenSteps => ({
   errors,
 });
 
-/** Of decimal digits; a BigInt for each of 20,000 steps takes longer than everything else. */
-const isLater = (one: string, other: string): boolean =>
-  one.length === other.length ? one > other : one.length > other.length;
-
 function gapOf(gap: readonly Node[], depth: number): TreeRow {
   const [first] = gap;
   const hidden = { steps: 0, findings: 0, errors: 0 };
@@ -249,7 +257,7 @@ function gapOf(gap: readonly Node[], depth: number): TreeRow {
     hidden.steps += all.steps;
     hidden.findings += all.findings;
     hidden.errors += all.errors;
-    if (isLater(step.endUnixNano, end)) end = step.endUnixNano;
+    if (compareInt64(step.endUnixNano, end) > 0) end = step.endUnixNano;
   }
   const lead = gap.find(({ all }) => all.findings > 0) ?? first;
   return {
@@ -320,7 +328,7 @@ export function* treeInPieces(
   const nodes = yield* nodesInPieces(steps);
   yield;
   cutCycles(nodes);
-  for (const node of nodes) node.parent?.children.push(node);
+  for (const node of nodes) addBelow(node);
   yield;
   const roots = nodes.filter(({ parent }) => parent === null);
   const places = placeFindings(nodes, findings);

@@ -29,18 +29,18 @@ import {
   type StoredLists,
   type ToDecodeProcess,
 } from './decode-messages.ts';
-import { parsePlainly, type ReadyRequest, RequestDecoder } from './request-decoder.ts';
+import { PlainEncoder, parsePlainly } from './plain-encoder.ts';
+import { type ReadyRequest, RowEncoder } from './row-encoder.ts';
 
 /** Most UTF-16 units in one message; a single item may have more. */
 const PART_UNITS_MAX = 512 * 1024;
 
-const decoders = new Map<TelemetryPlacement, RequestDecoder>();
-
-function decoderFor(placement: TelemetryPlacement): RequestDecoder {
-  const decoder = decoders.get(placement) ?? new RequestDecoder(placement);
-  decoders.set(placement, decoder);
-  return decoder;
-}
+/** Both ways of decoding, made when first needed: a parent has one placement. */
+const waysOf = (placement: TelemetryPlacement) => ({
+  scanner: new RowEncoder(placement),
+  plain: new PlainEncoder(placement),
+});
+const ways = new Map<TelemetryPlacement, ReturnType<typeof waysOf>>();
 
 type Order = Extract<ToDecodeProcess, { kind: 'decode' }>;
 
@@ -105,13 +105,14 @@ async function decode(
   body: Buffer,
   conversation: Conversation,
 ): Promise<ReadyRequest | FromDecodeProcess> {
-  const decoder = decoderFor(placement);
-  const scanned = toEnd(decoder.scan(signal, body, workspaceId, arrivedAtMs));
+  const { scanner, plain } = ways.get(placement) ?? waysOf(placement);
+  ways.set(placement, { scanner, plain });
+  const scanned = toEnd(scanner.scan(signal, body, workspaceId, arrivedAtMs));
   if (scanned !== null) return scanned;
   const parsed = parsePlainly(signal, body);
   if (!parsed.ok) return { kind: 'undecodable', message: parsed.message, path: parsed.path };
   const runs = await assignRuns(parsed.request, conversation);
-  return decoder.encode(parsed.request, workspaceId, arrivedAtMs, runs);
+  return plain.encode(parsed.request, workspaceId, arrivedAtMs, runs);
 }
 
 const EMPTY: StoredLists = { resources: [], metrics: [], runs: [], sessionMarks: [] };

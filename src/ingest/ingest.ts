@@ -4,6 +4,10 @@
  * prompts; the writer is `src/db/telemetry/copy-writer.ts`.
  *
  *   body ─► hashed ─► scanned, or decoded plainly ─► COPY bytes ─► store() ─► committed
+ *
+ * Most bodies are scanned (`row-encoder.ts`). Any other is decoded the plain way (`plain-encoder.ts`),
+ * which cannot pause, as it starts with one `JSON.parse`: so a large body that cannot be scanned, or a
+ * body with a large record, goes to a separate process (`large-bodies.ts`). All ways give the same rows.
  */
 import type { TelemetryPlacement } from '../db/placement.ts';
 import type { CopyWriter } from '../db/telemetry/copy-writer.ts';
@@ -14,7 +18,19 @@ import type { Pieces } from '../otlp/pieces.ts';
 import { encodeExportResponse } from '../otlp/responses.ts';
 import { hashBody } from './body-hash.ts';
 import { createLargeBodies } from './large-bodies.ts';
-import { type ReadyResult, RequestDecoder } from './request-decoder.ts';
+import { PlainEncoder, type ReadyResult, type RequestContext } from './plain-encoder.ts';
+import { RowEncoder } from './row-encoder.ts';
+
+/**
+ * Most bytes of a span, log record or metric, or of the text between two, scanned on the event
+ * loop. The slowest known record, empty events, takes 30 ms (docs/performance.md).
+ */
+const RECORD_BYTES_MAX = 256 * 1024;
+/**
+ * Most bytes of a body that the plain decoder decodes on the event loop. The slowest known body,
+ * 44,000 empty log records, takes 40 ms.
+ */
+export const PLAIN_BYTES_MAX = 128 * 1024;
 
 /** A decoded request with its rows. */
 export interface IngestRequest
@@ -36,6 +52,8 @@ export interface IngestSettings {
   readonly deduplicates?: boolean;
   /** where the rows are to be stored */
   readonly placement?: TelemetryPlacement;
+  /** takes the error for which bodies are decoded in JavaScript alone; called at most once */
+  readonly noteScannerFailure?: (error: unknown) => void;
 }
 
 /**
@@ -45,23 +63,53 @@ export type IngestResult =
   | { readonly ok: true; readonly request: IngestRequest }
   | { readonly ok: false; readonly message: string; readonly path: string };
 
+interface DecodingWays {
+  readonly scanner: RowEncoder;
+  readonly plain: PlainEncoder;
+  /** in another process; throws the error for the response */
+  readonly elsewhere: ReturnType<typeof createLargeBodies>['decode'];
+}
+
+/**
+ * Decodes one export request, in pieces on the event loop or in another process. The generator must
+ * end before the scanner's next one starts; a promise that it returns need not be settled by then.
+ *
+ * @param body decompressed; not read after the generator has ended and its promise is settled
+ */
+export function* decodeInPieces(
+  signal: Signal,
+  body: Buffer,
+  context: RequestContext,
+  { scanner, plain, elsewhere }: DecodingWays,
+): Pieces<ReadyResult | Promise<ReadyResult>> {
+  const { workspaceId, arrivedAtMs } = context;
+  const scanned = yield* scanner.scan(signal, body, workspaceId, arrivedAtMs, RECORD_BYTES_MAX);
+  if (scanned !== null) return { ok: true, request: scanned };
+  if (body.length > PLAIN_BYTES_MAX) return elsewhere(signal, body, context);
+  return plain.decode(signal, body, context);
+}
+
 export class Ingest {
   readonly #writer: Pick<CopyWriter, 'offer'>;
   readonly #nowMs: () => number;
-  /** decoders without a request */
-  readonly #idle: RequestDecoder[] = [];
+  /** without a request */
+  readonly #idle: RowEncoder[] = [];
+  readonly #plain: PlainEncoder;
   readonly #placement: TelemetryPlacement;
   readonly #largeBodies: ReturnType<typeof createLargeBodies>;
   readonly #logRuns = new LogRuns();
   readonly #deduplicates: boolean;
+  readonly #noteScannerFailure: ((error: unknown) => void) | undefined;
 
   /** @param nowMs milliseconds since 1970, by PostgreSQL's clock */
   constructor(
     writer: Pick<CopyWriter, 'offer'>,
     nowMs: () => number,
-    { deduplicates = true, placement = 'local' }: IngestSettings = {},
+    { deduplicates = true, placement = 'local', noteScannerFailure }: IngestSettings = {},
   ) {
+    this.#noteScannerFailure = noteScannerFailure;
     this.#placement = placement;
+    this.#plain = new PlainEncoder(placement);
     this.#largeBodies = createLargeBodies(placement);
     this.#writer = writer;
     this.#nowMs = nowMs;
@@ -70,7 +118,7 @@ export class Ingest {
 
   /**
    * Decodes one export request. A request whose generator starts before another one's has ended
-   * takes a decoder of its own; a promise that it returns need not be settled by then.
+   * takes a scanner of its own; a promise that it returns need not be settled by then.
    *
    * @param body decompressed; not read after the generator has ended and its promise is settled
    * @param deduplicates false: it is stored whatever was stored before
@@ -83,17 +131,17 @@ export class Ingest {
     deduplicates = true,
   ): Pieces<IngestResult | Promise<IngestResult>> {
     const context = { workspaceId, arrivedAtMs: this.#nowMs(), logRuns: this.#logRuns };
-    const { decode } = this.#largeBodies;
     const bodyHash = this.#deduplicates && deduplicates ? yield* hashBody(signal, body) : null;
-    const decoder = this.#idle.pop() ?? new RequestDecoder(this.#placement);
+    const scanner = this.#idle.pop() ?? new RowEncoder(this.#placement, this.#noteScannerFailure);
+    const ways = { scanner, plain: this.#plain, elsewhere: this.#largeBodies.decode };
     try {
-      const result = yield* decoder.decodeInPieces(signal, body, context, decode);
+      const result = yield* decodeInPieces(signal, body, context, ways);
       if (result instanceof Promise) {
         return result.then((later) => this.#storable(later, bodyHash));
       }
       return this.#storable(result, bodyHash);
     } finally {
-      this.#idle.push(decoder);
+      this.#idle.push(scanner);
     }
   }
 

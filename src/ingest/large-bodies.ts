@@ -18,7 +18,7 @@ import type { Signal } from '../model/telemetry.ts';
 import { withinLimit } from '../time-limit.ts';
 import { WorkspaceQueue } from '../workspace-queue.ts';
 import type { FromDecodeProcess, StoredLists, ToDecodeProcess } from './decode-messages.ts';
-import type { ReadyResult, RequestContext } from './request-decoder.ts';
+import type { ReadyResult, RequestContext } from './plain-encoder.ts';
 
 /** The built file, even when a test runs this file from source (decision 0014). */
 const ENTRY = fileURLToPath(new URL('../../dist/ingest/decode-process.js', import.meta.url));

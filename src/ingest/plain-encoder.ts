@@ -1,18 +1,45 @@
 /**
- * Encodes the rows of the plain decoder as COPY bytes: the counterpart of `row-encoder.ts`, which
- * encodes scanned rows. One object per thread, for one request at a time.
+ * Decodes a body the plain way, `JSON.parse` first, and encodes its rows as COPY bytes: the counterpart
+ * of `row-encoder.ts`, which scans. One object per thread, for one request at a time, without pauses.
  */
 import type { TelemetryPlacement } from '../db/placement.ts';
 import { checkContents, type EncodedRequest, heldBytes } from '../db/telemetry/encoded-request.ts';
-import type { LogRunsOfRequest } from '../db/telemetry/log-runs.ts';
+import type { LogRuns, LogRunsOfRequest } from '../db/telemetry/log-runs.ts';
 import { checkRuns, runDeltas } from '../db/telemetry/run-delta.ts';
+import { SluiceError } from '../errors.ts';
 import type { TelemetryTable } from '../model/columns.ts';
-import type { DecodedRequest, LogRow, PointRow, SpanRow } from '../model/telemetry.ts';
+import type { DecodedRequest, LogRow, PointRow, Signal, SpanRow } from '../model/telemetry.ts';
+import type { DecodeResult } from '../otlp/envelope.ts';
 import { LOG_LAYOUT } from '../otlp/fast/log-scanner.ts';
 import { POINT_LAYOUT } from '../otlp/fast/point-scanner.ts';
 import { SPAN_LAYOUT } from '../otlp/fast/span-scanner.ts';
+import { decodeLogs } from '../otlp/logs.ts';
+import { decodeMetrics } from '../otlp/metrics.ts';
+import { toEnd } from '../otlp/pieces.ts';
+import { holdsTooManyStructures, STRUCTURES_MAX } from '../otlp/structure-count.ts';
+import { decodeTraces } from '../otlp/traces.ts';
 import { CopyBuffer } from './copy-buffer.ts';
+import type { ReadyRequest } from './row-encoder.ts';
 import { compilePlainWriter, type PlainContext, type PlainWriter } from './row-writer.ts';
+
+/** The request, or the fault that makes the body undecodable. */
+export type ReadyResult =
+  | { readonly ok: true; readonly request: ReadyRequest }
+  | Exclude<DecodeResult, { readonly ok: true }>;
+
+/** The workspace that sent the request, and values that are stored with its rows. */
+export interface RequestContext {
+  readonly workspaceId: number;
+  /** milliseconds since 1970, by PostgreSQL's clock; its UTC day chooses the partition */
+  readonly arrivedAtMs: number;
+  readonly logRuns: LogRuns;
+}
+
+const DECODERS: Readonly<Record<Signal, (body: Buffer) => DecodeResult>> = {
+  traces: decodeTraces,
+  metrics: decodeMetrics,
+  logs: decodeLogs,
+};
 
 const writersOf = (placement: TelemetryPlacement) => ({
   span: compilePlainWriter<SpanRow>(SPAN_LAYOUT, placement),
@@ -30,8 +57,17 @@ export class PlainEncoder {
     this.#write = WRITERS[placement];
   }
 
+  /** Decodes a body, and encodes its rows. */
+  decode(signal: Signal, body: Buffer, context: RequestContext): ReadyResult {
+    const result = DECODERS[signal](body);
+    if (!result.ok) return result;
+    const { workspaceId, arrivedAtMs, logRuns } = context;
+    const runs = logRuns.assign(result.request, workspaceId);
+    return { ok: true, request: this.encode(result.request, workspaceId, arrivedAtMs, runs) };
+  }
+
   /**
-   * Encodes a request.
+   * Encodes a request of `parsePlainly`.
    *
    * @param arrivedAtMs milliseconds since 1970, by PostgreSQL's clock; its UTC day chooses the
    *   partition
@@ -44,7 +80,8 @@ export class PlainEncoder {
     workspaceId: number,
     arrivedAtMs: number,
     { runs, marks }: LogRunsOfRequest,
-  ): EncodedRequest {
+  ): ReadyRequest {
+    const { signal, rejections, replacedCharacters } = request;
     const { resources, metrics, spans, logs, points } = request;
     checkContents(Math.max(resources.length, metrics.length));
     checkRuns(marks.length);
@@ -56,7 +93,7 @@ export class PlainEncoder {
     if (logs.length > 0) chunks.set('log_records', this.#encodeRows(logs, log, context));
     if (points.length > 0) chunks.set('metric_points', this.#encodeRows(points, point, context));
     const held = { chunks, resources, metrics, runs: deltas, sessionMarks: marks };
-    return {
+    const encoded: EncodedRequest = {
       workspaceId,
       arrivedAtMs,
       ...held,
@@ -64,6 +101,7 @@ export class PlainEncoder {
       bytes: heldBytes(held),
       release: () => {},
     };
+    return { signal, rejections, replacedCharacters, encoded };
   }
 
   #encodeRows<Row>(rows: readonly Row[], write: PlainWriter<Row>, context: PlainContext): Buffer {
@@ -74,4 +112,19 @@ export class PlainEncoder {
       this.#out.clear();
     }
   }
+}
+
+/**
+ * Decodes a body, without encoding it.
+ *
+ * @throws {SluiceError} `body_too_large` when it has too many objects and lists
+ */
+export function parsePlainly(signal: Signal, body: Buffer): DecodeResult {
+  if (toEnd(holdsTooManyStructures(body))) {
+    throw new SluiceError(
+      'body_too_large',
+      `The body holds more than ${STRUCTURES_MAX} objects and lists; send smaller batches.`,
+    );
+  }
+  return DECODERS[signal](body);
 }

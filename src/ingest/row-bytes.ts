@@ -215,6 +215,13 @@ export class RowBytes {
     this.#end = to + length;
   }
 
+  /** Whole rows that were written elsewhere. */
+  append(rows: Uint8Array): void {
+    this.#reserve(rows.length + OVERRUN_BYTES);
+    this.#bytes.set(rows, this.#end);
+    this.#end += rows.length;
+  }
+
   /** The rows since the last call; their memory is not reused before they are released. */
   take(): TakenRows {
     const slab = this.#slab;

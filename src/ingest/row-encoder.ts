@@ -1,24 +1,40 @@
 /**
- * Encodes scanned rows as COPY bytes: the fast counterpart of `plain-encoder.ts`, with identical
+ * Scans a body directly into COPY bytes: the fast counterpart of `plain-encoder.ts`, with identical
  * bytes (`test/otlp/fast-decode.test.ts`).
  *
  * The resource and the metric of a row may follow it in the body; their ids are written then.
  */
-
 import type { TelemetryPlacement } from '../db/placement.ts';
 import { checkContents, type EncodedRequest, heldBytes } from '../db/telemetry/encoded-request.ts';
 import type { RunDeltas } from '../db/telemetry/run-delta.ts';
 import type { TelemetryTable } from '../model/columns.ts';
 import type { Hex16 } from '../model/json.ts';
-import type { MetricRow, ResourceRow, Signal } from '../model/telemetry.ts';
+import type {
+  DecodedRequest,
+  MetricRow,
+  Rejection,
+  ResourceRow,
+  Signal,
+} from '../model/telemetry.ts';
 import { LOG_LAYOUT } from '../otlp/fast/log-scanner.ts';
 import { POINT_LAYOUT } from '../otlp/fast/point-scanner.ts';
-import type { RowSink } from '../otlp/fast/request-scanner.ts';
+import { type OrdinaryTaken, RequestScanner, type RowSink } from '../otlp/fast/request-scanner.ts';
 import type { ScannedRow } from '../otlp/fast/scanned-row.ts';
 import { SPAN_LAYOUT } from '../otlp/fast/span-scanner.ts';
+import type { Pieces } from '../otlp/pieces.ts';
+import { RUN_BYTES } from './assembly/codes.ts';
+import { type OrdinaryRows, ordinaryRows } from './ordinary-rows.ts';
 import { RowBytes } from './row-bytes.ts';
 import { compileRowWriter, type RowPlaces } from './row-writer.ts';
 import { IdBytes, RunTally } from './run-tally.ts';
+
+/** A decoded request, with its rows ready to store. */
+export interface ReadyRequest extends Pick<DecodedRequest, 'signal' | 'replacedCharacters'> {
+  readonly rejections: readonly Rejection[];
+  readonly encoded: EncodedRequest;
+}
+
+const NO_REJECTIONS: readonly Rejection[] = [];
 
 const writersOf = (placement: TelemetryPlacement) => ({
   span: compileRowWriter(SPAN_LAYOUT, placement),
@@ -42,12 +58,18 @@ const TABLES: Readonly<Record<Signal, TelemetryTable>> = {
 };
 
 /**
- * Encodes one request at a time; the next `open` drops a request that was not taken. A request with
- * too many runs, resources or metrics is refused at once with `body_too_large`.
+ * Encodes one request at a time; the next one drops what the scanner gave up. A request with too many
+ * runs, resources or metrics is refused at once with `body_too_large`.
  */
 export class RowEncoder implements RowSink {
+  readonly #scanner = new RequestScanner();
   readonly #write: ReturnType<typeof writersOf>;
   readonly #bytes = new RowBytes();
+  readonly #placement: TelemetryPlacement;
+  readonly #noteFailure: (error: unknown) => void;
+  /** that of the current request, shared by the thread's encoders, and its number of the request */
+  #ordinary: OrdinaryRows | null = null;
+  #ordinaryRequest = 0;
   readonly #id = new IdBytes();
   /** the run of the latest row */
   readonly #runId = new IdBytes();
@@ -61,14 +83,42 @@ export class RowEncoder implements RowSink {
   #runsSeen = new Set<Hex16>();
   #tally = new RunTally(this.#runsSeen, this.#runId);
 
-  /** @param placement where the rows are to be stored */
-  constructor(placement: TelemetryPlacement = 'local') {
+  /**
+   * @param placement where the rows are to be stored
+   * @param noteFailure as `ordinaryRows`
+   */
+  constructor(
+    placement: TelemetryPlacement = 'local',
+    noteFailure: (error: unknown) => void = () => undefined,
+  ) {
     this.#write = WRITERS[placement];
+    this.#placement = placement;
+    this.#noteFailure = noteFailure;
+  }
+
+  /**
+   * Scans a body, pausing every 128 KiB; null when the plain decoder must decode it.
+   *
+   * @param recordBytesMax most bytes of a record
+   */
+  *scan(
+    signal: Signal,
+    body: Buffer,
+    workspaceId: number,
+    arrivedAtMs: number,
+    recordBytesMax = Number.POSITIVE_INFINITY,
+  ): Pieces<ReadyRequest | null> {
+    this.#open(signal, workspaceId, arrivedAtMs, body.length);
+    if (!(yield* this.#scanner.scan(signal, body, this, recordBytesMax))) return null;
+    return { signal, rejections: NO_REJECTIONS, replacedCharacters: 0, encoded: this.#take() };
   }
 
   /** @param bytesExpected the body's length, which the rows usually do not exceed */
-  open(signal: Signal, workspaceId: number, arrivedAtMs: number, bytesExpected: number): void {
+  #open(signal: Signal, workspaceId: number, arrivedAtMs: number, bytesExpected: number): void {
     this.#bytes.open(bytesExpected);
+    this.#ordinary =
+      signal === 'metrics' ? null : ordinaryRows(signal, this.#placement, this.#noteFailure);
+    this.#ordinaryRequest = this.#ordinary?.nextRequest() ?? 0;
     const day = Math.floor(arrivedAtMs / DAY_MS) - DAYS_1970_TO_2000;
     this.#places = { workspaceId, day, resources: [], metrics: [] };
     this.#arrivedAtMs = arrivedAtMs;
@@ -79,6 +129,23 @@ export class RowEncoder implements RowSink {
     this.#runs = new Map();
     this.#runsSeen = new Set();
     this.#tally = new RunTally(this.#runsSeen, this.#runId);
+  }
+
+  takeOrdinary(body: Buffer, at: number, until: number, end: number): OrdinaryTaken | null {
+    const ordinary = this.#ordinary;
+    if (ordinary === null) return null;
+    const { workspaceId, day, resources } = this.#places;
+    const request = this.#ordinaryRequest;
+    if (!ordinary.take(request, body, at, until, end, workspaceId, day)) return null;
+    const { rows, rowsAt, runsAt, places } = ordinary;
+    const start = this.#bytes.end;
+    this.#bytes.append(ordinary.bytes.subarray(rowsAt, rowsAt + ordinary.rowBytes));
+    for (let row = 0; row < rows; row += 1) resources.push(start + (places[row] as number));
+    const isOfSpans = this.#table === 'spans';
+    for (let run = 0; run < ordinary.runs; run += 1) {
+      this.#tally.addRun(ordinary, runsAt + run * RUN_BYTES, isOfSpans);
+    }
+    return ordinary;
   }
 
   span(row: ScannedRow): void {
@@ -130,8 +197,7 @@ export class RowEncoder implements RowSink {
     scope.tally.addTo(this.#runs, workspaceId, origin.serviceName);
   }
 
-  /** The request, ready to store. */
-  take(): EncodedRequest {
+  #take(): EncodedRequest {
     const chunks = new Map<TelemetryTable, Buffer>();
     const rows = this.#places.resources.length;
     const { bytes, release } = this.#bytes.take();

@@ -15,6 +15,18 @@ import type { Hex16 } from '../model/json.ts';
 import { LOG_LAYOUT } from '../otlp/fast/log-scanner.ts';
 import type { ScannedRow } from '../otlp/fast/scanned-row.ts';
 import { SPAN_LAYOUT } from '../otlp/fast/span-scanner.ts';
+import {
+  RUN_END,
+  RUN_FLAGS,
+  RUN_IS_FAILED,
+  RUN_IS_FINISHED,
+  RUN_IS_TIMED,
+  RUN_NAME_AT,
+  RUN_NAME_LENGTH,
+  RUN_RECORDS,
+  RUN_START,
+} from './assembly/codes.ts';
+import type { OrdinaryRows } from './ordinary-rows.ts';
 
 const STATUS_ERROR = 2;
 
@@ -103,6 +115,36 @@ export class RunTally {
     const seconds = numbers[time] as number;
     const nanos = numbers[time + 1] as number;
     if (seconds !== 0 || nanos !== 0) widen(tally, seconds, nanos, seconds, nanos);
+  }
+
+  /**
+   * Counts rows of one run that were counted before.
+   *
+   * @param at of the run, as `assembly/codes.ts` has it, in `rows`
+   * @throws as `addSpan`
+   */
+  addRun(rows: OrdinaryRows, at: number, isOfSpans: boolean): void {
+    const { view } = rows;
+    const tally = this.#tallyOf(view, at);
+    const records = view.getUint32(at + RUN_RECORDS, true);
+    if (isOfSpans) tally.spans += records;
+    else tally.logRecords += records;
+    const flags = view.getUint32(at + RUN_FLAGS, true);
+    if ((flags & RUN_IS_TIMED) !== 0) {
+      widen(
+        tally,
+        view.getFloat64(at + RUN_START, true),
+        view.getFloat64(at + RUN_START + 8, true),
+        view.getFloat64(at + RUN_END, true),
+        view.getFloat64(at + RUN_END + 8, true),
+      );
+    }
+    if ((flags & RUN_IS_FINISHED) === 0) return;
+    tally.finished = true;
+    tally.failed ||= (flags & RUN_IS_FAILED) !== 0;
+    const nameAt = view.getUint32(at + RUN_NAME_AT, true);
+    const name = rows.text(nameAt, view.getUint32(at + RUN_NAME_LENGTH, true));
+    tally.name = least(tally.name, cutName(name));
   }
 
   /** The tally of the run with this id; usually the latest one. */

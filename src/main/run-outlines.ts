@@ -93,58 +93,71 @@ function soughtStep({ place, stepSpanId }: Finding): SoughtStep | null {
   return { ...ANY_STEP, spanId: stepSpanId };
 }
 
-/** Reads a run and a page of its steps, or its outline; null if there is no such run. */
-export function createOutliner(
-  { read, find }: Pick<ReadChoice, 'read' | 'find'>,
-  turns: Turns = new Turns(),
-): Pick<RunPageDependencies, 'findSteps' | 'searchSteps'> & Pick<RunReader, 'find'> {
-  const trees = new RunTrees(STEPS_MAX);
-  const refOf = async (workspaceId: number, runId: string) => {
-    const found = await find((database) => findRun(database, workspaceId, runId));
+type Reads = Pick<ReadChoice, 'read' | 'find'>;
+
+/** Reads pages of the steps of runs, whose trees it keeps. */
+class StepReader {
+  readonly #choice: Reads;
+  readonly #turns: Turns;
+  readonly #trees = new RunTrees(STEPS_MAX);
+
+  constructor(choice: Reads, turns: Turns) {
+    this.#choice = choice;
+    this.#turns = turns;
+  }
+
+  /** Null if there is no such run. */
+  async find(workspaceId: number, runId: string): Promise<Ref | null> {
+    const found = await this.#choice.find((database) => findRun(database, workspaceId, runId));
     return found === null ? null : { ...found, workspaceId, runId };
-  };
+  }
+
   /** A page of the steps that `choose` names; with a new tree where rows have moved. */
-  const pageOf = async (
+  async page(
     found: Ref,
     limits: StepPageLimits,
     choose: (tree: readonly TreeStep[]) => Promise<Chosen> | Chosen,
-  ): Promise<StepPage> => {
+  ): Promise<StepPage> {
+    const { read } = this.#choice;
     const readOnce = async () => {
-      const tree = await read((db) => trees.read(db, found, found.run));
+      const tree = await read((db) => this.#trees.read(db, found, found.run));
       const { from = 1, sought = null, numbers = null } = await choose(tree);
       return await read((db) => readStepPage(db, found, tree, limits, from, sought, numbers));
     };
     const page = await readOnce();
     if (!page.isOutdated) return page;
-    trees.forget(found);
+    this.#trees.forget(found);
     return await readOnce();
-  };
+  }
+
   /** The title of a run that has none stored, whose first steps are on another page. */
-  const titleOf = async (found: Ref): Promise<string | null> => {
-    const page = await pageOf(found, TITLE, () => ({}));
+  async title(found: Ref): Promise<string | null> {
+    const page = await this.page(found, TITLE, () => ({}));
     const view = { findings: [], open: null, only: 0, hidden: NOTHING_HIDDEN };
     const pieces = outlineInPieces(page, view);
-    return (await turns.takeInPieces(found.workspaceId, pieces, TITLE.bytesMax)).title;
-  };
+    return (await this.#turns.takeInPieces(found.workspaceId, pieces, TITLE.bytesMax)).title;
+  }
+
   /** Texts of a page of steps. */
-  const textsOf = async (found: Ref, { page, step, finding, findings, open }: StepsView) => {
+  async texts(found: Ref, { page, step, finding, findings, open }: StepsView) {
     const from = (page - 1) * PAGE.pageSteps + 1;
     const byNumber = step === null ? null : { ...ANY_STEP, number: step };
     const sought = finding === null ? byNumber : soughtStep(finding);
-    const stored = await pageOf(found, PAGE, () => ({ from, sought }));
-    const { steps, ...rest } = await turns.takeInPieces(
+    const stored = await this.page(found, PAGE, () => ({ from, sought }));
+    const { steps, ...rest } = await this.#turns.takeInPieces(
       found.workspaceId,
       outlineInPieces(stored, { findings, open, only: null, hidden: hiddenIn(found) }),
       PAGE.bytesMax,
     );
     return { ...stored, ...PAGED, tree: null, steps: { ...rest, outlined: steps } };
-  };
+  }
+
   /** The tree of the whole run, and one step in full. */
-  const treeOf = async (found: Ref, { page, step, finding, findings, open }: StepsView) => {
+  async tree(found: Ref, { page, step, finding, findings, open }: StepsView) {
     const number = step ?? (page - 1) * PAGE.pageSteps + 1;
     let rows: readonly TreeRow[] = [];
-    const stored = await pageOf(found, TREE, async (all) => {
-      const tree = await turns.takeInPieces(
+    const stored = await this.page(found, TREE, async (all) => {
+      const tree = await this.#turns.takeInPieces(
         found.workspaceId,
         treeInPieces(all, findings, { number, findingId: finding?.id ?? null }),
         TREE_BYTES,
@@ -153,64 +166,79 @@ export function createOutliner(
       const numbers = rows.map((row) => row.number);
       return { sought: { ...ANY_STEP, number: tree.current }, numbers };
     });
-    const { steps, ...rest } = await turns.takeInPieces(
+    const { steps, ...rest } = await this.#turns.takeInPieces(
       found.workspaceId,
       outlineInPieces(stored, { findings, open, only: stored.sought, hidden: hiddenIn(found) }),
       TREE.bytesMax,
     );
     return { ...stored, ...PAGED, tree: rows, steps: { ...rest, outlined: steps } };
-  };
+  }
+
+  /** The steps of a run as the API gives them, as many as its limits allow. */
+  async outline(found: Ref) {
+    const stored = await this.page(found, OUTLINE, () => ({}));
+    const view = { findings: [], open: null, only: null, hidden: hiddenIn(found) };
+    const { steps } = await this.#turns.takeInPieces(
+      found.workspaceId,
+      outlineInPieces(stored, view),
+      OUTLINE.bytesMax,
+    );
+    return steps.map(({ outline }) => outline);
+  }
+
+  /** Where a phrase occurs from a step on; `next` is the step at which a further search begins. */
+  async search(found: Ref, phrase: string, from: number) {
+    const hits: FoundText[] = [];
+    let cut = 0;
+    let next: number | null = from;
+    for (let slice = 0; slice < SEARCH_SLICES_MAX && next !== null; slice += 1) {
+      const first: number = next;
+      const stored = await this.page(found, SEARCH, () => ({ from: first, sought: 'slice' }));
+      const room = SEARCH_HITS_MAX - hits.length;
+      const result = await this.#turns.takeInPieces(
+        found.workspaceId,
+        searchInPieces(stored, phrase, room),
+        SEARCH.bytesMax,
+      );
+      hits.push(...result.hits);
+      cut += result.cut;
+      const last = result.lastStep;
+      next = last === null || last >= stored.count ? null : last + 1;
+      if (hits.length >= SEARCH_HITS_MAX) break;
+    }
+    return { phrase, from, hits, next, cut };
+  }
+}
+
+/** Reads a run and a page of its steps, or its outline; null if there is no such run. */
+export function createOutliner(
+  choice: Reads,
+  turns: Turns = new Turns(),
+): Pick<RunPageDependencies, 'findSteps' | 'searchSteps'> & Pick<RunReader, 'find'> {
+  const reader = new StepReader(choice, turns);
   return {
     findSteps: async (workspaceId, runId, view) => {
-      const found = await refOf(workspaceId, runId);
+      const found = await reader.find(workspaceId, runId);
       if (found === null) return null;
-      const { steps, ...rest } = await (view.isList ? textsOf(found, view) : treeOf(found, view));
+      const shown = view.isList ? reader.texts(found, view) : reader.tree(found, view);
+      const { steps, ...rest } = await shown;
       const isWhole = steps.outlined.length === rest.count;
       const isFromStart = steps.outlined[0]?.number === 1 && (view.isList || isWhole);
       const own = isFromStart ? steps.title : null;
-      const title = found.run.title ?? own ?? (await titleOf(found));
+      const title = found.run.title ?? own ?? (await reader.title(found));
       const usage = storedUsage(found.run) ?? (isWhole ? steps.usage : null);
       return { run: found.run, shown: { ...rest, steps: steps.outlined, title, usage } };
     },
     searchSteps: async (workspaceId, runId, phrase, from) => {
-      const found = await refOf(workspaceId, runId);
-      if (found === null) return null;
-      const hits: FoundText[] = [];
-      let cut = 0;
-      let next: number | null = from;
-      for (let slice = 0; slice < SEARCH_SLICES_MAX && next !== null; slice += 1) {
-        const first: number = next;
-        const stored = await pageOf(found, SEARCH, () => ({ from: first, sought: 'slice' }));
-        const room = SEARCH_HITS_MAX - hits.length;
-        const result = await turns.takeInPieces(
-          workspaceId,
-          searchInPieces(stored, phrase, room),
-          SEARCH.bytesMax,
-        );
-        hits.push(...result.hits);
-        cut += result.cut;
-        const last = result.lastStep;
-        next = last === null || last >= stored.count ? null : last + 1;
-        if (hits.length >= SEARCH_HITS_MAX) break;
-      }
-      return { phrase, from, hits, next, cut };
+      const found = await reader.find(workspaceId, runId);
+      return found === null ? null : await reader.search(found, phrase, from);
     },
     find: async (workspaceId, runId) => {
-      const found = await refOf(workspaceId, runId);
+      const found = await reader.find(workspaceId, runId);
       if (found === null) return null;
-      const stored = await pageOf(found, OUTLINE, () => ({}));
-      const view = { findings: [], open: null, only: null, hidden: hiddenIn(found) };
-      const { steps } = await turns.takeInPieces(
-        workspaceId,
-        outlineInPieces(stored, view),
-        OUTLINE.bytesMax,
-      );
       const { run } = found;
-      return {
-        run,
-        steps: steps.map(({ outline }) => outline),
-        stepsLeftOut: run.spans + run.logRecords - steps.length,
-      };
+      const steps = await reader.outline(found);
+      return { run, steps, stepsLeftOut: run.spans + run.logRecords - steps.length };
     },
   };
 }

@@ -25,6 +25,7 @@ import { createMinuteCounts } from '../http/limits/minute-counts.ts';
 import { createListenerMemory } from '../http/transport/server.ts';
 import type { RuleBook, Snapshot, StateCounts, SupportCounts } from '../model/rules.ts';
 import type { Events, Observer } from '../observe/events.ts';
+import type { MatchingData } from '../pool/matching-cache.ts';
 import { prepareMatching } from '../pool/workers.ts';
 import { startAlerts } from './alerts.ts';
 import { openForRequests, openReplica } from './connection-shares.ts';
@@ -126,6 +127,44 @@ function openAcceptor(
   return createAcceptor({ ...others, databases, placement, minuteCounts }, stops);
 }
 
+/** The evaluation of runs, not begun; with the costs of rules and the backlog, which it leaves behind. */
+function openPass(
+  config: Config,
+  open: OpenDatabase,
+  matching: MatchingData,
+  events: Events,
+  stops: StopOrder,
+): ReturnType<typeof createPass> {
+  const record = (costs: readonly RuleCost[]) => addRuleCosts(open.database, costs);
+  const rules = runnableRules(matching.catalog.rules);
+  const onCosts = keepRuleCosts(rules, record, events, stops);
+  const created = createPass(config, open, matching, events, onCosts);
+  stops.add('workers', created.workers.close);
+  stops.add('pass', () => created.pass.stop(), PASS_STOP_LIMIT_MS);
+  const count = async (): Promise<void> => {
+    const { runs, oldestSeconds } = await readBacklog(open.database, config.runSettleMs);
+    events.backlogCounted(runs, oldestSeconds);
+  };
+  const counting = repeat(count, BACKLOG_COUNT_EVERY_MS, events.backlogUncounted, { atOnce: true });
+  stops.add('backlog', counting.stop);
+  return created;
+}
+
+/** Keys that another process revokes are forgotten at once, where a session of PostgreSQL is to be had. */
+function watchKeys(
+  { sessionUrl }: OpenDatabase,
+  acceptor: Acceptor,
+  events: Events,
+  stops: StopOrder,
+): void {
+  if (sessionUrl === null) {
+    events.warned(WITHOUT_SESSION);
+    return;
+  }
+  const keyChanges = listenForKeyChanges(sessionUrl, acceptor.forget, events);
+  stops.add('key changes', keyChanges.close);
+}
+
 /**
  * Starts the server.
  *
@@ -154,17 +193,7 @@ export async function serve(
   const book = createRuleBook(catalog);
   events.corpusLoaded(book.snapshot);
 
-  const record = (costs: readonly RuleCost[]) => addRuleCosts(open.database, costs);
-  const onCosts = keepRuleCosts(runnableRules(catalog.rules), record, events, stops);
-  const { pass, workers } = createPass(config, open, matching, events, onCosts);
-  stops.add('workers', workers.close);
-  stops.add('pass', () => pass.stop(), PASS_STOP_LIMIT_MS);
-  const count = async (): Promise<void> => {
-    const { runs, oldestSeconds } = await readBacklog(open.database, config.runSettleMs);
-    events.backlogCounted(runs, oldestSeconds);
-  };
-  const counting = repeat(count, BACKLOG_COUNT_EVERY_MS, events.backlogUncounted, { atOnce: true });
-  stops.add('backlog', counting.stop);
+  const { pass, workers } = openPass(config, open, matching, events, stops);
   const replica = openReplica(config, open.database, events);
   if (replica !== null) stops.add('read replica', () => replica.close());
   const previews = createPreviews(open, workers, matching, replica, events);
@@ -178,12 +207,7 @@ export async function serve(
     accepting: retirement.check,
   };
   const acceptor = openAcceptor(open, { config, clock, catalog, parts, replica, events }, stops);
-  if (open.sessionUrl === null) {
-    events.warned(WITHOUT_SESSION);
-  } else {
-    const keyChanges = listenForKeyChanges(open.sessionUrl, acceptor.forget, events);
-    stops.add('key changes', keyChanges.close);
-  }
+  watchKeys(open, acceptor, events, stops);
   const { optionalProbes } = acceptor;
   const probes = { probes: probesOf(open.probes, parts), optionalProbes, events };
   const memory = createListenerMemory();

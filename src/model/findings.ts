@@ -1,6 +1,7 @@
 /** Findings: as the engine creates them, as they are read back, and the filter of a list. */
 import type { Hex8, Hex16, Int64 } from './json.ts';
 import type { Category, RuleStatus, Severity } from './rules.ts';
+import type { RunNames } from './runs.ts';
 import type { Step, Surface } from './steps.ts';
 import type { FindingState, TriageMark } from './triage.ts';
 
@@ -162,13 +163,14 @@ export interface FindingGroup {
   readonly severities: Readonly<Partial<Record<Severity, number>>>;
 }
 
+/** The findings before and after one in a list; null at its ends. */
+export interface FindingNeighbours {
+  readonly previous: Hex16 | null;
+  readonly next: Hex16 | null;
+}
+
 /** Names that findings have, the most frequent first: what the filters of the list suggest. */
-export interface FindingNames {
-  readonly agents: readonly string[];
-  readonly services: readonly string[];
-  readonly users: readonly string[];
-  readonly sessions: readonly string[];
-  readonly models: readonly string[];
+export interface FindingNames extends RunNames {
   /** e-mail addresses of users that findings are assigned to, in order */
   readonly assignees: readonly string[];
 }

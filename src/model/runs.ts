@@ -102,7 +102,19 @@ export interface RunSummary extends Usage {
   readonly severities: readonly Severity[];
 }
 
-/** Which runs a list has; undefined members do not narrow it. Names and ids match as a whole. */
+/** Names that runs have, the most frequent first: what the filters of the list suggest. */
+export interface RunNames {
+  readonly agents: readonly string[];
+  readonly services: readonly string[];
+  readonly users: readonly string[];
+  readonly sessions: readonly string[];
+  readonly models: readonly string[];
+}
+
+/**
+ * Which runs a list has; undefined members do not narrow it. Names contain the text of their filter, in any case;
+ * a session that some run has by its whole id is that session alone.
+ */
 export interface RunFilter {
   readonly state?: RunState | undefined;
   readonly evaluation?: EvaluationState | undefined;

@@ -4,6 +4,7 @@
  * several steps is found at the same one.
  */
 import { createHash } from 'node:crypto';
+import { compareInt64 } from './json.ts';
 import type { Step } from './steps.ts';
 
 /** What the order of steps depends on; the rest of a step decides among equal ones. */
@@ -14,8 +15,6 @@ type OrderedStep = Pick<
 
 interface Placed<S extends OrderedStep> {
   readonly step: S;
-  readonly start: bigint;
-  readonly end: bigint;
   /** steps above it that start at the same time, at most `LEVELS_MAX` */
   level: number;
   /** a digest of what it holds; set where nothing else differs */
@@ -40,14 +39,15 @@ export function numberSteps<S extends OrderedStep>(
   steps: readonly S[],
 ): (Omit<S, 'number' | 'twin'> & { number: number; twin: number })[] {
   const twins = new Map<string, number>();
-  return placed(steps)
-    .sort(compareLevels)
-    .map(({ step, start }, index, all) => {
-      const isTied = all[index - 1]?.start === start || all[index + 1]?.start === start;
-      const twin = isTied ? twinOf(step, twins) : 0;
-      // With the step first, V8 takes ten times as long.
-      return { number: index + 1, twin, ...step };
-    });
+  return placed(steps).map(({ step }, index, all) => {
+    const { startUnixNano } = step;
+    const isTied =
+      all[index - 1]?.step.startUnixNano === startUnixNano ||
+      all[index + 1]?.step.startUnixNano === startUnixNano;
+    const twin = isTied ? twinOf(step, twins) : 0;
+    // With the step first, V8 takes ten times as long.
+    return { number: index + 1, twin, ...step };
+  });
 }
 
 /** @param twins of the steps before it, by what they have in common */
@@ -61,18 +61,20 @@ function twinOf(
   return twin;
 }
 
-/** The steps by their start, with their levels. */
+/** The steps by their start and level. */
 function placed<S extends OrderedStep>(steps: readonly S[]): Placed<S>[] {
-  const all = steps.map((step): Placed<S> => {
-    const { startUnixNano, endUnixNano } = step;
-    const [start, end] = [BigInt(startUnixNano), BigInt(endUnixNano)];
-    return { step, start, end, level: 0, content: null };
-  });
-  all.sort((one, other) => compare(one.start, other.start));
+  const all = steps.map((step): Placed<S> => ({ step, level: 0, content: null }));
+  all.sort(compareStarts);
   for (let from = 0; from < all.length; ) {
     let to = from + 1;
-    while (all[to]?.start === all[from]?.start) to += 1;
-    if (to - from > 1) setLevels(all.slice(from, to));
+    const start = all[from]?.step.startUnixNano;
+    while (to < all.length && all[to]?.step.startUnixNano === start) to += 1;
+    if (to - from > 1) {
+      const tied = all.slice(from, to);
+      setLevels(tied);
+      tied.sort((one, other) => one.level - other.level);
+      for (const [index, one] of tied.entries()) all[from + index] = one;
+    }
     from = to;
   }
   return all;
@@ -99,14 +101,15 @@ function setLevels(tied: readonly Placed<OrderedStep>[]): void {
   }
 }
 
-function compareLevels(one: Placed<OrderedStep>, other: Placed<OrderedStep>): number {
-  return compare(one.start, other.start) || compare(one.level, other.level);
+function compareStarts({ step: one }: Placed<OrderedStep>, { step: other }: Placed<OrderedStep>) {
+  return compareInt64(one.startUnixNano, other.startUnixNano);
 }
 
 function compareTied(one: Placed<Step>, other: Placed<Step>): number {
   return (
-    compareLevels(one, other) ||
-    compare(other.end, one.end) ||
+    compareStarts(one, other) ||
+    one.level - other.level ||
+    compareInt64(other.step.endUnixNano, one.step.endUnixNano) ||
     compare(other.step.source, one.step.source) ||
     compare(one.step.name, other.step.name) ||
     compare(contentOf(one), contentOf(other)) ||
@@ -122,6 +125,6 @@ function contentOf(placed: Placed<Step>): string {
   return placed.content;
 }
 
-function compare<Value extends bigint | number | string>(one: Value, other: Value): number {
+function compare(one: string, other: string): number {
   return one < other ? -1 : one > other ? 1 : 0;
 }

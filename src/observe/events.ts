@@ -110,6 +110,11 @@ function ingestEvents(log: Logger, metrics: Metrics, outages: OutageLog) {
       }
       log.debug({ signal, rejections: rejections.length }, 'records rejected');
     },
+    /** Decoding in JavaScript gives the same rows, and takes more CPU time. */
+    scannerFailed(error: unknown): void {
+      const message = 'the scanner in WebAssembly cannot be made; bodies are decoded in JavaScript';
+      log.warn(errorFacts(error), message);
+    },
     /** Requests that were stored before: answered as the first was, and not stored again. */
     requestsResent(count: number): void {
       metrics.resends.inc(count);

@@ -139,15 +139,18 @@ function purityFaults({ path, references, specifiers }: SourceFile): string[] {
   return [...globals, ...modules].map((name) => `${path} must be pure but uses ${name}`);
 }
 
-/** Outside src/config/ the environment is only passed on as a whole, except for colour. */
+const ENVIRONMENT_READ: ReadonlyMap<string, readonly string[]> = new Map([
+  ['src/terminal/paint.ts', ['env', 'env.NO_COLOR', 'env.TERM']],
+  ['src/http/transport/server.ts', ['env', 'env.UWS_HTTP_MAX_HEADERS_SIZE']],
+]);
+
+/**
+ * Outside src/config/ the environment is only passed on as a whole, except for colour and for the one limit
+ * that uWebSockets.js takes from it.
+ */
 function environmentFaults({ path, processProperties }: SourceFile): string[] {
   if (path.startsWith('src/config/')) return [];
-  const allowed =
-    path === 'src/terminal/paint.ts'
-      ? ['env', 'env.NO_COLOR', 'env.TERM']
-      : roomOf(path) === 'wiring'
-        ? ['env']
-        : [];
+  const allowed = ENVIRONMENT_READ.get(path) ?? (roomOf(path) === 'wiring' ? ['env'] : []);
   return processProperties
     .filter((name) => /^(env\b|\*)/.test(name) && !allowed.includes(name))
     .map(() => `${path} reads the environment`);

@@ -257,7 +257,7 @@ describe('distributing', () => {
         {
           encode: (request, workspaceId, arrivedAtMs) => {
             const runs = new LogRuns().assign(request, workspaceId);
-            return encoder.encode(request, workspaceId, arrivedAtMs, runs);
+            return encoder.encode(request, workspaceId, arrivedAtMs, runs).encoded;
           },
         },
       );

@@ -38,12 +38,10 @@ const stored = async (): Promise<unknown[]> =>
 const line = (number: number, text = 'x'): Buffer => Buffer.from(`${number}\t${text}\n`);
 const copy = (...pieces: Buffer[]): Copy => ({ copy: 'COPY lines FROM STDIN', pieces });
 const insert = (...numbers: number[]): Statement => ({
-  name: 'insert-lines',
   text: 'INSERT INTO lines SELECT number, NULL FROM unnest($1::int[]) AS number',
   columns: [numbers],
 });
 const rename = (text: string): Statement => ({
-  name: 'rename-lines',
   text: 'UPDATE lines SET line = ($1::text[])[1] || line',
   columns: [[text]],
 });
@@ -116,6 +114,55 @@ describe('steps', () => {
   });
 });
 
+describe('statements', () => {
+  const kept = async (connection: Connection): Promise<string[]> => {
+    const { rows } = await connection.query('SELECT statement FROM pg_prepared_statements');
+    return rows.map(({ statement }) => String(statement).split(' ', 1)[0] ?? '').sort();
+  };
+
+  test('are prepared once on a connection, BEGIN and COPY too', async () => {
+    await onConnection(async (connection) => {
+      for (const number of [1, 3, 5, 7]) {
+        const settings = { lock_timeout: '2000' };
+        await runPipeline(connection, [copy(line(number)), insert(number + 1)], { settings });
+      }
+      expect(await kept(connection)).toEqual(['BEGIN', 'COPY', 'INSERT', 'SELECT']);
+    });
+    expect(await stored()).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
+  });
+
+  test('are still right when their table has changed', async () => {
+    await onConnection(async (connection) => {
+      for (const number of [1, 3]) await runPipeline(connection, [insert(number)]);
+      await scratch.database.query(`ALTER TABLE lines ADD COLUMN later text DEFAULT 'x'`);
+      try {
+        const named: Copy = { ...copy(line(6)), copy: 'COPY lines (number, line) FROM STDIN' };
+        await runPipeline(connection, [named]);
+        await scratch.database.query('ALTER TABLE lines DROP COLUMN later');
+        await runPipeline(connection, [{ ...named, pieces: [line(7)] }, insert(8)]);
+      } finally {
+        await scratch.database.query('ALTER TABLE lines DROP COLUMN IF EXISTS later');
+      }
+    });
+    expect(await stored()).toEqual([1, 3, 6, 7, 8]);
+  });
+
+  test('of many texts are stored, and a connection keeps fifty', async () => {
+    const other = (number: number): Statement => ({
+      text: `INSERT INTO lines SELECT number, '${number}' FROM unnest($1::int[]) AS number`,
+      columns: [[number]],
+    });
+    const numbers = Array.from({ length: 70 }, (_, number) => number);
+    await onConnection(async (connection) => {
+      await runPipeline(connection, []);
+      await runPipeline(connection, numbers.map(other));
+      await runPipeline(connection, [insert(70), other(71)]);
+      expect(await kept(connection)).toHaveLength(50);
+    });
+    expect(await stored()).toHaveLength(72);
+  });
+});
+
 /** The number of the event loop's round; counts until it is stopped. */
 function countRounds(): { readonly now: () => number; readonly stop: () => void } {
   let rounds = 0;
@@ -136,7 +183,6 @@ function* wideSteps(count: number, note: (number: number) => void): Generator<St
   for (let number = 0; number < count; number += 1) {
     note(number);
     yield {
-      name: 'insert-wide',
       text: 'INSERT INTO lines SELECT * FROM unnest($1::int[], $2::text[])',
       columns: [[number], [WIDE]],
     };
@@ -200,7 +246,7 @@ describe('a failure', () => {
     ['rows that COPY refuses', '22P02', [insert(1), copy(Buffer.from('none\tx\n'), line(2))]],
     ['a row that is there already', '23505', [insert(1), copy(line(1)), insert(2)]],
     ['a COPY of no table', '42P01', [insert(1), { copy: 'COPY nowhere FROM STDIN', pieces: [] }]],
-    ['a statement of no table', '42P01', [{ name: 'no', text: 'TABLE nowhere', columns: [] }]],
+    ['a statement of no table', '42P01', [{ text: 'TABLE nowhere', columns: [] }]],
     ['the last statement', '23505', [copy(line(1)), insert(2), insert(2)]],
   ])('of %s undoes all and leaves the connection fit', async (_what, code, steps) => {
     await onConnection(async (connection) => {
@@ -248,7 +294,7 @@ describe('a failure', () => {
 
   test('to write all of it ends the connection: the rest could be committed by what comes next', async () => {
     await onConnection(async (connection) => {
-      const unfit = { name: 'bad', text: 'SELECT $1', columns: [null] } as unknown as Statement;
+      const unfit = { text: 'SELECT $1', columns: [null] } as unknown as Statement;
       await expect(runPipeline(connection, [insert(1), unfit])).rejects.toThrow(TypeError);
       await expect(connection.query('SELECT 1')).rejects.toThrow();
     });

@@ -44,6 +44,7 @@ test('settings, connections, checkpoints and replication are there with their ty
   expect(connections.allowed).toBeGreaterThan(connections.used);
   const checkpoints = await readCheckpoints(scratch.database, settings.version);
   expect(checkpoints.walBytesPerSecond).toBeGreaterThan(0);
+  expect(checkpoints.walBytes).toBeGreaterThan(0);
   expect(await readReplication(scratch.database)).toEqual({ replicas: [], slots: [] });
 });
 

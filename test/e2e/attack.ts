@@ -16,7 +16,12 @@ const attribute = (key: string, stringValue: string) => ({ key, value: { stringV
  * @returns the run's id and its finding's
  */
 export async function sendAttack(
-  { server, database }: Pick<Gateway, 'server' | 'database'>,
+  {
+    server,
+    database,
+  }: Pick<Gateway, 'database'> & {
+    readonly server: Pick<Gateway['server'], 'observeUrl'>;
+  },
   agentKey: string,
   name: string,
 ): Promise<{ readonly runId: string; readonly findingId: string }> {

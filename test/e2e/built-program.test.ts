@@ -25,12 +25,23 @@ describe('a temporary folder that another user has prepared', () => {
   let marker: string;
   let database: TestDatabase;
 
-  /** Runs the command line from its sources, as in development, with tsx's cache on. */
+  /**
+   * Runs the command line from its sources, as in development, with tsx's cache on. Without
+   * `process.exit`, because tsx writes its cache beside the program: it would leave empty files.
+   */
   const runSources = () =>
-    run(process.execPath, ['--import', 'tsx', 'src/cli.ts', '--version'], {
-      cwd: ROOT,
-      env: { PATH: process.env.PATH, TMPDIR: folder },
-    });
+    run(
+      process.execPath,
+      [
+        '--import',
+        'tsx',
+        '--import',
+        'data:text/javascript,process.exit=()=>{}',
+        'src/cli.ts',
+        '--version',
+      ],
+      { cwd: ROOT, env: { PATH: process.env.PATH, TMPDIR: folder } },
+    );
 
   /** The attack of another user who knows the sources: the same file names, other code. */
   async function poison(): Promise<void> {
@@ -41,10 +52,7 @@ describe('a temporary folder that another user has prepared', () => {
     expect(names.length).toBeGreaterThan(100);
     const payload = `import { writeFileSync as hostile } from 'node:fs';hostile(${JSON.stringify(marker)}, '');`;
     for (const name of names) {
-      const text = await readFile(join(path, name), 'utf8');
-      // tsx writes its cache beside the program, which may have ended first.
-      if (text === '') continue;
-      const entry = JSON.parse(text);
+      const entry = JSON.parse(await readFile(join(path, name), 'utf8'));
       await writeFile(join(path, name), JSON.stringify({ ...entry, code: payload + entry.code }));
     }
     // The attack works: tsx runs the planted code for the same sources.
@@ -131,6 +139,29 @@ describe('a checkout', () => {
       if (child.pid !== undefined && child.exitCode === null) process.kill(-child.pid, 'SIGTERM');
       await ended;
       await database.drop();
+      await rm(root, { recursive: true, force: true });
+    }
+  });
+
+  test('compiles WebAssembly again that is damaged, missing, or from other packages', async () => {
+    const root = await copyCheckout([...SOURCES, 'dist'], []);
+    const program = join(root, 'dist', 'ordinary-rows.wasm');
+    const stamp = join(root, 'dist', 'assembled-from');
+    const whole = await readFile(program);
+    const before = await readFile(stamp, 'utf8');
+    const build = () => outcome(process.execPath, ['bin/build.js'], root);
+    try {
+      await writeFile(program, whole.subarray(0, 1000));
+      expect(await build()).toMatchObject({ code: 0, stderr: '' });
+      expect(await readFile(program)).toEqual(whole);
+      expect(await readFile(stamp, 'utf8')).toBe(before);
+
+      await rm(program);
+      await appendFile(join(root, 'package-lock.json'), '\n');
+      expect(await build()).toMatchObject({ code: 0, stderr: '' });
+      expect(await readFile(program)).toEqual(whole);
+      expect(await readFile(stamp, 'utf8')).not.toBe(before);
+    } finally {
       await rm(root, { recursive: true, force: true });
     }
   });

@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openBrowser, type TestBrowser } from '../support/chromium.ts';
 import { addPerson } from '../support/people.ts';
 import { chromiumPath } from '../support/programs.ts';
+import { sendAttack } from './attack.ts';
 import { Browser } from './browser.ts';
 import { read } from './gateway.ts';
 import { openSharedGateway, type SharedGateway } from './shared-gateway.ts';
@@ -55,9 +56,10 @@ describe.skipIf(chromiumPath === null)('without a script', () => {
 
   test('the experimental tier is switched on', async () => {
     await open('/app/rules');
+    await page.locator('.page-fold > summary').click();
     await page.getByText('Switch the experimental tier on').click();
     await page.getByRole('button', { name: 'Switch on with all rules' }).click();
-    expect(await main()).toContain('stable and experimental rules run');
+    expect(await main()).toContain('experimental tier on');
   });
 
   test('a setting without effect is listed and removed', async () => {
@@ -134,6 +136,32 @@ describe.skipIf(chromiumPath === null)('without a script', () => {
     expect(await page.locator('h1').innerText()).not.toBe('Settings');
     await page.getByRole('link', { name: 'Back to the overview' }).click();
     expect(path()).toBe('/app');
+  });
+
+  test('selected findings are assigned and closed, and the list comes back at the next line', async () => {
+    for (const name of ['one', 'two', 'four']) await sendAttack(gateway, gateway.keys.agent, name);
+    await open('/app/findings?sort=oldest&agent=o');
+    const rows = page.locator('table[aria-label=Findings] tbody tr');
+    const [, second, third] = await rows.evaluateAll((all) => all.map((row) => row.id));
+    const here = () => new URL(page.url());
+    await rows.first().getByRole('checkbox').check();
+    await page.getByRole('button', { name: 'Assign to me' }).click();
+    expect(await main()).toContain('1 finding assigned to you.');
+    expect(here().hash).toBe(`#${second}`);
+    expect(await rows.first().innerText()).toContain(gateway.owner.email);
+    await rows.first().getByRole('checkbox').check();
+    await page.locator('.bulk select').selectOption('closed');
+    await page.getByRole('button', { name: 'Set state' }).click();
+    expect(await main()).toContain('1 finding set to closed.');
+    expect(here().searchParams.get('agent')).toBe('o');
+    expect(await rows.first().getAttribute('id')).toBe(second);
+    await rows.first().getByRole('link').first().click();
+    await page.getByLabel('State').selectOption('closed');
+    await page.getByRole('button', { name: 'Save and open next' }).click();
+    expect(path()).toBe(`/app/findings/${third?.slice(2)}`);
+    await page.locator('.crumb a').click();
+    expect(here().hash).toBe(`#${third}`);
+    expect(await rows.first().getAttribute('id')).toBe(third);
   });
 
   test('excerpts are redacted, and no longer', async () => {

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { CONVERSATIONS } from '../../demo/conversations.ts';
 import { sendRun } from '../../demo/send-run.ts';
 import { listKeys } from '../../src/db/people/keys.ts';
+import { TRIAGE_FINDINGS_MAX } from '../../src/model/triage.ts';
 import { ledgerOf } from '../support/ledger.ts';
 import { addPerson } from '../support/people.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -401,4 +402,41 @@ test('the workspace: its name and redaction, recorded', async () => {
       after: { name: 'Support <b>agents</b>' },
     },
   ]);
+});
+
+describe('the state of a selected run', () => {
+  const RUN_FINDINGS = TRIAGE_FINDINGS_MAX + 5;
+  const WORST = 'f'.repeat(32);
+
+  /** One of each rule, alike in every run that has it. */
+  const addFindings = (slug: string, count: number) =>
+    gateway.database.query<{ id: string }>(
+      `INSERT INTO findings (workspace_id, run_id, rule_id, rule_version, rule_status, severity, category,
+         corpus_version, description, condition_index, condition_description, field, surface,
+         step_name, excerpt, recommended_actions, match_digest)
+       SELECT w.id, $2::uuid, 'rule ' || n, '1', 'stable', 'high', 'c', '4', 'd', 0, 'c', 'f', 's', 'n',
+              'e', '[]', decode(md5(n::text), 'hex')
+         FROM workspaces w, generate_series(1, $3::int) n WHERE w.slug = $1
+       RETURNING replace(id::text, '-', '') AS id`,
+      [slug, count === 1 ? '1'.repeat(32) : WORST, count],
+    );
+
+  test('is set for all its findings, by more than one change if need be, and for no others', async () => {
+    const { slug, id } = gateway.workspace;
+    await gateway.database.query('DELETE FROM findings WHERE workspace_id = $1', [id]);
+    const { rows: own } = await addFindings(slug, RUN_FINDINGS);
+    await addFindings(slug, 1);
+    const selected = { [`group-${own[0]?.id}`]: 'on', state: 'closed', query: 'group_by=run' };
+    expect((await owner.submit('/app/findings/triage', selected)).status).toBe(303);
+    const { rows } = await gateway.database.query(
+      `SELECT f.run_id = $2::uuid AS own, count(s.state)::int AS closed FROM findings f
+         LEFT JOIN finding_states s ON s.workspace_id = f.workspace_id AND s.finding_id = f.id
+        WHERE f.workspace_id = $1 GROUP BY 1 ORDER BY 1`,
+      [id, WORST],
+    );
+    expect(rows).toEqual([
+      { own: false, closed: 0 },
+      { own: true, closed: RUN_FINDINGS },
+    ]);
+  });
 });

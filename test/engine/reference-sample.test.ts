@@ -29,7 +29,7 @@ import { Sampler } from './sample-text.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const PAGE = join(ROOT, 'docs/decisions/0024-rules-as-written.md');
-const TEXTS = casesOf(20_000, 40);
+const TEXTS = casesOf(20_000, 80);
 const SEED = 24;
 /** Every difference has at most so many causes. */
 const CAUSES_MAX = 4;

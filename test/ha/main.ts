@@ -1,6 +1,7 @@
 /**
  * `npm run ha`: brings up Patroni, etcd, HAProxy, Redis with sentinels and three servers on this machine,
  * kills the primary again and again under load, and compares every row with what was acknowledged.
+ * With `--compose` what deploy/compose/compose.yaml starts (compose.ts).
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -13,6 +14,7 @@ import { makeAgentKey } from '../chaos/agent-key.ts';
 import { check, faultsOf, type Verdict } from '../chaos/checker.ts';
 import { type Load, startLoad } from '../chaos/load.ts';
 import { waitFor } from '../support/wait-for.ts';
+import { runCompose } from './compose.ts';
 import { missingPackages } from './programs.ts';
 import { openStack, type Stack } from './stack.ts';
 
@@ -24,6 +26,7 @@ const RECOVERS_WITHIN_MS = 180_000;
 /** Acknowledged before and after each kill. */
 const BODIES = 20;
 const SEED = 1;
+const COMPOSE_NEEDS = ['haproxy', 'redis-server'];
 
 const say = (line: string): void => void process.stderr.write(`${line}\n`);
 const seconds = (ms: number): string => `${(ms / 1000).toFixed(1)} s`;
@@ -124,12 +127,19 @@ function tableOf({ verdict, recoveriesMs, longestAnswerMs, givenUp }: Result): s
   );
 }
 
-async function main({ kills, write }: { kills: number; write: boolean }): Promise<number> {
-  const missing = missingPackages();
+interface Options {
+  readonly kills: number;
+  readonly write: boolean;
+  readonly compose: boolean;
+}
+
+async function main({ kills, write, compose }: Options): Promise<number> {
+  const missing = missingPackages(compose ? COMPOSE_NEEDS : undefined);
   if (missing.length > 0) {
     say(`Install Debian's packages first: apt install ${missing.join(' ')}`);
     return 1;
   }
+  if (compose) return await runCompose(say);
   const result = await run(kills);
   const table = tableOf(result);
   say(`\n${table}\n\nanswers: ${JSON.stringify(result.answers)}`);
@@ -146,6 +156,7 @@ await new Command('ha')
   .description('Kills the primary of a highly available installation under load.')
   .option('--kills <number>', 'how often, a minute each', killCount, KILLS)
   .option('--write', 'writes the table of docs/reliability.md', false)
+  .option('--compose', 'restarts, under load, what deploy/compose starts; nothing is killed', false)
   .addHelpText(
     'after',
     `
@@ -153,7 +164,7 @@ Needs Debian's packages patroni, python3-etcd, etcd-server, haproxy, postgresql,
 their services has to run. Everything listens on 127.0.0.1, keeps its data in a temporary folder, and
 is ended with the run. Exit code 1 when a row is lost or stored twice.`,
   )
-  .action(async (options: { kills: number; write: boolean }) => {
+  .action(async (options: Options) => {
     process.exitCode = await main(options);
   })
   .parseAsync();

@@ -20,10 +20,10 @@ export function postgresBin(): string | null {
   return found.find((path) => existsSync(join(path, 'pg_rewind'))) ?? null;
 }
 
-/** Debian's packages that are not installed. */
-export function missingPackages(): string[] {
+/** Of these, and of PostgreSQL, the packages of Debian that are not installed. */
+export function missingPackages(needed: readonly string[] = Object.keys(NEEDED)): string[] {
   const missing = Object.entries(NEEDED)
-    .filter(([, paths]) => !paths.every((path) => existsSync(path)))
+    .filter(([name, paths]) => needed.includes(name) && !paths.every((path) => existsSync(path)))
     .map(([name]) => name);
   return postgresBin() === null ? [...missing, 'postgresql'] : missing;
 }

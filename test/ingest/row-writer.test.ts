@@ -3,20 +3,22 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 
 import { LogRuns } from '../../src/db/telemetry/log-runs.ts';
-import { RequestDecoder } from '../../src/ingest/request-decoder.ts';
+import { PlainEncoder } from '../../src/ingest/plain-encoder.ts';
+import { RowEncoder } from '../../src/ingest/row-encoder.ts';
 import { LOG_COLUMNS, SPAN_COLUMNS } from '../../src/model/columns.ts';
 import type { Signal } from '../../src/model/telemetry.ts';
 import { toEnd } from '../../src/otlp/pieces.ts';
 import { NOON_MS } from '../support/rows.ts';
 
 const TRACE = 'ab'.repeat(16);
-const decoder = new RequestDecoder('distributed');
+const scanner = new RowEncoder('distributed');
+const encoder = new PlainEncoder('distributed');
 
 /** The chunk of the only table, by both ways. */
 function bothWays(signal: Signal, body: Buffer): Buffer[] {
   const context = { workspaceId: 1, arrivedAtMs: NOON_MS, logRuns: new LogRuns() };
-  const scanned = toEnd(decoder.scan(signal, body, 1, NOON_MS));
-  const plain = decoder.decodePlainly(signal, body, context);
+  const scanned = toEnd(scanner.scan(signal, body, 1, NOON_MS));
+  const plain = encoder.decode(signal, body, context);
   const results = [scanned, plain.ok ? plain.request : null];
   return results.map((one) => Buffer.from([...(one?.encoded.chunks.values() ?? [])][0] ?? []));
 }

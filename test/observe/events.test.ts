@@ -69,6 +69,18 @@ describe('ingest', () => {
     ]);
   });
 
+  test('that bodies are decoded in JavaScript is logged with the reason', () => {
+    events.scannerFailed(new RangeError('WebAssembly.Instance(): Out of memory'));
+    expect(lines).toEqual([
+      {
+        level: 40,
+        error: 'RangeError',
+        message: 'WebAssembly.Instance(): Out of memory',
+        msg: 'the scanner in WebAssembly cannot be made; bodies are decoded in JavaScript',
+      },
+    ]);
+  });
+
   test('a fault is logged with its place', async () => {
     events.requestFailed('ingest', new TypeError('x is not a function'));
     expect(lines).toEqual([

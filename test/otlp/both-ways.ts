@@ -3,11 +3,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import { expect } from 'vitest';
 import { LogRuns } from '../../src/db/telemetry/log-runs.ts';
-import type {
-  ReadyRequest,
-  ReadyResult,
-  RequestContext,
-} from '../../src/ingest/request-decoder.ts';
+import type { ReadyResult, RequestContext } from '../../src/ingest/plain-encoder.ts';
+import type { ReadyRequest } from '../../src/ingest/row-encoder.ts';
 import type { Signal } from '../../src/model/telemetry.ts';
 import { decodePlainly, decodeRequest, scanOrNull } from '../support/decoding.ts';
 import { NOON_MS } from '../support/rows.ts';

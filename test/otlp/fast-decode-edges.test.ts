@@ -13,6 +13,8 @@ import { pick, seeded } from './json-writer.ts';
 
 const TIMEOUT_MS = 120_000;
 const MUTATIONS = casesOf(1000);
+/** In each place every so manyeth value; places take turns, so that each value is in many. */
+const VALUES_STEP = isExhaustive ? 1 : 3;
 
 const NUMBERS = [
   ...['0', '-0', '1', '-1', '01', '-', '1.', '.5', '+1', '1e3', '1E+2', '1e400', '-1e400', '0e5'],
@@ -127,9 +129,15 @@ const PLACES: readonly [Signal, string][] = [
 ];
 
 describe('every value in every place', { timeout: TIMEOUT_MS }, () => {
-  test.each(PLACES)('%s %s', (signal, body) => {
-    for (const value of ANY) isTakenAlike(signal, Buffer.from(body.replaceAll('%', () => value)));
-  });
+  test.each(PLACES.map((place, index) => [...place, index] as const))(
+    '%s %s',
+    (signal, body, at) => {
+      for (const [index, value] of ANY.entries()) {
+        if ((index + at) % VALUES_STEP !== 0) continue;
+        isTakenAlike(signal, Buffer.from(body.replaceAll('%', () => value)));
+      }
+    },
+  );
 });
 
 const SMALL: readonly [Signal, Buffer][] = [

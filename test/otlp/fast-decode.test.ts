@@ -10,7 +10,6 @@ import { logBody, metricBody } from '../../bench/signal-bodies.ts';
 import { RowEncoder } from '../../src/ingest/row-encoder.ts';
 import type { Signal } from '../../src/model/telemetry.ts';
 import { Arena, ROW_BYTES_MAX } from '../../src/otlp/fast/arena.ts';
-import { RequestScanner } from '../../src/otlp/fast/request-scanner.ts';
 import { PIECE_BYTES, toEnd } from '../../src/otlp/pieces.ts';
 import { scanOrNull } from '../support/decoding.ts';
 import { casesOf } from '../support/exhaustive.ts';
@@ -20,7 +19,7 @@ import { isTakenAlike as compare, freshContext, scanned, WORKSPACE } from './bot
 import { dice, exportTree } from './export-trees.ts';
 import { type Habits, pick, TIDY, writeJson } from './json-writer.ts';
 
-const RUNS = casesOf(500, 10);
+const RUNS = casesOf(500, 20);
 /** Properties take a second or two, and many times that where machines are shared. */
 const TIMEOUT_MS = 120_000;
 const SIGNALS: readonly Signal[] = ['traces', 'logs', 'metrics'];
@@ -56,7 +55,6 @@ function damaged(body: Buffer, random: () => number): Buffer {
 }
 
 describe('however far ahead it may look', { timeout: TIMEOUT_MS }, () => {
-  const scanner = new RequestScanner();
   const rows = new RowEncoder();
 
   test.each(SIGNALS)('a body of %s gives the same rows, or is left to the plain way', (signal) => {
@@ -66,11 +64,10 @@ describe('however far ahead it may look', { timeout: TIMEOUT_MS }, () => {
         const body = Buffer.from(writeJson(exportTree(random, signal), TIDY, random));
         const whole = scanOrNull(signal, body, freshContext());
         const ahead = far % (body.length + 16);
-        rows.open(signal, WORKSPACE, NOON_MS, body.length);
-        const isTaken = toEnd(scanner.scan(signal, body, rows, ahead - PIECE_BYTES));
-        if (!isTaken) return;
+        const taken = toEnd(rows.scan(signal, body, WORKSPACE, NOON_MS, ahead - PIECE_BYTES));
+        if (taken === null) return;
         expect(ahead).toBeGreaterThanOrEqual(body.length);
-        const { release: _, ...encoded } = rows.take();
+        const { release: _, ...encoded } = taken.encoded;
         expect(whole).toMatchObject({ ok: true, request: { encoded } });
       }),
       { numRuns: RUNS },

@@ -12,6 +12,7 @@ import { decodeLogs } from '../../src/otlp/logs.ts';
 import { decodeMetrics } from '../../src/otlp/metrics.ts';
 import { encodeExportResponse } from '../../src/otlp/responses.ts';
 import { decodeTraces } from '../../src/otlp/traces.ts';
+import { casesOf } from '../support/exhaustive.ts';
 import {
   accepted,
   attributes,
@@ -24,7 +25,7 @@ import {
   tracesBody,
 } from './bodies.ts';
 
-const RUNS = 500;
+const RUNS = casesOf(500);
 
 const DECODERS = [decodeTraces, decodeLogs, decodeMetrics] as const;
 

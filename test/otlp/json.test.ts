@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { JsonValue } from '../../src/model/json.ts';
 import { parseJson, parseLongIntegers } from '../../src/otlp/json.ts';
+import { casesOf } from '../support/exhaustive.ts';
 
 function parsed(text: string | Buffer): { value: JsonValue; replacedCharacters: number } {
   const result = parseJson(Buffer.from(text));
@@ -11,7 +12,7 @@ function parsed(text: string | Buffer): { value: JsonValue; replacedCharacters: 
   return { value: result.value, replacedCharacters: result.replacedCharacters };
 }
 
-const RUNS = 500;
+const RUNS = casesOf(500);
 
 describe('characters that PostgreSQL cannot store', () => {
   test.each<[string, JsonValue, number]>([

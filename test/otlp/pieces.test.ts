@@ -3,7 +3,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import { afterEach, describe, expect, test } from 'vitest';
 import { LogRuns } from '../../src/db/telemetry/log-runs.ts';
-import { PLAIN_BYTES_MAX, type ReadyResult } from '../../src/ingest/request-decoder.ts';
+import { PLAIN_BYTES_MAX } from '../../src/ingest/ingest.ts';
+import type { ReadyResult } from '../../src/ingest/plain-encoder.ts';
 import type { Signal } from '../../src/model/telemetry.ts';
 import { PIECE_BYTES, type Pieces, toEnd } from '../../src/otlp/pieces.ts';
 import { holdsTooManyStructures } from '../../src/otlp/structure-count.ts';

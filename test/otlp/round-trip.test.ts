@@ -8,6 +8,7 @@ import type { JsonValue } from '../../src/model/json.ts';
 import { parseAnyValue } from '../../src/otlp/any-value.ts';
 import { Fault } from '../../src/otlp/fault.ts';
 import { decodeTraces } from '../../src/otlp/traces.ts';
+import { casesOf } from '../support/exhaustive.ts';
 import { accepted, SPAN_ID, TRACE_ID } from './bodies.ts';
 
 /** An AnyValue, and the value that `JSON.parse` should give for its stored form. */
@@ -45,7 +46,7 @@ const { sample } = fc.letrec<{ sample: Sample }>((tie) => ({
   ),
 }));
 
-const RUNS = 500;
+const RUNS = casesOf(500);
 
 describe('values come back as they were sent', () => {
   test('any AnyValue', () => {

@@ -38,7 +38,7 @@ const COUNTED: readonly (readonly [string, string])[] = [
   ['a body', `{"body":{"arrayValue":{"values":[${'{"boolValue":true},'.repeat(40)}{}]}}}`],
 ];
 
-test.each(sampleOf(COUNTED, 3))('%s count, each of them', (_what, one) => {
+test.each(sampleOf(COUNTED, 4))('%s count, each of them', (_what, one) => {
   const most = bodyOf(one, STRUCTURES_MAX);
   expect(scanOrNull('logs', most, freshContext())).not.toBeNull();
   const tooMany = bodyOf(one, STRUCTURES_MAX + 1);
@@ -78,7 +78,7 @@ const REFUSED: readonly (readonly [string, 'logs' | 'metrics', string])[] = [
   ],
 ];
 
-test.each(sampleOf(REFUSED))(
+test.each(sampleOf(REFUSED, 4))(
   '%s, by the million, are refused before they are built',
   (_what, signal, text) => {
     const parse = vi.spyOn(JSON, 'parse');

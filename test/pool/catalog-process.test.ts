@@ -1,5 +1,5 @@
 /** The catalogue and its tables, made in a process of its own or read from the data folder: what comes, and how it fails. */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
@@ -10,6 +10,7 @@ import { MANIFEST_PATH, pinnedCorpus } from '../../src/main/corpus-location.ts';
 import { loadKeptCatalog } from '../../src/pool/kept-catalog.ts';
 import { matchingKey, readMatching } from '../../src/pool/matching-cache.ts';
 import { prepareMatching } from '../../src/pool/workers.ts';
+import { inFull } from '../support/exhaustive.ts';
 import { handCatalogueTo } from '../support/kept-catalogue.ts';
 
 const CORPUS = pinnedCorpus();
@@ -32,7 +33,16 @@ test('gives every rule, and the tables of those that can run, in memory that thr
   expect(catalog.rules.length).toBeGreaterThan(700);
   expectSame(catalog, loadKeptCatalog(CORPUS));
   expectSame(tables, tablesOf(runnableRules(catalog.rules)));
-  expect(tables.ascii.next.buffer).toBeInstanceOf(SharedArrayBuffer);
+  expect(tables.ascii.bitmaps.buffer).toBeInstanceOf(SharedArrayBuffer);
+});
+
+inFull('a process started for it gives the same', async () => {
+  const none = join(folder, 'new');
+  mkdirSync(none, { mode: 0o700 });
+  const { catalog, tables } = await prepareMatching(CORPUS, none);
+  expectSame(catalog, loadKeptCatalog(CORPUS));
+  expectSame(tables, tablesOf(runnableRules(catalog.rules)));
+  expectSame(readMatching(none, matchingKey(MANIFEST_PATH)), { catalog, tables });
 });
 
 test('both are kept in the data folder, and a later start takes them from there', async () => {
@@ -42,7 +52,7 @@ test('both are kept in the data folder, and a later start takes them from there'
   // A folder without rules: building fails, reading what was kept does not.
   const later = await prepareMatching({ ...CORPUS, packageDir: folder }, folder);
   expectSame(later, built);
-  expect(later.tables.ascii.next.buffer).toBeInstanceOf(SharedArrayBuffer);
+  expect(later.tables.ascii.bitmaps.buffer).toBeInstanceOf(SharedArrayBuffer);
 });
 
 test('a corpus whose files are missing is refused, in the words of the engine', async () => {

@@ -1,6 +1,6 @@
 /** Large bodies of a relay, decoded in a process: the same result, limits, and what ends the process. */
 import { gunzipSync, gzipSync } from 'node:zlib';
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 
 import { type BodyFacts, decodeBody } from '../../src/relay/decode-body.ts';
 import { ProcessDecoder } from '../../src/relay/process-decoder.ts';
@@ -14,11 +14,9 @@ const REQUEST = {
   ],
 };
 
-let decoder = new ProcessDecoder();
-afterEach(async () => {
-  await decoder.close();
-  decoder = new ProcessDecoder();
-});
+/** For bodies that leave the process as it was. */
+const decoder = new ProcessDecoder();
+afterAll(() => decoder.close());
 
 const jsonOf = (body: Buffer | null): unknown => JSON.parse(gunzipSync(body ?? '').toString());
 

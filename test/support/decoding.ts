@@ -4,22 +4,22 @@ import { inject } from 'vitest';
 import type { TelemetryPlacement } from '../../src/db/placement.ts';
 import type { EncodedRequest } from '../../src/db/telemetry/encoded-request.ts';
 import { LogRuns } from '../../src/db/telemetry/log-runs.ts';
-import { PlainEncoder } from '../../src/ingest/plain-encoder.ts';
+import * as ingest from '../../src/ingest/ingest.ts';
 import {
-  type DecodeElsewhere,
+  PlainEncoder,
   parsePlainly,
   type ReadyResult,
   type RequestContext,
-  RequestDecoder,
-} from '../../src/ingest/request-decoder.ts';
+} from '../../src/ingest/plain-encoder.ts';
+import { RowEncoder } from '../../src/ingest/row-encoder.ts';
 import type { DecodedRequest, Signal } from '../../src/model/telemetry.ts';
 import { type Pieces, toEnd } from '../../src/otlp/pieces.ts';
 
 /** Set where tests have a database; the benchmarks, which decode with this too, have none. */
 const placement: TelemetryPlacement | undefined =
   process.env.VITEST === undefined ? undefined : inject('placement');
-const decoder = new RequestDecoder(placement);
-const encoder = new PlainEncoder(placement);
+const scanner = new RowEncoder(placement);
+const plain = new PlainEncoder(placement);
 
 export function encodeRequest(
   request: DecodedRequest,
@@ -28,16 +28,16 @@ export function encodeRequest(
   logRuns: LogRuns = new LogRuns(),
 ): EncodedRequest {
   const runs = logRuns.assign(request, workspaceId);
-  return encoder.encode(request, workspaceId, arrivedAtMs, runs);
+  return plain.encode(request, workspaceId, arrivedAtMs, runs).encoded;
 }
 
 export function decodeInPieces(
   signal: Signal,
   body: Buffer,
   context: RequestContext,
-  elsewhere: DecodeElsewhere,
+  elsewhere: () => Promise<ReadyResult>,
 ): Pieces<ReadyResult | Promise<ReadyResult>> {
-  return decoder.decodeInPieces(signal, body, context, elsewhere);
+  return ingest.decodeInPieces(signal, body, context, { scanner, plain, elsewhere });
 }
 
 /** The fast way alone; null when the body is left to the plain one. */
@@ -46,12 +46,12 @@ export function scanOrNull(
   body: Buffer,
   { workspaceId, arrivedAtMs }: Pick<RequestContext, 'workspaceId' | 'arrivedAtMs'>,
 ): ReadyResult | null {
-  const request = toEnd(decoder.scan(signal, body, workspaceId, arrivedAtMs));
+  const request = toEnd(scanner.scan(signal, body, workspaceId, arrivedAtMs));
   return request === null ? null : { ok: true, request };
 }
 
 export function decodePlainly(signal: Signal, body: Buffer, context: RequestContext): ReadyResult {
-  return decoder.decodePlainly(signal, body, context);
+  return plain.decode(signal, body, context);
 }
 
 /** Decodes at once, however long it takes, with the limits of the decode thread. */
@@ -62,5 +62,5 @@ export function decodeRequest(signal: Signal, body: Buffer, context: RequestCont
   if (!parsed.ok) return parsed;
   const { workspaceId, arrivedAtMs, logRuns } = context;
   const runs = logRuns.assign(parsed.request, workspaceId);
-  return { ok: true, request: decoder.encode(parsed.request, workspaceId, arrivedAtMs, runs) };
+  return { ok: true, request: plain.encode(parsed.request, workspaceId, arrivedAtMs, runs) };
 }

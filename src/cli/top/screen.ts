@@ -34,6 +34,7 @@ export function durationText(seconds: number): string {
 }
 
 const millis = (ms: number | null): string => (ms === null ? '–' : `${ms.toFixed(0)} ms`);
+const byteRate = (rate: number): string => `${bytesText(Math.round(rate))}/s`;
 const marked = (rate: number): string => (rate > 0 ? paint.red(rateText(rate)) : rateText(rate));
 
 const right = (title: string): TableColumn => ({ title, align: 'right' });
@@ -46,12 +47,12 @@ interface Cells {
 
 const INGEST: Cells = {
   columns: [
-    ...['ROWS/S', 'BYTES/S', 'TRACES/S', 'METRICS/S', 'LOGS/S'].map(right),
+    ...['ROWS/S', 'STORED', 'TRACES/S', 'METRICS/S', 'LOGS/S'].map(right),
     ...['REFUSED/S', '503/S', 'IN MEMORY', 'COMMIT'].map(right),
   ],
   of: (rates) => [
     rateText(rates.rows),
-    bytesText(Math.round(rates.bytes)),
+    byteRate(rates.bytes),
     rateText(rates.traces),
     rateText(rates.metrics),
     rateText(rates.logs),
@@ -116,7 +117,7 @@ export function renderLine(servers: readonly ServerRates[], total: Rates): strin
       ? [`servers ${servers.length - away}/${servers.length}`]
       : []),
     `rows/s ${rateText(total.rows)}`,
-    `bytes/s ${bytesText(Math.round(total.bytes))}`,
+    `stored ${byteRate(total.bytes)}`,
     `traces/s ${rateText(total.traces)}`,
     `metrics/s ${rateText(total.metrics)}`,
     `logs/s ${rateText(total.logs)}`,

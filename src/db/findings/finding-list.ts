@@ -163,7 +163,8 @@ function wayOf(filter: FindingFilter): 'read' | 'readKind' | 'byState' | 'byKind
   return isOfKinds(filter) ? 'byKind' : 'byTime';
 }
 
-async function rowsInTime(
+/** The first findings after a cursor, and what they are sorted by. */
+export async function rowsInTime(
   database: Database,
   workspaceId: number,
   filter: FindingFilter,
@@ -197,7 +198,7 @@ async function placeBehind(
 }
 
 /** The most severe first, of equal severity the newest: severity by severity until the page is full. */
-async function rowsBySeverity(
+export async function rowsBySeverity(
   database: Database,
   workspaceId: number,
   filter: FindingFilter,
@@ -259,7 +260,8 @@ async function searchedBySeverity(
   return times.length === 0 ? null : new Date(Math.max(...times));
 }
 
-async function severityOf(database: Database, workspaceId: number, { id }: PageCursor) {
+/** Of the finding of a cursor; null when it is gone. */
+export async function severityOf(database: Database, workspaceId: number, { id }: PageCursor) {
   const { rows } = await database.query<Pick<Finding, 'severity'>>(
     'SELECT severity FROM findings WHERE workspace_id = $1 AND id = $2',
     [workspaceId, id],

@@ -1,6 +1,7 @@
 /** How many findings a list has, up to a bound, and the names that its filters suggest. */
 import type { FindingFilter, FindingNames, FindingTotal } from '../../model/findings.ts';
 import type { Database } from '../database.ts';
+import { SUGGESTIONS_MAX, suggestedNames } from '../suggested-names.ts';
 import {
   DECIDED_IDS,
   DECIDED_READ_MAX,
@@ -14,10 +15,6 @@ import { SOURCE } from './findings.ts';
 
 /** A total is exact up to here. */
 export const FINDINGS_COUNTED_MAX = 10_000;
-/** Findings whose names are suggested for filters. */
-const SUGGESTED_FROM = 2000;
-/** Names suggested for one filter. */
-const SUGGESTIONS_MAX = 50;
 
 const COUNT_MATCHES = `
   SELECT count(*)::int AS found FROM (
@@ -70,25 +67,14 @@ export async function countFindings(
   };
 }
 
-const NAME_COLUMNS = {
-  agents: 'agent_name',
-  services: 'service_name',
-  users: 'user_id',
-  sessions: 'session_id',
-  models: 'model',
-} as const;
-const NAMES = `
-  WITH newest AS MATERIALIZED (
-    SELECT agent_name, service_name, user_id, session_id, model FROM findings
-     WHERE workspace_id = $1 ORDER BY created_at DESC, id DESC LIMIT ${SUGGESTED_FROM})
-  SELECT ${Object.entries(NAME_COLUMNS).map(
-    ([name, column]) => `ARRAY(SELECT ${column} FROM newest WHERE ${column} IS NOT NULL
-        GROUP BY 1 ORDER BY count(*) DESC, 1 LIMIT ${SUGGESTIONS_MAX}) AS ${name}`,
-  )},
-    ARRAY(SELECT DISTINCT u.address FROM users u JOIN memberships m ON m.user_id = u.id
+const NAMES = suggestedNames(
+  'findings',
+  'created_at DESC, id DESC',
+  `, ARRAY(SELECT DISTINCT u.address FROM users u JOIN memberships m ON m.user_id = u.id
            WHERE m.workspace_id = $1 AND EXISTS (
              SELECT FROM finding_states s WHERE s.workspace_id = $1 AND s.assignee_id = u.id)
-           ORDER BY 1 LIMIT ${SUGGESTIONS_MAX}) AS assignees`;
+           ORDER BY 1 LIMIT ${SUGGESTIONS_MAX}) AS assignees`,
+);
 
 /** What the filters of the list suggest. */
 export async function suggestNames(database: Database, workspaceId: number): Promise<FindingNames> {

@@ -4,10 +4,12 @@
  */
 import type { Hex8, Hex16 } from '../../model/json.ts';
 import type { Severity } from '../../model/rules.ts';
-import type { Checked, PageCursor, RunFilter, RunSummary } from '../../model/runs.ts';
+import type { Checked, PageCursor, RunFilter, RunNames, RunSummary } from '../../model/runs.ts';
 import type { Database } from '../database.ts';
+import { containing } from '../findings/finding-filter.ts';
 import { MATCHED_NAME, NAME_CHARS_MAX } from '../findings/findings.ts';
 import { fromMicros, toMicros, utcDayOf } from '../sql-times.ts';
+import { suggestedNames } from '../suggested-names.ts';
 import { SETTLES_FROM } from './run-times.ts';
 
 /** A run and the UTC days (`2026-11-20`) of its first and last arrival. */
@@ -108,10 +110,10 @@ class Conditions {
   }
 }
 
-/** Conditions that an index decides: workspace, session, arrival. */
-function addIndexed(all: Conditions, workspaceId: number, filter: RunFilter): void {
+/** Conditions that an index decides: workspace, a whole session, arrival. */
+function addIndexed(all: Conditions, workspaceId: number, filter: ReadFilter): void {
   all.add((value) => `r.workspace_id = ${value}`, workspaceId);
-  all.add((value) => `r.session_id = ${value}`, filter.sessionId);
+  all.add((value) => `r.session_id = ${value}`, filter.wholeSession);
   all.add((value) => `r.first_arrival_at >= ${value}`, filter.since);
   all.add((value) => `r.first_arrival_at < ${value}`, filter.until);
 }
@@ -138,16 +140,42 @@ const IS_CHECKED: Readonly<Record<Checked, string>> = {
 };
 
 /** Conditions that take the run's row. */
-function addUnindexed(all: Conditions, filter: RunFilter): void {
+function addUnindexed(all: Conditions, filter: ReadFilter): void {
+  const addName = (column: string, text: string | undefined): void => {
+    const pattern = text === undefined ? undefined : containing(text);
+    all.add((value) => `${column} ILIKE ${value}`, pattern);
+  };
   all.add((value) => `r.state = ${value}`, filter.state);
   all.add((value) => `r.evaluation = ${value}`, filter.evaluation);
-  all.add((value) => `r.service_name = ${value}`, filter.serviceName);
-  all.add((value) => `r.agent_name = ${value}`, filter.agentName);
-  all.add((value) => `r.model = ${value}`, filter.model);
-  all.add((value) => `r.user_id = ${value}`, filter.userId);
+  addName('r.service_name', filter.serviceName);
+  addName('r.agent_name', filter.agentName);
+  addName('r.model', filter.model);
+  addName('r.user_id', filter.userId);
+  addName('r.session_id', filter.sessionId);
   all.add((value) => `(cardinality(r.text_gaps) > 0) = ${value}`, filter.textIncomplete);
   if (filter.checked !== undefined) all.addText(IS_CHECKED[filter.checked]);
   all.add((value) => `(found.severities IS NOT NULL) = ${value}`, filter.hasFindings);
+}
+
+/** With a session that an index finds instead of a part of its id. */
+interface ReadFilter extends RunFilter {
+  readonly wholeSession?: string;
+}
+
+/** The filter as it is read: the id of a session that there is finds its runs however old they are. */
+async function toRead(
+  database: Database,
+  workspaceId: number,
+  filter: RunFilter,
+): Promise<ReadFilter> {
+  const { sessionId } = filter;
+  if (sessionId === undefined) return filter;
+  const { rowCount } = await database.query(
+    'SELECT FROM runs WHERE workspace_id = $1 AND session_id = $2 LIMIT 1',
+    [workspaceId, sessionId],
+  );
+  if (rowCount === 0) return filter;
+  return { ...filter, sessionId: undefined, wholeSession: sessionId };
 }
 
 /** The last run that a page read; null when there are no more than `RUNS_READ_MAX`. */
@@ -180,10 +208,11 @@ export async function listRuns(
   limit: number,
 ): Promise<{ runs: RunSummary[]; next: PageCursor | null }> {
   const all = new Conditions();
-  addIndexed(all, workspaceId, filter);
+  const read = await toRead(database, workspaceId, filter);
+  addIndexed(all, workspaceId, read);
   if (cursor !== null) afterCursor(all, cursor);
   const inOrder = { where: all.text(), values: [...all.values], count: all.count };
-  addUnindexed(all, filter);
+  addUnindexed(all, read);
   const { rows } = await database.query<RunRow>(
     `SELECT ${COLUMNS}
        FROM (SELECT * FROM runs r WHERE ${inOrder.where} ${NEWEST_FIRST} LIMIT ${RUNS_READ_MAX})
@@ -197,6 +226,16 @@ export async function listRuns(
   const isNarrow = all.count > inOrder.count;
   const next = isNarrow ? await lastRead(database, inOrder.where, inOrder.values) : null;
   return { runs, next };
+}
+
+const NAMES = suggestedNames('runs', 'first_arrival_at DESC, run_id DESC');
+
+/** What the filters of the list suggest. */
+export async function suggestRunNames(database: Database, workspaceId: number): Promise<RunNames> {
+  const { rows } = await database.query<RunNames>(NAMES, [workspaceId]);
+  const [names] = rows;
+  if (names === undefined) throw new Error('a SELECT without FROM has one row');
+  return names;
 }
 
 /** One run of a workspace; null when it has none of that id. */

@@ -3,7 +3,7 @@
  * first step, or by a step that it must contain, in the run's tree (`run-tree.ts`), so only the rows of
  * the page are read. Steps above a size are cut in PostgreSQL, so that a page never exceeds its limits.
  */
-import type { Hex8, Int64 } from '../../model/json.ts';
+import { compareInt64, type Hex8, type Int64 } from '../../model/json.ts';
 import type { TreeStep } from '../../model/run-tree.ts';
 import type { Step } from '../../model/steps.ts';
 import type { Database } from '../database.ts';
@@ -213,17 +213,36 @@ const NO_STEPS: StepPage = {
   isOutdated: false,
 };
 
-/** Of decimal digits. */
-const isLater = (one: Int64, other: Int64): boolean =>
-  one.length === other.length ? one > other : one.length > other.length;
-
 /** The start of the first step, and the latest end. */
 function extentOf(tree: readonly TreeStep[]): Pick<StepPage, 'startUnixNano' | 'endUnixNano'> {
   let endUnixNano = tree[0]?.endUnixNano ?? '0';
   for (const step of tree) {
-    if (isLater(step.endUnixNano, endUnixNano)) endUnixNano = step.endUnixNano;
+    if (compareInt64(step.endUnixNano, endUnixNano) > 0) endUnixNano = step.endUnixNano;
   }
   return { startUnixNano: tree[0]?.startUnixNano ?? '0', endUnixNano };
+}
+
+/** The spans of log records of a page that are not on it themselves, each once. */
+function ownersOf(
+  page: readonly TreeStep[],
+  spans: ReadonlyMap<string | null, TreeStep>,
+): readonly TreeStep[] {
+  const shown = new Set(page.map(({ number }) => number));
+  const owners = page.flatMap((step) => {
+    const span = step.source === 'log' ? spans.get(step.spanId) : undefined;
+    return span === undefined || shown.has(span.number) ? [] : [span];
+  });
+  return [...new Set(owners)];
+}
+
+/** A step to read, and how much of it. */
+interface KeptStep {
+  readonly step: TreeStep;
+  /** read only for a log record on the page */
+  readonly isOwner: boolean;
+  /** a larger one is cut to so many bytes */
+  readonly cut: number;
+  readonly whole: number;
 }
 
 /**
@@ -259,28 +278,17 @@ export async function readStepPage(
   const page = fitting(listed, begin, isSlice ? wholeBytes : ordinaryBytes, bytesMax);
   if (page.length === 0) return { ...NO_STEPS, ...extentOf(tree), count: tree.length };
 
-  const shown = new Set(page.map(({ number }) => number));
   const spans = spansAbove(tree, page);
-  const owners = page.flatMap((step) => {
-    const span = step.source === 'log' ? spans.get(step.spanId) : undefined;
-    return span === undefined || shown.has(span.number) ? [] : [span];
-  });
+  const owners = ownersOf(page, spans);
   const kept = [
-    ...page.map((step) => {
+    ...page.map((step): KeptStep => {
       const isFull = numbers === null || step.number === place;
-      return {
-        step,
-        isOwner: false,
-        cut: isFull ? cutBytes : OWNER_BYTES,
-        whole: isSlice || step.number === place ? wholeBytes : ordinaryBytes,
-      };
+      const whole = isSlice || step.number === place ? wholeBytes : ordinaryBytes;
+      return { step, isOwner: false, cut: isFull ? cutBytes : OWNER_BYTES, whole };
     }),
-    ...[...new Set(owners)].map((step) => ({
-      step,
-      isOwner: true,
-      cut: OWNER_BYTES,
-      whole: OWNER_BYTES,
-    })),
+    ...owners.map(
+      (step): KeptStep => ({ step, isOwner: true, cut: OWNER_BYTES, whole: OWNER_BYTES }),
+    ),
   ];
   const read = await database.query<DocumentRow>(READ_DOCUMENTS[await placementOf(database)], [
     ...parametersOf([run], { stepsMax: 0, bytesMax: 0 }).slice(0, 6),

@@ -13,7 +13,6 @@ import { type Connection, type Database, withConnection } from '../database.ts';
 import { CommitWarning } from '../pipeline.ts';
 import { placementOf } from '../placement.ts';
 import { type RunTimes, type SettleAllowance, settleAllowance } from '../runs/run-times.ts';
-import type { Sized } from './batch-lanes.ts';
 import { storeBatch } from './copy-transaction.ts';
 import type { EncodedRequest } from './encoded-request.ts';
 import { ensureDay, ensurePeriods } from './partitions.ts';
@@ -28,7 +27,7 @@ import {
   receiptPeriods,
   storeReceipts,
 } from './receipts.ts';
-import { isMissingPartition, isRowFault } from './row-faults.ts';
+import { isRowFault, mayMissPartition } from './row-faults.ts';
 import { KnownContents, ServerChangedError } from './shared-contents.ts';
 
 /** Above the limit of a single statement, which a healthy server enforces itself. */
@@ -45,7 +44,9 @@ export interface Stored {
 }
 
 /** A request that waits for a batch or is being stored. */
-export interface WaitingRequest extends Sized {
+export interface WaitingRequest {
+  readonly workspaceId: number;
+  readonly bytes: number;
   readonly request: EncodedRequest;
   readonly receipt: Receipt | null;
   /** of the receipt; null without one */
@@ -65,7 +66,7 @@ export interface BatchStoreSettings {
   readonly onLeave: (batch: readonly WaitingRequest[]) => void;
 }
 
-type StoreEvents = Pick<
+export type StoreEvents = Pick<
   Events,
   'batchCommitted' | 'batchFailed' | 'requestUnstorable' | 'requestsResent' | 'partitionsChanged'
 >;
@@ -141,10 +142,16 @@ export class BatchStore {
     try {
       await this.#transact(batch, isPart, progress);
     } catch (error) {
-      if (!(error instanceof ServerChangedError || isMissingPartition(error))) throw error;
+      if (progress.isCommitting || !(await this.#isWorthAgain(error))) throw error;
       this.#ensured.clear();
       await this.#transact(batch, isPart, progress);
     }
+  }
+
+  /** Whether the same requests may be stored after partitions and resources have been sent again. */
+  async #isWorthAgain(error: unknown): Promise<boolean> {
+    if (error instanceof ServerChangedError) return true;
+    return mayMissPartition(error, await placementOf(this.#database));
   }
 
   async #transact(

@@ -39,7 +39,6 @@ interface OwnedMark extends SessionMark {
 /** Appended, never updated: `session-runs.ts` takes them from there. */
 function insertSessionMarks(marks: readonly OwnedMark[]): Statement {
   return {
-    name: 'insert-session-marks',
     text: `INSERT INTO session_marks (workspace_id, session_key, run_id, at_unix_nano)
            SELECT * FROM unnest($1::int[], $2::uuid[], $3::uuid[], $4::bigint[])`,
     columns: [
@@ -55,7 +54,6 @@ function insertSessionMarks(marks: readonly OwnedMark[]): Statement {
 function upsertRuns(deltas: readonly RunDelta[], allowance: SettleAllowance | null): Statement {
   const column = <T>(value: (delta: RunDelta) => T) => deltas.map(value);
   return {
-    name: 'upsert-runs',
     text: `INSERT INTO runs AS r (workspace_id, run_id, state, name, service_name,
              start_unix_nano, end_unix_nano, spans, log_records, session_key, settles_until)
            SELECT t.*, now() + make_interval(secs => ($11::float8[])[
@@ -96,10 +94,40 @@ function upsertRuns(deltas: readonly RunDelta[], allowance: SettleAllowance | nu
   };
 }
 
-function copyTable(table: TelemetryTable, requests: readonly EncodedRequest[]): Copy[] {
-  const chunks = requests.flatMap((request) => request.chunks.get(table) ?? []);
-  if (chunks.length === 0) return [];
-  return [{ copy: copyStatement(table), pieces: [COPY_HEADER, ...chunks, COPY_TRAILER] }];
+/**
+ * PostgreSQL keeps up to 1,000 rows of a binary COPY in memory and searches through all before each of
+ * them, which takes a tenth of the time of a batch of as many: a batch of up to `DIVIDED_ROWS_MAX` is
+ * divided. A larger one is not, because every further COPY has a price of its own, nor one that is
+ * distributed: there each is one more COPY on every shard (docs/decisions/0041-tried-for-speed.md).
+ */
+const COPY_ROWS_MAX = 400;
+const DIVIDED_ROWS_MAX = 1600;
+
+/** Requests stay whole: one of more rows than `COPY_ROWS_MAX` has a COPY of its own. */
+function copyTable(
+  table: TelemetryTable,
+  requests: readonly EncodedRequest[],
+  placement: TelemetryPlacement,
+): Copy[] {
+  const holders = requests.flatMap(({ chunks, rows }) => {
+    const chunk = chunks.get(table);
+    return chunk === undefined ? [] : [{ chunk, rows }];
+  });
+  const all = holders.reduce((sum, { rows }) => sum + rows, 0);
+  const isDivided = placement === 'local' && all <= DIVIDED_ROWS_MAX;
+  const rowsMax = isDivided ? COPY_ROWS_MAX : all;
+  const parts: Buffer[][] = [];
+  let rowsOfPart = Number.POSITIVE_INFINITY;
+  for (const { chunk, rows } of holders) {
+    rowsOfPart += rows;
+    if (rowsOfPart <= rowsMax) parts.at(-1)?.push(chunk);
+    else {
+      parts.push([chunk]);
+      rowsOfPart = rows;
+    }
+  }
+  const copy = copyStatement(table);
+  return parts.map((part) => ({ copy, pieces: [COPY_HEADER, ...part, COPY_TRAILER] }));
 }
 
 const resourceCharacters = ({ row }: UsedContent<ResourceRow>): number =>
@@ -127,7 +155,8 @@ interface BatchSettings {
   readonly onCommit?: () => void;
 }
 
-interface BatchContents extends Required<Pick<BatchSettings, 'allowance' | 'receipts'>> {
+interface BatchContents
+  extends Required<Pick<BatchSettings, 'allowance' | 'receipts' | 'placement'>> {
   /** not known to be stored for their day */
   readonly resources: readonly UsedContent<ResourceRow>[];
   readonly metrics: readonly UsedContent<MetricRow>[];
@@ -139,7 +168,7 @@ interface BatchContents extends Required<Pick<BatchSettings, 'allowance' | 'rece
  */
 function* stepsOf(
   requests: readonly EncodedRequest[],
-  { resources, metrics, allowance, receipts }: BatchContents,
+  { resources, metrics, allowance, receipts, placement }: BatchContents,
 ): Generator<PipelineStep, void> {
   yield* receipts;
   if (resources.length + metrics.length > SORTED_BESIDE_MAX) yield NEXT_TURN;
@@ -149,7 +178,7 @@ function* stepsOf(
   for (const rows of rowGroups(metrics, metricCharacters)) {
     yield insertMetrics(rows);
   }
-  for (const table of TELEMETRY_TABLES) yield* copyTable(table, requests);
+  for (const table of TELEMETRY_TABLES) yield* copyTable(table, requests, placement);
   const marks = requests.flatMap(({ workspaceId, sessionMarks }) =>
     sessionMarks.map((mark) => ({ workspaceId, ...mark })),
   );
@@ -183,7 +212,7 @@ export async function storeBatch(
   const resources = await unknownContents(requests, (request) => request.resources, known);
   const metrics = await unknownContents(requests, (request) => request.metrics, known);
   let server = '';
-  const steps = stepsOf(requests, { resources, metrics, allowance, receipts });
+  const steps = stepsOf(requests, { resources, metrics, allowance, receipts, placement });
   await runPipeline(connection, steps, {
     settings: {
       ...(lockTimeoutMs === null ? {} : { lock_timeout: String(lockTimeoutMs) }),

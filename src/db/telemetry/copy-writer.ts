@@ -2,7 +2,7 @@
  * Takes encoded requests and has them stored in batches.
  *
  *   offer ──► waiting ──► a lane takes a batch, workspaces in turn ──► COPY, COMMIT ──► answer
- *                         (batch-lanes.ts)                             (batch-store.ts)
+ *                         (fair-queue.ts)                              (batch-store.ts)
  *
  * Bounded by bytes in flight: past the limit `offer` refuses, it never queues. A request that comes
  * again while the first is here waits for the first.
@@ -11,19 +11,37 @@ import { SluiceError } from '../../errors.ts';
 import type { Events } from '../../observe/events.ts';
 import type { Database } from '../database.ts';
 import type { RunTimes } from '../runs/run-times.ts';
-import { BatchLanes } from './batch-lanes.ts';
 import {
   BatchStore,
   RETRY_AFTER_SECONDS,
   type Stored,
+  type StoreEvents,
   type WaitingRequest,
 } from './batch-store.ts';
 import type { EncodedRequest } from './encoded-request.ts';
+import { FairQueue, type Portion } from './fair-queue.ts';
 import { type Receipt, receiptKey } from './receipts.ts';
 
 /**
- * The budget for rows that are accepted but not yet committed, shared by workspaces and writers.
+ * Large enough that a transaction's cost is negligible, small enough to answer within a second
+ * (measured: docs/decisions/0010-storage.md).
  */
+const BATCH_BYTES_MAX = 8 * 1024 * 1024;
+/** One encodes and sends while the other commits; more compete for the same two cores. */
+const LANES = 2;
+/**
+ * Up to this many bytes in flight, what arrives beside a batch waits for the next one, which is
+ * cheaper than a transaction of its own (docs/decisions/0041-tried-for-speed.md); for so long.
+ */
+const ONE_LANE_BYTES_MAX = 256 * 1024;
+const ONE_LANE_MS_MAX = 20;
+/**
+ * Size of a batch in the short lane, and in every lane while several workspaces are active.
+ * It is stored in about 50 ms instead of 300 (docs/decisions/0010-storage.md), so others wait less.
+ */
+const SHORT_BATCH_BYTES_MAX = 1024 * 1024;
+
+/** The budget for rows that are accepted but not yet committed, shared by workspaces and writers. */
 export interface RowBudget {
   /** Opens the account of one request. */
   readonly open: (workspaceId: number) => {
@@ -45,20 +63,159 @@ export interface CopyWriterSettings {
   readonly batchTimeoutMs?: number;
 }
 
-type WriterEvents = Pick<
-  Events,
-  | 'inflightChanged'
-  | 'batchCommitted'
-  | 'batchFailed'
-  | 'requestUnstorable'
-  | 'requestsResent'
-  | 'partitionsChanged'
->;
+type WriterEvents = StoreEvents & Pick<Events, 'inflightChanged'>;
+
+/**
+ * When requests are stored, and together with which: batches without timers. While one batch is
+ * stored, the next one fills.
+ *
+ * Two lanes take batches from all workspaces. A third, the short lane, takes small batches from
+ * workspaces that have no rows in a running batch, so that they never wait for the large batches of
+ * others. While there is little to store, one lane takes it all: what arrives during its batch shares
+ * the next transaction. A single active workspace uses two lanes; while several are active, each
+ * uses one lane at a time, with short batches. That halves what the others wait for PostgreSQL.
+ */
+class BatchLanes {
+  readonly #lanes: number;
+  readonly #batchBytesMax: number;
+  readonly #shortBatchBytesMax: number;
+  readonly #inflightBytes: () => number;
+  readonly #store: (batch: readonly WaitingRequest[]) => Promise<void>;
+  readonly #waiting = new FairQueue<WaitingRequest>();
+  /** number of running batches by workspace */
+  readonly #running = new Map<number, number>();
+  #busyLanes = 0;
+  #isShortLaneBusy = false;
+  /** when one of the two lanes took its latest batch, by `performance.now()` */
+  #takenAtMs = 0;
+  /** set while requests wait for the end of a batch beside a free lane */
+  #laneTimer: NodeJS.Timeout | null = null;
+  #onIdle: (() => void)[] = [];
+
+  /**
+   * @param inflightBytes of requests that wait or are being stored
+   * @param store stores a batch; never rejects
+   */
+  constructor(
+    { lanes = LANES, batchBytesMax = BATCH_BYTES_MAX }: CopyWriterSettings,
+    inflightBytes: () => number,
+    store: (batch: readonly WaitingRequest[]) => Promise<void>,
+  ) {
+    this.#lanes = lanes;
+    this.#batchBytesMax = batchBytesMax;
+    this.#shortBatchBytesMax = Math.min(SHORT_BATCH_BYTES_MAX, batchBytesMax);
+    this.#inflightBytes = inflightBytes;
+    this.#store = store;
+  }
+
+  /** Puts a request into one of the next batches. */
+  add(request: WaitingRequest): void {
+    const { workspaceId, bytes } = request;
+    this.#waiting.add(workspaceId, bytes, request);
+    this.#wake(workspaceId);
+  }
+
+  /** Resolves when nothing waits or is being stored. */
+  async idle(): Promise<void> {
+    if (this.#isIdle) return;
+    await new Promise<void>((resolve) => this.#onIdle.push(resolve));
+  }
+
+  /**
+   * Whether several workspaces are active, or have rows that wait or are being stored. Not only the
+   * latter: a batch that starts between two requests of a small sender would delay the second one.
+   */
+  get #isShared(): boolean {
+    if (this.#waiting.isShared) return true;
+    const others = [...this.#running.keys()].filter((id) => !this.#waiting.has(id));
+    return this.#waiting.owners + others.length > 1;
+  }
+
+  readonly #isBeingStored = (workspaceId: number): boolean => this.#running.has(workspaceId);
+
+  get #isIdle(): boolean {
+    return this.#busyLanes === 0 && !this.#isShortLaneBusy && this.#waiting.size === 0;
+  }
+
+  /** Starts a free lane that may take a workspace's rows, unless the next batch takes them soon. */
+  #wake(workspaceId: number): void {
+    if (this.#busyLanes < this.#lanes) this.#wakeLane();
+    else if (!this.#isShortLaneBusy && !this.#running.has(workspaceId)) void this.#runShortLane();
+  }
+
+  /** With a free lane. */
+  #wakeLane(): void {
+    const waitMs = this.#takenAtMs + ONE_LANE_MS_MAX - performance.now();
+    if (this.#busyLanes === 0 || this.#inflightBytes() > ONE_LANE_BYTES_MAX || waitMs <= 0) {
+      void this.#runLane();
+      return;
+    }
+    this.#laneTimer ??= setTimeout(() => {
+      this.#laneTimer = null;
+      if (this.#waiting.size > 0 && this.#busyLanes < this.#lanes) this.#wakeLane();
+    }, waitMs);
+  }
+
+  /** Takes batches until nothing waits. */
+  async #runLane(): Promise<void> {
+    this.#busyLanes += 1;
+    this.#takenAtMs = performance.now();
+    const portion = (): Portion => {
+      this.#takenAtMs = performance.now();
+      return this.#isShared
+        ? { bytesMax: this.#shortBatchBytesMax, hasLarge: true, isLeftOut: this.#isBeingStored }
+        : { bytesMax: this.#batchBytesMax, hasLarge: true };
+    };
+    await this.#storeAll(portion, () => {
+      this.#busyLanes -= 1;
+    });
+  }
+
+  /** As `#runLane`, but only for workspaces without rows in a running batch. */
+  async #runShortLane(): Promise<void> {
+    this.#isShortLaneBusy = true;
+    const portion = (): Portion => ({
+      bytesMax: this.#shortBatchBytesMax,
+      hasLarge: false,
+      isLeftOut: this.#isBeingStored,
+    });
+    await this.#storeAll(portion, () => {
+      this.#isShortLaneBusy = false;
+      // What is too large for it waited for its batch to end.
+      if (this.#waiting.size > 0 && this.#busyLanes < this.#lanes) void this.#runLane();
+    });
+  }
+
+  /**
+   * @param end called in the same turn of the event loop in which nothing waits any more, so that a
+   *   later request starts a lane
+   */
+  async #storeAll(portion: () => Portion, end: () => void): Promise<void> {
+    // What arrives in the same turn of the event loop goes into the same batch.
+    await new Promise(setImmediate);
+    for (;;) {
+      const batch = this.#waiting.take(portion());
+      if (batch.length === 0) {
+        end();
+        break;
+      }
+      const workspaces = new Set(batch.map(({ workspaceId }) => workspaceId));
+      for (const id of workspaces) this.#running.set(id, (this.#running.get(id) ?? 0) + 1);
+      await this.#store(batch);
+      for (const id of workspaces) {
+        const others = (this.#running.get(id) ?? 0) - 1;
+        if (others > 0) this.#running.set(id, others);
+        else this.#running.delete(id);
+      }
+    }
+    if (this.#isIdle) for (const resolve of this.#onIdle.splice(0)) resolve();
+  }
+}
 
 export class CopyWriter {
   readonly #events: WriterEvents;
   readonly #budget: RowBudget;
-  readonly #lanes: BatchLanes<WaitingRequest>;
+  readonly #lanes: BatchLanes;
   /** requests that wait or are being stored, by `receiptKey` */
   readonly #underWay = new Map<string, Promise<Stored>>();
   #inflightBytes = 0;
@@ -67,13 +224,11 @@ export class CopyWriter {
   constructor(database: Database, settings: CopyWriterSettings, events: WriterEvents) {
     this.#events = events;
     this.#budget = settings.budget;
-    const { lanes, batchBytesMax, runTimes, batchTimeoutMs } = settings;
+    const { runTimes, batchTimeoutMs } = settings;
     const onLeave = (batch: readonly WaitingRequest[]): void => this.#leave(batch);
     const batches = new BatchStore(database, { runTimes, batchTimeoutMs, onLeave }, events);
-    this.#lanes = new BatchLanes(
-      { lanes, batchBytesMax, inflightBytes: () => this.#inflightBytes },
-      (batch) => batches.store(batch),
-    );
+    const store = (batch: readonly WaitingRequest[]): Promise<void> => batches.store(batch);
+    this.#lanes = new BatchLanes(settings, () => this.#inflightBytes, store);
   }
 
   /** Bytes accepted but not yet committed. */

@@ -7,6 +7,8 @@
 
 /** Credit added per round: small compared to a batch, large compared to a usual request. */
 const QUANTUM_BYTES = 256 * 1024;
+/** An owner is active for this long after its last item. */
+const ACTIVE_MS = 1000;
 
 interface Owned<Item> {
   readonly item: Item;
@@ -19,6 +21,11 @@ interface Line<Item> {
   taken: number;
   /** bytes that the owner may still take; negative after a large item */
   credit: number;
+}
+
+interface LastItem {
+  readonly owner: number;
+  readonly atMs: number;
 }
 
 /** Bounds of one call of `take`. */
@@ -34,6 +41,9 @@ export class FairQueue<Item> {
   /** by owner, in the order of their turns */
   readonly #lines = new Map<number, Line<Item>>();
   #size = 0;
+  /** the last item, and the last one of another owner */
+  #last: LastItem | null = null;
+  #lastOfOther: LastItem | null = null;
 
   /** Number of waiting items. */
   get size(): number {
@@ -45,12 +55,20 @@ export class FairQueue<Item> {
     return this.#lines.size;
   }
 
+  /** Whether several owners are active. */
+  get isShared(): boolean {
+    const other = this.#lastOfOther;
+    return other !== null && performance.now() - other.atMs < ACTIVE_MS;
+  }
+
   /** Whether an owner has waiting items. */
   has(owner: number): boolean {
     return this.#lines.has(owner);
   }
 
   add(owner: number, bytes: number, item: Item): void {
+    if (this.#last !== null && this.#last.owner !== owner) this.#lastOfOther = this.#last;
+    this.#last = { owner, atMs: performance.now() };
     const line = this.#lines.get(owner);
     if (line === undefined) {
       this.#lines.set(owner, { waiting: [{ item, bytes }], taken: 0, credit: 0 });

@@ -14,13 +14,25 @@
  * | all others | the server's state, its schema, its connection | no |
  */
 import { isDataError } from '../../observe/error-facts.ts';
+import type { TelemetryPlacement } from '../placement.ts';
 
 const CHECK_VIOLATION = '23514';
+const INTERNAL_ERROR = 'XX000';
 
 /** Whether a row was refused because its day has no partition. */
-export function isMissingPartition(error: unknown): boolean {
+function isMissingPartition(error: unknown): boolean {
   if (!(error instanceof Error) || Reflect.get(error, 'code') !== CHECK_VIOLATION) return false;
   return Reflect.get(error, 'constraint') === undefined;
+}
+
+/**
+ * Whether a row may have been refused because its day has no partition. Citus passes on what a worker
+ * says of a COPY, in the worker's language, but not its SQLSTATE.
+ */
+export function mayMissPartition(error: unknown, placement: TelemetryPlacement): boolean {
+  if (isMissingPartition(error)) return true;
+  if (placement === 'local' || !(error instanceof Error)) return false;
+  return Reflect.get(error, 'code') === INTERNAL_ERROR;
 }
 
 /** Whether PostgreSQL can never store these rows. */

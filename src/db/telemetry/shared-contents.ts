@@ -167,7 +167,6 @@ function insertContents<Field extends string>(
   const values = Object.values(columns);
   const lists = values.map(([type], index) => `$${index + 3}::${type}[]`);
   return {
-    name: `insert-${table}`,
     text: `INSERT INTO ${table} AS stored (workspace_id, last_used_on, ${names})
            SELECT workspace_id, last_used_on, ${names}
              FROM unnest($1::int[], $2::date[], ${lists.join()}) WITH ORDINALITY

@@ -1,6 +1,6 @@
 /**
- * Owns the automaton that finds every literal in one pass over a text: Aho–Corasick over bytes, in
- * typed arrays (Aho, Corasick: Efficient string matching, CACM 18(6), 1975).
+ * Owns the automaton that finds the literals beyond ASCII in one pass over a text: Aho–Corasick over
+ * bytes, in typed arrays (Aho, Corasick: Efficient string matching, CACM 18(6), 1975).
  *
  * States are numbered level by level, so that the most frequent ones are adjacent. The first levels
  * have every transition resolved: a byte costs one look-up. The many states below them have only

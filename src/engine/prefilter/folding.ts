@@ -5,7 +5,7 @@
  * are literals too.
  *
  * Folding makes more texts equal, never fewer: what RE2 matches is also in the folded text. Folded
- * texts are never written to memory: the search maps bytes by `FOLDED` and skips repeated blanks.
+ * texts are not kept: the search maps bytes by `FOLDED` and skips repeated blanks.
  */
 
 export const BLANK = 32;

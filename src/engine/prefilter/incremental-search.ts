@@ -4,10 +4,9 @@
  * searched.
  */
 import type { Changes } from '../matcher/normalised-text.ts';
-import type { Automaton } from './aho-corasick.ts';
 import { foldedBefore, foldedBehind } from './folding.ts';
 import type { LiteralHits } from './literal-hits.ts';
-import { findLiterals } from './literal-search.ts';
+import type { LiteralSearch } from './literal-search.ts';
 
 /**
  * The ranges to search: each change, and as much around it as the longest literal has.
@@ -34,7 +33,7 @@ export function rangesAround(
 }
 
 interface NormalisedSearch {
-  readonly automaton: Automaton;
+  readonly literals: LiteralSearch;
   readonly bytes: Buffer;
   readonly changes: Changes<Int32Array>;
   /** from `rangesAround` */
@@ -55,7 +54,7 @@ interface NormalisedSearch {
  * @param normalised receives the hits
  */
 export function updateHits(
-  { automaton, bytes, changes, ranges }: NormalisedSearch,
+  { literals, bytes, changes, ranges }: NormalisedSearch,
   written: LiteralHits,
   from: number,
   until: number,
@@ -79,7 +78,7 @@ export function updateHits(
     const start = changes.normalised[change] as number;
     const end = changes.normalised[change + 1] as number;
     around.enter({ bytes, origin: null });
-    findLiterals(automaton, bytes, around, ranges[change] as number, ranges[change + 1] as number);
+    literals.find(bytes, around, ranges[change] as number, ranges[change + 1] as number);
     for (let found = 0; found < around.count; found += 1) {
       const position = around.startOf(found);
       // Hits that begin before this part were found around the change before it.

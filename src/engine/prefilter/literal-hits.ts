@@ -75,6 +75,23 @@ export class LiteralHits {
     this.lastByte[hit] = lastByte;
   }
 
+  /**
+   * Adds many, on the conditions of `add`.
+   * @param found pairs of a literal and its last byte
+   * @param length numbers of it that count
+   */
+  addAll(found: Int32Array, length: number): void {
+    const first = this.#count;
+    const count = first + length / 2;
+    while (count > this.literalOf.length) this.#grow();
+    this.#count = count;
+    const { literalOf, lastByte } = this;
+    for (let at = 0, hit = first; at < length; at += 2, hit += 1) {
+      literalOf[hit] = found[at] as number;
+      lastByte[hit] = found[at + 1] as number;
+    }
+  }
+
   /** Makes the linked lists. Call once, after all hits were added. */
   link(): void {
     const { first, following, literalOf } = this;

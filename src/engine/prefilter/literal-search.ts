@@ -7,6 +7,19 @@ const CHILD = CHILD_HIT - 1;
 const STATE = HIT - 1;
 const COLUMN = HIT - 1;
 
+/** A way to find literals. */
+export interface LiteralSearch {
+  /** Adds every literal in the bytes from `from` to `until`. */
+  readonly find: (bytes: Uint8Array, hits: LiteralHits, from?: number, until?: number) => void;
+}
+
+/** The search by an automaton. */
+export function createSearch(automaton: Automaton): LiteralSearch {
+  return {
+    find: (bytes, hits, from, until) => findLiterals(automaton, bytes, hits, from, until),
+  };
+}
+
 /**
  * Finds every literal in the bytes from `from` to `until`.
  * @param bytes without letters that equal an ASCII one (`replaceAsciiEquals`)
@@ -22,59 +35,6 @@ export function findLiterals(
   let state = 0;
   for (let at = from; at < until; at += 1) {
     state = step(automaton, state, columnOf[bytes[at] as number] as number, at, hits);
-  }
-}
-
-/** Shorter texts are searched in one go. */
-const HALVED_BYTES_MIN = 512;
-
-/**
- * `findLiterals` in all of the bytes, in two halves at the same time. A step waits for memory, and the
- * two do not wait for each other.
- * @param second buffer for the hits of the second half
- */
-export function findLiteralsInHalves(
-  automaton: Automaton,
-  bytes: Uint8Array,
-  hits: LiteralHits,
-  second: LiteralHits,
-): void {
-  const { length } = bytes;
-  if (length < HALVED_BYTES_MIN) {
-    findLiterals(automaton, bytes, hits);
-    return;
-  }
-  const { columnOf, columns, resolved, next } = automaton;
-  const middle = length >>> 1;
-  // The literals that begin in the first half and end in the second need the bytes before it.
-  let behind = foldedBefore(bytes, middle, automaton.longest);
-  let stateBehind = 0;
-  let state = 0;
-  let at = 0;
-  for (; at < middle && behind < length; at += 1, behind += 1) {
-    const column = columnOf[bytes[at] as number] as number;
-    const columnBehind = columnOf[bytes[behind] as number] as number;
-    if (state < resolved) {
-      const entry = next[state * columns + column] as number;
-      state = entry & STATE;
-      if (entry >= HIT) state = addHits(automaton, state, at, hits);
-    } else state = step(automaton, state, column, at, hits);
-    if (stateBehind < resolved) {
-      const entry = next[stateBehind * columns + columnBehind] as number;
-      stateBehind = entry & STATE;
-      if (entry >= HIT) stateBehind = addHits(automaton, stateBehind, behind, second);
-    } else stateBehind = step(automaton, stateBehind, columnBehind, behind, second);
-  }
-  for (; at < middle; at += 1) {
-    state = step(automaton, state, columnOf[bytes[at] as number] as number, at, hits);
-  }
-  for (; behind < length; behind += 1) {
-    const column = columnOf[bytes[behind] as number] as number;
-    stateBehind = step(automaton, stateBehind, column, behind, second);
-  }
-  for (let hit = 0; hit < second.count; hit += 1) {
-    const lastByte = second.lastByte[hit] as number;
-    if (lastByte >= middle) hits.add(second.literalOf[hit] as number, lastByte);
   }
 }
 

@@ -3,7 +3,7 @@
  * pattern needs, by an estimate of how often they occur.
  */
 
-/** Useful length of a literal: a longer one is hardly rarer, and costs states of the automaton. */
+/** Useful length of a literal: a longer one is hardly rarer, and only fifteen characters are compared. */
 const USEFUL_CHARS = 12;
 const LITERALS_MAX = 200;
 /** A single character is searched only if it is this rare. */

@@ -14,6 +14,7 @@ import {
   type Companion,
 } from './branches.ts';
 import { spellingsOf } from './case-equivalents.ts';
+import { createEndingTables, type EndingTables } from './literal-endings.ts';
 import { type LiteralShapes, shapesOf } from './literal-hits.ts';
 import { type SetsOfLiterals, SetTable, setsOfLiterals } from './literal-sets.ts';
 import { NO_EXTENT } from './match-extent.ts';
@@ -37,7 +38,7 @@ export interface PrefilterTables {
   /** patterns without literals that match only texts with a character of these pages */
   readonly alwaysOnPages: ReadonlyMap<number, readonly PageRange[]>;
   /** of the literals that are all ASCII */
-  readonly ascii: Automaton;
+  readonly ascii: EndingTables;
   /** of the others */
   readonly nonAscii: Automaton;
   readonly shapes: LiteralShapes;
@@ -73,7 +74,7 @@ export function createPrefilterTables(
     patternsSha256: sha256Of(sources),
     always: Int32Array.from(always),
     alwaysOnPages,
-    ascii: createAutomaton(literals.bytes, (literal) => isAscii(literal)),
+    ascii: createEndingTables(literals.bytes),
     nonAscii: createAutomaton(literals.bytes, (literal) => !isAscii(literal)),
     shapes: shapesOf(literals.bytes),
     sets: setsOfLiterals(sets.sets, literals.bytes.length),

@@ -13,7 +13,8 @@ import { Branches, COMPANIONS_MAX } from './branches.ts';
 import { replaceAsciiEquals, type SearchedText } from './folding.ts';
 import { rangesAround, updateHits } from './incremental-search.ts';
 import { LiteralHits } from './literal-hits.ts';
-import { findLiteralsInHalves, findNonAsciiLiterals } from './literal-search.ts';
+import { LiteralScan } from './literal-scan.ts';
+import { createSearch, findNonAsciiLiterals } from './literal-search.ts';
 import { SetPositions } from './literal-sets.ts';
 import { type MatchWindows, mergeWindows, WindowFinder } from './match-windows.ts';
 import { nonAsciiRuns } from './non-ascii.ts';
@@ -39,7 +40,7 @@ interface SearchedReading {
 export class Prefilter {
   readonly #always: Int32Array;
   readonly #alwaysOnPages: ReadonlyMap<number, readonly PageRange[]>;
-  readonly #ascii: Automaton;
+  readonly #ascii: LiteralScan;
   readonly #nonAscii: Automaton;
   readonly #branches: Branches;
   readonly #pages = new TextPages();
@@ -54,7 +55,7 @@ export class Prefilter {
     const { shapes } = tables;
     this.#always = tables.always;
     this.#alwaysOnPages = tables.alwaysOnPages;
-    this.#ascii = tables.ascii;
+    this.#ascii = new LiteralScan(tables.ascii);
     this.#nonAscii = tables.nonAscii;
     this.#branches = new Branches(tables.branches);
     this.#written = new LiteralHits(shapes);
@@ -91,8 +92,7 @@ export class Prefilter {
       }
       const hits = this.#written;
       hits.enter(text);
-      this.#around.enter(text);
-      findLiteralsInHalves(this.#ascii, text.bytes, hits, this.#around);
+      this.#ascii.find(text.bytes, hits);
       asciiCount = isUnchanged ? hits.count : null;
       const runs = isUnchanged ? nonAscii : nonAsciiRuns(text.bytes);
       findNonAsciiLiterals(this.#nonAscii, text.bytes, hits, runs);
@@ -110,11 +110,11 @@ export class Prefilter {
     const { bytes } = text;
     const written = this.#written;
     this.#normalised.enter(text);
-    for (const [automaton, from, until] of [
+    for (const [literals, from, until] of [
       [this.#ascii, 0, asciiCount],
-      [this.#nonAscii, asciiCount, written.count],
+      [createSearch(this.#nonAscii), asciiCount, written.count],
     ] as const) {
-      const search = { automaton, bytes, changes, ranges };
+      const search = { literals, bytes, changes, ranges };
       updateHits(search, written, from, until, this.#around, this.#normalised);
     }
   }

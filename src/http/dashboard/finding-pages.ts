@@ -3,10 +3,12 @@
 import { z } from 'zod';
 import type { Store } from '../../db/store.ts';
 import { SluiceError } from '../../errors.ts';
-import type { FindingFilter } from '../../model/findings.ts';
+import { VIEW_QUERY_CHARS_MAX } from '../../model/finding-views.ts';
+import type { Finding, FindingFilter } from '../../model/findings.ts';
 import { LIST_STATES } from '../../model/triage.ts';
 import { findingPage } from '../../web/app/finding.ts';
 import { findingFilters, NO_NAMES, viewPath } from '../../web/app/findings/finding-filters.ts';
+import { listQuery } from '../../web/app/findings/list-address.ts';
 import { findingRows, findingsPage } from '../../web/app/findings.ts';
 import type { Viewer } from '../../web/app/shell.ts';
 import { csvOf } from '../api/findings/finding-csv.ts';
@@ -27,13 +29,16 @@ import {
 } from '../api/findings/ocsf-export.ts';
 import type { RuleReader } from '../api/rules/rule-routes.ts';
 import type { Answer } from '../transport/exchange.ts';
+import { InvalidInput } from '../transport/invalid-input.ts';
 import { pageAnswer, redirect } from '../transport/page.ts';
 import { HEX_16, pageCursor, parseQuery, toCursor } from '../transport/query.ts';
 import type { Route } from '../transport/router.ts';
 import { type DashboardDependencies, pageRoutes, type View } from './dashboard.ts';
 
 /** What pages read of findings. */
-export type FindingPageReader = FindingReader & FindingExporter & Pick<Store['findings'], 'names'>;
+export type FindingPageReader = FindingReader &
+  FindingExporter &
+  Pick<Store['findings'], 'names' | 'neighbours'>;
 
 export interface FindingPageDependencies extends DashboardDependencies {
   readonly findings: FindingPageReader;
@@ -50,6 +55,9 @@ export interface FindingPageDependencies extends DashboardDependencies {
 
 const PER_PAGE = 50;
 
+/** Of a finding's page: the list that it was opened from. */
+const findingQuery = z.object({ list: z.string().max(VIEW_QUERY_CHARS_MAX).optional() });
+
 /** By default open findings that no exception hides. */
 const state = z.enum(LIST_STATES).default('open');
 export const stateQuery = filterQuery.extend({ state });
@@ -58,6 +66,15 @@ const pageQuery = stateQuery.extend({
   cursor: pageCursor.optional(),
   newest: z.string().regex(HEX_16).optional(),
 });
+
+/** Whether a finding that a list had is still in it, with what was decided since. */
+function isListed({ states, isExcepted, assignee }: FindingFilter, finding: Finding): boolean {
+  return (
+    (states === undefined || states.includes(finding.state)) &&
+    (isExcepted === undefined || isExcepted === finding.isExcepted) &&
+    (assignee === undefined || assignee === finding.assignee)
+  );
+}
 
 /** No row is newer than the newest one shown. */
 const NOTHING_NEW: Answer = pageAnswer('');
@@ -92,7 +109,8 @@ export function findingPages(deps: FindingPageDependencies): Route[] {
     const { next, ...rows } = await rowsOf(request.workspace.id, query, filter);
     return {
       ...rows,
-      query: exchange.query,
+      address: exchange.query,
+      query: listQuery(exchange.query),
       next: toCursor(next),
       titleOf,
       nowMs,
@@ -112,7 +130,21 @@ export function findingPages(deps: FindingPageDependencies): Route[] {
     return findingsPage(look, view.viewer, { ...rows, total, names, views });
   };
 
-  const one = async ({ request, viewer, parameters, nowMs }: View) => {
+  /** The list that a finding was opened from; null without one, and where its query is none of a list. */
+  const openedFrom = (query: string | undefined, viewer: Viewer) => {
+    if (query === undefined) return null;
+    try {
+      const own = parseQuery(pageQuery, query);
+      if (own.group_by !== undefined) return null;
+      return { query, order: own.sort ?? 'newest', filter: listFilterOf(own, viewer) };
+    } catch (error) {
+      if (error instanceof InvalidInput) return null;
+      throw error;
+    }
+  };
+
+  const one = async ({ exchange, request, viewer, parameters, nowMs }: View) => {
+    const list = openedFrom(parseQuery(findingQuery, exchange.query).list, viewer);
     const id = parameters.findingId ?? '';
     const found = HEX_16.test(id) ? await findings.find(request.workspace.id, id) : null;
     if (found === null) throw new SluiceError('not_found', 'This workspace has no such finding.');
@@ -122,10 +154,24 @@ export function findingPages(deps: FindingPageDependencies): Route[] {
       deps.members.list(request.workspace.id),
       deps.exceptions.of(request.workspace.id, id),
     ]);
-    const title = titleOf(found.ruleId);
-    const references = deps.rules.references.idsOf(found.ruleId);
-    const data = { finding: found, title, references, run, triage, members, exceptions, nowMs };
-    return findingPage(look, viewer, data);
+    const neighbours =
+      list === null
+        ? null
+        : await findings.neighbours(request.workspace.id, list.filter, list.order, id);
+    return findingPage(look, viewer, {
+      finding: found,
+      title: titleOf(found.ruleId),
+      references: deps.rules.references.idsOf(found.ruleId),
+      list:
+        list === null || neighbours === null
+          ? null
+          : { ...neighbours, query: list.query, isListed: isListed(list.filter, found) },
+      run,
+      triage,
+      members,
+      exceptions,
+      nowMs,
+    });
   };
 
   const slots = deps.exportSlots;

@@ -1,12 +1,14 @@
 /** The dashboard's pages about runs: the list, and one with its steps, texts and findings. */
 import { z } from 'zod';
 
+import type { Store } from '../../db/store.ts';
 import { SluiceError } from '../../errors.ts';
 import type { Finding } from '../../model/findings.ts';
 import type { Hex16 } from '../../model/json.ts';
 import type { RunSearch, ShownSteps, TextView } from '../../model/run-page.ts';
 import { waitOf } from '../../model/run-wait.ts';
 import type { RunSummary } from '../../model/runs.ts';
+import { NO_RUN_NAMES } from '../../web/app/filter-fields.ts';
 import { runPage } from '../../web/app/run.ts';
 import { runFilters, runsPage } from '../../web/app/runs.ts';
 import type { RuleReader } from '../api/rules/rule-routes.ts';
@@ -32,7 +34,7 @@ export interface StepsView {
 }
 
 export interface RunPageDependencies extends DashboardDependencies {
-  readonly runs: RunReader;
+  readonly runs: RunReader & Pick<Store['runs'], 'names'>;
   readonly findings: FindingPageReader;
   readonly rules: RuleReader;
   /** a page of a run's steps with their texts; null when the workspace has no such run */
@@ -148,7 +150,9 @@ export function runPages(deps: RunPageDependencies): Route[] {
         const query = parseQuery(runsQuery, exchange.query);
         const { id } = request.workspace;
         const found = await runs.list(id, runFilterOf(query), query.cursor ?? null, PER_PAGE);
+        const names = await runs.names(id);
         return runsPage(look, viewer, {
+          names,
           runs: found.runs,
           query: exchange.query,
           next: toCursor(found.next),
@@ -156,7 +160,7 @@ export function runPages(deps: RunPageDependencies): Route[] {
           nowMs,
         });
       },
-      runFilters,
+      (query) => runFilters(query, NO_RUN_NAMES),
     ),
     page('/app/runs/{runId}', {}, one),
     page('/app/runs/{runId}/otlp.json', {}, async ({ exchange, request, parameters }) => {

@@ -7,18 +7,22 @@ import { z } from 'zod';
 import type { FindingList } from '../../db/findings/finding-list.ts';
 import type { Store } from '../../db/store.ts';
 import { SluiceError } from '../../errors.ts';
+import { VIEW_QUERY_CHARS_MAX } from '../../model/finding-views.ts';
 import type { Hex16 } from '../../model/json.ts';
+import type { Actor } from '../../model/people.ts';
 import type { PageCursor } from '../../model/runs.ts';
 import {
   FINDING_STATES,
   GROUP_FINDINGS_MAX,
   NOTE_CHARS_MAX,
   TRIAGE_FINDINGS_MAX,
+  type TriageChange,
 } from '../../model/triage.ts';
+import { changedPath, findingPath } from '../../web/app/findings/list-address.ts';
 import { filterOf, findingsQuery } from '../api/findings/finding-routes.ts';
 import { readForm, readJson } from '../transport/json-body.ts';
 import { json } from '../transport/problem.ts';
-import { hexId, idOf, parseQuery } from '../transport/query.ts';
+import { HEX_16, hexId, idOf, parseQuery } from '../transport/query.ts';
 import type { Route } from '../transport/router.ts';
 import { type DashboardDependencies, formRoutes } from './dashboard.ts';
 import { type FindingPageReader, stateQuery } from './finding-pages.ts';
@@ -30,8 +34,6 @@ export interface TriageDependencies extends DashboardDependencies {
   readonly findings: FindingPageReader;
 }
 
-/** Most characters of a list's query. */
-const QUERY_CHARS_MAX = 2000;
 const INTEGER_MAX = 2_147_483_647;
 
 const state = z.enum(FINDING_STATES);
@@ -52,21 +54,64 @@ const triageForm = z.object({
   assignee: assigneeField,
   shown_assignee: assigneeField,
   note: z.literal('').or(note).default(''),
+  /** the button that assigns it to the signed-in user, whatever else the form says */
+  assign: z.literal('me').optional(),
+  /** of the list that the finding was opened from */
+  list: z.string().max(VIEW_QUERY_CHARS_MAX).optional(),
+  /** the finding whose page comes next */
+  next: hexId.optional(),
 });
 
+/** Most characters of the ids of a page's lines. */
+const LINES_CHARS_MAX = 8000;
+
 /**
- * Of the list: the findings and groups that are checked, by the names of their boxes, and the list's
- * query. A group is named by its newest or most severe finding.
+ * Of the list: the findings and groups that are checked, by the names of their boxes, the list's query, and the
+ * ids of its lines in order. A group is named by its newest or most severe finding.
  */
-const listForm = z.looseObject({ state, query: z.string().max(QUERY_CHARS_MAX).default('') });
+const listForm = z.looseObject({
+  state,
+  assign: z.literal('me').optional(),
+  query: z.string().max(VIEW_QUERY_CHARS_MAX).default(''),
+  lines: z.string().max(LINES_CHARS_MAX).default(''),
+});
 const CHECKED = /^(finding|group)-([0-9a-f]{32})$/;
 /** Most pages of findings that are read to know those of the groups. */
 const GROUP_PAGES_MAX = 100;
 
-/** The list again, as it was. */
-function listPath(query: string): string {
-  const parameters = new URLSearchParams(query);
-  return parameters.size === 0 ? '/app/findings' : `/app/findings?${parameters}`;
+/** The line to continue with: the first below those that are checked, else the last above them. */
+function nextLine(lines: string, checked: readonly string[]): Hex16 | null {
+  const ids = lines.split(' ').filter((id) => HEX_16.test(id));
+  const last = ids.findLastIndex((id) => checked.includes(id));
+  const below = ids[last + 1];
+  return below ?? ids.findLast((id) => !checked.includes(id)) ?? null;
+}
+
+/**
+ * Changes findings in parts, each a transaction of its own.
+ *
+ * @returns how many were changed; the others were so before
+ * @throws what a part throws, saying how many findings the parts before it have changed
+ */
+async function changeInParts(
+  { triage }: TriageDependencies,
+  workspaceId: number,
+  { ids: all, ...change }: TriageChange,
+  actor: Actor,
+): Promise<number> {
+  let changed = 0;
+  for (let at = 0; at < all.length; at += TRIAGE_FINDINGS_MAX) {
+    const ids = all.slice(at, at + TRIAGE_FINDINGS_MAX);
+    try {
+      changed += await triage.change(workspaceId, { ...change, ids }, actor);
+    } catch (error) {
+      if (changed === 0 || !(error instanceof SluiceError)) throw error;
+      const before = changed === 1 ? '1 finding was' : `${changed} findings were`;
+      const message = `${error.message} ${before} changed before.`;
+      throw new SluiceError(error.code, message, { cause: error });
+    }
+  }
+  return changed;
 }
 
 const triageBody = z.strictObject({
@@ -123,14 +168,20 @@ export function triageRoutes(deps: TriageDependencies): Route[] {
       const change = {
         ids: [id],
         state: sent.state === sent.shown_state ? undefined : sent.state,
-        assigneeId: sent.assignee === sent.shown_assignee ? undefined : sent.assignee,
+        assigneeId:
+          sent.assign === 'me'
+            ? request.session.userId
+            : sent.assignee === sent.shown_assignee
+              ? undefined
+              : sent.assignee,
         note: sent.note === '' ? undefined : sent.note,
       };
       await deps.triage.change(request.workspace.id, change, request.actor);
-      return `/app/findings/${id}`;
+      const { list, next = id } = sent;
+      return list === undefined ? `/app/findings/${id}` : findingPath(next, list);
     }),
     form('/app/findings/triage', {}, async ({ exchange, request }) => {
-      const { state: to, query, ...boxes } = await readForm(exchange, listForm);
+      const { state: to, assign, query, lines, ...boxes } = await readForm(exchange, listForm);
       const { id: workspaceId } = request.workspace;
       const checked = Object.keys(boxes).flatMap((name) => {
         const [, kind, id = ''] = CHECKED.exec(name) ?? [];
@@ -142,12 +193,15 @@ export function triageRoutes(deps: TriageDependencies): Route[] {
       const filter = parseQuery(groupedQuery, query);
       const { email } = request.session;
       const members = await membersOf(deps, workspaceId, named('group'), filter, email);
-      const all = [...named('finding'), ...members];
-      for (let at = 0; at < all.length; at += TRIAGE_FINDINGS_MAX) {
-        const ids = all.slice(at, at + TRIAGE_FINDINGS_MAX);
-        await deps.triage.change(workspaceId, { ids, state: to }, request.actor);
-      }
-      return listPath(query);
+      const ids = [...new Set([...named('finding'), ...members])];
+      const { userId: assigneeId } = request.session;
+      const change = assign === 'me' ? { ids, assigneeId } : { ids, state: to };
+      const changed = await changeInParts(deps, workspaceId, change, request.actor);
+      const next = nextLine(
+        lines,
+        checked.map(({ id }) => id),
+      );
+      return changedPath(query, { to: assign ?? to, changed, selected: ids.length }, next);
     }),
     {
       method: 'PUT',

@@ -17,7 +17,7 @@ export interface ViewDependencies extends DashboardDependencies {
 const VIEWS = `${FINDINGS_PATH}/views`;
 const box = z.literal('on').optional();
 /** Which part of the list a person sees is not part of a view. */
-const PASSING = ['cursor', 'newest', 'workspace'];
+const PASSING = ['cursor', 'newest', 'workspace', 'done'];
 
 const viewForm = z.object({
   name,

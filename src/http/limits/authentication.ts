@@ -122,112 +122,130 @@ function admit(credential: Credential | null, kind: KeyKind | 'any'): Credential
   return credential;
 }
 
-/** @param nowMs milliseconds of a clock that never jumps */
-export function createAuthenticator(
-  { digest, find, noteUse }: KeyDirectory,
-  nowMs: () => number = () => performance.now(),
-): Authenticator {
+/** The cached results of look-ups, and the look-ups that are under way. */
+class KeyCache {
+  readonly #find: KeyDirectory['find'];
+  readonly #nowMs: () => number;
   /** kept after they expire: keys that were valid before are looked up under a limit of their own */
-  const valid = new LRUCache<string, Entry>({ max: ENTRIES_MAX });
-  const unknown = new LRUCache<string, Entry>({ max: ENTRIES_MAX });
-  const lookups = new Map<string, Promise<Credential | null>>();
-  const shares = new NetworkShares(SHARE_LIMITS, nowMs);
-  let knownLookups = 0;
+  readonly #valid = new LRUCache<string, Entry>({ max: ENTRIES_MAX });
+  readonly #unknown = new LRUCache<string, Entry>({ max: ENTRIES_MAX });
+  readonly #lookups = new Map<string, Promise<Credential | null>>();
+  readonly #shares: NetworkShares;
+  #knownLookups = 0;
   /** calls of `forget` */
-  let forgotten = 0;
+  #forgotten = 0;
 
-  const remember = (id: string, entry: Entry): void => {
-    (entry.credential === null ? unknown : valid).set(id, entry);
-  };
+  constructor(find: KeyDirectory['find'], nowMs: () => number) {
+    this.#find = find;
+    this.#nowMs = nowMs;
+    this.#shares = new NetworkShares(SHARE_LIMITS, nowMs);
+  }
 
-  const takeKnownShare = (): (() => void) => {
-    if (knownLookups >= KNOWN_LOOKUPS_MAX) {
-      throw new SluiceError(
-        'overloaded',
-        'The server is checking too many keys. Try again later.',
-        { shortage: 'key_lookups' },
-      );
+  /** The credential if it is cached, else the look-up that it needs. */
+  read(id: string, key: Buffer, sender: Sender): Credential | null | Promise<Credential | null> {
+    const entry = this.#valid.get(id) ?? this.#unknown.get(id);
+    const now = this.#nowMs();
+    if (entry === undefined || entry.expiresAtMs <= now) return this.#lookUp(id, key, sender);
+    const isDue = entry.refreshAtMs <= now && entry.credential !== null;
+    if (isDue) this.#refresh(id, key, entry, sender);
+    return entry.credential;
+  }
+
+  /** The credential of a key that was valid at its last look-up. */
+  peek(id: string): Credential | null {
+    return this.#valid.peek(id)?.credential ?? null;
+  }
+
+  /** Drops a key, also one whose look-up is under way. */
+  forget(keyId: number): void {
+    this.#forgotten += 1;
+    for (const [id, { credential }] of [...this.#valid]) {
+      if (credential?.keyId === keyId) this.#valid.delete(id);
     }
-    knownLookups += 1;
-    return () => {
-      knownLookups -= 1;
-    };
-  };
+  }
 
-  const lookUp = (id: string, key: Buffer, sender: Sender): Promise<Credential | null> => {
-    const running = lookups.get(id);
+  #lookUp(id: string, key: Buffer, sender: Sender): Promise<Credential | null> {
+    const running = this.#lookups.get(id);
     if (running !== undefined) return running;
-    const release = valid.has(id) ? takeKnownShare() : shares.take(sender.clientAddress);
+    const isKnown = this.#valid.has(id);
+    const release = isKnown ? this.#takeKnownShare() : this.#shares.take(sender.clientAddress);
     // Taken before the look-up, whose snapshot may be older than a revocation.
-    const startedAtMs = nowMs();
-    const forgottenBefore = forgotten;
-    const lookup = find(key)
+    const startedAtMs = this.#nowMs();
+    const forgottenBefore = this.#forgotten;
+    const lookup = this.#find(key)
       .then((credential) => {
-        unknown.delete(id);
-        if (credential === null) valid.delete(id);
+        this.#unknown.delete(id);
+        if (credential === null) this.#valid.delete(id);
         // A key forgotten in the meantime may be this one, read before it was revoked.
-        if (forgotten !== forgottenBefore) return credential;
-        valid.delete(id);
+        if (this.#forgotten !== forgottenBefore) return credential;
+        this.#valid.delete(id);
         const expiresAtMs = startedAtMs + KEY_TTL_MS;
-        remember(id, { expiresAtMs, refreshAtMs: startedAtMs + REFRESH_AFTER_MS, credential });
+        const refreshAtMs = startedAtMs + REFRESH_AFTER_MS;
+        const entries = credential === null ? this.#unknown : this.#valid;
+        entries.set(id, { expiresAtMs, refreshAtMs, credential });
         return credential;
       })
       .catch((cause: unknown) => {
         throw new SluiceError('store_unavailable', 'The key could not be checked.', { cause });
       })
       .finally(() => {
-        lookups.delete(id);
+        this.#lookups.delete(id);
         release();
       });
-    lookups.set(id, lookup);
+    this.#lookups.set(id, lookup);
     return lookup;
-  };
+  }
+
+  #takeKnownShare(): () => void {
+    if (this.#knownLookups >= KNOWN_LOOKUPS_MAX) {
+      throw new SluiceError(
+        'overloaded',
+        'The server is checking too many keys. Try again later.',
+        { shortage: 'key_lookups' },
+      );
+    }
+    this.#knownLookups += 1;
+    return () => {
+      this.#knownLookups -= 1;
+    };
+  }
 
   /**
    * Looks up a key that is still served from the cache. An error is ignored here: a request that waits
    * for the look-up gets it.
    */
-  const refresh = (id: string, key: Buffer, entry: Entry, sender: Sender): void => {
-    entry.refreshAtMs = nowMs() + REFRESH_PAUSE_MS;
-    if (knownLookups < KNOWN_LOOKUPS_MAX) lookUp(id, key, sender).catch(() => {});
-  };
+  #refresh(id: string, key: Buffer, entry: Entry, sender: Sender): void {
+    entry.refreshAtMs = this.#nowMs() + REFRESH_PAUSE_MS;
+    if (this.#knownLookups < KNOWN_LOOKUPS_MAX) this.#lookUp(id, key, sender).catch(() => {});
+  }
+}
 
+/** @param nowMs milliseconds of a clock that never jumps */
+export function createAuthenticator(
+  { digest, find, noteUse }: KeyDirectory,
+  nowMs: () => number = () => performance.now(),
+): Authenticator {
+  const cache = new KeyCache(find, nowMs);
   const finish = (credential: Credential | null, kind: KeyKind | 'any'): Credential => {
     const admitted = admit(credential, kind);
     noteUse(admitted.keyId);
     return admitted;
   };
-
   return {
     authenticate: (sender, kind) => {
       const key = digest(bearerOf(sender.authorization));
-      const id = key.toString('latin1');
-      const entry = valid.get(id) ?? unknown.get(id);
-      const now = nowMs();
-      if (entry !== undefined && entry.expiresAtMs > now) {
-        const isDue = entry.refreshAtMs <= now && entry.credential !== null;
-        if (isDue) refresh(id, key, entry, sender);
-        return finish(entry.credential, kind);
-      }
-      return lookUp(id, key, sender).then((credential) => finish(credential, kind));
+      const found = cache.read(key.toString('latin1'), key, sender);
+      if (!(found instanceof Promise)) return finish(found, kind);
+      return found.then((credential) => finish(credential, kind));
     },
     identify: (authorization) => {
       const [, secret, head = ''] = BEARER.exec(authorization) ?? [];
       if (secret === undefined) return null;
       const key = digest(secret);
       const id = key.toString('latin1');
-      return {
-        digest: key,
-        id,
-        prefix: secret.slice(0, head.length + KEY_PREFIX_CHARS),
-        credential: valid.peek(id)?.credential ?? null,
-      };
+      const prefix = secret.slice(0, head.length + KEY_PREFIX_CHARS);
+      return { digest: key, id, prefix, credential: cache.peek(id) };
     },
-    forget: (keyId) => {
-      forgotten += 1;
-      for (const [id, { credential }] of [...valid]) {
-        if (credential?.keyId === keyId) valid.delete(id);
-      }
-    },
+    forget: (keyId) => cache.forget(keyId),
   };
 }

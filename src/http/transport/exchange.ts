@@ -42,6 +42,7 @@ const NO_BODY: BodyLimits = { bytesMax: 64 * 1024, deadlineMs: 5000, reserve: ()
 /** uWebSockets.js writes header values as they are: a line break would start another header. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it finds
 const CONTROLS = /[\x00-\x08\x0a-\x1f\x7f]/g;
+const NOT_ASCII = /[\x80-\uffff]/;
 
 export type HeaderList = readonly (readonly [name: string, value: string])[];
 
@@ -352,7 +353,9 @@ export class Exchange extends RequestHead {
 
   #writeHeaders(headers: HeaderList): void {
     for (const [name, value] of headers) {
-      this.#response.writeHeader(name, value.replaceAll(CONTROLS, ''));
+      const line = value.replaceAll(CONTROLS, '');
+      // As UTF-8 on every Node.js: see `#send`.
+      this.#response.writeHeader(name, NOT_ASCII.test(line) ? Buffer.from(line) : line);
     }
   }
 
@@ -365,14 +368,19 @@ export class Exchange extends RequestHead {
     }
     this.#answered = true;
     const response = this.#response;
+    // Not the text: uWebSockets.js for Node 24 writes one that has no character above U+00FF as Latin-1.
+    const bytes = typeof body === 'string' ? Buffer.from(body) : body;
     let isSent = false;
     response.cork(() => {
       this.#writeHead(answer, isDraining ? CLOSE : NONE);
-      // A size of 0 means the length of the body.
-      isSent = response.tryEnd(body, 0)[1];
+      isSent = response.tryEnd(bytes, bytes.length)[1];
     });
-    if (isSent) this.#close();
-    else this.#sending = this.#settings.unsent.wait(response, answer, () => this.#close());
+    if (isSent) {
+      this.#close();
+      return;
+    }
+    const unsent = { bytes, isShared: answer.isShared };
+    this.#sending = this.#settings.unsent.wait(response, unsent, () => this.#close());
   }
 
   /**

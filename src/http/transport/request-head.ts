@@ -7,7 +7,7 @@
  * second; it treats every Transfer-Encoding as `chunked`. A proxy that takes the last line, or
  * another coding, would see different requests. uWebSockets.js itself refuses folded lines, control
  * characters, Content-Length together with Transfer-Encoding, and a length that is not a number;
- * the last one only after the handler has run.
+ * the last one only after the handler has run. On Node 22 and newer it refuses a second Host, too.
  */
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
 

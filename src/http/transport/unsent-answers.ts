@@ -24,9 +24,9 @@ const SENDING_MS_MAX = 2 * 60_000;
 
 /** The body of a partly sent answer. */
 interface UnsentBody {
-  readonly body: string | Buffer;
+  readonly bytes: Buffer;
   /** the body stays in memory for other requests, like a cached file: it does not count as held */
-  readonly isShared?: boolean;
+  readonly isShared?: boolean | undefined;
 }
 
 /** An answer that waits for its client. */
@@ -66,10 +66,9 @@ export class UnsentAnswers {
    */
   wait(
     response: HttpResponse,
-    { body, isShared = false }: UnsentBody,
+    { bytes, isShared = false }: UnsentBody,
     onSent: () => void,
   ): WaitingAnswer {
-    const bytes = typeof body === 'string' ? Buffer.from(body) : body;
     const stop = (): void => {
       clearTimeout(timer);
       if (this.#waiting.delete(waiting)) this.#heldBytes -= waiting.heldBytes;

@@ -13,25 +13,21 @@ import type { DatabaseClock } from '../../db/database-clock.ts';
 import { createMigrationsProbe } from '../../db/migrate.ts';
 import { digestKey, findCredential, recordKeyUse } from '../../db/people/keys.ts';
 import type { TelemetryPlacement } from '../../db/placement.ts';
-import { fromPrimary, type ReadChoice } from '../../db/replica/read-choice.ts';
+import { fromPrimary } from '../../db/replica/read-choice.ts';
 import type { ReadReplica } from '../../db/replica/read-replica.ts';
-import { createReads, createStore, type Store, withReads } from '../../db/store.ts';
+import { createStore } from '../../db/store.ts';
 import { CopyWriter } from '../../db/telemetry/copy-writer.ts';
 import { recordRefusedRequests } from '../../db/telemetry/refused-requests.ts';
 import { keepRejectedRequest } from '../../db/telemetry/rejected-requests.ts';
 import type { Catalog } from '../../engine/rules/catalog.ts';
-import { createRuleBook } from '../../engine/rules/rule-book.ts';
 import { ocsfSourceOf } from '../../http/api/findings/ocsf.ts';
 import { ExportSlots } from '../../http/api/findings/ocsf-export.ts';
 import type { Probe, ProbeDependencies } from '../../http/api/open/probe-routes.ts';
-import { createApiDocument } from '../../http/api/openapi/openapi.ts';
-import type { RuleReader } from '../../http/api/rules/rule-routes.ts';
-import type { AppDependencies } from '../../http/dashboard/app-routes.ts';
-import { createProviders } from '../../http/dashboard/sign-in/configured-providers.ts';
 import { createCookieJar } from '../../http/dashboard/sign-in/session-cookie.ts';
 import { BodyGate } from '../../http/ingest/body-gate.ts';
 import { ByteBudget } from '../../http/ingest/byte-budget.ts';
 import { ContentDecoder } from '../../http/ingest/content-encoding.ts';
+import type { IngestDependencies } from '../../http/ingest/ingest-routes.ts';
 import { type Authenticator, createAuthenticator } from '../../http/limits/authentication.ts';
 import type { MinuteCounts } from '../../http/limits/minute-counts.ts';
 import { createPollLimiter } from '../../http/limits/poll-limiter.ts';
@@ -43,17 +39,15 @@ import { Turns } from '../../http/limits/turns.ts';
 import type { ListenerSettings } from '../../http/transport/server.ts';
 import { Ingest } from '../../ingest/ingest.ts';
 import type { Events } from '../../observe/events.ts';
-import type { ApiDocument } from '../../web/docs/api-document.ts';
 import { alertSenderOf } from '../alerts.ts';
 import type { RequestDatabases } from '../connection-shares.ts';
-import { loadDocumentation, pageAssets, pathsOf } from '../documents.ts';
+import { pathsOf } from '../documents.ts';
 import { keepKeyUse } from '../key-use.ts';
 import { programVersion } from '../program-version.ts';
 import { keepRefusedRequests } from '../refused-requests.ts';
-import { createRunExporter } from '../run-export.ts';
-import { createOutliner } from '../run-outlines.ts';
 import { runTimesOf } from '../run-times.ts';
 import type { StopOrder } from '../stop-order.ts';
+import { dashboardOf, pagesOf, ruleReader, runsOf, withReplica } from './app-parts.ts';
 import { publicListeners } from './sites.ts';
 
 /** The probes of parts that take no requests. */
@@ -86,67 +80,6 @@ export interface Acceptor extends Pick<ProbeDependencies, 'optionalProbes'> {
   readonly forget: Authenticator['forget'];
 }
 
-function ruleReader(catalog: Catalog, store: Store): RuleReader {
-  const { ruleSettings: settings, ruleRecords: records, ruleRecord: record } = store;
-  return { ...createRuleBook(catalog), settings, records, record };
-}
-
-/** Everything the routes under `/app` work with. */
-function dashboardOf(
-  { baseUrl, observeUrl, trustedProxyHops, oauthClients }: Config,
-  store: Store,
-  parts: Pick<
-    AppDependencies,
-    | 'rules'
-    | 'runs'
-    | 'findSteps'
-    | 'searchSteps'
-    | 'look'
-    | 'ocsf'
-    | 'exportSlots'
-    | 'cookies'
-    | 'changedHeaders'
-    | 'replicaState'
-    | 'alertSender'
-    | 'nowMs'
-    | 'events'
-    | 'sessionLimiter'
-    | 'signInLimiter'
-  >,
-): AppDependencies {
-  return {
-    ...store,
-    ...parts,
-    findings: {
-      ...store.findings,
-      baseUrl,
-      references: parts.rules.references,
-      nowMs: parts.nowMs,
-    },
-    baseUrl,
-    observeUrl,
-    trustedHops: trustedProxyHops,
-    providers: createProviders(oauthClients),
-  };
-}
-
-/** The dashboard as it is without a replica, with what may be read from one. */
-function withReplica(
-  config: Config,
-  app: AppDependencies,
-  store: Store,
-  choice: ReadChoice,
-  nowMs: () => number,
-  ofRuns: RunShares,
-): AppDependencies {
-  const reads = withReads(store, createReads(choice, nowMs));
-  const { ruleRecord, ruleRecords, findRun, overview, triage } = reads;
-  const findings = { ...app.findings, ...reads.findings };
-  const runs = runsOf(config, reads, choice, ofRuns);
-  const rules = { ...app.rules, record: ruleRecord, records: ruleRecords };
-  return { ...app, ...runs, findings, rules, findRun, overview, triage };
-}
-
 /** The probes of `/ready`, the same on every listener. */
 export function probesOf(
   database: Database,
@@ -175,33 +108,45 @@ function optionalProbesOf(
   return probes;
 }
 
-/** Of the process, wherever it reads. */
-interface RunShares {
-  readonly outlines: Turns;
-  readonly turns: Turns;
-  readonly slots: ExportSlots;
-}
-
-/** What is read of runs, where `choice` says; their turns and slots are those of the process. */
-function runsOf(config: Config, store: Store, choice: ReadChoice, shared: RunShares) {
-  const { find, findSteps, searchSteps } = createOutliner(choice, shared.outlines);
-  const exporter = createRunExporter(choice, shared);
-  const runs = { ...store.runs, ...exporter, find, times: runTimesOf(config) };
-  return { runs, findSteps, searchSteps };
-}
-
-/** The documentation, with this server's URL and brand, and the files that pages refer to. */
-function pagesOf(config: Config, book: RuleReader) {
-  const assets = pageAssets();
-  const version = programVersion();
-  let document: ApiDocument | undefined;
-  const apiDocument = (): ApiDocument => {
-    document ??= createApiDocument({ ...config, version, book });
-    return document;
-  };
-  const { brand, baseUrl } = config;
-  const site = { brand, baseUrl, version, assets: pathsOf(assets) };
-  return { assets, apiDocument, documentation: loadDocumentation(site, apiDocument, assets) };
+/** What takes telemetry, from the key to the commit. */
+function ingestOf(
+  { config, databases, placement, clock, minuteCounts, events }: AcceptorDependencies,
+  stops: Pick<StopOrder, 'add'>,
+) {
+  const { ingest } = databases;
+  const { maxInflightBytes, maxBodyBytes, maxDecodedBodyBytes } = config;
+  const rowBudget = new ByteBudget(maxInflightBytes);
+  const settings = { budget: rowBudget, runTimes: runTimesOf(config) };
+  const writer = new CopyWriter(ingest, settings, events);
+  stops.add('writer', () => writer.close());
+  const bodies = new Ingest(writer, clock.nowMs, {
+    deduplicates: config.ingestDeduplicate,
+    placement,
+    noteScannerFailure: events.scannerFailed,
+  });
+  stops.add('decoder of large bodies', () => bodies.close());
+  const authenticator = createAuthenticator({
+    digest: digestKey,
+    find: (digest) => findCredential(ingest, digest),
+    noteUse: keepKeyUse((ids) => recordKeyUse(ingest, ids), events, stops),
+  });
+  const refused = new RefusedRequests(authenticator, events);
+  keepRefusedRequests(refused, (groups) => recordRefusedRequests(ingest, groups), events, stops);
+  return {
+    authenticator,
+    rateLimiter: createRateLimiter(minuteCounts),
+    gate: new BodyGate(new ByteBudget(maxInflightBytes)),
+    rowBudget,
+    maxBodyBytes,
+    maxDecodedBodyBytes,
+    answerMs: config.ingestAnswerMs,
+    keepRejected: (rejected) => keepRejectedRequest(ingest, rejected),
+    ingest: bodies,
+    contentDecoder: new ContentDecoder(),
+    turns: new Turns(),
+    refused,
+    events,
+  } satisfies IngestDependencies;
 }
 
 /**
@@ -213,30 +158,10 @@ export function createAcceptor(
   dependencies: AcceptorDependencies,
   stops: Pick<StopOrder, 'add'>,
 ): Acceptor {
-  const { config, databases, placement, clock, catalog, minuteCounts, parts, replica, events } =
-    dependencies;
-  const { ingest, reads } = databases;
-  const { maxInflightBytes, maxBodyBytes, maxDecodedBodyBytes } = config;
-  const rowBudget = new ByteBudget(maxInflightBytes);
-  const writer = new CopyWriter(
-    ingest,
-    { budget: rowBudget, runTimes: runTimesOf(config) },
-    events,
-  );
-  stops.add('writer', () => writer.close());
-  const bodies = new Ingest(writer, clock.nowMs, {
-    deduplicates: config.ingestDeduplicate,
-    placement,
-  });
-  stops.add('decoder of large bodies', () => bodies.close());
-  const authenticator = createAuthenticator({
-    digest: digestKey,
-    find: (digest) => findCredential(ingest, digest),
-    noteUse: keepKeyUse((ids) => recordKeyUse(ingest, ids), events, stops),
-  });
-  const refused = new RefusedRequests(authenticator, events);
-  keepRefusedRequests(refused, (groups) => recordRefusedRequests(ingest, groups), events, stops);
-  const rateLimiter = createRateLimiter(minuteCounts);
+  const { config, databases, clock, catalog, minuteCounts, parts, replica, events } = dependencies;
+  const { reads } = databases;
+  const ingest = ingestOf(dependencies, stops);
+  const { authenticator, rateLimiter, refused } = ingest;
   const store = createStore(reads, { brand: config.brand, nowMs: clock.nowMs });
   const rules = ruleReader(catalog, store);
   const ofRuns = { outlines: new Turns(), turns: new Turns(), slots: new ExportSlots() };
@@ -269,21 +194,7 @@ export function createAcceptor(
       : withReplica(config, app, store, readChoice, () => clock.nowMs() - lagMs, ofRuns);
   const readApp = replicaApp ?? app;
   const listeners = publicListeners(config, {
-    ingest: {
-      authenticator,
-      rateLimiter,
-      gate: new BodyGate(new ByteBudget(maxInflightBytes)),
-      rowBudget,
-      maxBodyBytes,
-      maxDecodedBodyBytes,
-      answerMs: config.ingestAnswerMs,
-      keepRejected: (rejected) => keepRejectedRequest(ingest, rejected),
-      ingest: bodies,
-      contentDecoder: new ContentDecoder(),
-      turns: new Turns(),
-      refused,
-      events,
-    },
+    ingest,
     read: {
       authenticator,
       rateLimiter,

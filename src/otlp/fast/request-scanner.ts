@@ -21,8 +21,31 @@ import type { ScannedRow } from './scanned-row.ts';
 import { FALLBACK } from './scanner.ts';
 import { SpanScanner } from './span-scanner.ts';
 
+/** What a sink took of a list by itself. */
+export interface OrdinaryTaken {
+  readonly rows: number;
+  /** where it stopped: after a record */
+  readonly at: number;
+  /** objects and lists in the records */
+  readonly structures: number;
+  readonly hasTraced: boolean;
+  readonly hasUntraced: boolean;
+  /** whether the next record cannot be taken so */
+  readonly isNextUnusual: boolean;
+}
+
 /** Takes rows as they are scanned; they must be dropped if `scan` returns false. */
 export interface RowSink {
+  /**
+   * Takes ordinary records of the current list from their bytes.
+   *
+   * @param body valid UTF-8
+   * @param at where a record is expected
+   * @param until no record is taken after one that ends there or later
+   * @param end no byte after it may be read
+   * @returns null when it takes none; reused after the next call
+   */
+  takeOrdinary(body: Buffer, at: number, until: number, end: number): OrdinaryTaken | null;
   /** @param row reused for the next record after the call */
   span(row: ScannedRow): void;
   log(row: ScannedRow): void;
@@ -49,8 +72,19 @@ const ORIGIN_WORK_MAX = 512 * 1024;
 /** Fixed cost of setting a scope's origin, in bytes of a piece. */
 const SCOPE_BYTES = 1024;
 
+/**
+ * After so many records in a row that the sink refused, it is no longer offered each one: after every
+ * further refusal it is not offered the next 2, 4, 8, … records of the body.
+ */
+const REFUSALS_MAX = 4;
+/** Most records that the sink is not offered after a refusal. */
+const UNOFFERED_MAX = 64;
+
 const LIST = 0;
 const ORIGIN = 1;
+// Kinds of records, as bits.
+const TRACED = 1;
+const UNTRACED = 2;
 const LOG_TRACE_ID = LOG_LAYOUT.slot('trace_id');
 
 const frame = (resources: string, scopes: string, items: string): Frame => ({
@@ -68,9 +102,8 @@ interface OriginTexts {
 interface ScannedScope extends OriginTexts {
   /** assigned by the sink; −1 without rows */
   readonly number: number;
-  readonly hasLogWithoutTrace: boolean;
-  /** it has spans, or log records with a trace id */
-  readonly isTraced: boolean;
+  /** `TRACED`: it has spans, or log records with a trace id; `UNTRACED`: log records without */
+  readonly kinds: number;
 }
 
 export class RequestScanner {
@@ -87,6 +120,14 @@ export class RequestScanner {
     metrics: frame('resourceMetrics', 'scopeMetrics', 'metrics'),
   };
   #isOpen = false;
+  /** whether the sink has refused the next record */
+  #isUnusual = false;
+  /** records in a row that the sink refused, also in the bodies before */
+  #refusals = 0;
+  /** records that it is not offered */
+  #unoffered = 0;
+  /** of the items scanned last */
+  #kinds = 0;
   /** where in the body the current piece began */
   #pieceAt = 0;
 
@@ -107,6 +148,8 @@ export class RequestScanner {
     if (this.#isOpen) throw new Error('another request is being scanned');
     this.#isOpen = true;
     this.#pieceAt = 0;
+    this.#isUnusual = false;
+    this.#unoffered = 0;
     try {
       this.#scanner.open(body, PIECE_BYTES + recordBytesMax);
       yield* this.#scanBody(signal, sink);
@@ -176,7 +219,7 @@ export class RequestScanner {
         yield;
       }
       const origin = this.#originOf(resource, scope);
-      rejectSessionProduct(origin, scope);
+      rejectSessionProduct(origin, scope.kinds);
       if (scope.number >= 0) sink.setOrigin(scope.number, origin);
     }
   }
@@ -193,11 +236,9 @@ export class RequestScanner {
 
   *#scanScope(signal: Signal, resource: OriginTexts, sink: RowSink): Pieces<ScannedScope> {
     const scanner = this.#scanner;
-    const log = this.#logs.row;
     const texts: OriginTexts = { origin: '', schemaUrl: '' };
     let rows = 0;
-    let hasLogWithoutTrace = false;
-    let isTraced = false;
+    let kinds = 0;
     let seen = 0;
     const table = this.#frames[signal].scope;
     for (let field = scanner.firstField(table); field >= 0; field = scanner.nextField(table)) {
@@ -209,32 +250,35 @@ export class RequestScanner {
       if (scanner.isNull()) continue;
       for (let next = scanner.openList(); next; next = scanner.nextElement()) {
         if (this.#endsPiece()) yield;
-        rows += this.#scanItem(signal, sink);
-        if (signal === 'metrics') continue;
-        const isTracedRow = signal === 'traces' || log.numbers[LOG_TRACE_ID] === 1;
-        const isKnownKind = isTracedRow ? isTraced : hasLogWithoutTrace;
-        if (isTracedRow) isTraced = true;
-        else hasLogWithoutTrace = true;
+        rows += this.#scanItems(signal, sink);
+        if ((this.#kinds & ~kinds) === 0) continue;
+        kinds |= this.#kinds;
         // Usually the product is known by now, and the rest of the body need not be scanned.
-        if (isKnownKind) continue;
-        rejectSessionProduct(this.#originOf(resource, texts), { isTraced, hasLogWithoutTrace });
+        rejectSessionProduct(this.#originOf(resource, texts), kinds);
       }
     }
     const number = rows === 0 ? -1 : sink.closeScope();
     const { origin, schemaUrl } = texts;
-    return { origin, schemaUrl, number, hasLogWithoutTrace, isTraced };
+    return { origin, schemaUrl, number, kinds };
   }
 
-  /** Scans an item of a scope; @returns how many rows it gave. */
-  #scanItem(signal: Signal, sink: RowSink): number {
+  /** Scans one or more items of a scope; @returns how many rows they gave. */
+  #scanItems(signal: Signal, sink: RowSink): number {
+    this.#kinds = 0;
+    if (signal !== 'metrics') {
+      const taken = this.#takeOrdinary(sink);
+      if (taken > 0) return taken;
+    }
     if (signal === 'traces') {
       this.#spans.scan();
       sink.span(this.#spans.row);
+      this.#kinds = TRACED;
       return 1;
     }
     if (signal === 'logs') {
       this.#logs.scan();
       sink.log(this.#logs.row);
+      this.#kinds = this.#logs.row.numbers[LOG_TRACE_ID] === 1 ? TRACED : UNTRACED;
       return 1;
     }
     const metric = this.#metrics.scan(sink);
@@ -242,15 +286,38 @@ export class RequestScanner {
     if (points > 0) sink.setMetric(metric);
     return points;
   }
+
+  /** Lets the sink take records that are ordinary; @returns how many. */
+  #takeOrdinary(sink: RowSink): number {
+    const scanner = this.#scanner;
+    const isUnusual = this.#isUnusual;
+    this.#isUnusual = false;
+    if (isUnusual) return 0;
+    if (this.#unoffered > 0) {
+      this.#unoffered -= 1;
+      return 0;
+    }
+    const { body, at, view } = scanner;
+    const taken = sink.takeOrdinary(body, at, this.#pieceAt + PIECE_BYTES, view.byteLength);
+    if (taken === null) {
+      this.#refusals += 1;
+      const unoffered = 2 ** (this.#refusals - REFUSALS_MAX);
+      if (unoffered > 1) this.#unoffered = Math.min(unoffered, UNOFFERED_MAX);
+      return 0;
+    }
+    this.#refusals = 0;
+    this.#isUnusual = taken.isNextUnusual;
+    this.#kinds = (taken.hasTraced ? TRACED : 0) | (taken.hasUntraced ? UNTRACED : 0);
+    scanner.at = taken.at;
+    scanner.noteStructures(taken.structures);
+    return taken.rows;
+  }
 }
 
 /** Falls back for records of a product whose attributes name the session and prompt. */
-function rejectSessionProduct(
-  origin: ResourceRow,
-  { hasLogWithoutTrace, isTraced }: Pick<ScannedScope, 'hasLogWithoutTrace' | 'isTraced'>,
-): void {
-  if (hasLogWithoutTrace && isSessionProduct(origin)) throw FALLBACK;
-  if (isTraced && isTracedSessionProduct(origin)) throw FALLBACK;
+function rejectSessionProduct(origin: ResourceRow, kinds: number): void {
+  if ((kinds & UNTRACED) !== 0 && isSessionProduct(origin)) throw FALLBACK;
+  if ((kinds & TRACED) !== 0 && isTracedSessionProduct(origin)) throw FALLBACK;
 }
 
 /**

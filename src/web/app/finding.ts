@@ -1,8 +1,10 @@
 /** One finding: its excerpt with the hit marked, its rule, what to do about it, its place in the run. */
-import type { Finding } from '../../model/findings.ts';
+import type { Finding, FindingNeighbours } from '../../model/findings.ts';
 import type { RunSummary } from '../../model/runs.ts';
 import { surfaceLabel } from '../../model/steps.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
+import { FINDINGS_PATH } from './findings/finding-filters.ts';
+import { findingPath, listPath } from './findings/list-address.ts';
 import { findingLink, stepName } from './findings.ts';
 import { term, time, words } from './format.ts';
 import { corpusName } from './rule-counts.ts';
@@ -10,8 +12,18 @@ import { appPage, crumb, facts, type Look, severityBadge, type Viewer } from './
 import { markedText } from './text.ts';
 import { exceptedBadge, stateBadge, type TriagePanel, triagePanel } from './triage/triage-panel.ts';
 
+/** The list that a finding was opened from. */
+export interface OpenedFrom extends FindingNeighbours {
+  /** of the list's address */
+  readonly query: string;
+  /** the finding is still in it */
+  readonly isListed: boolean;
+}
+
 export interface FindingPage extends TriagePanel {
   readonly finding: Finding;
+  /** null when it was not opened from a list */
+  readonly list: OpenedFrom | null;
   readonly title: string;
   /** ids of what the rule refers to */
   readonly references: readonly string[];
@@ -72,12 +84,25 @@ function referenceLinks(ids: readonly string[]): HtmlValue {
   );
 }
 
+/** Back to the list, at this finding's row or the one that is there now; and to its neighbours. */
+function way({ finding, list }: FindingPage): Html {
+  if (list === null) return crumb(FINDINGS_PATH, 'Findings');
+  const { query, previous, next, isListed } = list;
+  const row = isListed ? finding.id : (next ?? previous);
+  const to = (id: string | null, key: string, text: string): Html =>
+    id === null
+      ? html`<span class="soft" aria-disabled="true">${text}</span>`
+      : html`<a href="${findingPath(id, query)}" data-on-key="${key}" title="${text} (${key})">${text}</a>`;
+  return html`<div class="way">${crumb(listPath(query, row), 'Findings')}
+<nav class="neighbours" aria-label="Findings of the list">${to(previous, 'k', 'Previous')} ${to(next, 'j', 'Next')}</nav></div>`;
+}
+
 export function findingPage(look: Look, viewer: Viewer, data: FindingPage): Html {
   const { finding, title, nowMs } = data;
   return appPage(look, viewer, {
     title,
     current: '/app/findings',
-    main: html`${crumb('/app/findings', 'Findings')}
+    main: html`${way(data)}
 <h1>${title}</h1>
 <p class="lead">${severityBadge(finding.severity)} ${stateBadge(data.triage.state)} ${finding.isExcepted && exceptedBadge()} ${words(finding.category)} · ${term('finding', 'found')} ${time(finding.createdAt, nowMs)}</p>
 <section class="panel"><h2>Excerpt</h2>${excerpt(data)}
@@ -93,7 +118,7 @@ ${facts([
   ['Rule field', html`<code>${finding.field}</code>`],
 ])}
 ${data.run !== null && html`<p><a class="button" href="${findingLink(finding)}">Show in run</a></p>`}</section>
-${triagePanel(finding.id, data, viewer, nowMs)}
+${triagePanel(finding.id, data, viewer, nowMs, data.list)}
 <div class="grid wide">
 <section class="panel"><h2>Rule</h2>${facts([
       [

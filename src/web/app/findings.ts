@@ -14,6 +14,7 @@ import {
   OPEN_FINDINGS,
   withParameters,
 } from './findings/finding-filters.ts';
+import { changeText, findingPath, rowId } from './findings/list-address.ts';
 import { savedViews } from './findings/saved-views.ts';
 import { count, type Moment, term, time, words } from './format.ts';
 import {
@@ -43,6 +44,8 @@ interface Rows {
 }
 
 export interface FindingsPage extends Rows {
+  /** of the request: with what the last change did */
+  readonly address: string;
   readonly next: string | null;
   /** the page ended before it was full, because a page reads only so many findings */
   readonly endedEarly: boolean;
@@ -103,12 +106,12 @@ function runLink(finding: Finding): Html {
   return html`<a href="${findingLink(finding)}" aria-label="Run ${short}"><code>${short}</code></a>`;
 }
 
-function findingRow(finding: Finding, { titleOf, nowMs }: Rows): Html {
+function findingRow(finding: Finding, { query, titleOf, nowMs }: Rows): Html {
   const { state, assignee, isExcepted } = finding;
-  const box = html`<input type="checkbox" name="finding-${finding.id}" aria-label="Select ${titleOf(finding.ruleId)}, run ${finding.runId.slice(0, 8)}">`;
-  return html`<tr data-key="${finding.id}">
+  const box = html`<input type="checkbox" name="finding-${finding.id}" autocomplete="off" aria-label="Select ${titleOf(finding.ruleId)}, run ${finding.runId.slice(0, 8)}">`;
+  return html`<tr id="${rowId(finding.id)}" data-key="${finding.id}">
 <td data-label="Severity"><span class="pick">${box} ${severityBadge(finding.severity)}</span>${state !== 'new' && stateBadge(state)} ${isExcepted && exceptedBadge()}</td>
-${what(finding, titleOf, `${FINDINGS_PATH}/${finding.id}`)}
+${what(finding, titleOf, findingPath(finding.id, query))}
 <td data-label="Agent">${who(finding)}</td>
 ${where(finding)}
 <td data-label="Run">${runLink(finding)}</td>
@@ -146,12 +149,12 @@ function courseOf({ days }: FindingGroup): Html {
 function groupRow(group: FindingGroup, { query, titleOf, nowMs }: Rows): Html {
   const { top, findings, runs, rules } = group;
   const isByRun = new URLSearchParams(query).get('group_by') === 'run';
-  const box = html`<input type="checkbox" name="group-${top.id}" aria-label="Select the ${plural(findings, 'finding')} of ${titleOf(top.ruleId)}, run ${top.runId.slice(0, 8)}">`;
+  const box = html`<input type="checkbox" name="group-${top.id}" autocomplete="off" aria-label="Select the ${plural(findings, 'finding')} of ${titleOf(top.ruleId)}, run ${top.runId.slice(0, 8)}">`;
   const others =
     isByRun && rules > 1
       ? html` <span class="soft">and ${plural(rules - 1, 'other rule')}</span>`
       : '';
-  return html`<tr data-key="${top.id}">
+  return html`<tr id="${rowId(top.id)}" data-key="${top.id}">
 <td data-label="Severity"><div class="badges pick">${box} ${isByRun ? severitiesOf(group) : severityBadge(top.severity)}</div></td>
 <td class="what" data-label="Rule"><span class="title"><a href="${groupHref(group, query)}" data-open>${titleOf(top.ruleId)}</a>${others} ${!isByRun && html`<span class="soft rule-id">${top.ruleId}</span>`}</span>
 <span class="line">${excerptLine(top)}</span></td>
@@ -186,15 +189,16 @@ const HEADS = {
   match: ['Severity', 'Rule', 'Agent', 'Findings', 'First seen', 'Last seen'],
 } as const;
 
-/** Sets the state of the checked lines. */
+/** Changes the checked lines. */
 function bulk(areGroups: boolean): Html {
   return html`<div class="bulk"><label><span>Set selected to</span> <select name="state">${FINDING_STATES.map((state) => option(state, words(state), 'acknowledged'))}</select></label>
-<button class="quiet">Set state</button> <span class="soft" aria-live="polite" data-selected></span>${areGroups && html` <span class="soft">All findings of a selected line that match the filter, up to ${count(GROUP_FINDINGS_MAX)} at a time.</span>`}</div>`;
+<button class="quiet">Set state</button> <button class="quiet" name="assign" value="me">Assign to me</button> <span class="soft" aria-live="polite" data-selected></span>${areGroups && html` <span class="soft">All findings of a selected line that match the filter, up to ${count(GROUP_FINDINGS_MAX)} at a time.</span>`}</div>`;
 }
 
 /** The list; its lines can be selected and changed together. */
 function list(data: FindingsPage, viewer: Viewer): Html {
-  const fields = html`<input type="hidden" name="query" value="${data.query}">${bulk(data.groups !== null)}${table(data)}`;
+  const lines = data.groups?.map(({ top }) => top.id) ?? data.findings.map(({ id }) => id);
+  const fields = html`<input type="hidden" name="query" value="${data.query}"><input type="hidden" name="lines" value="${lines.join(' ')}">${bulk(data.groups !== null)}${table(data)}`;
   return writeForm(writeTo(`${FINDINGS_PATH}/triage`, viewer), fields, 'list');
 }
 
@@ -264,6 +268,7 @@ const KEYS = html`<details class="keys" data-keys-help hidden><summary>Keyboard<
 <dt><kbd>Enter</kbd> or <kbd>o</kbd></dt><dd>open it</dd>
 <dt><kbd>x</kbd></dt><dd>select it</dd>
 <dt><kbd>s</kbd></dt><dd>set the state of what is selected</dd>
+<dt><kbd>a</kbd></dt><dd>assign what is selected to you</dd>
 <dt><kbd>/</kbd></dt><dd>search</dd>
 <dt><kbd>?</kbd></dt><dd>show or hide these keys</dd></dl></details>`;
 
@@ -282,6 +287,7 @@ export function findingsPage(look: Look, viewer: Viewer, data: FindingsPage): Ht
 ${findingViews(query, data.views, savedViews(data.views, query, viewer))}
 ${findingFilters(query, data.names)}
 <div class="list-head"><p class="total">${totalText(data.total)}</p><p class="live soft" role="status" data-live-status></p>${KEYS}</div>
+<p class="done" role="status" data-done>${changeText(data.address)}</p>
 ${isEmpty && html`<div data-live-empty>${emptyState(data)}</div>`}
 <div${isEmpty && html` hidden`}>${list(data, viewer)}</div>
 ${

@@ -167,7 +167,7 @@ ${
   viewer.isAdmin &&
   (experimental ? writeForm(writeTo(PATH, viewer), off) : tierPreview(data.tier, viewer))
 }
-<p><a href="${PREVIEWS}">Previews</a>: what rules would have found in stored runs. <a href="/app/exceptions">Exceptions</a>: what is expected of an agent, service or tool.</p>${reset(data, viewer)}</section>`;
+${reset(data, viewer)}</section>`;
 }
 
 function orphanRow({ ruleId, enabled, detail }: OrphanedOverride, viewer: Viewer): Html {
@@ -241,14 +241,15 @@ export function rulesPage(look: Look, viewer: Viewer, data: RulesPage): Html {
     title: 'Rules',
     current: PATH,
     isWide: true,
-    main: html`<h1>Rules</h1>
-<p class="lead">The ${term('rule-and-corpus', 'rules')} of agent-threat-rules ${corpusName(snapshot.version, snapshot.identity)}, snapshot of ${snapshot.date}: ${count(snapshot.files)} files, each verified
-against a checksum. <a href="/docs/rules-coverage">Which rules can run, and why others cannot</a>.
-<a href="${PATH}/coverage">Coverage of OWASP’s and MITRE’s lists</a>.</p>
+    main: html`<div class="head"><div class="title-line"><h1>Rules</h1></div>
+<p class="soft exports"><a href="${PATH}/coverage">Coverage</a> · <a href="${PREVIEWS}">Previews</a> · <a href="/app/exceptions">Exceptions</a> · <a href="/docs/rules-coverage">Which rules can run</a></p></div>
+<details class="page-fold"><summary><strong>${runningText(data)}</strong> <span class="soft">· experimental tier ${data.experimental ? 'on' : 'off'} · rules by state, experimental tier</span></summary>
+<p class="soft">The ${term('rule-and-corpus', 'rules')} of agent-threat-rules ${corpusName(snapshot.version, snapshot.identity)}, snapshot of ${snapshot.date}: ${count(snapshot.files)} files, each verified
+against a checksum.</p>
 <div class="grid wide">${thisWorkspace(data, viewer)}
 <section class="panel"><h2>In the corpus</h2><p class="soft">What Sluice can run, the same for every workspace.</p>
 ${supportTable(data)}</section>
-${tierSwitch(data, viewer)}</div>
+${tierSwitch(data, viewer)}</div></details>
 ${orphanTable(data, viewer)}
 ${ruleFilters(data.query)}
 <p class="soft">${count(total)} ${total === 1 ? 'rule' : 'rules'}</p>

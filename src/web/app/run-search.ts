@@ -38,8 +38,8 @@ export function searchView(
   search: RunSearch | null,
   phrase: string | null,
 ): HtmlValue {
-  return html`<form class="find" method="get" action="/app/runs/${runId}#search" role="search" aria-label="Texts of this run">
+  return html`<details class="fold"${search !== null && html` open`}><summary>Search texts</summary><form class="find" method="get" action="/app/runs/${runId}#search" role="search" aria-label="Texts of this run">
 <label>Search texts<input type="search" name="q" value="${search?.phrase ?? phrase}" maxlength="200" required></label>
-<div class="buttons"><button>Search</button>${search !== null && html` <a class="button quiet" href="/app/runs/${runId}">Clear</a>`}</div></form>
+<div class="buttons"><button>Search</button>${search !== null && html` <a class="button quiet" href="/app/runs/${runId}">Clear</a>`}</div></form></details>
 ${search !== null && results(runId, search)}`;
 }

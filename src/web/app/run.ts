@@ -56,26 +56,30 @@ function downloads({ run, isRedacted }: RunPage): HtmlValue {
 function about(data: RunPage): Html {
   const { run, findings, shown } = data;
   const { usage } = shown;
-  return html`<section class="panel run-panel">${strip([
-    ['Started', run.startUnixNano === null ? null : nanoMoment(run.startUnixNano)],
-    ['Duration', lengthOf(run)],
-    ['Tokens', usage === null ? null : tokensText(usage).replace(' tokens', '')],
-    ['Cost', usage === null ? null : costText(usage.costUsd)],
-    [term('step', 'Steps'), `${count(run.spans)} spans, ${count(run.logRecords)} log records`],
-    [term('finding', 'Findings'), findings.length === 0 ? 'none' : count(findings.length)],
-    ['Agent', run.agentName === null ? null : link('agent', run.agentName)],
-    ['Service', run.serviceName === null ? null : link('service', run.serviceName)],
-    ['Model', run.model === null ? null : link('model', run.model)],
-    ['Session', run.sessionId === null ? null : link('session_id', run.sessionId)],
-    ['User', run.userId === null ? null : link('user_id', run.userId)],
+  const length = [lengthOf(run), `${count(run.spans + run.logRecords)} steps`, run.model];
+  const short = length.filter((one) => one !== null && one !== '').join(' · ');
+  return html`<details class="fold"><summary>${short}</summary><section class="panel run-panel">${strip(
     [
-      term('rule-and-corpus', 'Corpus'),
-      run.corpusVersion === null ? null : corpusName(run.corpusVersion, run.corpusIdentity),
+      ['Started', run.startUnixNano === null ? null : nanoMoment(run.startUnixNano)],
+      ['Duration', lengthOf(run)],
+      ['Tokens', usage === null ? null : tokensText(usage).replace(' tokens', '')],
+      ['Cost', usage === null ? null : costText(usage.costUsd)],
+      [term('step', 'Steps'), `${count(run.spans)} spans, ${count(run.logRecords)} log records`],
+      [term('finding', 'Findings'), findings.length === 0 ? 'none' : count(findings.length)],
+      ['Agent', run.agentName === null ? null : link('agent', run.agentName)],
+      ['Service', run.serviceName === null ? null : link('service', run.serviceName)],
+      ['Model', run.model === null ? null : link('model', run.model)],
+      ['Session', run.sessionId === null ? null : link('session_id', run.sessionId)],
+      ['User', run.userId === null ? null : link('user_id', run.userId)],
+      [
+        term('rule-and-corpus', 'Corpus'),
+        run.corpusVersion === null ? null : corpusName(run.corpusVersion, run.corpusIdentity),
+      ],
+      [term('run', 'Run id'), html`<code>${run.runId}</code>`],
+      ['Download', downloads(data)],
     ],
-    [term('run', 'Run id'), html`<code>${run.runId}</code>`],
-    ['Download', downloads(data)],
-  ])}
-<div class="check"><span class="soft">${term('checked', 'Checked')}</span> ${checkedLine(run)}</div></section>`;
+  )}
+<div class="check"><span class="soft">${term('checked', 'Checked')}</span> ${checkedLine(run)}</div></section></details>`;
 }
 
 /** Most of a title above its run. */
@@ -98,8 +102,8 @@ export function runPage(look: Look, viewer: Viewer, data: RunPage): Html {
     current: PATH,
     isWide: true,
     main: html`${crumb(PATH, 'Runs')}
-<h1 class="run-title">${title}</h1>
-<p class="lead">${title !== nameOf(run) && html`${nameOf(run)} · `}${words(run.state)}, ${term('evaluation', words(run.evaluation))} · arrived ${time(run.firstArrivalAt, nowMs)}</p>
+<div class="title-line"><h1 class="run-title">${title}</h1>
+<p class="soft always">${title !== nameOf(run) && html`${nameOf(run)} · `}${words(run.state)}, ${term('evaluation', words(run.evaluation))} · arrived ${time(run.firstArrivalAt, nowMs)}</p></div>
 ${about(data)}
 ${findingList(data)}
 ${data.isRedacted && html`<p class="notice">This workspace redacts excerpts: the texts of steps, and step names that a rule matched, are not shown.</p>`}

@@ -2,8 +2,9 @@
 import { seenParts } from '../../model/invisible.ts';
 import { SEVERITIES } from '../../model/rules.ts';
 import { CHECKED_LABELS, checkOf } from '../../model/run-check.ts';
-import { EVALUATION_STATES, RUN_STATES, type RunSummary } from '../../model/runs.ts';
+import { EVALUATION_STATES, RUN_STATES, type RunNames, type RunSummary } from '../../model/runs.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
+import { folded, nameField } from './filter-fields.ts';
 import { count, duration, term, time, words } from './format.ts';
 import { costText, tokensText } from './run/step-head.ts';
 import { checkedCell } from './run-check.ts';
@@ -11,7 +12,6 @@ import {
   appPage,
   choice,
   empty,
-  field,
   type Look,
   pager,
   scrolling,
@@ -23,6 +23,7 @@ const PATH = '/app/runs';
 const NANOS_PER_MS = 1_000_000n;
 
 export interface RunsPage {
+  readonly names: RunNames;
   readonly runs: readonly RunSummary[];
   readonly query: string;
   readonly next: string | null;
@@ -32,11 +33,14 @@ export interface RunsPage {
 }
 
 /** The form of the filter, with what the query has. */
-export function runFilters(query: string): Html {
+export function runFilters(query: string, names: RunNames): Html {
   const given = new URLSearchParams(query);
   return html`<form class="filters" method="get" action="${PATH}" role="search" aria-label="Runs">
 ${choice('state', 'State', RUN_STATES, given.get('state'))}
-${choice('evaluation', 'Evaluation', EVALUATION_STATES, given.get('evaluation'))}
+${folded(
+  given,
+  ['state'],
+  html`${choice('evaluation', 'Evaluation', EVALUATION_STATES, given.get('evaluation'))}
 ${choice(
   'has_findings',
   'Findings',
@@ -47,11 +51,12 @@ ${choice(
   given.get('has_findings'),
 )}
 ${choice('checked', 'Checked', Object.entries(CHECKED_LABELS), given.get('checked'))}
-${field('agent', 'Agent', given.get('agent'))}
-${field('service', 'Service', given.get('service'))}
-${field('model', 'Model', given.get('model'))}
-${field('session_id', 'Session', given.get('session_id'))}
-${field('user_id', 'User', given.get('user_id'))}
+${nameField('agent', 'Agent', given, names.agents)}
+${nameField('service', 'Service', given, names.services)}
+${nameField('model', 'Model', given, names.models)}
+${nameField('session_id', 'Session', given, names.sessions)}
+${nameField('user_id', 'User', given, names.users)}`,
+)}
 <div class="buttons"><button>Filter</button> <a class="button quiet" href="${PATH}">Clear</a></div>
 </form>`;
 }
@@ -159,7 +164,7 @@ export function runsPage(look: Look, viewer: Viewer, data: RunsPage): Html {
     current: PATH,
     main: html`<h1>Runs</h1>
 <p class="lead">A ${term('run', 'run')} is one trace of an agent, or everything that one prompt caused. Newest first.</p>
-${runFilters(query)}
+${runFilters(query, data.names)}
 ${runs.length === 0 ? emptyState(data) : table(runs.map((run) => row(run, nowMs)))}
 ${
   endedEarly &&

@@ -9,7 +9,7 @@ const textOf = (element) => element?.textContent.replaceAll(/\s+/g, ' ').trim();
 
 /**
  * Sends a form as the browser would and reads the page that answers.
- * @returns the page
+ * @returns the page, and its address
  * @throws {Error} with what the page says, if it is an error
  */
 async function send(form, button) {
@@ -21,7 +21,7 @@ async function send(form, button) {
   const refusal = textOf(page.querySelector('.refusal'));
   if (!response.ok) throw new Error(refusal ?? `The server answered ${response.status}.`);
   if (new URL(response.url).pathname === SIGN_IN_PATH) throw new Error(SIGNED_OUT);
-  return page;
+  return { page, url: response.url };
 }
 
 /** Shows what is shown once, such as a new key, with a button that copies it. */
@@ -60,9 +60,22 @@ async function refreshLists() {
 
 const FOCUS = 'sluice-focus';
 
-/** Reloads the page; the button that was pressed has the focus again. */
-function reload(form, button) {
-  const pressed = { path: location.pathname, action: form.action, value: button?.value ?? '' };
+/** The lines of a list from the first selected one on, then those above it: one of them remains. */
+function linesFrom(form) {
+  const lines = [...form.querySelectorAll('tr[data-key]')];
+  const first = lines.findIndex((line) => line.querySelector('input:checked') !== null);
+  const nearest = [...lines.slice(first), ...lines.slice(0, first).toReversed()];
+  return first === -1 ? [] : nearest.map((line) => line.dataset.key);
+}
+
+/**
+ * Reloads the page; the button that was pressed, or the line that was changed, has the focus again.
+ * @param done what was changed
+ */
+function reload(form, button, done) {
+  const lines = linesFrom(form);
+  const { pathname: path } = location;
+  const pressed = { path, action: form.action, value: button?.value ?? '', lines, done };
   sessionStorage.setItem(FOCUS, JSON.stringify(pressed));
   // A fragment (#main) would take the focus again once the page is loaded.
   history.replaceState(null, '', location.pathname + location.search);
@@ -73,8 +86,17 @@ function restoreFocus() {
   const text = sessionStorage.getItem(FOCUS);
   sessionStorage.removeItem(FOCUS);
   if (text === null) return;
-  const { path, action, value } = JSON.parse(text);
+  const { path, action, value, lines, done } = JSON.parse(text);
   if (path !== location.pathname) return;
+  const status = document.querySelector('[data-done]');
+  if (done && status !== null) status.textContent = done;
+  const keys = lines.map((key) => document.querySelector(`tr[data-key="${key}"]`));
+  const line = keys.find((one) => one !== null);
+  if (line !== undefined) {
+    line.querySelector('[data-open]')?.focus({ preventScroll: true });
+    line.scrollIntoView({ block: 'nearest' });
+    return;
+  }
   const form = [...document.forms].find((one) => one.action === action);
   const buttons = [...(form?.querySelectorAll('button') ?? [])];
   const button = buttons.find((one) => one.value === value) ?? buttons[0];
@@ -89,9 +111,10 @@ async function submit(form, button) {
   const alert = form.querySelector('[role=alert]');
   alert.textContent = '';
   try {
-    const page = await send(form, button);
+    const { page, url } = await send(form, button);
     const secret = textOf(page.querySelector('.secret'));
-    if (secret === undefined) reload(form, button);
+    if (button?.dataset.go !== undefined) location.assign(url);
+    else if (secret === undefined) reload(form, button, textOf(page.querySelector('[data-done]')));
     else {
       showSecret(form, page, secret);
       await refreshLists();

@@ -59,7 +59,7 @@ test.each([
 });
 
 describe('WAL and checkpoints', () => {
-  const rare = { timed: 100, requested: 3 };
+  const rare = { timed: 100, requested: 3, walBytes: 40 * GIB };
 
   test('the defaults are enough without load', () => {
     expect(faults(loadChecks(HEALTHY, { ...rare, walBytesPerSecond: 1000 }))).toEqual([]);
@@ -85,10 +85,17 @@ describe('WAL and checkpoints', () => {
   });
 
   test('where most checkpoints come early, max_wal_size should double', () => {
-    const often = { timed: 5, requested: 20, walBytesPerSecond: 5 * MIB };
+    const often = { timed: 5, requested: 20, walBytesPerSecond: 5 * MIB, walBytes: 100 * GIB };
     const [check] = loadChecks({ ...HEALTHY, maxWalBytes: 8 * GIB }, often);
     expect(check).toMatchObject({ state: 'warning', found: expect.stringContaining('20 of 25') });
     expect(check?.change).toContain('max_wal_size = 16GB');
+  });
+
+  test('those of commands are not early: a new server, after CREATE DATABASE', () => {
+    const created = { timed: 1, requested: 40, walBytesPerSecond: 1000, walBytes: 300 * MIB };
+    const checks = loadChecks(HEALTHY, created);
+    expect(faults(checks)).toEqual([]);
+    expect(checks[0]?.found).toContain('0 of 41');
   });
 });
 

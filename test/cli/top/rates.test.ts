@@ -151,6 +151,8 @@ test('the screen has a line for each server, and one for all; the line counts th
   expect(screen).toMatch(/^all +0 /m);
   expect(screen).toContain('two:9464: ECONNREFUSED');
   expect(renderLine(servers, total)).toMatch(/^servers 1\/2 {2}rows\/s 0 /);
+  expect(renderLine(servers, total)).toContain('  stored 0 bytes/s  ');
+  expect(screen).toMatch(/^one:9464 +1,234 +0 bytes\/s /m);
   const [alone] = servers;
   const single = renderScreen(alone === undefined ? [] : [alone], total, 2);
   expect(single).not.toMatch(/^all/m);

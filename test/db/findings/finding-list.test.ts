@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { listFindingGroups } from '../../../src/db/findings/finding-groups.ts';
 import { FINDINGS_READ_MAX, listFindings } from '../../../src/db/findings/finding-list.ts';
+import { findNeighbours } from '../../../src/db/findings/finding-neighbours.ts';
 import {
   countFindings,
   FINDINGS_COUNTED_MAX,
@@ -221,6 +222,43 @@ describe('an order', () => {
       cursor = page.next;
     } while (cursor !== null);
     expect(seen).toEqual(expected);
+  });
+});
+
+describe('the neighbours of a finding', () => {
+  const filters: FindingFilter[] = [
+    {},
+    { severity: 'critical' },
+    { agent: 'planner' },
+    { states: ['new'] },
+    { runId: hex16(1001) },
+    { sameAs: hex16(5) },
+  ];
+  test.each(
+    filters.flatMap((filter) =>
+      (['newest', 'oldest', 'severity'] as const).map((order) => ({ filter, order })),
+    ),
+  )('are those of the list: $filter, $order', async ({ filter, order }) => {
+    const listed = (await listFindings(scratch.database, mine, filter, null, 50, order)).findings;
+    expect(listed.length).toBeGreaterThan(0);
+    for (const [index, { id }] of listed.entries()) {
+      expect(await findNeighbours(scratch.database, mine, filter, order, id)).toEqual({
+        previous: listed[index - 1]?.id ?? null,
+        next: listed[index + 1]?.id ?? null,
+      });
+    }
+  });
+
+  test('are those beside its place when it is in the list no more; of another workspace it has none', async () => {
+    const of = (filter: FindingFilter, order: FindingOrder, workspaceId = mine) =>
+      findNeighbours(scratch.database, workspaceId, filter, order, hex16(4));
+    const critical = { severity: 'critical' } as const;
+    expect(await of(critical, 'newest')).toEqual({ previous: hex16(5), next: hex16(1) });
+    expect(await of({ agent: 'planner' }, 'severity')).toEqual({
+      previous: hex16(1),
+      next: hex16(3),
+    });
+    expect(await of({}, 'newest', redacted)).toEqual({ previous: null, next: null });
   });
 });
 

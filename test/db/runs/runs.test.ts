@@ -1,7 +1,7 @@
 /** Reading runs: filters, pages that neither skip nor repeat, findings beside them, and whose they are. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createWorkspace } from '../../../src/db/people/workspaces.ts';
-import { findRun, listRuns } from '../../../src/db/runs/runs.ts';
+import { findRun, listRuns, suggestRunNames } from '../../../src/db/runs/runs.ts';
 import { checkOf } from '../../../src/model/run-check.ts';
 import type { PageCursor, RunFilter } from '../../../src/model/runs.ts';
 import { CHECKED } from '../../../src/model/runs.ts';
@@ -91,9 +91,14 @@ test.each<[RunFilter, number[]]>([
   [{ state: 'failed' }, [2]],
   [{ evaluation: 'pending' }, [4]],
   [{ agentName: 'planner' }, [1]],
-  [{ agentName: 'plan' }, []],
+  // Any part of a name, in any case.
+  [{ agentName: 'LAN' }, [1]],
+  [{ agentName: 'planners' }, []],
+  [{ agentName: '%' }, []],
   [{ serviceName: 'shop', model: 'm-1', userId: 'u-1' }, [4, 3, 2, 1]],
+  [{ serviceName: 'HO', model: '-', userId: '1' }, [4, 3, 2, 1]],
   [{ sessionId: 's-1' }, [2, 1]],
+  [{ sessionId: 'S-' }, [2, 1]],
   [{ textIncomplete: true }, [3]],
   // A run that is not evaluated is neither.
   [{ textIncomplete: false }, [1]],
@@ -104,6 +109,23 @@ test.each<[RunFilter, number[]]>([
   [{ sessionId: 's-1', state: 'completed' }, [1]],
 ])('%o fits %o', async (filter, expected) => {
   expect(await ids(filter)).toEqual(expected.map(hex16));
+});
+
+test('a whole session is that one alone; names are suggested, the most frequent first', async () => {
+  const { id } = await createWorkspace(scratch.database, 'sessions', 'Sessions');
+  for (const [run, session] of ['s-1', 's-10', 's-10'].entries()) {
+    await insertRun(id, run + 1, { arrivedAt: `2026-11-2${run}T10:00:00Z`, session, agent: 'a' });
+  }
+  expect(await ids({ sessionId: 's-1' }, id)).toEqual([hex16(1)]);
+  expect(await ids({ sessionId: 's-10' }, id)).toEqual([hex16(3), hex16(2)]);
+  expect(await ids({ sessionId: 's-' }, id)).toEqual([3, 2, 1].map(hex16));
+  expect(await suggestRunNames(scratch.database, id)).toEqual({
+    agents: ['a'],
+    services: ['shop'],
+    users: ['u-1'],
+    sessions: ['s-10', 's-1'],
+    models: ['m-1'],
+  });
 });
 
 test('pages neither skip nor repeat a run, also of one and the same microsecond', async () => {

@@ -1,6 +1,6 @@
 /** Runs that are short together are read as any others are: the same steps, in the same order. */
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, inject, test, vi } from 'vitest';
 import { type RunToRead, readStepsOfRuns } from '../../../src/db/runs/steps.ts';
 import type { MigratedDatabase } from '../../support/migrated-database.ts';
 import { DAY_MS, hex8, hex16, logRow, NOON_MS, spanRow } from '../../support/rows.ts';
@@ -72,34 +72,43 @@ async function storeShort(): Promise<void> {
   );
 }
 
-test('in one statement, with the steps, order and sizes that the statement for any run gives', async () => {
-  await storeShort();
-  const few = [1, 2, 3, 4].map(run);
-  const short = await reading(few);
-  expect(short.statements).toBe(1);
-  expect(short.steps.map((one) => one?.steps.length)).toEqual([8, 1, 0, 1]);
+// A cluster reads them shard by shard.
+const testPlain = test.skipIf(inject('placement') === 'distributed');
 
-  const many = Array.from({ length: 2001 }, () => spanRow({ traceId: hex16(5) }));
-  await store({ spans: many });
-  const any = await reading([...few, run(5)]);
-  expect(any.statements).toBe(2);
-  for (const [place, one] of short.steps.entries()) {
-    const { bytes = 0, ...others } = any.steps[place] ?? {};
-    expect(one).toMatchObject(others);
-    // Of texts that are stored apart, four bytes each are not counted.
-    expect(Math.abs(bytes - (one?.bytes ?? Number.NaN))).toBeLessThanOrEqual(12);
-  }
-  expect(any.steps[4]?.steps).toHaveLength(2001);
-});
+testPlain(
+  'in one statement, with the steps, order and sizes that the statement for any run gives',
+  async () => {
+    await storeShort();
+    const few = [1, 2, 3, 4].map(run);
+    const short = await reading(few);
+    expect(short.statements).toBe(1);
+    expect(short.steps.map((one) => one?.steps.length)).toEqual([8, 1, 0, 1]);
 
-test('what is stored small and read large is not short, nor is what has many small rows', async () => {
-  const large = attributes('x'.repeat(100_000));
-  const rows = Array.from({ length: 300 }, () => spanRow({ traceId: hex16(2) }));
-  await store({ spans: [spanRow({ traceId: hex16(1), attributes: large }), ...rows] });
-  expect(await reading([run(1)], 110_000)).toMatchObject({ statements: 1 });
-  expect(await reading([run(1)], 90_000)).toMatchObject({ statements: 2 });
-  expect(await reading([run(2)], 90_000)).toMatchObject({ statements: 2 });
-});
+    const many = Array.from({ length: 2001 }, () => spanRow({ traceId: hex16(5) }));
+    await store({ spans: many });
+    const any = await reading([...few, run(5)]);
+    expect(any.statements).toBe(2);
+    for (const [place, one] of short.steps.entries()) {
+      const { bytes = 0, ...others } = any.steps[place] ?? {};
+      expect(one).toMatchObject(others);
+      // Of texts that are stored apart, four bytes each are not counted.
+      expect(Math.abs(bytes - (one?.bytes ?? Number.NaN))).toBeLessThanOrEqual(12);
+    }
+    expect(any.steps[4]?.steps).toHaveLength(2001);
+  },
+);
+
+testPlain(
+  'what is stored small and read large is not short, nor is what has many small rows',
+  async () => {
+    const large = attributes('x'.repeat(100_000));
+    const rows = Array.from({ length: 300 }, () => spanRow({ traceId: hex16(2) }));
+    await store({ spans: [spanRow({ traceId: hex16(1), attributes: large }), ...rows] });
+    expect(await reading([run(1)], 110_000)).toMatchObject({ statements: 1 });
+    expect(await reading([run(1)], 90_000)).toMatchObject({ statements: 2 });
+    expect(await reading([run(2)], 90_000)).toMatchObject({ statements: 2 });
+  },
+);
 
 test('runs that were removed since they were claimed have no steps', async () => {
   await storeShort();

@@ -75,6 +75,25 @@ test('a batch that another server gets is refused, and stored in full the next t
   expect(known.has(key, TODAY)).toBe(true);
 });
 
+test.each([
+  ['of few rows', [1]],
+  ['of medium size, by several COPYs', [100, 0, 300, 1, 399, 400, 1, 0, 399]],
+  ['of medium size, in one request', [1500]],
+  ['that is large', [900, 100, 601]],
+])('a batch %s is stored whole, each row once', async (_what, sizes) => {
+  let rows = 0;
+  const request = (size: number): EncodedRequest => {
+    const spans = Array.from({ length: size }, () => spanRow({ name: `span ${++rows}` }));
+    return encode(size === 0 ? { logs: [logRow()] } : { spans });
+  };
+  await store(sizes.map(request));
+  const names = await scratch.rows('SELECT name FROM spans');
+  expect(names).toHaveLength(rows);
+  expect(new Set(names.map(({ name }) => name)).size).toBe(rows);
+  const logs = sizes.filter((size) => size === 0).length;
+  expect(await scratch.rows('SELECT event_name FROM log_records')).toHaveLength(logs);
+});
+
 test('resources and metrics are stored once per workspace, whole', async () => {
   const resource = resourceRow({
     serviceName: null,

@@ -292,7 +292,7 @@ describe('while the first is being stored', { retry: 4 }, () => {
     const hold = await holdSpans();
     const lost = send(createWriter(elsewhere), 'a').catch((error: unknown) => error);
     const [pid] = await hold.waiters(1);
-    await scratch.database.query('SELECT pg_terminate_backend($1)', [pid]);
+    await scratch.database.query('SELECT pg_terminate_backend($1::int)', [pid]);
     expect(await lost).toMatchObject({ code: 'store_unavailable' });
     await hold.release();
     expect(await send(createWriter(), 'a')).toMatchObject(FIRST);

@@ -1,7 +1,7 @@
 /** Which SQLSTATEs refuse a request for good: every row of the table in row-faults.ts. */
 import { expect, test } from 'vitest';
 
-import { isMissingPartition, isRowFault } from '../../../src/db/telemetry/row-faults.ts';
+import { isRowFault, mayMissPartition } from '../../../src/db/telemetry/row-faults.ts';
 
 const errorOf = (code: string, constraint?: string): Error =>
   Object.assign(new Error('x'), constraint === undefined ? { code } : { code, constraint });
@@ -42,8 +42,11 @@ test.each([
 test('a check violation is the fault of the rows only if a constraint refused them', () => {
   expect(isRowFault(errorOf('23514', 'runs_state_check'))).toBe(true);
   expect(isRowFault(errorOf('23514'))).toBe(false);
-  expect(isMissingPartition(errorOf('23514'))).toBe(true);
-  expect(isMissingPartition(errorOf('23514', 'runs_state_check'))).toBe(false);
+  expect(mayMissPartition(errorOf('23514'), 'local')).toBe(true);
+  expect(mayMissPartition(errorOf('23514', 'runs_state_check'), 'local')).toBe(false);
+  expect(mayMissPartition(errorOf('XX000'), 'local')).toBe(false);
+  expect(mayMissPartition(errorOf('XX000'), 'distributed')).toBe(true);
+  expect(mayMissPartition(errorOf('57P01'), 'distributed')).toBe(false);
 });
 
 test('an error without a SQLSTATE is not the fault of the rows', () => {

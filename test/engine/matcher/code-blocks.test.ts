@@ -7,7 +7,7 @@ import fc from 'fast-check';
 import { CORE_SCHEMA, load } from 'js-yaml';
 import { describe, expect, it } from 'vitest';
 import { codeRanges } from '../../../src/engine/matcher/code-blocks.ts';
-import { createMatcher } from '../../../src/engine/matcher/matcher.ts';
+import { createMatcher, type Matcher } from '../../../src/engine/matcher/matcher.ts';
 import { createFastMatcher } from '../../../src/engine/prefilter/fast-matcher.ts';
 import type { Rule } from '../../../src/model/rules.ts';
 import { casesOf } from '../../support/exhaustive.ts';
@@ -15,12 +15,25 @@ import { ruleOfYaml, type TinyRule, tinyYaml } from '../tiny-rules.ts';
 
 const CAP_BYTES = 65_536;
 
+/** Both matchers of a list of rules, made once for it. */
+const made = new Map<readonly Rule[], Record<'plain' | 'fast', Matcher>>();
+
+function matchersOf(rules: readonly Rule[]): Record<'plain' | 'fast', Matcher> {
+  const matchers = made.get(rules) ?? {
+    plain: createMatcher(rules),
+    fast: createFastMatcher(rules),
+  };
+  made.set(rules, matchers);
+  return matchers;
+}
+
 /** The ids of the rules that hit a text, by the plain and by the fast matcher, which must agree. */
 function hitsOf(rules: readonly Rule[], text: string, capBytes = CAP_BYTES): string[] {
+  const matchers = matchersOf(rules);
   const settings = { enabled: () => true, capBytes };
   const texts = [{ step: 0, surface: 'step_input', text }] as const;
-  const plain = createMatcher(rules).match(texts, settings);
-  expect(createFastMatcher(rules).match(texts, settings)).toEqual(plain);
+  const plain = matchers.plain.match(texts, settings);
+  expect(matchers.fast.match(texts, settings)).toEqual(plain);
   expect(plain.undecided).toEqual([]);
   return plain.hits.map(({ ruleIndex }) => rules[ruleIndex]?.id ?? '');
 }

@@ -4,7 +4,8 @@ import { prepareText } from '../../../src/engine/matcher/prepared-text.ts';
 import { createAutomaton } from '../../../src/engine/prefilter/aho-corasick.ts';
 import { rangesAround, updateHits } from '../../../src/engine/prefilter/incremental-search.ts';
 import { LiteralHits, shapesOf } from '../../../src/engine/prefilter/literal-hits.ts';
-import { findLiterals } from '../../../src/engine/prefilter/literal-search.ts';
+import { createSearch, findLiterals } from '../../../src/engine/prefilter/literal-search.ts';
+import { casesOf } from '../../support/exhaustive.ts';
 
 /** The positions of each literal, in the order of its list. */
 function placesOf(hits: LiteralHits, literals: number): number[][] {
@@ -38,7 +39,7 @@ function bothWays(literals: readonly string[], text: string) {
     Math.min(offset, length),
   );
   if (ranges === undefined) throw new Error('there is room for all of them');
-  const reading = { automaton, bytes: read.bytes, changes, ranges };
+  const reading = { literals: createSearch(automaton), bytes: read.bytes, changes, ranges };
   second.enter(again);
   updateHits(reading, first, 0, first.count, around, second);
   searched.enter(again);
@@ -70,7 +71,7 @@ describe('the hits of a normalised reading', () => {
           }
         },
       ),
-      { numRuns: 2000 },
+      { numRuns: casesOf(2000) },
     );
   });
 

@@ -1,49 +1,35 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type Automaton, createAutomaton } from '../../../src/engine/prefilter/aho-corasick.ts';
+import { createAutomaton } from '../../../src/engine/prefilter/aho-corasick.ts';
 import { foldLiteral, replaceAsciiEquals } from '../../../src/engine/prefilter/folding.ts';
-import {
-  LiteralHits,
-  type LiteralShapes,
-  shapesOf,
-} from '../../../src/engine/prefilter/literal-hits.ts';
+import { createEndingTables } from '../../../src/engine/prefilter/literal-endings.ts';
+import { LiteralHits, shapesOf } from '../../../src/engine/prefilter/literal-hits.ts';
+import { LiteralScan } from '../../../src/engine/prefilter/literal-scan.ts';
 import {
   findLiterals,
-  findLiteralsInHalves,
   findNonAsciiLiterals,
 } from '../../../src/engine/prefilter/literal-search.ts';
 import { nonAsciiRuns } from '../../../src/engine/prefilter/non-ascii.ts';
+import { casesOf } from '../../support/exhaustive.ts';
 
-type Search = (
-  automaton: Automaton,
-  bytes: Buffer,
-  hits: LiteralHits,
-  shapes: LiteralShapes,
-) => void;
+type Search = (literals: readonly Buffer[], bytes: Buffer, hits: LiteralHits) => void;
 
-const nearNonAscii: Search = (automaton, bytes, hits) =>
-  findNonAsciiLiterals(automaton, bytes, hits, nonAsciiRuns(bytes));
-
-const inHalves: Search = (automaton, bytes, hits, shapes) => {
-  const second = new LiteralHits(shapes);
-  second.enter({ bytes, origin: null });
-  findLiteralsInHalves(automaton, bytes, hits, second);
-};
+const byAutomaton: Search = (literals, bytes, hits) =>
+  findLiterals(createAutomaton(literals, all), bytes, hits);
+const byScan: Search = (literals, bytes, hits) =>
+  new LiteralScan(createEndingTables(literals)).find(bytes, hits);
+const nearNonAscii: Search = (literals, bytes, hits) =>
+  findNonAsciiLiterals(createAutomaton(literals, all), bytes, hits, nonAsciiRuns(bytes));
 
 const all = () => true;
 const bytesOf = (literals: readonly string[]) => literals.map((literal) => Buffer.from(literal));
 
-/** Where each literal begins and ends in a text, by the automaton. */
-function hitsIn(
-  literals: readonly string[],
-  text: string,
-  how: Search = (automaton, bytes, hits) => findLiterals(automaton, bytes, hits),
-) {
+/** Where each literal begins and ends in a text. */
+function hitsIn(literals: readonly string[], text: string, how: Search = byAutomaton) {
   const searched = replaceAsciiEquals(Buffer.from(text));
-  const shapes = shapesOf(bytesOf(literals));
-  const hits = new LiteralHits(shapes);
+  const hits = new LiteralHits(shapesOf(bytesOf(literals)));
   hits.enter(searched);
-  how(createAutomaton(bytesOf(literals), all), searched.bytes, hits, shapes);
+  how(bytesOf(literals), searched.bytes, hits);
   hits.link();
   return literals.map((_, literal) => {
     const found: [number, number][] = [];
@@ -103,7 +89,7 @@ describe('the search', () => {
           expect(hitsIn(literals, given)).toEqual(hitsByHand(literals, given));
         },
       ),
-      { numRuns: 3000 },
+      { numRuns: casesOf(3000) },
     );
   });
 
@@ -118,28 +104,7 @@ describe('the search', () => {
         const distinct = [...new Set(within.map((each) => each.trimStart()))];
         expect(hitsIn(distinct, one)).toEqual(hitsByHand(distinct, one));
       }),
-      { numRuns: 1000 },
-    );
-  });
-
-  it('finds the same in halves, in the same order, wherever the middle is', () => {
-    const folded = fc
-      .string({ unit: fc.constantFrom('a', 'b', ' ', '0'), minLength: 1, maxLength: 12 })
-      .filter((one) => !/^ | {2}/.test(one));
-    const around = fc.string({ unit: fc.constantFrom('a', 'B', ' ', '\n', '7'), maxLength: 60 });
-    const before = fc.integer({ min: 240, max: 320 });
-    fc.assert(
-      fc.property(
-        fc.uniqueArray(folded, { minLength: 1, maxLength: 20 }),
-        around,
-        before,
-        fc.constantFrom('x', ' ', 'a'),
-        (literals, middle, length, filler) => {
-          const given = filler.repeat(length) + middle + filler.repeat(280);
-          expect(hitsIn(literals, given, inHalves)).toEqual(hitsIn(literals, given));
-        },
-      ),
-      { numRuns: 500 },
+      { numRuns: casesOf(1000) },
     );
   });
 
@@ -157,7 +122,7 @@ describe('the search', () => {
     expect(found.flat()).toHaveLength(2);
   });
 
-  it('takes only the literals the automaton is to find', () => {
+  it('takes only the literals that the automaton is to find', () => {
     const literals = bytesOf(['a', 'b']);
     const hits = new LiteralHits(shapesOf(literals));
     const bytes = Buffer.from('ab');
@@ -181,8 +146,100 @@ describe('the search', () => {
       fc.property(fc.uniqueArray(beyond, { maxLength: 6 }), given, (literals, one) => {
         expect(hitsIn(literals, one, nearNonAscii)).toEqual(hitsIn(literals, one));
       }),
-      { numRuns: 2000 },
+      { numRuns: casesOf(2000) },
     );
+  });
+});
+
+describe('the scan', () => {
+  const folded = fc
+    .string({ unit: fc.constantFrom('a', 'b', ' ', '0', 's'), minLength: 1, maxLength: 15 })
+    .filter((one) => !/^ | {2}/.test(one));
+  const piece = fc.string({
+    unit: fc.constantFrom('a', 'B', 'b', ' ', ' ', '\n', '7', 's', 'ſ', 'é', 'x'),
+    maxLength: 60,
+  });
+
+  it('finds what looking at every place of the folded text finds', () => {
+    fc.assert(
+      fc.property(fc.uniqueArray(folded, { minLength: 1, maxLength: 30 }), piece, (some, given) => {
+        // Literals of every length that the text has.
+        const own = foldLiteral(given.replaceAll(/[ſé]/g, 'x')).trimStart();
+        const within = [1, 2, 3, 4, 5, 6, 9, 10, 12, 15].map((length) => own.slice(0, length));
+        const literals = [...new Set([...some, ...within.filter((one) => one !== '')])];
+        expect(hitsIn(literals, given, byScan)).toEqual(hitsByHand(literals, given));
+      }),
+      { numRuns: casesOf(1000) },
+    );
+  });
+
+  it('finds what crosses from one chunk of a text to the next, blanks included', () => {
+    const before = fc.integer({ min: 4070, max: 4100 });
+    fc.assert(
+      fc.property(
+        fc.uniqueArray(folded, { minLength: 1, maxLength: 20 }),
+        piece,
+        before,
+        fc.constantFrom('x', ' ', 'a', 'a b'),
+        (literals, middle, length, filler) => {
+          const given = (
+            filler.repeat(length).slice(0, length) +
+            middle +
+            filler.repeat(30)
+          ).repeat(2);
+          expect(hitsIn(literals, given, byScan)).toEqual(hitsIn(literals, given));
+        },
+      ),
+      { numRuns: casesOf(500) },
+    );
+  });
+
+  it('searches a part of the bytes as if it were all of them', () => {
+    const literals = bytesOf(['ab', 'b c', 'abc']);
+    const scan = new LiteralScan(createEndingTables(literals));
+    const hits = new LiteralHits(shapesOf(literals));
+    const bytes = Buffer.from('abc ab  c abc');
+    hits.enter({ bytes, origin: null });
+    scan.find(bytes, hits, 1, 12);
+    const found = [...hits.literalOf.subarray(0, hits.count)].map((id, hit) => [
+      literals[id]?.toString(),
+      hits.startOf(hit),
+    ]);
+    expect(found).toEqual([
+      ['ab', 4],
+      ['b c', 5],
+      ['ab', 10],
+    ]);
+  });
+
+  it('misses nothing where literals have more bytes than columns, or more than are compared', () => {
+    const bytes = Array.from({ length: 128 }, (_, at) => String.fromCharCode(at));
+    const single = [...new Set(bytes.map(foldLiteral))].filter((one) => one !== ' ');
+    const literals = [...single, 'abcdefghijklmnopqrstuvwxyz'];
+    expect(single.length).toBeGreaterThan(63);
+    const given = `${bytes.join('')} abcdefghijklmnopqrstuvwxyz`;
+    const found = hitsIn(literals, given, byScan);
+    for (const [literal, places] of hitsByHand(literals, given).entries()) {
+      expect(found[literal]).toEqual(expect.arrayContaining(places));
+    }
+  });
+
+  it('has room for the hits of literals that look the same to it, at every place', () => {
+    const literals = Array.from({ length: 40 }, (_, at) => `${'ab'[at % 2]}${at}${'x'.repeat(20)}`);
+    const found = hitsIn(literals.map(foldLiteral), 'x'.repeat(4200), byScan);
+    expect(found.map((places) => places.length)).toEqual(literals.map(() => 4200 - 14));
+  });
+
+  it('has no literals at all, or none of ASCII', () => {
+    expect(hitsIn([], 'abc', byScan)).toEqual([]);
+    expect(hitsIn(['é'], 'aé', byScan)).toEqual([[]]);
+  });
+
+  it('finds the hits of a place that ends many literals, again and again', () => {
+    const literals = Array.from({ length: 15 }, (_, length) => 'a'.repeat(length + 1));
+    const given = 'a'.repeat(9000);
+    const found = hitsIn(literals, given, byScan);
+    expect(found.map((places) => places.length)).toEqual(literals.map((_, at) => 9000 - at));
   });
 });
 

@@ -196,10 +196,14 @@ if (zstdSync === undefined) {
       });
     });
 
-    // Node's decoder does not tell that its input ended early; what it gives is no JSON then.
-    test('cut off, it gives a beginning only', async () => {
-      const decoded = await decodeBody(zstdSync(BODY).subarray(0, -9), 'zstd', ROOMY);
-      expect(decoded.length).toBeLessThan(BODY.length);
+    // The decoder of Node 22.23 does not tell that its input ended early, the one of 24.21 does. What the
+    // former gives is no JSON, so that a request is undecodable all the same.
+    test('cut off, it is undecodable, or a beginning only', async () => {
+      const decoded = await decodeBody(zstdSync(BODY).subarray(0, -9), 'zstd', ROOMY).catch(
+        (error: unknown) => error,
+      );
+      if (Buffer.isBuffer(decoded)) expect(decoded.length).toBeLessThan(BODY.length);
+      else expect(decoded).toMatchObject({ code: 'undecodable_body' });
     });
 
     test('a bomb stops at the limit', async () => {

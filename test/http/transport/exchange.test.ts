@@ -23,6 +23,8 @@ let limits: BodyLimits;
 let gate: Promise<void>;
 let openGate: () => void;
 let gated: Exchange[];
+/** what `/text` answers */
+let text: string;
 
 async function readAndEcho(exchange: Exchange): Promise<void> {
   try {
@@ -66,6 +68,12 @@ beforeEach(async () => {
       method: 'GET',
       path: '/hello',
       handler: (exchange: Exchange) => exchange.answer(json({ hello: exchange.query })),
+    },
+    {
+      method: 'GET',
+      path: '/text',
+      handler: (exchange: Exchange) =>
+        exchange.answer({ status: 200, contentType: 'text/plain', body: text }),
     },
     { method: 'GET', path: '/large', handler: (exchange: Exchange) => exchange.answer(LARGE) },
     {
@@ -192,6 +200,21 @@ describe('bodies', () => {
     await eventually(() => gated.length === 1);
     openGate();
     await client.until(/\r\n\r\nhello$/);
+  });
+});
+
+describe('a text in an answer', () => {
+  test.each([
+    ['ASCII', 'plain'],
+    ['Latin-1', 'Ünïcödé'],
+    ['more than Latin-1', 'é€\u{1F600}'],
+    ['Latin-1, more than the kernel takes at once', 'é'.repeat(4 * MIB)],
+  ])('%s is sent as UTF-8', async (_what, sent) => {
+    text = sent;
+    const response = await fetch(`http://127.0.0.1:${listener.port}/text`);
+    expect(Number(response.headers.get('content-length'))).toBe(Buffer.byteLength(sent));
+    const received = Buffer.from(await response.arrayBuffer());
+    expect(received.equals(Buffer.from(sent))).toBe(true);
   });
 });
 

@@ -36,6 +36,9 @@ test.each([
   ['/app\nx: y', '/appx: y'],
   ['/app\rx: y', '/appx: y'],
   ['/app\0x', '/appx'],
+  // As UTF-8: what is received is kept as one character for each byte.
+  ['/app/é', '/app/\xc3\xa9'],
+  ['/app/é€', '/app/\xc3\xa9\xe2\x82\xac'],
 ])('%j stays one value', async (value, written) => {
   const head = await headOf([['location', value]]);
   expect(head.split('\r\n')).toContain(`location: ${written}`);

@@ -21,7 +21,7 @@ const decimals = fc
 describe('the double nearest to a decimal', () => {
   it('is that of Number, or is left to Number', () => {
     let unparsed = 0;
-    const runs = casesOf(50_000);
+    const runs = casesOf(50_000, 20);
     fc.assert(
       fc.property(decimals, (text) => {
         const double = parsed(text);
@@ -44,7 +44,7 @@ describe('the double nearest to a decimal', () => {
         if (Number.isNaN(double)) unparsed += 1;
         else expect(double).toBe(value);
       }),
-      { numRuns: casesOf(50_000) },
+      { numRuns: casesOf(50_000, 20) },
     );
     expect(unparsed).toBeLessThan(50);
   });

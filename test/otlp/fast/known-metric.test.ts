@@ -1,6 +1,7 @@
 /** A metric that followed another the last time is expected behind it: it may be one that differs in little. */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { casesOf } from '../../support/exhaustive.ts';
 import { isTakenAlike } from '../both-ways.ts';
 
 const POINT = '"dataPoints":[{"timeUnixNano":"1700000000000000000","asInt":"1"}]';
@@ -38,6 +39,6 @@ test('metrics that are nearly the ones expected are read as the plain decoder re
         expect(isTakenAlike('metrics', bodyOf(metrics))).toBe(true);
       },
     ),
-    { numRuns: 2000 },
+    { numRuns: casesOf(2000) },
   );
 });

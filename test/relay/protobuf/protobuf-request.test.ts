@@ -22,6 +22,7 @@ import { decodeLogs } from '../../../src/otlp/logs.ts';
 import { decodeMetrics } from '../../../src/otlp/metrics.ts';
 import { decodeTraces } from '../../../src/otlp/traces.ts';
 import { decodeProtobufRequest } from '../../../src/relay/protobuf/protobuf-request.ts';
+import { casesOf } from '../../support/exhaustive.ts';
 import { encodeProtobuf } from '../../support/otlp-protobuf.ts';
 import { exportRequest } from '../../support/otlp-requests.ts';
 import { recordedLogs, recordedMetrics, recordedSpans } from '../../support/recorded-telemetry.ts';
@@ -67,7 +68,7 @@ describe.each(SIGNALS)('%s', (signal) => {
         const json = decodeProtobufRequest(signal, encodeProtobuf(signal, request));
         expect(rowsOf(signal, json)).toEqual(rowsOf(signal, JSON.stringify(request)));
       }),
-      { numRuns: 200 },
+      { numRuns: casesOf(200) },
     );
   });
 
@@ -87,7 +88,7 @@ describe.each(SIGNALS)('%s', (signal) => {
       fc.property(fc.oneof(changed, bytes), (body) => {
         if (!isRefused(signal, body)) decoded(signal, body);
       }),
-      { numRuns: 1000 },
+      { numRuns: casesOf(1000) },
     );
   });
 });

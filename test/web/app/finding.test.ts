@@ -8,6 +8,7 @@ import { finding, HOSTILE, holdsAsText, LOOK, NOW_MS, run, viewer } from './fixt
 const page = (fields: Partial<FindingPage> = {}): string =>
   findingPage(LOOK, viewer(), {
     finding: finding(),
+    list: null,
     references: ['LLM01:2025', 'AML.T0051'],
     title: 'Asks to ignore instructions',
     run: run(),
@@ -35,6 +36,35 @@ describe('a finding', () => {
     const redacted = page({ finding: finding({ excerpt: null }) });
     expect(redacted).toContain('this workspace redacts excerpts');
     expect(redacted).not.toContain('<pre');
+  });
+
+  test('leads to its neighbours in the list that it was opened from, and back to its row', () => {
+    const [previous, next] = [hex16(0xa1), hex16(0xa2)];
+    const list = { query: 'severity=high&cursor=c', previous, next, isListed: true };
+    const text = page({ list });
+    const query = 'severity%3Dhigh%26cursor%3Dc';
+    expect(text).toContain(`href="/app/findings/${previous}?list=${query}" data-on-key="k"`);
+    expect(text).toContain(`href="/app/findings/${next}?list=${query}" data-on-key="j"`);
+    const back = 'href="/app/findings?severity=high&amp;cursor=c#f-';
+    expect(text).toContain(`${back}${hex16(0xf1)}">Findings</a>`);
+    expect(text).toContain(`name="next" value="${next}"`);
+    const closed = page({ list: { ...list, isListed: false } });
+    expect(closed).toContain(`${back}${next}">Findings</a>`);
+    const alone = page({ list: { ...list, previous: null, next: null, isListed: false } });
+    expect(alone).toContain('href="/app/findings?severity=high&amp;cursor=c">Findings</a>');
+    expect(alone).not.toContain('data-on-key');
+    expect(alone).not.toContain('Save and open next');
+    expect(page()).not.toContain('neighbours');
+  });
+
+  test('is assigned to its reader by one button, unless it is', () => {
+    expect(page()).toContain(
+      '<button class="quiet" name="assign" value="me">Assign to me</button>',
+    );
+    const { email } = viewer();
+    const assignee = { userId: 1, email, displayName: 'A', isMember: true };
+    const own = page({ triage: { state: 'new', assignee, history: [] } });
+    expect(own).not.toContain('Assign to me');
   });
 
   test('is labelled while an exception covers it', () => {

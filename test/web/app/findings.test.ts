@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 
 import type { FindingGroup } from '../../../src/model/findings.ts';
 import { NO_NAMES } from '../../../src/web/app/findings/finding-filters.ts';
+import { changedPath, findingPath } from '../../../src/web/app/findings/list-address.ts';
 import {
   type FindingsPage,
   findingLink,
@@ -22,6 +23,7 @@ function data(fields: Partial<FindingsPage> = {}): FindingsPage {
     names: NO_NAMES,
     views: [],
     query: '',
+    address: '',
     next: null,
     titleOf: (id) => `title of ${id}`,
     nowMs: NOW_MS,
@@ -34,7 +36,7 @@ const page = (fields: Partial<FindingsPage> = {}): string =>
 
 describe('a row', () => {
   test('can be selected, and shows what was decided', () => {
-    const box = `<input type="checkbox" name="finding-${hex16(0xf1)}" aria-label="Select title of`;
+    const box = `<input type="checkbox" name="finding-${hex16(0xf1)}" autocomplete="off" aria-label="Select title of`;
     expect(page()).toContain(box);
     expect(page()).toContain('action="/app/findings/triage?workspace=');
     expect(page()).not.toContain('class="state');
@@ -49,10 +51,10 @@ describe('a row', () => {
   test('names the rule, leads to the finding and to the step of its run', () => {
     const { text } = findingRows(data());
     expect(text).toContain(
-      `<a href="/app/findings/${hex16(0xf1)}" data-open>title of ATR-2026-00001</a>`,
+      `<a href="/app/findings/${hex16(0xf1)}?list=state%3Dopen" data-open>title of ATR-2026-00001</a>`,
     );
     expect(text).toContain(`href="/app/runs/${hex16(0xc1)}?finding=${hex16(0xf1)}#found"`);
-    expect(text).toContain(`<tr data-key="${hex16(0xf1)}">`);
+    expect(text).toContain(`<tr id="f-${hex16(0xf1)}" data-key="${hex16(0xf1)}">`);
     expect(text).toContain(
       '<time datetime="2026-11-21T11:55:00.000Z" title="2026-11-21T11:55:00.000Z" data-ago="300">5 minutes ago</time>',
     );
@@ -145,6 +147,36 @@ describe('filters', () => {
       query: new URLSearchParams({ q: HOSTILE, run_id: HOSTILE }).toString(),
     });
     expect(holdsAsText(hostile)).toBe(true);
+  });
+});
+
+describe('a change', () => {
+  test.each([
+    ['closed.3.3', '3 findings set to closed.'],
+    ['false_positive.1.1', '1 finding set to false positive.'],
+    ['me.2.3', '2 findings assigned to you. 1 was so before.'],
+    [
+      'closed.900.1000',
+      '900 findings set to closed. 100 were so before. There may be more: repeat it for the rest.',
+    ],
+  ])('%s is named in words, and is no part of the list', (done, text) => {
+    const list = page({ address: `severity=high&done=${done}`, query: 'severity=high' });
+    expect(list).toContain(`<p class="done" role="status" data-done>${text}</p>`);
+    expect(list).not.toContain('done=');
+  });
+
+  test.each(['', 'closed', 'owned.1.1', '<b>.1.1', 'closed.x.1'])('%s is none', (done) => {
+    const text = page({ address: new URLSearchParams({ done }).toString() });
+    expect(text).toContain('<p class="done" role="status" data-done></p>');
+  });
+
+  test('leads back to the list as it was, at the next line', () => {
+    const change = { to: 'closed', changed: 1, selected: 2 } as const;
+    expect(changedPath('q=a&cursor=c&done=me.1.1', change, hex16(1))).toBe(
+      `/app/findings?q=a&cursor=c&done=closed.1.2#f-${hex16(1)}`,
+    );
+    expect(changedPath('', change, null)).toBe('/app/findings?done=closed.1.2');
+    expect(findingPath(hex16(1), 'q=a&newest=n')).toBe(`/app/findings/${hex16(1)}?list=q%3Da`);
   });
 });
 

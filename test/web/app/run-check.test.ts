@@ -1,6 +1,7 @@
 /** What the list, the page and the API say of a run in every state: all the same, and never more. */
 import { describe, expect, test } from 'vitest';
 import { toRunItem } from '../../../src/http/api/runs/run-routes.ts';
+import { NO_RUN_NAMES } from '../../../src/web/app/filter-fields.ts';
 import { runPage } from '../../../src/web/app/run.ts';
 import { checkedLine } from '../../../src/web/app/run-check.ts';
 import { runsPage } from '../../../src/web/app/runs.ts';
@@ -13,7 +14,14 @@ describe.each(CHECKED_CASES)('a run $what', (one) => {
   const isReassuring = one.checked === 'fully' || one.checked === 'not_recorded';
 
   test('in the list', () => {
-    const list = { runs: [summary], query: '', next: null, endedEarly: false, nowMs: NOW_MS };
+    const list = {
+      names: NO_RUN_NAMES,
+      runs: [summary],
+      query: '',
+      next: null,
+      endedEarly: false,
+      nowMs: NOW_MS,
+    };
     const { text } = runsPage(LOOK, viewer(), list);
     const cell = /<td data-label="Checked">(.*?)<\/td>/s.exec(text)?.[1] ?? '';
     expect(cell).toContain(one.cell);

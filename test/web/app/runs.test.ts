@@ -1,11 +1,13 @@
 /** The list of runs: what a row says of each state, filters that go along, pages that end early. */
 import { describe, expect, test } from 'vitest';
 
+import { NO_RUN_NAMES } from '../../../src/web/app/filter-fields.ts';
 import { type RunsPage, runsPage } from '../../../src/web/app/runs.ts';
 import { HOSTILE, holdsAsText, LOOK, NOW_MS, run, viewer } from './fixtures.ts';
 
 const page = (fields: Partial<RunsPage> = {}): string =>
   runsPage(LOOK, viewer(), {
+    names: NO_RUN_NAMES,
     runs: [run()],
     query: '',
     next: null,

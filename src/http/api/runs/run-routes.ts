@@ -68,11 +68,13 @@ export const runsQuery = z.object({
     .enum(EVALUATION_STATES)
     .optional()
     .describe('Only runs whose evaluation has this state.'),
-  service: name.describe('Only runs of this service, by its whole name.'),
-  agent: name.describe('Only runs of this agent, by its whole name.'),
-  model: name.describe('Only runs with this model, by its whole name.'),
-  session_id: name.describe('Only runs of this session.'),
-  user_id: name.describe('Only runs of this user.'),
+  service: name.describe('Only runs whose service contains this text, in any case.'),
+  agent: name.describe('Only runs whose agent contains this text, in any case.'),
+  model: name.describe('Only runs whose model contains this text, in any case.'),
+  session_id: name.describe(
+    'Only runs of this session; where no run has this whole id, of sessions whose id contains it.',
+  ),
+  user_id: name.describe('Only runs whose user contains this text, in any case.'),
   text_incomplete: flag
     .optional()
     .describe('`true`: only runs whose sender reports missing text; `false`: only others.'),

@@ -9,6 +9,7 @@ import { CATEGORIES, SEVERITIES } from '../../../model/rules.ts';
 import { SURFACES, surfaceLabel } from '../../../model/steps.ts';
 import { LIST_STATES } from '../../../model/triage.ts';
 import { type Html, html } from '../../html.ts';
+import { folded, NO_RUN_NAMES, nameField } from '../filter-fields.ts';
 import { words } from '../format.ts';
 import { choice, field, option } from '../shell.ts';
 
@@ -31,14 +32,7 @@ const MORE = [
 ];
 const FILTERS = ['q', 'state', 'severity', 'agent', 'service', 'surface', ...MORE];
 
-export const NO_NAMES: FindingNames = {
-  agents: [],
-  services: [],
-  users: [],
-  sessions: [],
-  models: [],
-  assignees: [],
-};
+export const NO_NAMES: FindingNames = { ...NO_RUN_NAMES, assignees: [] };
 
 /** The state first: without one, the list shows what is open. */
 function stateChoice(chosen: string | null): Html {
@@ -91,16 +85,6 @@ function timeField(name: string, label: string, value: string | null): Html {
   return html`<label>${label}<input name="${name}" value="${value}" placeholder="7d or 2026-11-20" list="known-${name}" autocomplete="off"></label><datalist id="known-${name}">${AGO.map((one) => html`<option value="${one}"></option>`)}</datalist>`;
 }
 
-/** A field with suggestions; any text that a name contains finds it. */
-function nameField(
-  name: string,
-  label: string,
-  given: URLSearchParams,
-  known: readonly string[],
-): Html {
-  return html`<label>${label}<input name="${name}" value="${given.get(name)}" placeholder="contains" list="known-${name}" autocomplete="off"></label><datalist id="known-${name}">${known.map((one) => html`<option value="${one}"></option>`)}</datalist>`;
-}
-
 const SURFACE_CHOICES = SURFACES.map((surface) => [surface, surfaceLabel(surface)] as const);
 
 /** The form of the filter, with what the query has. */
@@ -110,11 +94,15 @@ export function findingFilters(query: string, names: FindingNames): Html {
   const isOpen = MORE.some((name) => has(given, name));
   return html`<form class="filters inbox-filters" method="get" action="${FINDINGS_PATH}" role="search" aria-label="Findings">
 ${field('q', 'Search', given.get('q'), { type: 'search', hint: 'rule or excerpt' })}
-${stateChoice(given.get('state'))}
+${folded(
+  given,
+  ['q'],
+  html`${stateChoice(given.get('state'))}
 ${choice('severity', 'Severity', SEVERITIES, given.get('severity'))}
 ${nameField('agent', 'Agent', given, names.agents)}
 ${nameField('service', 'Service', given, names.services)}
-${choice('surface', 'Found in', SURFACE_CHOICES, given.get('surface'))}
+${choice('surface', 'Found in', SURFACE_CHOICES, given.get('surface'))}`,
+)}
 <div class="buttons"><button>Filter</button> <a class="button quiet" href="${withParameters('', keptOf(given))}">Clear</a></div>
 <details class="more-filters"${isOpen && html` open`}><summary>More filters</summary><div>
 ${assigneeChoice(given.get('assignee'), names.assignees)}

@@ -10,6 +10,7 @@ import {
   SUPPORTS,
 } from '../../../model/rules.ts';
 import { type Html, html } from '../../html.ts';
+import { folded } from '../filter-fields.ts';
 import { choice, field } from '../shell.ts';
 
 const PATH = '/app/rules';
@@ -19,7 +20,10 @@ export function ruleFilters(query: string): Html {
   const given = new URLSearchParams(query);
   return html`<form class="filters" method="get" action="${PATH}" role="search" aria-label="Rules">
 ${field('q', 'Search', given.get('q'), { type: 'search', hint: 'title, id, description' })}
-${choice('status', 'Status', RULE_STATUSES, given.get('status'))}
+${folded(
+  given,
+  ['q'],
+  html`${choice('status', 'Status', RULE_STATUSES, given.get('status'))}
 ${choice(
   'support',
   'Support',
@@ -47,7 +51,8 @@ ${choice('maturity', 'Maturity', MATURITIES, given.get('maturity'))}
 <label>Order<select name="sort">${RULE_ORDERS.map(
     (order) =>
       html`<option value="${order}"${order === given.get('sort') && html` selected`}>${ORDER_LABELS[order]}</option>`,
-  )}</select></label>
+  )}</select></label>`,
+)}
 <div class="buttons"><button>Filter</button> <a class="button quiet" href="${PATH}">Clear</a></div></form>`;
 }
 

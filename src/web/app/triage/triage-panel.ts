@@ -1,5 +1,6 @@
 /** The triage of a finding: its state and assignee, the form that changes them, and their history. */
 import type { FindingException } from '../../../model/exceptions.ts';
+import type { Hex16 } from '../../../model/json.ts';
 import type { Member } from '../../../model/people.ts';
 import {
   FINDING_STATES,
@@ -47,14 +48,23 @@ function assigneeOptions({ triage: { assignee }, members }: TriagePanel, viewer:
   return [option('', 'nobody', chosen), ...all];
 }
 
-function form(findingId: string, panel: TriagePanel, viewer: Viewer): Html {
+/** The list that the finding was opened from. */
+interface List {
+  readonly query: string;
+  readonly next: Hex16 | null;
+}
+
+function form(findingId: string, panel: TriagePanel, viewer: Viewer, list: List | null): Html {
   const { state, assignee } = panel.triage;
-  const fields = html`<input type="hidden" name="shown_state" value="${state}">
+  const next = list?.next ?? null;
+  const fields = html`${list !== null && html`<input type="hidden" name="list" value="${list.query}">`}<input type="hidden" name="shown_state" value="${state}">
 <input type="hidden" name="shown_assignee" value="${assignee?.userId ?? ''}">
 <label>State<select name="state">${FINDING_STATES.map((one) => option(one, words(one), state))}</select></label>
 <label>Assignee<select name="assignee">${assigneeOptions(panel, viewer)}</select></label>
 <label class="whole">Note (optional)<textarea name="note" rows="2" maxlength="${NOTE_CHARS_MAX}"></textarea></label>
-<div class="buttons"><button>Save</button></div>`;
+<div class="buttons"><button>Save</button>
+${next !== null && html`<button class="quiet" name="next" value="${next}" data-go>Save and open next</button>`}
+${assignee?.email !== viewer.email && html`<button class="quiet" name="assign" value="me">Assign to me</button>`}</div>`;
   return writeForm(writeTo(`/app/findings/${findingId}/triage`, viewer), fields, 'filters triage');
 }
 
@@ -94,9 +104,10 @@ export function triagePanel(
   panel: TriagePanel,
   viewer: Viewer,
   nowMs: number,
+  list: List | null,
 ): Html {
   return html`<section class="panel"><h2>${term('triage', 'Triage')}</h2>
-${form(findingId, panel, viewer)}
+${form(findingId, panel, viewer, list)}
 ${exception(findingId, panel, viewer)}
 <h3>History</h3>
 ${history(panel.triage.history, nowMs)}</section>`;

@@ -1,0 +1,250 @@
+/** Attribute lists and AnyValues as JSON, by the rules of `src/otlp/fast/attribute-scanner.ts`. */
+import {
+  isSame,
+  KEY_BYTES,
+  KEYS,
+  KEYS_MAX,
+  nextElement,
+  put,
+  put2,
+  putNull,
+  skipColon,
+  skipNull,
+  skipSpace,
+  state,
+  unusual,
+} from './memory.ts';
+import { copyDouble, copyInt } from './numbers.ts';
+import { copyJson } from './strings.ts';
+
+const DEPTH_MAX: i32 = 60;
+/** Of one list, so that comparing all pairs of keys stays cheap. */
+const LIST_KEYS_MAX: i32 = 64;
+const KEY_LENGTH_MAX: i32 = 128;
+
+// What exporters write around a string attribute, as little-endian words.
+const ENTRY_START: u64 = 0x223a2279656b227b; // {"key":"
+const STRING_START_0: u64 = 0x2265756c6176222c; // ,"value"
+const STRING_START_1: u64 = 0x6e69727473227b3a; // :{"strin
+const STRING_START_2: u64 = 0x3a2265756c615667; // gValue":
+const STRING_START_BYTES: i32 = 25;
+const VALUE_NAME: u64 = 0x002265756c617622; // "value"
+const VALUES_NAME: u64 = 0x227365756c617622; // "values"
+
+// The first eight bytes of an AnyValue's member.
+const STRING_NAME: u64 = 0x56676e6972747322; // "stringV
+const INT_NAME: u64 = 0x756c6156746e6922; // "intValu
+const BOOL_NAME: u64 = 0x6c61566c6f6f6222; // "boolVal
+const DOUBLE_NAME: u64 = 0x56656c62756f6422; // "doubleV
+const ARRAY_NAME: u64 = 0x6156796172726122; // "arrayVa
+const KVLIST_NAME: u64 = 0x567473696c766b22; // "kvlistV
+
+/** Copies null or a list of {key, value} as one object. */
+export function copyAttributes(at: i32): i32 {
+  state.keys = 0;
+  if (load<u8>(at) === 0x5b) return copyEntries(at, 1, false);
+  put2(0x7d7b); // {}
+  return skipNull(at);
+}
+
+/** Copies a list of {key, value}. @param nested of a kvlist: keys that begin with `$` are escaped */
+function copyEntries(at: i32, depth: i32, nested: bool): i32 {
+  if (depth > DEPTH_MAX) return unusual(at);
+  const firstKey = state.keys;
+  state.structures += 1;
+  put(0x7b);
+  at = skipSpace(at + 1);
+  while (load<u8>(at) !== 0x5d) {
+    at = copyEntry(at, depth, nested, firstKey);
+    if (at === 0) return 0;
+    at = nextElement(at);
+    if (at === 0) return 0;
+  }
+  put(0x7d);
+  state.keys = firstKey;
+  return at + 1;
+}
+
+/** Copies one entry; its key must come before its value. */
+function copyEntry(at: i32, depth: i32, nested: bool, firstKey: i32): i32 {
+  state.structures += 1;
+  if (load<u64>(at) === ENTRY_START) {
+    at += 8;
+  } else {
+    if (load<u8>(at) !== 0x7b) return unusual(at);
+    at = skipSpace(at + 1);
+    if (load<u32>(at) !== 0x79656b22 || load<u8>(at + 4) !== 0x22) return unusual(at); // "key"
+    at = skipColon(at + 5);
+    if (at === 0) return 0;
+    if (load<u8>(at) !== 0x22) return unusual(at);
+    at += 1;
+  }
+  put(0x22);
+  const key = state.text;
+  at = copyJson(at);
+  if (at === 0) return 0;
+  if ((nested && load<u8>(key) === 0x24) || !noteKey(key, firstKey)) return unusual(at);
+  put2(0x3a22); // ":
+  if (
+    load<u64>(at) === STRING_START_0 &&
+    load<u64>(at + 8) === STRING_START_1 &&
+    load<u64>(at + 16) === STRING_START_2 &&
+    load<u8>(at + 24) === 0x22
+  ) {
+    state.structures += 1;
+    put(0x22);
+    at = copyJson(at + STRING_START_BYTES);
+    if (at === 0) return 0;
+    put(0x22);
+    if (load<u16>(at) === 0x7d7d) return at + 2;
+    at = skipSpace(at);
+    if (load<u8>(at) !== 0x7d) return unusual(at);
+    at = skipSpace(at + 1);
+    return load<u8>(at) === 0x7d ? at + 1 : unusual(at);
+  }
+  return copyEntryValue(at, depth);
+}
+
+/** Copies the rest of an entry after its key. */
+function copyEntryValue(at: i32, depth: i32): i32 {
+  at = skipSpace(at);
+  if (load<u8>(at) === 0x7d) {
+    putNull();
+    return at + 1;
+  }
+  if (load<u8>(at) !== 0x2c) return unusual(at);
+  at = skipSpace(at + 1);
+  if ((load<u64>(at) & 0x00ffffffffffffff) !== VALUE_NAME) return unusual(at);
+  at = skipColon(at + 7);
+  if (at === 0) return 0;
+  at = copyValue(at, depth);
+  if (at === 0) return 0;
+  at = skipSpace(at);
+  return load<u8>(at) === 0x7d ? at + 1 : unusual(at);
+}
+
+/** Adds the key that ends at `state.text` to the current list; false for a repeated one. */
+function noteKey(key: i32, firstKey: i32): bool {
+  const length = state.text - key;
+  const count = state.keys;
+  if (length > KEY_LENGTH_MAX || count - firstKey >= LIST_KEYS_MAX || count >= KEYS_MAX) {
+    return false;
+  }
+  const end = KEYS + count * KEY_BYTES;
+  for (let other = KEYS + firstKey * KEY_BYTES; other < end; other += KEY_BYTES) {
+    if (<i32>load<u32>(other) !== length) continue;
+    if (isSame(<i32>load<u32>(other + 4), key, length)) return false;
+  }
+  store<u32>(end, length);
+  store<u32>(end + 4, key);
+  state.keys = count + 1;
+  return true;
+}
+
+/** Copies null or an AnyValue with at most one member. */
+export function copyValue(at: i32, depth: i32): i32 {
+  if (depth > DEPTH_MAX) return unusual(at);
+  if (load<u8>(at) !== 0x7b) {
+    putNull();
+    return skipNull(at);
+  }
+  state.structures += 1;
+  at = skipSpace(at + 1);
+  if (load<u8>(at) === 0x7d) {
+    putNull();
+    return at + 1;
+  }
+  at = copyMember(at, depth);
+  if (at === 0) return 0;
+  at = skipSpace(at);
+  return load<u8>(at) === 0x7d ? at + 1 : unusual(at);
+}
+
+/** Past a member's name of so many bytes, which ends with `Value"`, and its colon. */
+function skipName(at: i32, bytes: i32): i32 {
+  const end = at + bytes;
+  // Value"
+  if (load<u32>(end - 6) !== 0x756c6156 || load<u16>(end - 2) !== 0x2265) return unusual(at);
+  return skipColon(end);
+}
+
+/** Copies the member of an AnyValue. */
+function copyMember(at: i32, depth: i32): i32 {
+  const name = load<u64>(at);
+  if (name === STRING_NAME) {
+    at = skipName(at, 13);
+    if (at === 0) return 0;
+    if (load<u8>(at) !== 0x22) return unusual(at);
+    put(0x22);
+    at = copyJson(at + 1);
+    put(0x22);
+    return at;
+  }
+  if (name === INT_NAME) {
+    at = skipName(at, 10);
+    return at === 0 ? 0 : copyInt(at);
+  }
+  if (name === BOOL_NAME) {
+    at = skipName(at, 11);
+    return at === 0 ? 0 : copyBool(at);
+  }
+  if (name === DOUBLE_NAME) {
+    at = skipName(at, 13);
+    return at === 0 ? 0 : copyDouble(at);
+  }
+  if (name === ARRAY_NAME) {
+    at = skipName(at, 12);
+    return at === 0 ? 0 : copyValues(at, depth, false);
+  }
+  if (name !== KVLIST_NAME) return unusual(at);
+  at = skipName(at, 13);
+  return at === 0 ? 0 : copyValues(at, depth, true);
+}
+
+/** Copies true or false. */
+function copyBool(at: i32): i32 {
+  const word = load<u32>(at);
+  store<u32>(state.text, word);
+  if (word === 0x65757274) {
+    state.text += 4;
+    return at + 4;
+  }
+  if (word !== 0x736c6166 || load<u8>(at + 4) !== 0x65) return unusual(at);
+  store<u8>(state.text + 4, 0x65);
+  state.text += 5;
+  return at + 5;
+}
+
+/** Copies the list of {"values": […]}, or an empty one without it. */
+function copyValues(at: i32, depth: i32, isKvlist: bool): i32 {
+  if (load<u8>(at) !== 0x7b) return unusual(at);
+  state.structures += 1;
+  at = skipSpace(at + 1);
+  if (load<u8>(at) === 0x7d) {
+    put2(isKvlist ? 0x7d7b : 0x5d5b);
+    return at + 1;
+  }
+  if (load<u64>(at) !== VALUES_NAME) return unusual(at);
+  at = skipColon(at + 8);
+  if (at === 0) return 0;
+  if (load<u8>(at) !== 0x5b) return unusual(at);
+  at = isKvlist ? copyEntries(at, depth + 1, true) : copyArray(at, depth + 1);
+  if (at === 0) return 0;
+  at = skipSpace(at);
+  return load<u8>(at) === 0x7d ? at + 1 : unusual(at);
+}
+
+/** Copies a list of AnyValues. */
+function copyArray(at: i32, depth: i32): i32 {
+  state.structures += 1;
+  put(0x5b);
+  at = skipSpace(at + 1);
+  while (load<u8>(at) !== 0x5d) {
+    at = copyValue(at, depth);
+    if (at === 0) return 0;
+    at = nextElement(at);
+    if (at === 0) return 0;
+  }
+  put(0x5d);
+  return at + 1;
+}

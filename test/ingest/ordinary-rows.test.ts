@@ -1,0 +1,286 @@
+/**
+ * What WebAssembly takes of a list of spans or log records. That its rows are those of the other
+ * ways is compared in `test/otlp/fast-decode.test.ts`; here, that it takes what is ordinary, and
+ * where it stops.
+ */
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import fc from 'fast-check';
+import { describe, expect, test, vi } from 'vitest';
+
+import { traceBody } from '../../bench/bodies.ts';
+import { logBody } from '../../bench/signal-bodies.ts';
+import { compiled, OrdinaryRows, ordinaryProgram } from '../../src/ingest/ordinary-rows.ts';
+import { RowEncoder } from '../../src/ingest/row-encoder.ts';
+import { SPAN_ID, TRACE_ID } from '../otlp/bodies.ts';
+import { isTakenAlike } from '../otlp/both-ways.ts';
+import { bundle } from '../support/bundle.ts';
+import { casesOf } from '../support/exhaustive.ts';
+
+const program = ordinaryProgram();
+const WORKSPACE = 7;
+const DAY = 9000;
+
+function scannerOf(signal: 'traces' | 'logs', windowBytes?: number): OrdinaryRows {
+  if (program === null) throw new Error('no SIMD');
+  return new OrdinaryRows(program, signal, 'local', windowBytes);
+}
+const spans = scannerOf('traces');
+const logs = scannerOf('logs');
+
+/** Everything that is taken of a list, call by call. */
+function takenOf(rows: OrdinaryRows, list: Buffer, end = list.length) {
+  const request = rows.nextRequest();
+  const parts: Buffer[] = [];
+  const calls: number[] = [];
+  let records = 0;
+  let at = 1;
+  while (rows.take(request, list, at, end, end, WORKSPACE, DAY)) {
+    parts.push(Buffer.from(rows.bytes.subarray(rows.rowsAt, rows.rowsAt + rows.rowBytes)));
+    calls.push(rows.rows);
+    records += rows.rows;
+    at = rows.at;
+    if (list[at] !== ','.charCodeAt(0)) break;
+    at += 1;
+  }
+  return { bytes: Buffer.concat(parts), calls, records, at };
+}
+
+/** The list of records in a body. */
+function listOf(body: Buffer, member: string): Buffer {
+  const from = body.indexOf(`"${member}":[`) + member.length + 3;
+  return body.subarray(
+    from,
+    body.lastIndexOf(']', body.lastIndexOf(']', body.lastIndexOf(']') - 1) - 1) + 1,
+  );
+}
+
+const IDS = `"traceId":"${TRACE_ID}","spanId":"${SPAN_ID}"`;
+const spanList = (members: string): Buffer => Buffer.from(`[{${IDS},${members}}]`);
+const spanBody = (members: string): Buffer =>
+  Buffer.from(`{"resourceSpans":[{"scopeSpans":[{"spans":[{${IDS},${members}}]}]}]}`);
+const attribute = (value: string): string => `"attributes":[{"key":"k","value":${value}}]`;
+
+test('what the benchmarks send is taken whole, in one call each', () => {
+  expect(takenOf(spans, listOf(traceBody(1, 80), 'spans')).calls).toEqual([80]);
+  expect(takenOf(logs, listOf(logBody(1, 80), 'logRecords')).calls).toEqual([80]);
+});
+
+describe('a span is ordinary', () => {
+  test.each([
+    ['with white space', '"name" : "a" ,\n\t"kind" : 3 , "attributes" : [ { "key" : "k" } ]'],
+    [
+      'with escapes',
+      `"name":"\\u00e9\\/\\n",${attribute('{"stringValue":"\\ud83d\\ude00\\u001f"}')}`,
+    ],
+    ['with numbers', attribute('{"intValue":"-12"}')],
+    ['with a double', attribute('{"doubleValue":0.12345678901234567}')],
+    [
+      'with a list',
+      attribute('{"arrayValue":{"values":[{"stringValue":"a"},{"boolValue":true}]}}'),
+    ],
+    ['with a nested object', attribute('{"kvlistValue":{"values":[{"key":"a","value":{}}]}}')],
+    ['with a status', '"status":{"code":2,"message":"no"}'],
+    ['with events', '"events":[{"timeUnixNano":"1","name":"e","attributes":[{"key":"k"}]}]'],
+    ['without a parent', '"parentSpanId":""'],
+  ])('%s', (_, members) => {
+    expect(takenOf(spans, spanList(members)).records).toBe(1);
+    expect(isTakenAlike('traces', spanBody(members))).toBe(true);
+  });
+});
+
+describe('a span is not ordinary', () => {
+  test.each([
+    ['with a link', `"links":[{${IDS}}]`],
+    ['with a member that OTLP does not know', '"x":1'],
+    ['with bytes', attribute('{"bytesValue":"AQI="}')],
+    ['with a member twice', '"name":"a","name":"b"'],
+    ['with a key twice', '"attributes":[{"key":"k"},{"key":"k"}]'],
+    ['with U+0000', '"name":"\\u0000"'],
+    ['with a lone surrogate', '"name":"\\ud800"'],
+    ['with a line break', '"name":"a\nb"'],
+    ['with an infinite number', attribute('{"doubleValue":1e999}')],
+    ['with a time too large', '"endTimeUnixNano":"9223372036854775808"'],
+    ['with a kind that is none', '"kind":6'],
+    ['with a comma too many', '"kind":1,'],
+    ['with a list that ends with a comma', '"attributes":[{"key":"k"},]'],
+  ])('%s', (_, members) => {
+    expect(takenOf(spans, spanList(members)).records).toBe(0);
+    expect(spans.isNextUnusual).toBe(true);
+    isTakenAlike('traces', spanBody(members));
+  });
+
+  test('without its ids', () => {
+    expect(takenOf(spans, Buffer.from(`[{"traceId":"${TRACE_ID}"}]`)).records).toBe(0);
+    expect(takenOf(spans, Buffer.from('[{}]')).records).toBe(0);
+    expect(takenOf(spans, Buffer.from('[]')).records).toBe(0);
+  });
+});
+
+describe('where it stops', () => {
+  test('before a record that is not ordinary, with those before it', () => {
+    const list = Buffer.from(`[{${IDS}},{${IDS},"x":1},{${IDS}}]`);
+    const { records, at } = takenOf(spans, list);
+    expect(records).toBe(1);
+    expect(list.subarray(at).toString()).toMatch(/^\{"traceId".*"x":1/);
+    expect(spans.isNextUnusual).toBe(true);
+  });
+
+  test('after the record that ends at the given place or behind it', () => {
+    const one = `{${IDS}}`;
+    const list = Buffer.from(`[${one},${one},${one}]`);
+    for (const [until, records] of [
+      [0, 1],
+      [one.length, 1],
+      [one.length + 2, 2],
+      [list.length, 3],
+    ] as const) {
+      spans.take(spans.nextRequest(), list, 1, until, list.length, WORKSPACE, DAY);
+      expect(spans.rows).toBe(records);
+    }
+  });
+
+  test('at the end that it was given, although there are bytes of an earlier body behind it', () => {
+    const list = listOf(traceBody(2, 3), 'spans');
+    const whole = takenOf(spans, list);
+    expect(whole.records).toBe(3);
+    let before = 0;
+    for (let end = 1; end < list.length; end += 1) {
+      const { records, bytes } = takenOf(spans, list, end);
+      expect(records).toBeGreaterThanOrEqual(before);
+      expect(whole.bytes.subarray(0, bytes.length).equals(bytes)).toBe(true);
+      before = records;
+    }
+  });
+
+  test('when its memory for rows is full; the next call takes more', () => {
+    const list = Buffer.from(`[${Array(20_000).fill('{}')}]`);
+    const { records, calls } = takenOf(logs, list);
+    expect(records).toBe(20_000);
+    expect(calls.length).toBeGreaterThan(4);
+  });
+
+  test('windows that end anywhere give the same rows', () => {
+    const list = listOf(traceBody(3, 30), 'spans');
+    const whole = takenOf(spans, list);
+    fc.assert(
+      fc.property(fc.integer({ min: 3000, max: 12_000 }), (windowBytes) => {
+        const cut = takenOf(scannerOf('traces', windowBytes), list);
+        expect(cut.records).toBe(30);
+        expect(cut.bytes.equals(whole.bytes)).toBe(true);
+        expect(cut.calls.length).toBeGreaterThan(1);
+      }),
+      { numRuns: casesOf(25) },
+    );
+  });
+
+  test('before a record longer than its window', () => {
+    const list = Buffer.from(`[{${IDS}},{${IDS},"name":"${'n'.repeat(300 * 1024)}"}]`);
+    expect(takenOf(spans, list).records).toBe(1);
+  });
+});
+
+describe('texts that grow', () => {
+  test('many empty events, and many empty values', () => {
+    for (const count of [1, 1000, 9000, 40_000]) {
+      isTakenAlike('traces', spanBody(`"events":[${Array(count).fill('{}')}]`));
+      isTakenAlike(
+        'traces',
+        spanBody(attribute(`{"arrayValue":{"values":[${Array(count).fill('{}')}]}}`)),
+      );
+    }
+  });
+});
+
+test('keys of one length are compared whole', () => {
+  for (const length of [1, 7, 8, 15, 16, 17, 31, 32, 33, 100, 127, 128]) {
+    const one = 'k'.repeat(length);
+    expect(
+      takenOf(spans, spanList(`"attributes":[{"key":"${one}"},{"key":"${one}"}]`)).records,
+    ).toBe(0);
+    for (let at = 0; at < length; at += 1) {
+      const other = `${one.slice(0, at)}x${one.slice(at + 1)}`;
+      const { records } = takenOf(
+        spans,
+        spanList(`"attributes":[{"key":"${one}"},{"key":"${other}"}]`),
+      );
+      expect(records).toBe(1);
+    }
+  }
+});
+
+describe('records that are not ordinary', () => {
+  const spansOf = (...records: string[]): Buffer =>
+    Buffer.from(`{"resourceSpans":[{"scopeSpans":[{"spans":[${records}]}]}]}`);
+  const ordinary = `{${IDS},"name":"a"}`;
+  const linked = `{${IDS},"links":[{${IDS}}]}`;
+
+  test('are not read twice when many of them come in a row', () => {
+    const offered = vi.spyOn(RowEncoder.prototype, 'takeOrdinary');
+    try {
+      expect(isTakenAlike('traces', spansOf(...Array(500).fill(linked)))).toBe(true);
+      expect(offered.mock.calls.length).toBeLessThan(20);
+      offered.mockClear();
+      expect(isTakenAlike('traces', spansOf(...Array(10).fill(linked)))).toBe(true);
+      expect(offered).toHaveBeenCalledOnce();
+      offered.mockClear();
+      // The first record of a body is tried, whatever came before.
+      expect(isTakenAlike('traces', spansOf(...Array(500).fill(ordinary)))).toBe(true);
+      expect(offered).toHaveBeenCalledOnce();
+    } finally {
+      offered.mockRestore();
+    }
+  });
+
+  test('give the same rows in any order with others', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.tuple(fc.boolean(), fc.integer({ min: 1, max: 90 })), { maxLength: 6 }),
+        (parts) => {
+          const records = parts.flatMap(([isLinked, count]) =>
+            Array<string>(count).fill(isLinked ? linked : ordinary),
+          );
+          expect(isTakenAlike('traces', spansOf(...records))).toBe(true);
+        },
+      ),
+      { numRuns: casesOf(25) },
+    );
+  });
+});
+
+describe('without the program', () => {
+  test('a damaged one is an error, unlike a processor without SIMD', () => {
+    expect(() => compiled(Buffer.from('damaged'))).toThrow('run `npm run build`');
+  });
+
+  test('a process whose address space is limited decodes in JavaScript, and says so once', async () => {
+    const path = await bundle(new URL('./scan-program.ts', import.meta.url));
+    // 16 GiB: V8 reserves more for one instance.
+    const limited = `ulimit -v ${16 * 1024 * 1024}; exec "$0" "$1"`;
+    const args = ['-c', limited, process.execPath, path];
+    const { stdout } = await promisify(execFile)('/bin/sh', args);
+    const { rows, failures } = JSON.parse(stdout);
+    expect(rows).toEqual([5, 5, 5]);
+    expect(failures).toEqual([expect.stringMatching(/^RangeError: .*Out of memory/)]);
+  });
+});
+
+test('doubles are written as JavaScript writes them', () => {
+  const texts = fc.oneof(
+    fc.double({ noNaN: true, noDefaultInfinity: true }).map(String),
+    fc
+      .tuple(fc.constantFrom('', '-'), fc.stringMatching(/^(0|[1-9]\d{0,17})(\.\d{1,18})?$/))
+      .map((parts) => parts.join('')),
+    fc
+      .tuple(fc.stringMatching(/^[0-9](\.\d{1,4})?$/), fc.integer({ min: -330, max: 310 }))
+      .map((parts) => parts.join('e')),
+    fc.constantFrom('0.00001', '0.000010', '0.0001', '-0', '0', '0.0', '-0.0', '5.0', '10', '1.50'),
+  );
+  fc.assert(
+    fc.property(fc.array(texts, { minLength: 1, maxLength: 8 }), (doubles) => {
+      const values = doubles.map((text) => `{"doubleValue":${text}}`);
+      isTakenAlike('traces', spanBody(attribute(`{"arrayValue":{"values":[${values}]}}`)));
+    }),
+    { numRuns: casesOf(500) },
+  );
+});
