@@ -6,7 +6,13 @@ import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
+import { Redis } from 'ioredis';
+
 import { findFreePort } from './free-port.ts';
+import { waitFor } from './wait-for.ts';
+
+/** A sentinel asks its master for replicas every ten seconds. */
+const REPLICA_WITHIN_MS = 60_000;
 
 export interface TestRedis {
   readonly url: string;
@@ -42,7 +48,12 @@ async function spawnRedis(port: number, masterPort?: string): Promise<ChildProce
   return child;
 }
 
-/** Starts a sentinel of one master, which it calls `limits`; ends with the tests. @returns its url */
+/**
+ * Starts a sentinel of one master, which it calls `limits`, and waits until it knows a replica that
+ * follows: without one it cannot replace the master. It ends with the tests.
+ *
+ * @returns its url
+ */
 export async function startSentinel(masterUrl: string): Promise<string> {
   const port = await findFreePort();
   const { hostname, port: masterPort } = new URL(masterUrl);
@@ -53,6 +64,8 @@ export async function startSentinel(masterUrl: string): Promise<string> {
     'bind 127.0.0.1',
     `sentinel monitor limits ${hostname} ${masterPort} 1`,
     'sentinel down-after-milliseconds limits 500',
+    // The next try comes after twice this; three minutes if nothing is said.
+    'sentinel failover-timeout limits 2000',
   ];
   await writeFile(file, `${settings.join('\n')}\n`);
   const child = spawn('redis-server', [file, '--sentinel'], { stdio: 'ignore' });
@@ -61,7 +74,25 @@ export async function startSentinel(masterUrl: string): Promise<string> {
     running.delete(child);
     rmSync(folder, { recursive: true, force: true });
   });
+  await replicaKnown(port);
   return `redis+sentinel://127.0.0.1:${port}/limits`;
+}
+
+async function replicaKnown(sentinelPort: number): Promise<void> {
+  const sentinel = new Redis({ host: '127.0.0.1', port: sentinelPort });
+  // Refused until the sentinel listens; it connects again by itself.
+  sentinel.on('error', () => {});
+  try {
+    await waitFor(
+      async () => {
+        const replicas = (await sentinel.call('SENTINEL', 'replicas', 'limits')) as string[][];
+        return replicas.some((facts) => facts[facts.indexOf('master-link-status') + 1] === 'ok');
+      },
+      { withinMs: REPLICA_WITHIN_MS, what: 'the sentinel knows a replica' },
+    );
+  } finally {
+    sentinel.disconnect();
+  }
 }
 
 /** Ends all servers and sentinels; for the end of a test file. */

@@ -379,7 +379,7 @@ describe('the end of a run', () => {
     );
     await store([...first, ...second]);
     await age(61);
-    await scratch.database.query('ANALYZE runs');
+    await scratch.database.query('ANALYZE runs, session_marks');
     let plan = '';
     const explaining = {
       query: async (text: string, values: unknown[]) => {
