@@ -21,7 +21,7 @@ import { positive, setting } from './options.ts';
 import { type PassOptions, passBench, passBeside } from './pass.ts';
 import { type PreviewBenchOptions, previewBench } from './preview.ts';
 import { printOnly, printResult, publish } from './publish.ts';
-import { BUSY_SHARE_MAX, busyNow } from './quiet.ts';
+import { BUSY_SHARE_MAX, busyNow, useOf } from './quiet.ts';
 import { refusedBench } from './refused.ts';
 import { type RelayBenchOptions, relayBench } from './relay.ts';
 import { staleBench } from './stale.ts';
@@ -54,15 +54,18 @@ async function reasonsNotToWrite(): Promise<string[]> {
 
 const program = new Command('bench')
   .description('Measures against a server and database of its own, on this machine only.')
-  .option('--force', 'measure on a busy machine, or what is not committed; nothing is written')
+  .option(
+    '--force',
+    'measure in any case, also on a busy machine or what is not committed; nothing is written',
+  )
   .hook('preAction', async (_, command) => {
     if (WITHOUT_RESULTS.includes(command.name())) return;
-    const reasons = await reasonsNotToWrite();
-    if (reasons.length === 0) return;
     const { force = false } = program.opts<{ force?: boolean }>();
+    const reasons = await reasonsNotToWrite();
     for (const reason of reasons) log(reason);
-    if (!force) program.error('Nothing is measured. --force measures and only prints.');
-    printOnly();
+    const use = useOf(reasons, force);
+    if (use === null) program.error('Nothing is measured. --force measures and only prints.');
+    if (use === 'print') printOnly();
   });
 program
   .command('ingest')

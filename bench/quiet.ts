@@ -36,3 +36,14 @@ export async function busyNow(): Promise<number> {
   await pause(WATCHED_MS);
   return busyShare(before, read());
 }
+
+/**
+ * What is done with a result; null when nothing is to be measured.
+ *
+ * @param reasons why it must not be written
+ * @param force `--force`: it is measured in any case, and only printed
+ */
+export function useOf(reasons: readonly string[], force: boolean): 'write' | 'print' | null {
+  if (force) return 'print';
+  return reasons.length === 0 ? 'write' : null;
+}

@@ -25,19 +25,33 @@ export interface TestRedis {
   readonly thaw: () => void;
 }
 
-const running = new Set<ChildProcess>();
+/** The processes, and the folder of each. */
+const running = new Map<ChildProcess, string>();
 process.once('exit', () => {
-  for (const child of running) child.kill('SIGKILL');
+  for (const [child, folder] of running) {
+    child.kill('SIGKILL');
+    rmSync(folder, { recursive: true, force: true });
+  }
 });
+
+/** Ends with the tests at the latest; its folder is removed then. */
+function endWithTests(child: ChildProcess, folder: string): void {
+  running.set(child, folder);
+  child.once('exit', () => {
+    running.delete(child);
+    rmSync(folder, { recursive: true, force: true });
+  });
+}
 
 async function spawnRedis(port: number, masterPort?: string): Promise<ChildProcess> {
   const of = masterPort === undefined ? [] : ['--replicaof', `127.0.0.1 ${masterPort}`];
-  const settings = ['--port', `${port}`, '--bind', '127.0.0.1', '--dir', tmpdir(), ...of];
+  // Its own: a replica keeps what its master sent in a file there, which the next one would load.
+  const folder = await mkdtemp(join(tmpdir(), 'sluice-redis-'));
+  const settings = ['--port', `${port}`, '--bind', '127.0.0.1', '--dir', folder, ...of];
   const child = spawn('redis-server', [...settings, '--save', '', '--appendonly', 'no'], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
-  running.add(child);
-  child.once('exit', () => running.delete(child));
+  endWithTests(child, folder);
   await new Promise<void>((resolve, reject) => {
     child.once('error', reject);
     child.once('exit', (code) => reject(new Error(`redis-server ended with ${code}`)));
@@ -69,11 +83,7 @@ export async function startSentinel(masterUrl: string): Promise<string> {
   ];
   await writeFile(file, `${settings.join('\n')}\n`);
   const child = spawn('redis-server', [file, '--sentinel'], { stdio: 'ignore' });
-  running.add(child);
-  child.once('exit', () => {
-    running.delete(child);
-    rmSync(folder, { recursive: true, force: true });
-  });
+  endWithTests(child, folder);
   await replicaKnown(port);
   return `redis+sentinel://127.0.0.1:${port}/limits`;
 }
@@ -97,7 +107,7 @@ async function replicaKnown(sentinelPort: number): Promise<void> {
 
 /** Ends all servers and sentinels; for the end of a test file. */
 export async function endRedis(): Promise<void> {
-  for (const child of running) {
+  for (const child of running.keys()) {
     const ended = once(child, 'exit');
     child.kill('SIGKILL');
     await ended;
