@@ -1,6 +1,6 @@
 /**
- * Ordinary spans and log records, from a body's bytes to COPY bytes in WebAssembly (`assembly/`),
- * sixteen bytes at a time. It takes a list's records up to the first one that is not ordinary; that
+ * Ordinary spans, log records and data points, from a body's bytes to COPY bytes in WebAssembly
+ * (`assembly/`), sixteen bytes at a time. It takes a list's records up to the first one that is not ordinary; that
  * one is read by the scanner in JavaScript (`src/otlp/fast/`), which gives the same rows. What is
  * read and written follows from `src/model/columns.ts`.
  *
@@ -14,11 +14,14 @@ import {
   type Columns,
   type Encoding,
   LOG_COLUMNS,
+  POINT_COLUMNS,
   SPAN_COLUMNS,
   STATUS_CODE_MAX,
 } from '../model/columns.ts';
+import type { Signal } from '../model/telemetry.ts';
 import { decimalDouble } from '../otlp/fast/decimal-double.ts';
-import type { OrdinaryTaken } from '../otlp/fast/request-scanner.ts';
+import type { OrdinaryTaken } from '../otlp/fast/ordinary-offers.ts';
+import { HISTOGRAM_MEMBERS, NUMBER_MEMBERS } from '../otlp/fast/point-scanner.ts';
 import { doubleText } from '../otlp/json-text.ts';
 import * as codes from './assembly/codes.ts';
 
@@ -55,18 +58,21 @@ interface Exports {
   readonly ROWS_AT: Global;
   readonly RUNS_AT: Global;
   readonly PLACES_AT: Global;
+  readonly METRIC_PLACES_AT: Global;
   readonly COLUMNS_AT: Global;
   readonly MEMBERS_AT: Global;
   readonly RESULT_AT: Global;
   readonly configure: (columns: number, members: number, required: number, trace: number) => void;
   readonly configureSpans: (...columns: number[]) => void;
   readonly configureLogs: (time: number, observed: number) => void;
+  readonly configurePoints: (...columns: number[]) => void;
   readonly scan: (
     length: number,
     at: number,
     until: number,
     workspace: number,
     day: number,
+    kind: number,
   ) => number;
 }
 
@@ -86,10 +92,20 @@ const WRITE: Readonly<Partial<Record<Encoding, number>>> = {
   workspace: codes.WRITE_WORKSPACE,
   arrivalDay: codes.WRITE_DAY,
   resource: codes.WRITE_RESOURCE,
+  metric: codes.WRITE_METRIC,
+  // As a counter, null for 0.
+  optionalTime: codes.WRITE_COUNTER,
+  int64: codes.WRITE_OPTIONAL_VALUE,
+  count: codes.WRITE_OPTIONAL_VALUE,
+  double: codes.WRITE_OPTIONAL_VALUE,
 };
 
 const READ: Readonly<Partial<Record<Encoding, number>>> = {
   time: codes.READ_TIME,
+  optionalTime: codes.READ_TIME,
+  int64: codes.READ_INT64,
+  count: codes.READ_COUNT,
+  double: codes.READ_DOUBLE,
   int16: codes.READ_UINT,
   counter: codes.READ_UINT,
   traceId: codes.READ_TRACE_ID,
@@ -110,6 +126,11 @@ const SPECIAL_OF_SPANS: readonly Special[] = [
   ['links', codes.READ_EMPTY_LIST, 'links'],
 ];
 const SPECIAL_OF_LOGS: readonly Special[] = [['body', codes.READ_VALUE, 'body']];
+const SPECIAL_OF_POINTS: readonly Special[] = [
+  ['exemplars', codes.READ_EMPTY_LIST, 'exemplars'],
+  ['bucketCounts', codes.READ_BUCKET_COUNTS, 'distribution'],
+  ['explicitBounds', codes.READ_BOUNDS, 'distribution'],
+];
 
 /**
  * The compiled program; null where the processor has no SIMD, or Node.js was started without WebAssembly.
@@ -126,6 +147,13 @@ export function ordinaryProgram(): Program | null {
 export function compiled(bytes: Uint8Array): Program {
   if (WebAssembly.validate(bytes)) return new WebAssembly.Module(bytes);
   throw new Error('dist/ordinary-rows.wasm is damaged: run `npm run build`');
+}
+
+interface Configured {
+  /** the number of a column */
+  readonly column: (name: string) => number;
+  /** some members, bit by bit */
+  readonly members: (names: readonly string[]) => number;
 }
 
 /** One scanner of a thread, for one kind of record. */
@@ -150,6 +178,8 @@ export class OrdinaryRows implements OrdinaryTaken {
   readonly runsAt: number;
   /** by row: where the resource's id is to be written, counted from the first row */
   readonly places: Int32Array;
+  /** the same for its metric's */
+  readonly metricPlaces: Int32Array;
 
   // What the last call took.
   rows = 0;
@@ -167,32 +197,36 @@ export class OrdinaryRows implements OrdinaryTaken {
    */
   constructor(
     program: Program,
-    signal: 'traces' | 'logs',
+    signal: Signal,
     placement: TelemetryPlacement,
     windowBytes = Number.POSITIVE_INFINITY,
   ) {
     const writeDouble = (start: number, end: number, to: number): number =>
       this.#writeDouble(start, end, to);
-    const instance = new WebAssembly.Instance(program, { numbers: { writeDouble } });
+    const doubleOf = (start: number, end: number): number => this.#double(start, end);
+    const instance = new WebAssembly.Instance(program, { numbers: { writeDouble, doubleOf } });
     const exports = instance.exports as unknown as Exports;
     const { buffer } = exports.memory;
     this.#exports = exports;
     this.#buffer = Buffer.from(buffer);
     this.view = new DataView(buffer);
     this.bytes = new Uint8Array(buffer);
-    const { WINDOW_AT, WINDOW_SIZE, ROWS_AT, RUNS_AT, PLACES_AT, RESULT_AT } = exports;
+    const { WINDOW_AT, WINDOW_SIZE, ROWS_AT, RUNS_AT, PLACES_AT, METRIC_PLACES_AT, RESULT_AT } =
+      exports;
     this.#windowBytes = Math.min(windowBytes, WINDOW_SIZE.value);
     this.#window = new Uint8Array(buffer, WINDOW_AT.value, this.#windowBytes);
     this.#result = new Int32Array(buffer, RESULT_AT.value, RESULT_INTEGERS);
     this.places = new Int32Array(buffer, PLACES_AT.value, codes.RECORDS_MAX);
+    this.metricPlaces = new Int32Array(buffer, METRIC_PLACES_AT.value, codes.RECORDS_MAX);
     this.rowsAt = ROWS_AT.value;
     this.runsAt = RUNS_AT.value;
     if (signal === 'traces') this.#configureSpans(placement);
-    else this.#configureLogs(placement);
+    else if (signal === 'logs') this.#configureLogs(placement);
+    else this.#configurePoints(placement);
   }
 
   #configureSpans(placement: TelemetryPlacement): void {
-    const column = this.#configure(SPAN_COLUMNS, SPECIAL_OF_SPANS, placement);
+    const { column } = this.#configure(SPAN_COLUMNS, SPECIAL_OF_SPANS, placement);
     this.#exports.configureSpans(
       column('start_unix_nano'),
       column('end_unix_nano'),
@@ -205,36 +239,52 @@ export class OrdinaryRows implements OrdinaryTaken {
   }
 
   #configureLogs(placement: TelemetryPlacement): void {
-    const column = this.#configure(LOG_COLUMNS, SPECIAL_OF_LOGS, placement);
+    const { column } = this.#configure(LOG_COLUMNS, SPECIAL_OF_LOGS, placement);
     this.#exports.configureLogs(column('time_unix_nano'), column('observed_unix_nano'));
   }
 
-  /** Writes the tables of columns and members; @returns the number of a column */
+  #configurePoints(placement: TelemetryPlacement): void {
+    const { column, members } = this.#configure(POINT_COLUMNS, SPECIAL_OF_POINTS, placement);
+    this.#exports.configurePoints(
+      column('time_unix_nano'),
+      column('flags'),
+      column('value_int'),
+      column('value_double'),
+      column('count'),
+      column('distribution'),
+      members(HISTOGRAM_MEMBERS),
+      members(NUMBER_MEMBERS),
+    );
+  }
+
+  /** Writes the tables of columns and members. */
   #configure(
     columns: Columns,
     special: readonly Special[],
     placement: TelemetryPlacement,
-  ): (name: string) => number {
+  ): Configured {
     const { COLUMNS_AT, MEMBERS_AT, configure } = this.#exports;
     const names = Object.keys(columns);
     const column = (name: string): number => names.indexOf(name);
     const ofRun = placement === 'distributed' ? codes.WRITE_RUN : codes.WRITE_NULL;
-    let members = 0;
+    const members: string[] = [];
     let required = 0;
     const add = (name: string, read: number, at: number, largest = UINT32_MAX): void => {
-      this.#writeMember(MEMBERS_AT.value + members * codes.MEMBER_BYTES, name, read, at, largest);
-      members += 1;
+      const entry = MEMBERS_AT.value + members.length * codes.MEMBER_BYTES;
+      this.#writeMember(entry, name, read, at, largest);
+      members.push(name);
     };
     for (const [at, [, encoding, , member, max]] of Object.values(columns).entries()) {
       const write = encoding === 'sessionRun' ? ofRun : known(WRITE[encoding]);
       this.view.setUint8(COLUMNS_AT.value + at, write);
       if (member === undefined) continue;
-      if (encoding === 'traceId' || encoding === 'spanId') required |= 1 << members;
+      if (encoding === 'traceId' || encoding === 'spanId') required |= 1 << members.length;
       add(member, known(READ[encoding]), at, max);
     }
     for (const [name, read, at] of special) add(name, read, column(at));
-    configure(names.length, members, required, column('trace_id'));
-    return column;
+    configure(names.length, members.length, required, column('trace_id'));
+    const bitOf = (name: string): number => 1 << members.indexOf(name);
+    return { column, members: (some) => some.reduce((bits, name) => bits | bitOf(name), 0) };
   }
 
   #writeMember(at: number, name: string, read: number, column: number, largest: number): void {
@@ -277,6 +327,7 @@ export class OrdinaryRows implements OrdinaryTaken {
    * @param request the same number means the same body
    * @param until no record is taken after one that ends there or later
    * @param end no byte after it is read
+   * @param kind `codes.OF_RUNS`, or that of the data points
    * @returns false when the first one is not ordinary or does not fit
    */
   take(
@@ -287,12 +338,13 @@ export class OrdinaryRows implements OrdinaryTaken {
     end: number,
     workspaceId: number,
     day: number,
+    kind: number = codes.OF_RUNS,
   ): boolean {
     if (!this.#isLoaded(request, at, end)) this.#load(request, body, at, end);
-    this.#scan(at, until, workspaceId, day);
+    this.#scan(at, until, workspaceId, day, kind);
     if (this.rows === 0 && this.#stoppedAtWindowEnd && at > this.#start && this.#end < end) {
       this.#load(request, body, at, end);
-      this.#scan(at, until, workspaceId, day);
+      this.#scan(at, until, workspaceId, day, kind);
     }
     const isAtEnd = this.#stoppedAtWindowEnd && this.#end === end;
     this.isNextUnusual = isAtEnd || this.#result[1] === codes.AT_UNUSUAL;
@@ -315,11 +367,12 @@ export class OrdinaryRows implements OrdinaryTaken {
     return this.#result[1] === codes.AT_WINDOW_END;
   }
 
-  #scan(at: number, until: number, workspaceId: number, day: number): void {
+  #scan(at: number, until: number, workspaceId: number, day: number, kind: number): void {
     const result = this.#result;
     const start = this.#start;
     const length = this.#end - start;
-    this.rows = this.#exports.scan(length, at - start, until - start, workspaceId, day);
+    const last = Math.min(until - start, length);
+    this.rows = this.#exports.scan(length, at - start, last, workspaceId, day, kind);
     this.at = start + (result[0] as number);
     this.rowBytes = result[2] as number;
     this.runs = result[3] as number;
@@ -346,12 +399,12 @@ let isFailureNoted = false;
 const scanners = new Map<string, OrdinaryRows | null>();
 
 /**
- * The thread's scanner of spans or log records; null where there can be none.
+ * The thread's scanner of a signal's records; null where there can be none.
  *
  * @param noteFailure takes the error of the first one that should be there and cannot be made
  */
 export function ordinaryRows(
-  signal: 'traces' | 'logs',
+  signal: Signal,
   placement: TelemetryPlacement,
   noteFailure: (error: unknown) => void,
 ): OrdinaryRows | null {

@@ -17,12 +17,13 @@ import type {
   Signal,
 } from '../model/telemetry.ts';
 import { LOG_LAYOUT } from '../otlp/fast/log-scanner.ts';
+import type { OrdinaryTaken } from '../otlp/fast/ordinary-offers.ts';
 import { POINT_LAYOUT } from '../otlp/fast/point-scanner.ts';
-import { type OrdinaryTaken, RequestScanner, type RowSink } from '../otlp/fast/request-scanner.ts';
+import { RequestScanner, type RowSink } from '../otlp/fast/request-scanner.ts';
 import type { ScannedRow } from '../otlp/fast/scanned-row.ts';
 import { SPAN_LAYOUT } from '../otlp/fast/span-scanner.ts';
 import type { Pieces } from '../otlp/pieces.ts';
-import { RUN_BYTES } from './assembly/codes.ts';
+import { OF_HISTOGRAMS, OF_NUMBERS, OF_RUNS, RUN_BYTES } from './assembly/codes.ts';
 import { type OrdinaryRows, ordinaryRows } from './ordinary-rows.ts';
 import { RowBytes } from './row-bytes.ts';
 import { compileRowWriter, type RowPlaces } from './row-writer.ts';
@@ -116,8 +117,7 @@ export class RowEncoder implements RowSink {
   /** @param bytesExpected the body's length, which the rows usually do not exceed */
   #open(signal: Signal, workspaceId: number, arrivedAtMs: number, bytesExpected: number): void {
     this.#bytes.open(bytesExpected);
-    this.#ordinary =
-      signal === 'metrics' ? null : ordinaryRows(signal, this.#placement, this.#noteFailure);
+    this.#ordinary = ordinaryRows(signal, this.#placement, this.#noteFailure);
     this.#ordinaryRequest = this.#ordinary?.nextRequest() ?? 0;
     const day = Math.floor(arrivedAtMs / DAY_MS) - DAYS_1970_TO_2000;
     this.#places = { workspaceId, day, resources: [], metrics: [] };
@@ -131,16 +131,27 @@ export class RowEncoder implements RowSink {
     this.#tally = new RunTally(this.#runsSeen, this.#runId);
   }
 
-  takeOrdinary(body: Buffer, at: number, until: number, end: number): OrdinaryTaken | null {
+  takeOrdinary(
+    body: Buffer,
+    at: number,
+    until: number,
+    end: number,
+    isHistogram = false,
+  ): OrdinaryTaken | null {
     const ordinary = this.#ordinary;
     if (ordinary === null) return null;
-    const { workspaceId, day, resources } = this.#places;
+    const isOfPoints = this.#table === 'metric_points';
+    const kind = isOfPoints ? (isHistogram ? OF_HISTOGRAMS : OF_NUMBERS) : OF_RUNS;
+    const { workspaceId, day, resources, metrics } = this.#places;
     const request = this.#ordinaryRequest;
-    if (!ordinary.take(request, body, at, until, end, workspaceId, day)) return null;
-    const { rows, rowsAt, runsAt, places } = ordinary;
+    if (!ordinary.take(request, body, at, until, end, workspaceId, day, kind)) return null;
+    const { rows, rowsAt, runsAt, places, metricPlaces } = ordinary;
     const start = this.#bytes.end;
     this.#bytes.append(ordinary.bytes.subarray(rowsAt, rowsAt + ordinary.rowBytes));
     for (let row = 0; row < rows; row += 1) resources.push(start + (places[row] as number));
+    if (isOfPoints) {
+      for (let row = 0; row < rows; row += 1) metrics.push(start + (metricPlaces[row] as number));
+    }
     const isOfSpans = this.#table === 'spans';
     for (let run = 0; run < ordinary.runs; run += 1) {
       this.#tally.addRun(ordinary, runsAt + run * RUN_BYTES, isOfSpans);

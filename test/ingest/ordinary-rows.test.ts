@@ -1,5 +1,5 @@
 /**
- * What WebAssembly takes of a list of spans or log records. That its rows are those of the other
+ * What WebAssembly takes of a list of spans, log records or data points. That its rows are those of the other
  * ways is compared in `test/otlp/fast-decode.test.ts`; here, that it takes what is ordinary, and
  * where it stops.
  */
@@ -9,9 +9,11 @@ import fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
 
 import { traceBody } from '../../bench/bodies.ts';
-import { logBody } from '../../bench/signal-bodies.ts';
+import { logBody, metricBody } from '../../bench/signal-bodies.ts';
+import { OF_HISTOGRAMS, OF_NUMBERS, OF_RUNS } from '../../src/ingest/assembly/codes.ts';
 import { compiled, OrdinaryRows, ordinaryProgram } from '../../src/ingest/ordinary-rows.ts';
 import { RowEncoder } from '../../src/ingest/row-encoder.ts';
+import type { Signal } from '../../src/model/telemetry.ts';
 import { SPAN_ID, TRACE_ID } from '../otlp/bodies.ts';
 import { isTakenAlike } from '../otlp/both-ways.ts';
 import { bundle } from '../support/bundle.ts';
@@ -21,21 +23,22 @@ const program = ordinaryProgram();
 const WORKSPACE = 7;
 const DAY = 9000;
 
-function scannerOf(signal: 'traces' | 'logs', windowBytes?: number): OrdinaryRows {
+function scannerOf(signal: Signal, windowBytes?: number): OrdinaryRows {
   if (program === null) throw new Error('no SIMD');
   return new OrdinaryRows(program, signal, 'local', windowBytes);
 }
 const spans = scannerOf('traces');
 const logs = scannerOf('logs');
+const points = scannerOf('metrics');
 
 /** Everything that is taken of a list, call by call. */
-function takenOf(rows: OrdinaryRows, list: Buffer, end = list.length) {
+function takenOf(rows: OrdinaryRows, list: Buffer, end = list.length, kind = OF_RUNS) {
   const request = rows.nextRequest();
   const parts: Buffer[] = [];
   const calls: number[] = [];
   let records = 0;
   let at = 1;
-  while (rows.take(request, list, at, end, end, WORKSPACE, DAY)) {
+  while (rows.take(request, list, at, end, end, WORKSPACE, DAY, kind)) {
     parts.push(Buffer.from(rows.bytes.subarray(rows.rowsAt, rows.rowsAt + rows.rowBytes)));
     calls.push(rows.rows);
     records += rows.rows;
@@ -117,6 +120,127 @@ describe('a span is not ordinary', () => {
   });
 });
 
+const KINDS = { sum: OF_NUMBERS, histogram: OF_HISTOGRAMS };
+type PointKind = keyof typeof KINDS;
+const POINT = '"timeUnixNano":"1795000000000000000"';
+const takenPoints = (kind: PointKind, members: string): number => {
+  const list = Buffer.from(`[{${POINT},${members}}]`);
+  return takenOf(points, list, list.length, KINDS[kind]).records;
+};
+const pointsBody = (kind: PointKind, ...records: string[]): Buffer =>
+  Buffer.from(
+    '{"resourceMetrics":[{"scopeMetrics":[{"metrics":[{"name":"m",' +
+      `"${kind}":{"aggregationTemporality":2,"dataPoints":[${records}]}}]}]}]}`,
+  );
+const pointBody = (kind: PointKind, members: string): Buffer =>
+  pointsBody(kind, `{${POINT},${members}}`);
+const buckets = (counts: string, bounds: string): string =>
+  `"bucketCounts":[${counts}],"explicitBounds":[${bounds}]`;
+
+describe('a data point is ordinary', () => {
+  test('those that the benchmarks send, each metric in one call', () => {
+    const offered = vi.spyOn(RowEncoder.prototype, 'takeOrdinary');
+    const scanned = vi.spyOn(RowEncoder.prototype, 'point');
+    try {
+      expect(isTakenAlike('metrics', metricBody(1, 100))).toBe(true);
+      expect(offered).toHaveBeenCalledTimes(10);
+      expect(scanned).not.toHaveBeenCalled();
+    } finally {
+      offered.mockRestore();
+      scanned.mockRestore();
+    }
+  });
+
+  test.each<[string, PointKind, string]>([
+    ['an integer', 'sum', '"asInt":"-9223372036854775807"'],
+    ['the largest integer', 'sum', '"asInt":"9223372036854775807"'],
+    ['an integer as a number', 'sum', '"asInt":-12'],
+    ['zero', 'sum', '"asInt":0'],
+    ['one beside null', 'sum', '"asInt":null,"asDouble":1.5'],
+    ['minus zero, as a double', 'sum', '"asDouble":-0'],
+    ['a double with an exponent', 'sum', '"asDouble":1.5e-7'],
+    ['a double of many digits', 'sum', '"asDouble":53781.123456789012'],
+    ['no start', 'sum', '"startTimeUnixNano":"0","asInt":1'],
+    ['a start', 'sum', '"startTimeUnixNano":"1795000000000000000","asInt":1'],
+    ['no exemplars', 'sum', '"asInt":1,"exemplars":[ ],"flags":2'],
+    ['attributes', 'sum', `"asInt":1,${attribute('{"doubleValue":2}')}`],
+    ['a histogram without buckets', 'histogram', '"count":3,"sum":2.5,"min":null,"max":7'],
+    ['a histogram without a count', 'histogram', '"sum":0'],
+    ['buckets', 'histogram', `"count":"3",${buckets('1,2', '0.5')}`],
+    ['buckets as texts, with spaces', 'histogram', `"count":3,${buckets(' "1" , 2 ', ' 1e20 ')}`],
+    ['buckets without bounds', 'histogram', `"count":7,${buckets('7', '')}`],
+    ['bounds before counts', 'histogram', '"explicitBounds":[1],"bucketCounts":[0,0],"count":0'],
+    ['lists that are null', 'histogram', '"count":1,"bucketCounts":null,"explicitBounds":null'],
+  ])('with %s', (_, kind, members) => {
+    expect(takenPoints(kind, members)).toBe(1);
+    expect(isTakenAlike('metrics', pointBody(kind, members))).toBe(true);
+  });
+});
+
+describe('a data point is not ordinary', () => {
+  test.each<[string, PointKind, string]>([
+    ['with two values', 'sum', '"asInt":1,"asDouble":1'],
+    ['without a value', 'sum', '"flags":0'],
+    ['that says so', 'sum', '"flags":1,"asInt":1'],
+    ['with the smallest integer', 'sum', '"asInt":"-9223372036854775808"'],
+    ['with an integer too large', 'sum', '"asInt":"9223372036854775808"'],
+    ['with minus zero as an integer', 'sum', '"asInt":"-0"'],
+    ['with leading zeros', 'sum', '"asInt":"-012"'],
+    ['with a long integer as a number', 'sum', '"asInt":1234567890123456'],
+    ['with NaN', 'sum', '"asDouble":"NaN"'],
+    ['with an infinite double', 'sum', '"asDouble":1e999'],
+    ['with a member of histograms', 'sum', '"asInt":1,"count":1'],
+    ['with an exemplar', 'sum', '"asInt":1,"exemplars":[{"timeUnixNano":"1","asInt":1}]'],
+    ['with a member of numbers', 'histogram', '"count":1,"asInt":1'],
+    ['with too few buckets', 'histogram', `"count":1,${buckets('1', '1')}`],
+    ['with another count', 'histogram', `"count":2,${buckets('1,2', '1')}`],
+    ['with bounds that do not rise', 'histogram', `"count":0,${buckets('0,0,0', '1,1')}`],
+    ['with counts of sixteen digits', 'histogram', `"count":0,${buckets('1000000000000000', '')}`],
+    [
+      'with a sum that is no double',
+      'histogram',
+      `"count":0,${buckets(`${'9'.repeat(15)},`.repeat(12).slice(0, -1), '')}`,
+    ],
+    ['with null among counts', 'histogram', `"count":0,${buckets('null,0', '1')}`],
+    ['with a comma too many', 'histogram', `"count":0,${buckets('0,0,', '1')}`],
+    [
+      'with many bounds',
+      'histogram',
+      `"count":0,${buckets('0', Array.from({ length: 2000 }, (__, at) => at).join())}`,
+    ],
+  ])('%s', (_, kind, members) => {
+    expect(takenPoints(kind, members)).toBe(0);
+    expect(points.isNextUnusual).toBe(true);
+    isTakenAlike('metrics', pointBody(kind, members));
+  });
+
+  test('without its time', () => {
+    for (const members of ['"asInt":1', '"asInt":1,"timeUnixNano":"0"']) {
+      const list = Buffer.from(`[{${members}}]`);
+      expect(takenOf(points, list, list.length, OF_NUMBERS).records).toBe(0);
+    }
+  });
+});
+
+test('the bounds of a point are its own, whichever the one before had', () => {
+  const bounds = fc.constantFrom('', '1', '1,2', '1.0,2', '1,20', '0.5,1e300', '-1,0', '10');
+  fc.assert(
+    fc.property(fc.array(bounds, { minLength: 1, maxLength: 8 }), (lists) => {
+      const records = lists.map((list) => {
+        const counts =
+          list === ''
+            ? ''
+            : Array(list.split(',').length + 1)
+                .fill(0)
+                .join();
+        return `{${POINT},"count":0,${buckets(counts, list)}}`;
+      });
+      expect(isTakenAlike('metrics', pointsBody('histogram', ...records))).toBe(true);
+    }),
+    { numRuns: casesOf(50) },
+  );
+});
+
 describe('where it stops', () => {
   test('before a record that is not ordinary, with those before it', () => {
     const list = Buffer.from(`[{${IDS}},{${IDS},"x":1},{${IDS}}]`);
@@ -174,6 +298,26 @@ describe('where it stops', () => {
     );
   });
 
+  test('windows that end anywhere give the same data points', () => {
+    const records = Array.from({ length: 60 }, (_, at) => {
+      const counts = Array.from({ length: 12 }, (__, bucket) => at * bucket);
+      const count = counts.reduce((sum, one) => sum + one, 0);
+      const bounds = Array.from({ length: 11 }, (__, bound) => (bound + 1) / (at + 3));
+      const lists = buckets(counts.join(), bounds.join());
+      return `{${POINT},"sum":${at / 7},"count":${count},${lists}}`;
+    });
+    const list = Buffer.from(`[${records}]`);
+    const whole = takenOf(points, list, list.length, OF_HISTOGRAMS);
+    expect(whole.calls).toEqual([60]);
+    expect(isTakenAlike('metrics', pointsBody('histogram', ...records))).toBe(true);
+    for (let windowBytes = 700; windowBytes < 1400; windowBytes += 29) {
+      const cut = takenOf(scannerOf('metrics', windowBytes), list, list.length, OF_HISTOGRAMS);
+      expect(cut.records).toBe(60);
+      expect(cut.bytes.equals(whole.bytes)).toBe(true);
+      expect(cut.calls.length).toBeGreaterThan(10);
+    }
+  });
+
   test('before a record longer than its window', () => {
     const list = Buffer.from(`[{${IDS}},{${IDS},"name":"${'n'.repeat(300 * 1024)}"}]`);
     expect(takenOf(spans, list).records).toBe(1);
@@ -181,6 +325,15 @@ describe('where it stops', () => {
 });
 
 describe('texts that grow', () => {
+  test('bounds that are written without their exponents', () => {
+    const bounds = Array.from({ length: 450 }, (_, at) => `${(1000 + at) / 1000}e20`);
+    const counts = Array(bounds.length + 1).fill(1);
+    const lists = buckets(counts.join(), bounds.join());
+    const records = Array<string>(20).fill(`{${POINT},"count":${counts.length},${lists}}`);
+    expect(takenPoints('histogram', `"count":${counts.length},${lists}`)).toBe(1);
+    expect(isTakenAlike('metrics', pointsBody('histogram', ...records))).toBe(true);
+  });
+
   test('many empty events, and many empty values', () => {
     for (const count of [1, 1000, 9000, 40_000]) {
       isTakenAlike('traces', spanBody(`"events":[${Array(count).fill('{}')}]`));

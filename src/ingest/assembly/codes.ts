@@ -21,6 +21,13 @@ export const READ_STATUS = 9;
 export const READ_EVENTS = 10;
 /** a list that is not ordinary unless it is empty */
 export const READ_EMPTY_LIST = 11;
+export const READ_INT64 = 12;
+export const READ_DOUBLE = 13;
+/** 0 for null */
+export const READ_COUNT = 14;
+// Of a histogram; written together, by `points.ts`.
+export const READ_BUCKET_COUNTS = 15;
+export const READ_BOUNDS = 16;
 
 // How a column is written.
 export const WRITE_INT64 = 0;
@@ -42,6 +49,17 @@ export const WRITE_NULL = 10;
 export const WRITE_RUN = 11;
 /** zeros; the id is written when it is known */
 export const WRITE_RESOURCE = 12;
+/** likewise */
+export const WRITE_METRIC = 13;
+/** a bigint or a double; null without one */
+export const WRITE_OPTIONAL_VALUE = 14;
+
+// What the records of a scan are.
+/** spans, or log records */
+export const OF_RUNS = 0;
+/** data points of a gauge or a sum */
+export const OF_NUMBERS = 1;
+export const OF_HISTOGRAMS = 2;
 
 // Why a scan stopped.
 export const AT_END = 0;

@@ -16,6 +16,18 @@ const INT_DIGITS_MAX: i32 = 18;
  */
 declare function writeDouble(start: i32, end: i32, to: i32): i32;
 
+/**
+ * The double of a number's text, as `JSON.parse` reads it. From JavaScript, because more digits than
+ * a double has are hard to round.
+ */
+declare function doubleOf(start: i32, end: i32): f64;
+
+const POWERS_OF_TEN = <i32>(
+  memory.data<f64>([
+    1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+  ])
+);
+
 /** Whether the byte is a digit. */
 function isDigitAt(at: i32): bool {
   return <u32>(<i32>load<u8>(at) - 0x30) < 10;
@@ -59,6 +71,54 @@ export function readUint(at: i32, max: u32): i32 {
   state.value = value;
   if (end === at) return skipNull(at);
   return end > at + 1 && load<u8>(at) === 0x30 ? unusual(at) : end;
+}
+
+/**
+ * Reads a bigint, as a number or a string, into `state.value`. The smallest one and minus zero are not
+ * ordinary.
+ */
+export function readInt64(at: i32): i32 {
+  const quoted = <i32>(load<u8>(at) === 0x22);
+  const first = at + quoted;
+  if (load<u8>(first) !== 0x2d) return load<u8>(at) === 0x6e ? unusual(at) : readTime(at);
+  const start = first + 1;
+  let value: u64 = 0;
+  let end = start;
+  while (isDigitAt(end)) {
+    value = value * 10 + (<u64>load<u8>(end) - 0x30);
+    end += 1;
+    if (end - start > TIME_DIGITS_MAX) return unusual(end);
+  }
+  if (end === start || load<u8>(start) === 0x30 || value > <u64>i64.MAX_VALUE) return unusual(at);
+  state.value = <u64>-(<i64>value);
+  if (!quoted) return end - start > EXACT_DIGITS_MAX ? unusual(at) : end;
+  return load<u8>(end) === 0x22 ? end + 1 : unusual(end);
+}
+
+/** Reads an unsigned integer that a double holds exactly, as a number or a string. */
+export function readCount(at: i32): i32 {
+  const quoted = <i32>(load<u8>(at) === 0x22);
+  const start = at + quoted;
+  let value: u64 = 0;
+  let end = start;
+  while (isDigitAt(end)) {
+    value = value * 10 + (<u64>load<u8>(end) - 0x30);
+    end += 1;
+  }
+  state.value = value;
+  const digits = end - start;
+  if (digits === 0 || digits > EXACT_DIGITS_MAX) return unusual(end);
+  if (digits > 1 && load<u8>(start) === 0x30) return unusual(at);
+  if (quoted && load<u8>(end) !== 0x22) return unusual(end);
+  return end + quoted;
+}
+
+/** As `readCount`; also copies the digits. */
+export function copyCount(at: i32): i32 {
+  const quoted = <i32>(load<u8>(at) === 0x22);
+  const end = readCount(at);
+  if (end !== 0) copyShort(at + quoted, end - quoted);
+  return end;
 }
 
 /** Reads sixteen hexadecimal digits as eight bytes into `state.value`; false for other bytes. */
@@ -127,14 +187,54 @@ export function copyDouble(at: i32): i32 {
   return copyLongDouble(at, end);
 }
 
+/** Past an exponent, if there is one. */
+function skipExponent(at: i32): i32 {
+  if ((load<u8>(at) | 0x20) !== 0x65) return at;
+  const sign = load<u8>(at + 1);
+  const exponent = at + (sign === 0x2b || sign === 0x2d ? 2 : 1);
+  const end = skipDigits(exponent);
+  return end === exponent ? unusual(end) : end;
+}
+
+/** Reads a number as a finite double into `state.real`. */
+export function readDouble(at: i32): i32 {
+  const isNegative = load<u8>(at) === 0x2d;
+  const first = at + <i32>isNegative;
+  let end = first;
+  let value: u64 = 0;
+  while (isDigitAt(end)) {
+    value = value * 10 + (<u64>load<u8>(end) - 0x30);
+    end += 1;
+  }
+  let digits = end - first;
+  let fraction = 0;
+  if (digits === 0 || (digits > 1 && load<u8>(first) === 0x30)) return unusual(at);
+  if (load<u8>(end) === 0x2e) {
+    const start = end + 1;
+    end = start;
+    while (isDigitAt(end)) {
+      value = value * 10 + (<u64>load<u8>(end) - 0x30);
+      end += 1;
+    }
+    fraction = end - start;
+    if (fraction === 0) return unusual(end);
+    digits += fraction;
+  }
+  if (digits <= EXACT_DIGITS_MAX && (load<u8>(end) | 0x20) !== 0x65) {
+    const exact = <f64>value / load<f64>(POWERS_OF_TEN + (fraction << 3));
+    state.real = isNegative ? -exact : exact;
+    return end;
+  }
+  end = skipExponent(end);
+  if (end === 0) return 0;
+  state.real = doubleOf(at, end);
+  return abs<f64>(state.real) < Infinity ? end : unusual(at);
+}
+
 /** Copies a double whose digits end at `end`, with its exponent, by way of JavaScript. */
 function copyLongDouble(at: i32, end: i32): i32 {
-  if ((load<u8>(end) | 0x20) === 0x65) {
-    const sign = load<u8>(end + 1);
-    const exponent = end + (sign === 0x2b || sign === 0x2d ? 2 : 1);
-    end = skipDigits(exponent);
-    if (end === exponent) return unusual(end);
-  }
+  end = skipExponent(end);
+  if (end === 0) return 0;
   const written = writeDouble(at, end, state.text);
   if (written === 0) return unusual(at);
   state.text = written;

@@ -1,6 +1,6 @@
 /**
- * Reads spans and log records into cells, one per column, by the rules of
- * `src/otlp/fast/span-scanner.ts` and `log-scanner.ts`. Which members there are, and in which column
+ * Reads spans, log records and data points into cells, one per column, by the rules of
+ * `src/otlp/fast/span-scanner.ts`, `log-scanner.ts` and `point-scanner.ts`. Which members there are, and in which column
  * each belongs, comes from JavaScript.
  */
 import {
@@ -10,7 +10,12 @@ import {
   MEMBER_LENGTH,
   MEMBER_READ,
   READ_ATTRIBUTES,
+  READ_BOUNDS,
+  READ_BUCKET_COUNTS,
+  READ_COUNT,
+  READ_DOUBLE,
   READ_EVENTS,
+  READ_INT64,
   READ_OPTIONAL_SPAN_ID,
   READ_OPTIONAL_TRACE_ID,
   READ_SPAN_ID,
@@ -21,6 +26,7 @@ import {
   READ_UINT,
   READ_VALUE,
 } from './codes.ts';
+import { copyBounds, copyBucketCounts } from './distributions.ts';
 import {
   CELL_BYTES,
   CELLS,
@@ -37,7 +43,7 @@ import {
   TEXT_BYTES,
   unusual,
 } from './memory.ts';
-import { readHex, readTime, readUint } from './numbers.ts';
+import { readCount, readDouble, readHex, readInt64, readTime, readUint } from './numbers.ts';
 import { copyJson, copyText } from './strings.ts';
 import { copyAttributes, copyValue } from './values.ts';
 
@@ -64,8 +70,8 @@ export class record {
   static codeMax: i32 = 0;
   /** members of the current record */
   static seen: u32 = 0;
-  /** columns of the current record that have an id */
-  static ids: u32 = 0;
+  /** columns of the current record that have an id, or an optional number */
+  static present: u32 = 0;
   /** members that every record has */
   static required: u32 = 0;
 }
@@ -82,7 +88,7 @@ function clear(): void {
   }
   state.text = TEXT;
   record.seen = 0;
-  record.ids = 0;
+  record.present = 0;
 }
 
 /** Reads one record from its brace on. */
@@ -181,12 +187,43 @@ function readMember(at: i32, entry: i32): i32 {
       at = copyEvents(at);
       break;
     }
+    case READ_INT64: {
+      if (load<u8>(at) === 0x6e) return skipNull(at);
+      at = readInt64(at);
+      return setValue(at, column, state.value);
+    }
+    case READ_DOUBLE: {
+      if (load<u8>(at) === 0x6e) return skipNull(at);
+      at = readDouble(at);
+      return setValue(at, column, reinterpret<u64>(state.real));
+    }
+    case READ_COUNT: {
+      if (load<u8>(at) === 0x6e) return setValue(skipNull(at), column, 0);
+      at = readCount(at);
+      return setValue(at, column, state.value);
+    }
+    case READ_BUCKET_COUNTS:
+      return copyBucketCounts(at);
+    case READ_BOUNDS:
+      return copyBounds(at);
     default:
       return skipEmptyList(at);
   }
   store<u32>(cell, start);
   store<u32>(cell + 4, state.text);
   return at;
+}
+
+/** Sets an optional number; @returns `at` */
+export function setValue(at: i32, column: i32, value: u64): i32 {
+  store<u64>(cellOf(column), value);
+  record.present |= (<u32>1) << column;
+  return at;
+}
+
+/** Whether a column of the current record has an id, or an optional number. */
+export function isPresent(column: i32): bool {
+  return (record.present & ((<u32>1) << column)) !== 0;
 }
 
 /** Reads an id of so many bytes. One of zeros is none, and not ordinary. */
@@ -202,7 +239,7 @@ function readId(at: i32, column: i32, bytes: i32): i32 {
   }
   const end = at + 1 + 2 * bytes;
   if (any === 0 || load<u8>(end) !== 0x22) return unusual(end);
-  record.ids |= (<u32>1) << column;
+  record.present |= (<u32>1) << column;
   return end + 1;
 }
 

@@ -8,14 +8,17 @@ import {
   AT_ROWS_END,
   AT_UNUSUAL,
   AT_WINDOW_END,
+  OF_RUNS,
   RECORDS_MAX,
   WRITE_ATTRIBUTES,
   WRITE_COUNTER,
   WRITE_DAY,
   WRITE_INT16,
   WRITE_INT64,
+  WRITE_METRIC,
   WRITE_NULL,
   WRITE_OPTIONAL_TEXT,
+  WRITE_OPTIONAL_VALUE,
   WRITE_RUN,
   WRITE_SPAN_ID,
   WRITE_TEXT,
@@ -24,6 +27,7 @@ import {
 } from './codes.ts';
 import {
   COLUMNS_MAX,
+  METRIC_PLACES,
   PLACES,
   ROWS,
   ROWS_BYTES,
@@ -33,7 +37,8 @@ import {
   WINDOW,
   WINDOW_BYTES,
 } from './memory.ts';
-import { cellOf, MEMBERS, readRecord, record } from './records.ts';
+import { point, readPoint } from './points.ts';
+import { cellOf, isPresent, MEMBERS, readRecord, record } from './records.ts';
 import { countRecord, finishRuns, RUNS, runs } from './runs.ts';
 
 const COLUMNS = <i32>memory.data(COLUMNS_MAX, 16);
@@ -45,6 +50,7 @@ export const WINDOW_SIZE: i32 = WINDOW_BYTES;
 export const ROWS_AT: i32 = ROWS;
 export const RUNS_AT: i32 = RUNS;
 export const PLACES_AT: i32 = PLACES;
+export const METRIC_PLACES_AT: i32 = METRIC_PLACES;
 export const COLUMNS_AT: i32 = COLUMNS;
 export const MEMBERS_AT: i32 = MEMBERS;
 /**
@@ -115,13 +121,38 @@ export function configureLogs(time: i32, observed: i32): void {
 }
 
 /**
+ * Sets the columns of a data point that are checked, and bit by bit the members that a point of a
+ * gauge or sum, and one of a histogram, does not have.
+ */
+export function configurePoints(
+  time: i32,
+  flags: i32,
+  int: i32,
+  double: i32,
+  count: i32,
+  distribution: i32,
+  notOfNumbers: u32,
+  notOfHistograms: u32,
+): void {
+  point.timeColumn = time;
+  point.flagsColumn = flags;
+  point.intColumn = int;
+  point.doubleColumn = double;
+  point.countColumn = count;
+  point.distributionColumn = distribution;
+  point.notOfNumbers = notOfNumbers;
+  point.notOfHistograms = notOfHistograms;
+}
+
+/**
  * Scans the records from `at` in a window of `length` bytes, until its end, the list's, or a record
  * that is not ordinary.
  *
  * @param until at least one record is read, and none after one that ends there or later
+ * @param kind what they are: `OF_RUNS`, `OF_NUMBERS` or `OF_HISTOGRAMS`
  * @returns how many rows there are at `ROWS_AT`
  */
-export function scan(length: i32, at: i32, until: i32, workspace: i32, day: i32): i32 {
+export function scan(length: i32, at: i32, until: i32, workspace: i32, day: i32, kind: i32): i32 {
   const limit = WINDOW + length;
   for (let end = limit; end < limit + 128; end += 16) v128.store(end, i64x2.splat(0));
   state.limit = limit;
@@ -136,7 +167,7 @@ export function scan(length: i32, at: i32, until: i32, workspace: i32, day: i32)
   at = skipSpace(done);
   while (true) {
     const before = state.structures;
-    const end = readRecord(at);
+    const end = kind === OF_RUNS ? readRecord(at) : readPoint(at, kind);
     const size = FIXED_BYTES + (state.text - TEXT);
     if (end === 0 || rows === RECORDS_MAX || to + size > ROWS + ROWS_BYTES) {
       state.structures = before;
@@ -146,7 +177,7 @@ export function scan(length: i32, at: i32, until: i32, workspace: i32, day: i32)
     }
     to = writeRow(to, rows, workspace, day);
     rows += 1;
-    countRecord();
+    if (kind === OF_RUNS) countRecord();
     done = end;
     at = skipSpace(end);
     if (load<u8>(at) !== 0x2c || done >= WINDOW + until) break;
@@ -185,11 +216,11 @@ function writeRow(start: i32, row: i32, workspace: i32, day: i32): i32 {
         break;
       }
       case WRITE_TRACE_ID: {
-        to = (record.ids & ((<u32>1) << column)) === 0 ? none(to) : id16(to, cell);
+        to = !isPresent(column) ? none(to) : id16(to, cell);
         break;
       }
       case WRITE_SPAN_ID: {
-        to = (record.ids & ((<u32>1) << column)) === 0 ? none(to) : id8(to, cell);
+        to = !isPresent(column) ? none(to) : id8(to, cell);
         break;
       }
       case WRITE_TEXT: {
@@ -227,12 +258,16 @@ function writeRow(start: i32, row: i32, workspace: i32, day: i32): i32 {
         to = run(to);
         break;
       }
-      default: {
-        store<i32>(PLACES + (row << 2), to + 4 - ROWS);
-        store<i32>(to, LENGTH_16);
-        v128.store(to + 4, i64x2.splat(0));
-        to += 20;
+      case WRITE_OPTIONAL_VALUE: {
+        to = isPresent(column) ? int64(to, load<u64>(cell)) : none(to);
+        break;
       }
+      case WRITE_METRIC: {
+        to = later(to, METRIC_PLACES + (row << 2));
+        break;
+      }
+      default:
+        to = later(to, PLACES + (row << 2));
     }
   }
   return to;
@@ -272,9 +307,17 @@ function id16(to: i32, cell: i32): i32 {
   return to + 20;
 }
 
+/** Writes zeros in place of an id, and where they are at `place`. */
+function later(to: i32, place: i32): i32 {
+  store<i32>(place, to + 4 - ROWS);
+  store<i32>(to, LENGTH_16);
+  v128.store(to + 4, i64x2.splat(0));
+  return to + 20;
+}
+
 /** Writes the trace id or, of a log record without one, an id made of its times. */
 function run(to: i32): i32 {
-  if ((record.ids & ((<u32>1) << table.traceColumn)) !== 0) {
+  if (isPresent(table.traceColumn)) {
     return id16(to, cellOf(table.traceColumn));
   }
   store<i32>(to, LENGTH_16);

@@ -14,7 +14,7 @@ import {
   WITH_TRACE,
   WITHOUT_TRACE,
 } from './codes.ts';
-import { cellOf, record } from './records.ts';
+import { cellOf, isPresent } from './records.ts';
 
 const STATUS_ERROR: u64 = 2;
 const BILLION: u64 = 1_000_000_000;
@@ -46,7 +46,7 @@ export class runs {
 
 /** Counts the current record. */
 export function countRecord(): void {
-  if ((record.ids & ((<u32>1) << runs.traceColumn)) === 0) {
+  if (!isPresent(runs.traceColumn)) {
     runs.kinds |= WITHOUT_TRACE;
     return;
   }
@@ -57,7 +57,7 @@ export function countRecord(): void {
 
 /** Counts a span. */
 function countSpan(): void {
-  const isRoot = (record.ids & ((<u32>1) << runs.parentColumn)) === 0;
+  const isRoot = !isPresent(runs.parentColumn);
   const run = runOf(isRoot);
   widen(run, load<u64>(cellOf(runs.startColumn)), load<u64>(cellOf(runs.endColumn)));
   if (!isRoot) return;

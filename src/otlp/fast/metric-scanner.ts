@@ -11,10 +11,16 @@ import { parseMetricRow } from '../metrics.ts';
 import type { AttributeScanner } from './attribute-scanner.ts';
 import { FieldTable } from './field-table.ts';
 import { KnownMetric, Members } from './known-metric.ts';
+import type { OrdinaryOffers, OrdinarySink } from './ordinary-offers.ts';
 import { PointScanner } from './point-scanner.ts';
 import { markSeen } from './row-scanner.ts';
 import type { ScannedRow } from './scanned-row.ts';
 import { FALLBACK } from './scanner.ts';
+
+/** Takes points as they are scanned. */
+interface PointSink extends OrdinarySink {
+  point(row: ScannedRow): void;
+}
 
 /** Limits the cache to about 30 MB, or twice that beyond Latin-1; a full cache is emptied. */
 const METRICS_MAX = 4000;
@@ -40,6 +46,7 @@ export class MetricScanner {
   /** number of points of the latest metric */
   points = 0;
   readonly #scanner: AttributeScanner;
+  readonly #offers: OrdinaryOffers;
   readonly #point: PointScanner;
   readonly #metric = new FieldTable(METRIC_MEMBERS);
   readonly #data = new FieldTable(DATA_MEMBERS);
@@ -48,8 +55,9 @@ export class MetricScanner {
   readonly #known = new Map<string, KnownMetric>();
   #latest: KnownMetric | null = null;
 
-  constructor(scanner: AttributeScanner) {
+  constructor(scanner: AttributeScanner, offers: OrdinaryOffers) {
     this.#scanner = scanner;
+    this.#offers = offers;
     this.#point = new PointScanner(scanner);
   }
 
@@ -59,7 +67,7 @@ export class MetricScanner {
    * @param sink takes each point
    * @returns the metric's row, which the points share
    */
-  scan(sink: { point(row: ScannedRow): void }): MetricRow {
+  scan(sink: PointSink): MetricRow {
     const scanner = this.#scanner;
     const table = this.#metric;
     this.points = 0;
@@ -84,7 +92,7 @@ export class MetricScanner {
     this.#point.row.close();
   }
 
-  #scanData(kind: number, sink: { point(row: ScannedRow): void }): void {
+  #scanData(kind: number, sink: PointSink): void {
     const scanner = this.#scanner;
     const table = this.#data;
     const isHistogram = KINDS[kind] === 'histogram';
@@ -95,12 +103,20 @@ export class MetricScanner {
         this.#noteMember(NAMES.length + member - 1);
       } else if (!scanner.isNull()) {
         for (let next = scanner.openList(); next; next = scanner.nextElement()) {
-          this.#point.scan(isHistogram);
-          sink.point(this.#point.row);
-          this.points += 1;
+          this.points += this.#scanPoints(isHistogram, sink);
         }
       }
     }
+  }
+
+  /** Scans one or more points; @returns how many. */
+  #scanPoints(isHistogram: boolean, sink: PointSink): number {
+    // There is no pause in a metric.
+    const taken = this.#offers.offer(sink, Number.POSITIVE_INFINITY, isHistogram);
+    if (taken !== null) return taken.rows;
+    this.#point.scan(isHistogram);
+    sink.point(this.#point.row);
+    return 1;
   }
 
   #noteMember(member: number): void {

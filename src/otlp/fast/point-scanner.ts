@@ -30,8 +30,12 @@ const COUNT = POINT_LAYOUT.slot('count');
 const DISTRIBUTION = POINT_LAYOUT.slot('distribution');
 const EXEMPLARS = POINT_LAYOUT.slot('exemplars');
 
-const NUMBER_MEMBERS = ['asInt', 'asDouble'];
-const HISTOGRAM_MEMBERS = ['count', 'sum', 'min', 'max'];
+/** Members of a gauge's or sum's point. */
+export const NUMBER_MEMBERS: readonly string[] = ['asInt', 'asDouble'];
+const HISTOGRAM_VALUES = ['count', 'sum', 'min', 'max'];
+const HISTOGRAM_LISTS = ['bucketCounts', 'explicitBounds'];
+/** Members of a histogram's point. */
+export const HISTOGRAM_MEMBERS: readonly string[] = [...HISTOGRAM_VALUES, ...HISTOGRAM_LISTS];
 
 const BUCKET_COUNTS = Buffer.from('{"bucketCounts":[');
 const EXPLICIT_BOUNDS = Buffer.from('],"explicitBounds":[');
@@ -41,10 +45,10 @@ const PARTS_BYTES = 64;
 export class PointScanner {
   readonly row: ScannedRow;
   readonly #scanner: AttributeScanner;
-  readonly #ofNumber = new RowMembers(POINT_LAYOUT, ['exemplars'], HISTOGRAM_MEMBERS);
+  readonly #ofNumber = new RowMembers(POINT_LAYOUT, ['exemplars'], HISTOGRAM_VALUES);
   readonly #ofHistogram = new RowMembers(
     POINT_LAYOUT,
-    ['exemplars', 'bucketCounts', 'explicitBounds'],
+    ['exemplars', ...HISTOGRAM_LISTS],
     NUMBER_MEMBERS,
   );
   readonly #bucketCounts = this.#ofHistogram.number('bucketCounts');

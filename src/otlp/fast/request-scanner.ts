@@ -15,37 +15,15 @@ import { FieldTable } from './field-table.ts';
 import { KnownObjects } from './known-objects.ts';
 import { LOG_LAYOUT, LogScanner } from './log-scanner.ts';
 import { MetricScanner } from './metric-scanner.ts';
+import { OrdinaryOffers, type OrdinarySink } from './ordinary-offers.ts';
 import { OriginMemo } from './origin-memo.ts';
 import { markSeen } from './row-scanner.ts';
 import type { ScannedRow } from './scanned-row.ts';
 import { FALLBACK } from './scanner.ts';
 import { SpanScanner } from './span-scanner.ts';
 
-/** What a sink took of a list by itself. */
-export interface OrdinaryTaken {
-  readonly rows: number;
-  /** where it stopped: after a record */
-  readonly at: number;
-  /** objects and lists in the records */
-  readonly structures: number;
-  readonly hasTraced: boolean;
-  readonly hasUntraced: boolean;
-  /** whether the next record cannot be taken so */
-  readonly isNextUnusual: boolean;
-}
-
 /** Takes rows as they are scanned; they must be dropped if `scan` returns false. */
-export interface RowSink {
-  /**
-   * Takes ordinary records of the current list from their bytes.
-   *
-   * @param body valid UTF-8
-   * @param at where a record is expected
-   * @param until no record is taken after one that ends there or later
-   * @param end no byte after it may be read
-   * @returns null when it takes none; reused after the next call
-   */
-  takeOrdinary(body: Buffer, at: number, until: number, end: number): OrdinaryTaken | null;
+export interface RowSink extends OrdinarySink {
   /** @param row reused for the next record after the call */
   span(row: ScannedRow): void;
   log(row: ScannedRow): void;
@@ -71,14 +49,6 @@ const ORIGIN_WORK_MAX = 512 * 1024;
 
 /** Fixed cost of setting a scope's origin, in bytes of a piece. */
 const SCOPE_BYTES = 1024;
-
-/**
- * After so many records in a row that the sink refused, it is no longer offered each one: after every
- * further refusal it is not offered the next 2, 4, 8, … records of the body.
- */
-const REFUSALS_MAX = 4;
-/** Most records that the sink is not offered after a refusal. */
-const UNOFFERED_MAX = 64;
 
 const LIST = 0;
 const ORIGIN = 1;
@@ -108,9 +78,10 @@ interface ScannedScope extends OriginTexts {
 
 export class RequestScanner {
   readonly #scanner = new AttributeScanner();
+  readonly #offers = new OrdinaryOffers(this.#scanner);
   readonly #spans = new SpanScanner(this.#scanner);
   readonly #logs = new LogScanner(this.#scanner);
-  readonly #metrics = new MetricScanner(this.#scanner);
+  readonly #metrics = new MetricScanner(this.#scanner, this.#offers);
   readonly #knownResources = new KnownObjects();
   readonly #knownScopes = new KnownObjects();
   readonly #origins = new OriginMemo();
@@ -120,12 +91,6 @@ export class RequestScanner {
     metrics: frame('resourceMetrics', 'scopeMetrics', 'metrics'),
   };
   #isOpen = false;
-  /** whether the sink has refused the next record */
-  #isUnusual = false;
-  /** records in a row that the sink refused, also in the bodies before */
-  #refusals = 0;
-  /** records that it is not offered */
-  #unoffered = 0;
   /** of the items scanned last */
   #kinds = 0;
   /** where in the body the current piece began */
@@ -148,8 +113,7 @@ export class RequestScanner {
     if (this.#isOpen) throw new Error('another request is being scanned');
     this.#isOpen = true;
     this.#pieceAt = 0;
-    this.#isUnusual = false;
-    this.#unoffered = 0;
+    this.#offers.open();
     try {
       this.#scanner.open(body, PIECE_BYTES + recordBytesMax);
       yield* this.#scanBody(signal, sink);
@@ -289,27 +253,9 @@ export class RequestScanner {
 
   /** Lets the sink take records that are ordinary; @returns how many. */
   #takeOrdinary(sink: RowSink): number {
-    const scanner = this.#scanner;
-    const isUnusual = this.#isUnusual;
-    this.#isUnusual = false;
-    if (isUnusual) return 0;
-    if (this.#unoffered > 0) {
-      this.#unoffered -= 1;
-      return 0;
-    }
-    const { body, at, view } = scanner;
-    const taken = sink.takeOrdinary(body, at, this.#pieceAt + PIECE_BYTES, view.byteLength);
-    if (taken === null) {
-      this.#refusals += 1;
-      const unoffered = 2 ** (this.#refusals - REFUSALS_MAX);
-      if (unoffered > 1) this.#unoffered = Math.min(unoffered, UNOFFERED_MAX);
-      return 0;
-    }
-    this.#refusals = 0;
-    this.#isUnusual = taken.isNextUnusual;
+    const taken = this.#offers.offer(sink, this.#pieceAt + PIECE_BYTES);
+    if (taken === null) return 0;
     this.#kinds = (taken.hasTraced ? TRACED : 0) | (taken.hasUntraced ? UNTRACED : 0);
-    scanner.at = taken.at;
-    scanner.noteStructures(taken.structures);
     return taken.rows;
   }
 }
