@@ -3,7 +3,9 @@
  * where it is installed).
  */
 import { spawnSync } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { load } from 'js-yaml';
 import type { MetricObject } from 'prom-client';
 import { describe, expect, test } from 'vitest';
@@ -104,6 +106,115 @@ describe('alerts', () => {
     );
     expect(`${stdout}${stderr}`).toContain('SUCCESS');
     expect(status).toBe(0);
+  });
+});
+
+describe('the dashboard', () => {
+  interface Panel {
+    readonly id: number;
+    readonly targets?: readonly { readonly expr: string }[];
+    readonly gridPos: {
+      readonly x: number;
+      readonly y: number;
+      readonly w: number;
+      readonly h: number;
+    };
+  }
+  const { panels } = JSON.parse(read('deploy/grafana/sluice.json')) as {
+    readonly panels: readonly Panel[];
+  };
+
+  test('no panel covers another one', () => {
+    const cells = panels.flatMap(({ gridPos: { x, y, w, h } }) =>
+      Array.from({ length: w * h }, (_, at) => `${x + (at % w)},${y + Math.floor(at / w)}`),
+    );
+    expect(new Set(cells).size).toBe(cells.length);
+    expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
+  });
+
+  test.skipIf(!canRunPromtool && !mustRunAll)(
+    'its queries are valid, according to promtool',
+    () => {
+      const rules = panels
+        .flatMap(({ targets = [] }) => targets)
+        .map(({ expr }, at) => ({
+          record: `panel:${at}`,
+          expr: expr.replaceAll('$__rate_interval', '5m').replaceAll('$instance', '.*'),
+        }));
+      expect(rules.length).toBeGreaterThan(20);
+      const folder = mkdtempSync(join(tmpdir(), 'sluice-dashboard-'));
+      try {
+        const file = join(folder, 'rules.yaml');
+        // JSON is YAML too.
+        writeFileSync(file, JSON.stringify({ groups: [{ name: 'panels', rules }] }));
+        const { stdout, stderr } = spawnSync('promtool', ['check', 'rules', file], {
+          encoding: 'utf8',
+        });
+        expect(`${stdout}${stderr}`).toContain(`SUCCESS: ${rules.length} rules found`);
+      } finally {
+        rmSync(folder, { recursive: true });
+      }
+    },
+  );
+});
+
+describe('compose', () => {
+  interface Service {
+    readonly restart?: string;
+    readonly mem_limit?: string;
+    readonly security_opt?: readonly string[];
+    readonly logging?: { readonly options?: { readonly 'max-size'?: string } };
+    readonly healthcheck?: object;
+    readonly ports?: readonly string[];
+    readonly volumes?: readonly string[];
+  }
+  const text = read('deploy/compose/compose.yaml');
+  const { services } = load(text) as { readonly services: Readonly<Record<string, Service>> };
+
+  test.each(Object.entries(services))('%s is started again, and bounded', (_name, service) => {
+    expect(service).toMatchObject({
+      restart: 'unless-stopped',
+      mem_limit: expect.stringMatching(/\d[mg]\}?$/),
+      security_opt: ['no-new-privileges:true'],
+      logging: { options: { 'max-size': '10m' } },
+    });
+  });
+
+  test('every container has a health check where its image has what it takes', () => {
+    const without = Object.entries(services).filter(([, { healthcheck }]) => !healthcheck);
+    // Sluice's is in the Dockerfile; the Collector's image has no program but the Collector.
+    expect(without.map(([name]) => name)).toEqual(['sluice-1', 'sluice-2', 'collector']);
+    expect(read('Dockerfile')).toContain('HEALTHCHECK');
+  });
+
+  test('the network reaches HAProxy, and nothing else', () => {
+    const published = Object.entries(services).filter(([, { ports = [] }]) =>
+      ports.some((port) => !port.startsWith('127.0.0.1:')),
+    );
+    expect(published.map(([name]) => name)).toEqual(['haproxy']);
+  });
+
+  test('env.example has every variable with its default, and no password', () => {
+    const used = new Map(
+      [...text.matchAll(/\$\{([A-Z_]+)(?::-([^}]*)|:\?[^}]*)?\}/g)].map(
+        ([, name = '', fallback = '']) => [name, fallback] as const,
+      ),
+    );
+    const optional = ['SLUICE_TAG', 'BASE_PORT', 'OBSERVE_PORT', 'GRAFANA_PORT'];
+    const expected = [...used].filter(([name]) => !optional.includes(name)).toSorted();
+    const example = [...read('deploy/compose/env.example').matchAll(/^([A-Z_]+)=(.*)$/gm)];
+    expect(example.map(([, name, value]) => [name, value]).toSorted()).toEqual(expected);
+  });
+
+  test('every file that is mounted is there', () => {
+    const files = Object.values(services).flatMap(({ volumes = [] }) =>
+      volumes.filter((volume) => volume.startsWith('.')),
+    );
+    expect(files.length).toBeGreaterThan(4);
+    for (const file of files) {
+      const path = new URL(`deploy/compose/${file.split(':')[0]}`, ROOT);
+      expect(existsSync(path), file).toBe(true);
+    }
   });
 });
 

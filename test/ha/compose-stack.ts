@@ -88,32 +88,40 @@ interface Runner {
   readonly say: (line: string) => void;
 }
 
-/** A server with the image's user and database. @returns its port */
+/** The image's superuser, where POSTGRES_USER is not set. */
+const SUPERUSER = 'postgres';
+
+/** A server made as the image makes it, with the file of compose. @returns its port */
 async function startPostgres({ folder, account, add, say }: Runner, services: Services) {
   const bin = postgresBin();
   if (bin === null) throw new Error('PostgreSQL is not installed');
-  const { POSTGRES_USER: user = '', POSTGRES_INITDB_ARGS: given = '' } = settingsOf(
-    services,
-    'postgres',
-  );
+  const { POSTGRES_INITDB_ARGS: given = '' } = settingsOf(services, 'postgres');
   const port = await findFreePort();
   const data = join(folder, 'data');
-  const passwordFile = join(folder, 'password');
-  await writeFile(passwordFile, PASSWORD, { mode: 0o600 });
-  if (account !== null) await chown(passwordFile, account.uid, account.gid);
+  const env = { PATH: '/usr/bin:/bin', LC_ALL: 'C.UTF-8', POSTGRES_PASSWORD: PASSWORD };
   execFileSync(
     join(bin, 'initdb'),
-    ['-D', data, '-U', user, `--pwfile=${passwordFile}`, '-E', 'UTF8', ...given.split(' ')],
-    { cwd: folder, stdio: 'ignore', env: { PATH: '/usr/bin:/bin', LC_ALL: 'C.UTF-8' }, ...account },
+    ['-D', data, '-U', SUPERUSER, '-E', 'UTF8', '--auth-local=trust', ...given.split(' ')],
+    { cwd: folder, stdio: 'ignore', env, ...account },
   );
   const args = argumentsOf(services, 'postgres');
   say(`PostgreSQL: ${args.join(' ')}`);
   const own = ['-D', data, `-cport=${port}`, `-cunix_socket_directories=${folder}`];
   add('postgres', join(bin, 'postgres'), [...own, ...args]);
-  const url = (name: string) => `postgres://${user}:${PASSWORD}@127.0.0.1:${port}/${name}`;
-  const answers = () => ask(url('postgres'), 'SELECT').then(Boolean, () => false);
+  const psql = (...more: string[]): void => {
+    const where = ['-h', folder, '-p', `${port}`, '-U', SUPERUSER, '-v', 'ON_ERROR_STOP=1', '-qXw'];
+    execFileSync('psql', [...where, ...more], { env, stdio: 'pipe' });
+  };
+  const answers = async (): Promise<boolean> => {
+    try {
+      psql('-c', 'SELECT');
+      return true;
+    } catch {
+      return false;
+    }
+  };
   await waitFor(answers, { withinMs: STARTS_WITHIN_MS, what: `PostgreSQL answers (${folder})` });
-  await ask(url('postgres'), `CREATE DATABASE ${user}`);
+  psql('-f', join(ROOT, 'deploy/compose/postgres.sql'));
   return port;
 }
 

@@ -10,8 +10,8 @@ interface Ports {
 }
 
 /**
- * The file, with addresses on 127.0.0.1 in place of those that compose's name server knows, and
- * without its log.
+ * The file, with addresses on 127.0.0.1 in place of those that compose's name server knows, without
+ * its log and the health check of its container.
  *
  * @param own ports that HAProxy listens on
  * @param servers ports of the processes behind it
@@ -21,6 +21,7 @@ export function shippedHaproxy(own: Ports, servers: readonly Ports[]): string {
     servers.map((ports, at) => `  server sluice-${at + 1} 127.0.0.1:${ports[which]}`).join('\n');
   return readFileSync(join(ROOT, 'deploy/compose/haproxy.cfg'), 'utf8')
     .replace(/resolvers compose\n( {2}.*\n)+/, '')
+    .replace(/frontend health\n( {2}.*\n)+/, '')
     .replace(' resolvers compose init-addr last,libc,none', '')
     .replace('log stdout format raw local0 warning', '')
     .replace('bind :8080', `bind 127.0.0.1:${own.base}`)
