@@ -4,16 +4,19 @@
  */
 import { gzipSync } from 'node:zlib';
 
+import { createDatabase } from '../src/db/database.ts';
+import { Retention } from '../src/db/retention/retention.ts';
 import type { Signal } from '../src/model/telemetry.ts';
 import type {
   CapacityOptions,
   CapacityResult,
+  DeletionCost,
   LaterWal,
   RowCost,
   RunCost,
 } from './capacity/result.ts';
 import { inTurn, log, median, VoidRun } from './harness.ts';
-import { cpuSeconds, familyCpuSeconds, parentOf } from './ingest/cpu.ts';
+import { cpuSeconds, familyCpuSeconds, movedBytes, parentOf } from './ingest/cpu.ts';
 import { lineOf, type Measured } from './ingest/measured.ts';
 import { captureRows, measureRaw } from './ingest/raw.ts';
 import { type BodyKind, bodyOf } from './ingest/requests.ts';
@@ -26,6 +29,9 @@ const CONNECTIONS = 64;
 const ROWS_PER_BODY = 100;
 const SAMPLED_BODIES = 20;
 const GZIP_LEVEL = 6;
+/** At least so many runs are deleted, older than so many days. */
+const DELETED_RUNS = 100_000;
+const DELETION_DAYS = 30;
 /** Spans of the day before a checkpoint, and after it, by seconds at full rate. */
 const LATER = { fillSeconds: 12, seconds: 3 };
 const NAMES: Readonly<Record<Signal, string>> = {
@@ -206,21 +212,82 @@ async function measureRuns(bench: PassBench): Promise<RunCost> {
   await fill(bench);
   const sizeBefore = await size();
   await makeDue(bench);
-  const before = [cpuSeconds(server.pid), familyCpuSeconds(postmaster), await walBytes(client)];
+  const used = async () => ({
+    server: cpuSeconds(server.pid),
+    postgres: familyCpuSeconds(postmaster),
+    ...movedBytes(server.pid),
+    wal: await walBytes(client),
+  });
+  const before = await used();
   await drain(bench);
-  const after = [cpuSeconds(server.pid), familyCpuSeconds(postmaster), await walBytes(client)];
-  const perRun = (place: 0 | 1 | 2): number =>
-    ((after[place] ?? Number.NaN) - (before[place] ?? Number.NaN)) / load.runs;
+  const after = await used();
+  const perRun = (what: keyof typeof after): number => (after[what] - before[what]) / load.runs;
   return {
     runs: load.runs,
     spansPerRun: load.spans / load.runs,
     textBytes: rounded(load.textBytes / load.runs),
     findings: load.findings.length,
-    serverUs: rounded(perRun(0) * 1e6),
-    postgresUs: rounded(perRun(1) * 1e6),
-    walBytes: rounded(perRun(2)),
+    serverUs: rounded(perRun('server') * 1e6),
+    postgresUs: rounded(perRun('postgres') * 1e6),
+    walBytes: rounded(perRun('wal')),
+    fromPostgresBytes: rounded(perRun('read')),
+    toPostgresBytes: rounded(perRun('written')),
     grownBytes: rounded(((await size()) - sizeBefore) / load.runs),
   };
+}
+
+/** Copies of the evaluated runs, without findings, past retention. */
+const COPY_RUNS = `
+  INSERT INTO runs (workspace_id, run_id, state, name, service_name, start_unix_nano, end_unix_nano,
+                    spans, log_records, evaluation, first_arrival_at, last_arrival_at)
+  SELECT workspace_id, gen_random_uuid(), state, name, service_name, start_unix_nano, end_unix_nano,
+         spans, log_records, evaluation, at, at
+    FROM (SELECT *, now() - make_interval(days => $2) + random() * interval '1 day' AS at
+            FROM runs CROSS JOIN generate_series(1, $1)
+           WHERE evaluation = 'evaluated') AS copied`;
+
+/** What retention takes to delete runs, in this process and in PostgreSQL. */
+async function measureDeletion({ client, load, server }: PassBench): Promise<DeletionCost> {
+  const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+  const postmaster = parentOf(rows[0]?.pid ?? 0);
+  const copies = Math.ceil(DELETED_RUNS / load.runs);
+  await client.query(COPY_RUNS, [copies, 2 * DELETION_DAYS]);
+  await client.query('VACUUM (ANALYZE) runs');
+  await client.query('CHECKPOINT');
+  const database = createDatabase(server.databaseUrl, 1, { connectionLost: () => undefined });
+  try {
+    await database.query('SELECT 1');
+    const days = { telemetry: DELETION_DAYS, runs: DELETION_DAYS, findings: 0 };
+    let deleted = 0;
+    const events = {
+      outdatedDeleted: (table: string, count: number) => {
+        if (table === 'runs') deleted = count;
+      },
+    };
+    const used = async () => ({
+      server: cpuSeconds(process.pid),
+      postgres: familyCpuSeconds(postmaster),
+      wal: await walBytes(client),
+    });
+    const before = await used();
+    const startedAt = performance.now();
+    const { signal } = new AbortController();
+    await new Retention(days).deleteOutdated(database, Date.now(), events, signal);
+    const seconds = (performance.now() - startedAt) / 1000;
+    await client.query('VACUUM runs');
+    const after = await used();
+    if (deleted !== copies * load.runs) throw new VoidRun(`${deleted} runs were deleted`);
+    const perRun = (what: keyof typeof after): number => (after[what] - before[what]) / deleted;
+    return {
+      runs: deleted,
+      serverUs: rounded(perRun('server') * 1e6, 1),
+      postgresUs: rounded(perRun('postgres') * 1e6, 1),
+      walBytes: rounded(perRun('wal')),
+      runsPerSecond: rounded(deleted / seconds),
+    };
+  } finally {
+    await database.end();
+  }
 }
 
 /** Of several measurements, every figure's median. */
@@ -233,6 +300,8 @@ function medianRun(all: readonly RunCost[]): RunCost {
     serverUs: of((one) => one.serverUs),
     postgresUs: of((one) => one.postgresUs),
     walBytes: of((one) => one.walBytes),
+    fromPostgresBytes: of((one) => one.fromPostgresBytes),
+    toPostgresBytes: of((one) => one.toPostgresBytes),
     grownBytes: of((one) => one.grownBytes),
   };
 }
@@ -248,7 +317,7 @@ export async function capacityBench(options: CapacityOptions): Promise<CapacityR
     log('spans after a checkpoint, beside those of the day');
     return { costs: measured, later: await measureLater(stage) };
   });
-  const run = await onPassBench(benchRuns(options.runs), async (bench) => {
+  const { run, deletion } = await onPassBench(benchRuns(options.runs), async (bench) => {
     // Compiles the patterns that these texts need.
     await measureRuns(bench);
     const all: RunCost[] = [];
@@ -257,7 +326,8 @@ export async function capacityBench(options: CapacityOptions): Promise<CapacityR
       log(`pass: server ${one.serverUs} µs, PostgreSQL ${one.postgresUs} µs of CPU a run`);
       all.push(one);
     }
-    return medianRun(all);
+    log('runs past retention are deleted');
+    return { run: medianRun(all), deletion: await measureDeletion(bench) };
   });
-  return { name: 'capacity', machine, ...options, costs, later, run };
+  return { name: 'capacity', machine, ...options, costs, later, run, deletion };
 }

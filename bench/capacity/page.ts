@@ -51,6 +51,7 @@ function machineTable(plans: readonly Plan[]): string {
   const rows = plans.map((plan) => [
     whole(plan.spansPerSecond),
     `${short(plan.inMbPerSecond)} (${short(plan.inGzipMbPerSecond)})`,
+    short(plan.postgresMbPerSecond),
     ...[plan.ingestCores, plan.evaluationCores, plan.postgresCores].map(short),
     String(plan.serverVcpus),
     String(plan.databaseVcpus),
@@ -62,6 +63,7 @@ function machineTable(plans: readonly Plan[]): string {
     [
       'spans/s',
       'MB/s in (gzip)',
+      'MB/s with PostgreSQL',
       'cores: ingest',
       'cores: evaluation',
       'cores: PostgreSQL',
@@ -105,11 +107,11 @@ function priceTable(plans: readonly Plan[]): string {
 
 /** The parts that `capacity` measures, and what follows from them. */
 export function capacityParts(result: CapacityResult): Map<string, string> {
-  const { machine, rounds, bodies, costs, later, run } = result;
+  const { machine, rounds, bodies, costs, later, run, deletion } = result;
   const [span] = costs;
   if (span === undefined) throw new Error('no row was measured');
   const plans = RATES.map((spansPerSecond) =>
-    planFor({ span, later, run }, { spansPerSecond, days: DAYS }),
+    planFor({ span, later, run, deletion }, { spansPerSecond, days: DAYS }),
   );
   const rows =
     `${machineLine(machine)}; medians of ${rounds} rounds of ${whole(bodies)} requests of 100 rows ` +
@@ -120,10 +122,16 @@ export function capacityParts(result: CapacityResult): Map<string, string> {
   const evaluated =
     `An evaluated run of ${run.spansPerRun} spans with ${whole(run.textBytes)} bytes of text: ` +
     `${whole(run.serverUs)} µs CPU of the server, ${whole(run.postgresUs)} µs of PostgreSQL, ` +
-    `${whole(run.walBytes)} bytes of WAL, ${whole(run.grownBytes)} bytes more on the disk ` +
+    `${whole(run.walBytes)} bytes of WAL, ${whole(run.grownBytes)} bytes more on the disk, ` +
+    `${whole(run.fromPostgresBytes)} bytes read from PostgreSQL and ${whole(run.toPostgresBytes)} sent to it ` +
     `(${whole(run.runs)} runs, ${whole(run.findings)} findings).`;
+  const deleted =
+    `A run without findings that is deleted: ${deletion.postgresUs} µs of CPU of PostgreSQL, its VACUUM included, ` +
+    `${deletion.serverUs} µs of the server, ${whole(deletion.walBytes)} bytes of WAL; ` +
+    `${whole(deletion.runsPerSecond)} runs a second by one process, which pauses for half of the time ` +
+    `(${whole(deletion.runs)} runs).`;
   return new Map([
-    ['capacity', [rows, cpuTable(costs), byteTable(costs), wal, evaluated].join('\n\n')],
+    ['capacity', [rows, cpuTable(costs), byteTable(costs), wal, evaluated, deleted].join('\n\n')],
     ['machines', machineTable(plans)],
     ['prices', priceTable(plans)],
   ]);

@@ -1,5 +1,5 @@
 /** From what a span costs to machines, disks and prices for a rate. Pure. */
-import type { LaterWal, RowCost, RunCost } from './result.ts';
+import type { DeletionCost, LaterWal, RowCost, RunCost } from './result.ts';
 
 /** Cores are busy for at most this share on average, so that peaks of twice the average fit. */
 export const BUSY_MAX = 0.5;
@@ -35,6 +35,8 @@ export interface Costs {
   readonly span: RowCost;
   readonly later: LaterWal;
   readonly run: RunCost;
+  /** of every run, once */
+  readonly deletion: DeletionCost;
 }
 
 export interface Rate {
@@ -46,6 +48,8 @@ export interface Rate {
 export interface Plan extends Rate {
   readonly inMbPerSecond: number;
   readonly inGzipMbPerSecond: number;
+  /** between the servers and PostgreSQL, in both directions */
+  readonly postgresMbPerSecond: number;
   readonly ingestCores: number;
   readonly evaluationCores: number;
   readonly postgresCores: number;
@@ -60,18 +64,19 @@ export interface Plan extends Rate {
 
 const vcpus = (cores: number): number => Math.ceil(cores / BUSY_MAX);
 
-/** @param costs measured; the evaluation of a run costs by its spans */
-export function planFor({ span, later, run }: Costs, rate: Rate): Plan {
+/** @param costs measured; what a run costs is divided by its spans */
+export function planFor({ span, later, run, deletion }: Costs, rate: Rate): Plan {
   const { spansPerSecond, days } = rate;
   const cores = (us: number): number => (spansPerSecond * us) / 1e6;
   const evaluated = (perRun: number): number => perRun / run.spansPerRun;
   const ingestCores = cores(span.serverUs);
   const evaluationCores = cores(evaluated(run.serverUs));
-  const postgresCores = cores(span.postgresUs + evaluated(run.postgresUs));
+  const postgresCores = cores(span.postgresUs + evaluated(run.postgresUs + deletion.postgresUs));
   const kept = span.tableBytes + span.indexBytes + span.runBytes + evaluated(run.grownBytes);
   const diskTb = (spansPerSecond * SECONDS_PER_DAY * days * kept) / FILLED_MAX / BYTES_PER_TB;
   const walMbPerSecond =
-    (spansPerSecond * (later.walBytes + evaluated(run.walBytes))) / BYTES_PER_MB;
+    (spansPerSecond * (later.walBytes + evaluated(run.walBytes + deletion.walBytes))) /
+    BYTES_PER_MB;
   const serverVcpus = vcpus(ingestCores + evaluationCores);
   const databaseVcpus = vcpus(postgresCores);
   const databases = Math.max(
@@ -83,6 +88,9 @@ export function planFor({ span, later, run }: Costs, rate: Rate): Plan {
     ...rate,
     inMbPerSecond: (spansPerSecond * span.bodyBytes) / BYTES_PER_MB,
     inGzipMbPerSecond: (spansPerSecond * span.gzipBytes) / BYTES_PER_MB,
+    postgresMbPerSecond:
+      (spansPerSecond * (span.copyBytes + evaluated(run.fromPostgresBytes + run.toPostgresBytes))) /
+      BYTES_PER_MB,
     ingestCores,
     evaluationCores,
     postgresCores,

@@ -43,8 +43,21 @@ export interface RunCost {
   readonly serverUs: number;
   readonly postgresUs: number;
   readonly walBytes: number;
+  /** what the server reads from PostgreSQL, and sends to it */
+  readonly fromPostgresBytes: number;
+  readonly toPostgresBytes: number;
   /** by which the tables of runs and findings grow, indexes included */
   readonly grownBytes: number;
+}
+
+/** What deleting a run past retention costs, with the VACUUM after it. */
+export interface DeletionCost {
+  readonly runs: number;
+  readonly serverUs: number;
+  readonly postgresUs: number;
+  readonly walBytes: number;
+  /** of one process, which pauses for half of the time */
+  readonly runsPerSecond: number;
 }
 
 export interface CapacityOptions {
@@ -60,4 +73,5 @@ export interface CapacityResult extends CapacityOptions {
   readonly costs: readonly RowCost[];
   readonly later: LaterWal;
   readonly run: RunCost;
+  readonly deletion: DeletionCost;
 }

@@ -1,6 +1,6 @@
 /**
- * CPU seconds of processes so far, from Linux's `/proc`, in steps of 10 ms, over all threads of a
- * process; for PostgreSQL over the whole cluster, including children that have exited.
+ * What processes have used so far, from Linux's `/proc`: CPU seconds in steps of 10 ms, over all threads
+ * of a process, for PostgreSQL over the whole cluster, including children that have exited; bytes; memory.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 
@@ -58,6 +58,17 @@ export function familyCpuSeconds(pid: number): number {
     if (stat?.parent === pid) seconds += stat.own;
   }
   return seconds;
+}
+
+/**
+ * Bytes that a process has read and written so far, all threads together: of sockets and pipes that
+ * Node reads and writes, and of files; not those of uWebSockets.js, which the kernel does not count here.
+ */
+export function movedBytes(pid: number): { readonly read: number; readonly written: number } {
+  const text = readFileSync(`/proc/${pid}/io`, 'utf8');
+  const field = (name: string): number =>
+    Number(new RegExp(`^${name}: (\\d+)$`, 'm').exec(text)?.[1]);
+  return { read: field('rchar'), written: field('wchar') };
 }
 
 /** Resident memory of a process, megabytes. */

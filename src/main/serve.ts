@@ -14,6 +14,7 @@ import { readRuleSettings } from '../db/findings/rule-settings.ts';
 import { ensureFirstWorkspace, FIRST_SLUG, type FirstKeys } from '../db/people/first-start.ts';
 import { listenForKeyChanges } from '../db/people/key-changes.ts';
 import { listWorkspaces } from '../db/people/workspaces.ts';
+import { UPKEEP_EVERY_MS } from '../db/retention/deletion.ts';
 import { Retention } from '../db/retention/retention.ts';
 import { readBacklog } from '../db/runs/backlog.ts';
 import { upkeepPartitions } from '../db/telemetry/partition-upkeep.ts';
@@ -48,7 +49,6 @@ import { BACKLOG_COUNT_EVERY_MS, CLOCK_READ_EVERY_MS, repeat } from './upkeep.ts
 
 /** No workspace has this id: nothing is set in it. */
 const NO_WORKSPACE = 0;
-const PARTITION_UPKEEP_MS = 60 * 60_000;
 /** Tasks under way evaluate a few runs each; if one is cut off, its runs' leases expire. */
 const PASS_STOP_LIMIT_MS = 30_000;
 /** The embedded server's own stop is bounded by 75 seconds. */
@@ -91,7 +91,7 @@ async function openTables(
   });
   const stopping = new AbortController();
   const turn = () => upkeepPartitions(database, clock, retention, events, stopping.signal);
-  const upkeep = repeat(turn, PARTITION_UPKEEP_MS, events.maintenanceFailed, {
+  const upkeep = repeat(turn, UPKEEP_EVERY_MS, events.maintenanceFailed, {
     atOnce: true,
     onSuccess: events.maintenanceWorked,
   });

@@ -32,9 +32,18 @@ const run = {
   serverUs: 800,
   postgresUs: 80,
   walBytes: 1600,
+  fromPostgresBytes: 7200,
+  toPostgresBytes: 800,
   grownBytes: 120,
 };
-const costs = { span, later, run };
+const deletion = {
+  runs: 100_000,
+  serverUs: 10,
+  postgresUs: 20,
+  walBytes: 400,
+  runsPerSecond: 16_000,
+};
+const costs = { span, later, run, deletion };
 
 describe('a plan', () => {
   const plan = planFor(costs, { spansPerSecond: 10_000, days: 30 });
@@ -42,9 +51,10 @@ describe('a plan', () => {
   test('adds the evaluation of a run to its spans', () => {
     expect(plan.ingestCores).toBeCloseTo(0.05);
     expect(plan.evaluationCores).toBeCloseTo(2);
-    expect(plan.postgresCores).toBeCloseTo(0.06 + 0.2);
-    expect(plan.walMbPerSecond).toBeCloseTo(16 + 4);
+    expect(plan.postgresCores).toBeCloseTo(0.06 + 0.2 + 0.05);
+    expect(plan.walMbPerSecond).toBeCloseTo(16 + 4 + 1);
     expect([plan.inMbPerSecond, plan.inGzipMbPerSecond]).toEqual([15, 1.5]);
+    expect(plan.postgresMbPerSecond).toBeCloseTo(12 + 20);
   });
 
   test('leaves half of the cores idle, and a fifth of the disk free', () => {
@@ -102,11 +112,12 @@ test('docs/scaling.md has a place for everything that is measured', () => {
     costs: [span, { ...span, name: 'log record' }],
     later,
     run,
+    deletion,
   };
   const parts = capacityParts(result);
   let page = readFileSync(new URL('../../docs/scaling.md', import.meta.url), 'utf8');
   for (const [name, text] of parts) page = replaceMeasured(page, name, text);
   expect(page).toContain('| span | 5.00 | 6.00 | 5.50 | 2.00 | 2.00 1.90 2.10 |');
-  expect(page).toContain('| 10,000 | 15 (1.5) | 0.1 | 2.0 | 0.3 | 5 | 1 | 42 | 20 | 1 |');
+  expect(page).toContain('| 10,000 | 15 (1.5) | 32 | 0.1 | 2.0 | 0.3 | 5 | 1 | 42 | 21 | 1 |');
   expect(parts.get('prices')?.split('\n')).toHaveLength(5);
 });

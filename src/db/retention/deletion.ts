@@ -9,8 +9,9 @@ import { type Connection, type Database, inTransaction } from '../database.ts';
 
 /** Rows that one transaction looks at. */
 export const BATCH_ROWS = 1000;
-/** What is left is deleted in the next turn of upkeep. */
-const TURN_MS_MAX = 20 * 60_000;
+export const UPKEEP_EVERY_MS = 60 * 60_000;
+/** Ends before upkeep's next turn is due, which deletes what is left. */
+const TURN_MS_MAX = 55 * 60_000;
 const LOCK_KEY = '0x736c756963652b32';
 
 /** One turn of deleting, which ends early when it is stopped or has taken too long. */

@@ -1,9 +1,9 @@
 /** Runs past retention are deleted with their findings or kept with all of them. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 
 import { triageFindings } from '../../../src/db/findings/triage-writes.ts';
 import { createWorkspace } from '../../../src/db/people/workspaces.ts';
-import { DeletionTurn } from '../../../src/db/retention/deletion.ts';
+import { DeletionTurn, UPKEEP_EVERY_MS } from '../../../src/db/retention/deletion.ts';
 import { OutdatedRuns } from '../../../src/db/retention/outdated-runs.ts';
 import { Retention, type RetentionDays } from '../../../src/db/retention/retention.ts';
 import { ensureDay } from '../../../src/db/telemetry/partitions.ts';
@@ -283,6 +283,19 @@ describe('many', () => {
       turns.push((await runs.delete(turn, [workspaceId], before)).runs);
     }
     expect(turns).toEqual([0, 0, 500]);
+  });
+
+  test('a turn may use nearly all of the time until upkeep begins the next one', () => {
+    const now = vi.spyOn(performance, 'now').mockReturnValue(0);
+    try {
+      const turn = new DeletionTurn(scratch.database, new AbortController().signal);
+      now.mockReturnValue(0.9 * UPKEEP_EVERY_MS);
+      expect(turn.isOver).toBe(false);
+      now.mockReturnValue(0.95 * UPKEEP_EVERY_MS);
+      expect(turn.isOver).toBe(true);
+    } finally {
+      now.mockRestore();
+    }
   });
 
   test('nothing is deleted once the server stops', async () => {
