@@ -1,11 +1,11 @@
 /**
  * The folders of `src` and `test`: how many files they have, and that a source and its tests are
- * found from each other by path. Also the exports: none twice, none forwarded.
+ * found from each other by path.
  */
 import { posix } from 'node:path';
 import { describe, expect, test } from 'vitest';
 
-import { filesIn, readSources } from './source-file.ts';
+import { filesIn } from './source-file.ts';
 
 /** A reader finds a file by its name in a folder of this many. */
 const FILES_MAX = 25;
@@ -90,22 +90,4 @@ test('every test lies where its source does', () => {
     (path) => path.endsWith('.test.ts') && !OTHER_TESTS.test(path),
   );
   expect(misplacedTests(tests, filesIn('src'))).toEqual([]);
-});
-
-describe('sources', () => {
-  const sources = readSources();
-
-  test('re-export nothing: imports name the file that owns the thing', () => {
-    const forwarding = sources.filter(({ reExports }) => reExports.length > 0);
-    expect(forwarding.map(({ path }) => path)).toEqual([]);
-  });
-
-  test('give every exported type a name of its own', () => {
-    const owners = new Map<string, string[]>();
-    for (const { path, exportedTypes } of sources) {
-      for (const name of exportedTypes) owners.set(name, [...(owners.get(name) ?? []), path]);
-    }
-    const shared = [...owners].filter(([, paths]) => paths.length > 1);
-    expect(shared).toEqual([]);
-  });
 });

@@ -25,7 +25,7 @@ function isFault(name: string): boolean {
 }
 
 /** This file names the words. */
-const CHECKER = 'test/arch/language.test.ts';
+const CHECKER = 'test/arch/language.ts';
 
 function faultsOf({ path, comments, titles, names }: SourceFile): string[] {
   const inTexts = [...comments, ...titles].flatMap((text) => text.match(TEXT_WORDS) ?? []);
