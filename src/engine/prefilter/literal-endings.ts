@@ -70,12 +70,18 @@ function starts(sizes: readonly number[]): number[] {
   });
 }
 
+/** One more than its buckets: where the last one ends. */
+function bucketsOfClass({ bucketsLog }: EndingClass): number {
+  return 2 ** bucketsLog + 1;
+}
+
 const bitmapBytes = ({ bitsLog }: EndingClass): number => 2 ** bitsLog / 8;
 /** class → where its bitmap begins, in bytes */
 export const BITMAPS_AT = starts(CLASSES.map(bitmapBytes));
 export const BITMAPS_BYTES = CLASSES.reduce((sum, one) => sum + bitmapBytes(one), 0);
 /** class → index in `buckets` of its first one; each class has one more, where its last one ends */
-export const BUCKETS_AT = starts(CLASSES.map(({ bucketsLog }) => 2 ** bucketsLog + 1));
+export const BUCKETS_AT = starts(CLASSES.map(bucketsOfClass));
+const BUCKETS = CLASSES.reduce((sum, one) => sum + bucketsOfClass(one), 0);
 
 /** Odd: the golden ratio of 64 bits (Knuth: The art of computer programming 3, 6.4). */
 export const MULTIPLIER = 0x9e37_79b9_7f4a_7c15n;
@@ -120,18 +126,21 @@ export function createEndingTables(literals: readonly Buffer[]): EndingTables {
     columns: [...bytes].map((byte) => columns[byte] as number),
   }));
   const bitmaps = new Uint8Array(BITMAPS_BYTES);
-  const buckets: number[] = [];
+  const buckets = new Uint32Array(BUCKETS);
   const inOrder: Taken[] = [];
   CLASSES.forEach((one, number) => {
     const limit = CLASSES[number - 1]?.least ?? Number.POSITIVE_INFINITY;
     const own = taken.filter(({ columns: { length } }) => length >= one.least && length < limit);
     fillBitmap(bitmaps.subarray(BITMAPS_AT[number]), one, own);
     const literalsOf = bucketsOf(one, own);
-    for (let bucket = 0; bucket < 2 ** one.bucketsLog; bucket += 1) {
-      buckets.push(inOrder.length);
+    const begins = buckets.subarray(BUCKETS_AT[number]);
+    let next = 0;
+    for (const bucket of [...literalsOf.keys()].sort((a, b) => a - b)) {
+      begins.fill(inOrder.length, next, bucket + 1);
+      next = bucket + 1;
       for (const literal of literalsOf.get(bucket) ?? []) inOrder.push(literal);
     }
-    buckets.push(inOrder.length);
+    begins.fill(inOrder.length, next, 2 ** one.bucketsLog + 1);
   });
   const entries = new Uint8Array(inOrder.length * ENTRY_BYTES);
   inOrder.forEach((literal, entry) => {
@@ -144,7 +153,7 @@ export function createEndingTables(literals: readonly Buffer[]): EndingTables {
     blank: columns[BLANK] as number,
     longest: taken.reduce((longest, { columns: { length } }) => Math.max(longest, length), 0),
     bitmaps,
-    buckets: Uint32Array.from(buckets),
+    buckets,
     entries,
     literals: Uint32Array.from(inOrder, ({ id }) => id),
     alike: mostAlike(taken),

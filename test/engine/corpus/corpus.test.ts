@@ -16,6 +16,7 @@ import {
 
 const PACKAGE = join(import.meta.dirname, '../../../node_modules/agent-threat-rules');
 const PINNED = join(import.meta.dirname, '../../../corpus/manifest.json');
+const FILES = 5;
 
 describe('the pinned corpus', () => {
   const manifest = loadManifest(PINNED);
@@ -49,14 +50,18 @@ describe('the pinned corpus', () => {
 });
 
 describe('a corpus that was tampered with', () => {
-  const manifest = loadManifest(PINNED);
-  const [first = '', second = ''] = Object.keys(manifest.files);
+  const { integrity, files } = loadManifest(PINNED);
+  /** Some of the pinned files: copying all of them for each test takes long. */
+  const names = ['package.json', ...Object.keys(files).slice(0, FILES)];
+  const [, first = '', second = ''] = names;
   let copy: string;
+  let manifest: Manifest;
 
   beforeEach(() => {
     copy = mkdtempSync(join(tmpdir(), 'sluice-corpus-'));
-    cpSync(join(PACKAGE, 'package.json'), join(copy, 'package.json'));
-    cpSync(join(PACKAGE, 'rules'), join(copy, 'rules'), { recursive: true });
+    for (const name of names) cpSync(join(PACKAGE, name), join(copy, name));
+    manifest = buildManifest(copy, integrity);
+    expect(problemsOf(copy, manifest)).toEqual([]);
   });
   afterEach(() => rmSync(copy, { recursive: true }));
 
