@@ -20,15 +20,16 @@ import { recordedLogs, recordedMetrics, recordedSpans } from '../support/recorde
 import { openRecordingProxy } from '../support/recording-proxy.ts';
 import { type RelayProcess, startRelay } from '../support/relay-process.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { type Gateway, openGateway, rawSpan, storedSpanIds, traceBody } from './gateway.ts';
+import { randomId, rawSpan, storedSpanIds, traceBody } from './gateway.ts';
+import { openSharedGateway, type SharedGateway } from './shared-gateway.ts';
 
 const STORED_WITHIN_MS = 60_000;
 
-let gateway: Gateway;
+let gateway: SharedGateway;
 const folders: string[] = [];
 const relays: RelayProcess[] = [];
 beforeAll(async () => {
-  gateway = await openGateway();
+  gateway = await openSharedGateway();
 });
 afterAll(() => gateway.close());
 afterEach(async () => {
@@ -86,8 +87,8 @@ async function rowsOf(table: string, workspaceId: number): Promise<unknown[]> {
 test.each(['observe', 'base'] as const)(
   'rows of the protobuf exporters equal those of the JSON exporters: %s host',
   async (host) => {
-    const direct = await gateway.addWorkspace(`direct-${host}`);
-    const relayed = await gateway.addWorkspace(`relayed-${host}`);
+    const direct = await gateway.addWorkspace(`direct-${host}-${randomId(8)}`);
+    const relayed = await gateway.addWorkspace(`relayed-${host}-${randomId(8)}`);
     const { observeUrl, baseUrl } = gateway.server;
     const relay = await relayTo(host === 'base' ? baseUrl : observeUrl, relayed.agent);
     const headers = { authorization: `Bearer ${direct.agent}` };
