@@ -109,29 +109,48 @@ async function startedSource(
 }
 
 /**
- * Migrates over DATABASE_DIRECT_URL: a pooler may have time limits of its own.
+ * Checks that DATABASE_DIRECT_URL leads past the pooler of DATABASE_URL, to the same database.
  *
- * @throws {OperatorError} when it leads through a pooler, or to another database than DATABASE_URL
+ * @param direct connects to it
+ * @throws {OperatorError} naming what is wrong
  */
-async function migrateDirectly(url: string, { identity }: DatabaseRoute): Promise<string[]> {
-  const database = createDatabase(url, 1, { connectionLost: () => {} });
-  try {
-    await checkServer(database, 'DATABASE_DIRECT_URL');
-    const route = await findRoute(database);
-    if (!route.isDirect) {
-      throw new OperatorError(
-        'DATABASE_DIRECT_URL leads through a pooler too: it must name PostgreSQL itself',
-      );
-    }
-    if (route.identity !== identity) {
-      throw new OperatorError(
-        'DATABASE_DIRECT_URL and DATABASE_URL lead to different databases or servers',
-      );
-    }
-    return await migrate(database);
-  } finally {
-    await database.end();
+async function requireDirect(direct: Database, { identity }: DatabaseRoute): Promise<void> {
+  await checkServer(direct, 'DATABASE_DIRECT_URL');
+  const route = await findRoute(direct);
+  if (!route.isDirect) {
+    throw new OperatorError(
+      'DATABASE_DIRECT_URL leads through a pooler too: it must name PostgreSQL itself',
+    );
   }
+  if (route.identity !== identity) {
+    throw new OperatorError(
+      'DATABASE_DIRECT_URL and DATABASE_URL lead to different databases or servers',
+    );
+  }
+}
+
+async function overDirectUrl<T>(
+  url: string,
+  route: DatabaseRoute,
+  work: (direct: Database) => Promise<T>,
+): Promise<T> {
+  const direct = createDatabase(url, 1, { connectionLost: () => {} });
+  try {
+    await requireDirect(direct, route);
+    return await work(direct);
+  } finally {
+    await direct.end();
+  }
+}
+
+/**
+ * For looking only: whether a server could use DATABASE_DIRECT_URL.
+ *
+ * @param route of DATABASE_URL
+ * @throws {OperatorError} naming why not
+ */
+export async function inspectDirectUrl(url: string, route: DatabaseRoute): Promise<void> {
+  await overDirectUrl(url, route, async () => {});
 }
 
 interface OpenOptions {
@@ -166,7 +185,10 @@ async function open(
     if (route.isDirect) await checkConnections(database, connections);
     const { urls, directUrl, supervise } = source;
     const migrations =
-      directUrl === null ? await migrate(database) : await migrateDirectly(directUrl, route);
+      directUrl === null
+        ? await migrate(database)
+        : // A pooler may have time limits of its own.
+          await overDirectUrl(directUrl, route, migrate);
     await onMigrated(database);
     const placement = await placementOf(database);
     const where = route.isDirect ? source.where : `${source.where}, through a pooler`;

@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Database } from '../../src/db/database.ts';
 import { ReadReplica } from '../../src/db/replica/read-replica.ts';
 import { type Cluster, openCluster } from '../chaos/cluster.ts';
+import { runCommand } from '../support/command.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { Browser } from './browser.ts';
@@ -164,6 +165,26 @@ describe('a read replica', () => {
     for (const who of [other, browser]) {
       expect((await who.get('/app')).text).toMatch(/Read replica: at most [\d.]+ (ms|s) behind/);
     }
+  });
+
+  test('is judged by doctor as by a server', async () => {
+    const [one = 0, two = 0] = cluster.ports;
+    const replicaLine = async (url: string): Promise<string> => {
+      const { stdout } = await runCommand(['doctor'], {
+        DATABASE_URL: cluster.url(one),
+        DATABASE_READ_URL: url,
+        DATABASE_READ_LAG_MAX_MS: '1000',
+      });
+      return /^ *(\w+ +Read replica.*)$/m.exec(stdout)?.[1] ?? stdout;
+    };
+    expect(await replicaLine(cluster.url(two))).toMatch(/^ok +Read replica +reads go to it/);
+    expect(await replicaLine(cluster.url(one))).toMatch(/^problem .*does not lead to a standby/);
+    await whileStandbyPauses(async () => {
+      await cluster.ask("SELECT pg_logical_emit_message(true, 'test', 'doctor')");
+      expect(await replicaLine(cluster.url(two))).toMatch(
+        /^warning .*the primary: it is 1 s behind/,
+      );
+    });
   });
 
   test('that falls behind is left, with the reads under way, and used again later', async () => {

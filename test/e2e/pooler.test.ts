@@ -6,6 +6,7 @@
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 
 import { createDatabase, type Database } from '../../src/db/database.ts';
+import { runCommand } from '../support/command.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { startPgBouncer, type TestPooler } from '../support/pgbouncer.ts';
 import { pgbouncerPath } from '../support/programs.ts';
@@ -184,10 +185,15 @@ describe.skipIf(pgbouncerPath === null)('behind PgBouncer', () => {
       () => inject('databaseUrl'),
       'DATABASE_DIRECT_URL and DATABASE_URL lead to different databases',
     ],
-  ])('a direct address that is %s stops the start', async (_what, direct, message) => {
-    const server = launchServer({ DATABASE_URL: pooled, DATABASE_DIRECT_URL: direct() });
+  ])('a direct address that is %s stops the start, and doctor says so', async (...args) => {
+    const [, direct, message] = args;
+    const settings = { DATABASE_URL: pooled, DATABASE_DIRECT_URL: direct() };
+    const server = launchServer(settings);
     expect(await server.exited).toEqual({ code: 1, signal: null });
     expect(server.stderr()).toContain(message);
+    const { code, stdout } = await runCommand(['doctor'], settings);
+    expect(stdout).toMatch(new RegExp(`problem +Direct connection +${message}`));
+    expect(code).toBe(1);
   });
 
   test('each stops in order, and leaves no connection in a transaction', async () => {

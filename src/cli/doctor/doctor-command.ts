@@ -20,11 +20,12 @@ import {
 } from '../../db/server-facts.ts';
 import { loadManifest, verifyCorpus } from '../../engine/corpus/corpus.ts';
 import { MANIFEST_PATH, pinnedCorpus } from '../../main/corpus-location.ts';
-import { openForInspection, WITHOUT_SESSION } from '../../main/open-database.ts';
+import { openForInspection } from '../../main/open-database.ts';
 import { currentRuntime } from '../../terminal/node-runtime.ts';
 import { answer, type OutputOptions } from '../answer.ts';
 import { type Check, checksOf, renderChecks, worstOf } from './check.ts';
 import { citusChecks } from './citus-checks.ts';
+import { connectionAdvice } from './connection-advice.ts';
 import {
   clockCheck,
   connectionCheck,
@@ -42,18 +43,14 @@ import {
   resourceChecks,
   runtimeCheck,
 } from './machine-checks.ts';
+import { messageOf } from './message-of.ts';
 import { redisChecks, redisNotUsed, redisUnreachable } from './redis-checks.ts';
+import { directChecks, replicaChecks } from './route-checks.ts';
 import { createHiding, secretsOf } from './secrets.ts';
 import { invalidSettings, settingChecks } from './settings-checks.ts';
 
 const ofRules = checksOf('rules');
 const ofPostgres = checksOf('postgresql');
-
-const messageOf = (error: unknown): string => {
-  const { message, errors } = error as { message?: string; errors?: readonly Error[] };
-  // Node.js tries all addresses of a name; the message of all attempts together is empty.
-  return message || errors?.map((one) => one.message).join(', ') || String(error);
-};
 
 function corpusCheck(): Check {
   try {
@@ -119,8 +116,8 @@ async function databaseChecks(config: Config): Promise<Check[]> {
   } catch (error) {
     const change =
       config.databaseUrl === null
-        ? 'docs/operations.md describes repairs of the embedded PostgreSQL.'
-        : 'Start PostgreSQL, or correct DATABASE_URL; the server does not start without it.';
+        ? 'See server.log in the folder of its data, and docs/operations.md (the embedded PostgreSQL).'
+        : connectionAdvice(error, 'DATABASE_URL');
     return [ofPostgres.problem('Connection', messageOf(error), change)];
   }
   if (open === null) {
@@ -129,14 +126,12 @@ async function databaseChecks(config: Config): Promise<Check[]> {
   }
   try {
     const { database, where, route, connections } = open;
-    const reached = ofPostgres.ok('Connection', where);
-    const session = ofPostgres.warning('Connection pooler', ...sessionAdvice());
-    const hasSession = route.isDirect || config.databaseDirectUrl !== null;
     return [
-      reached,
-      ...(hasSession ? [] : [session]),
+      ofPostgres.ok('Connection', where),
+      ...(await directChecks(config, route)),
       // A pooler's server has other connections than this process.
       ...(await inspectServer(database, route.isDirect ? connections : null)),
+      ...(await replicaChecks(config, database)),
     ];
   } catch (error) {
     const change = 'PostgreSQL answered, and then did not: see its log.';
@@ -144,12 +139,6 @@ async function databaseChecks(config: Config): Promise<Check[]> {
   } finally {
     await open.close();
   }
-}
-
-/** The server's warning of a pooler without a session, as what was found and what to change. */
-function sessionAdvice(): readonly [string, string] {
-  const [found = '', change = ''] = WITHOUT_SESSION.split('. ');
-  return [found, change];
 }
 
 async function redisResults({ redisUrl }: Config): Promise<Check[]> {

@@ -2,7 +2,7 @@
  * Removes secrets of the settings from texts that are printed: messages of PostgreSQL, Redis or
  * Node.js may repeat a part of what they were given.
  */
-const URL_SETTINGS = ['DATABASE_URL', 'DATABASE_DIRECT_URL', 'REDIS_URL', 'SMTP_URL'];
+const URL_SETTING = /_URL$/;
 const SECRET_SETTING = /(SECRET|PASSWORD|API_KEY|TOKEN)$/;
 const PASSWORD_OF_URL = /^[a-z+]+:\/\/[^:@/]*:([^@/]+)@/i;
 const HIDDEN = '[hidden]';
@@ -20,7 +20,7 @@ function formsOf(text: string): string[] {
 export function secretsOf(env: Readonly<Record<string, string | undefined>>): string[] {
   const secrets = Object.entries(env).flatMap(([name, value = '']) => {
     if (SECRET_SETTING.test(name)) return [value.trim()];
-    if (!URL_SETTINGS.includes(name)) return [];
+    if (!URL_SETTING.test(name)) return [];
     const [, ofUrl] = PASSWORD_OF_URL.exec(value.trim()) ?? [];
     const ofQuery = new URLSearchParams(/\?([^#]*)/.exec(value)?.[1] ?? '').get('password');
     return [ofUrl, ofQuery].flatMap((one) => (one == null ? [] : formsOf(one)));

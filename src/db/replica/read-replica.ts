@@ -74,6 +74,9 @@ interface ReplayState {
 const codeOf = (error: unknown): unknown =>
   error instanceof Error ? Reflect.get(error, 'code') : undefined;
 
+/** Why a standby that answers is not used. */
+export class ReplicaLate extends Error {}
+
 /** Thrown into reads of a standby that is not used any more. */
 class ReplicaLeft extends Error {}
 
@@ -245,7 +248,7 @@ export class ReadReplica {
     const isUsed = this.#answers && this.#age.replayed !== null && ageMs <= lagMaxMs;
     const isLate = ageMs > lagMaxMs;
     if (this.#answers && isLate) {
-      this.#failure = new Error(`it is ${Math.round(ageMs / 1000)} s behind`);
+      this.#failure = new ReplicaLate(`it is ${Math.round(ageMs / 1000)} s behind`);
     }
     if (isUsed && !this.#isUsed) this.#events.replicaUsed();
     if (!isUsed && (!this.#answers || isLate)) this.#events.replicaUnused(this.#failure);

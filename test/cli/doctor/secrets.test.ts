@@ -7,6 +7,8 @@ import { createHiding, secretsOf } from '../../../src/cli/doctor/secrets.ts';
 test('finds passwords of URLs, as written and decoded, and secrets by name', () => {
   const secrets = secretsOf({
     DATABASE_URL: 'postgres://ada:p%40ss@db/x?password=queried',
+    DATABASE_DIRECT_URL: 'postgres://ada:direct@db/x',
+    DATABASE_READ_URL: 'postgres://ada:standby@db/x',
     REDIS_URL: 'redis://:counted@redis',
     SMTP_URL: 'smtps://mail:letters@smtp.example',
     OAUTH_GITHUB_CLIENT_SECRET: 'of-github',
@@ -15,7 +17,10 @@ test('finds passwords of URLs, as written and decoded, and secrets by name', () 
     BASE_URL: 'https://shown',
   });
   expect(secrets.toSorted()).toEqual(
-    ['p%40ss', 'p@ss', 'queried', 'counted', 'letters', 'of-github', 'sluice_live_x'].toSorted(),
+    [
+      ...['p%40ss', 'p@ss', 'queried', 'direct', 'standby', 'counted', 'letters'],
+      ...['of-github', 'sluice_live_x'],
+    ].toSorted(),
   );
 });
 
