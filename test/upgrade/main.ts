@@ -21,7 +21,7 @@ import { otlpHeaders, randomId, rawSpan, traceBody } from '../e2e/gateway.ts';
 import { ROOT, startServer, type TestServer } from '../support/server.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-/** The first version is the last one without it. */
+/** While nothing is released: the older version is the last one without it. */
 const NEXT_MIGRATION = 'src/db/migrations/0019-finding-facts.sql';
 const PAUSE_MS = 10;
 /** Spans that each phase acknowledges at least. */
@@ -38,10 +38,22 @@ function requireThat(condition: boolean, what: string): void {
   say(what);
 }
 
+/** The tag of the last release before this commit; null while there is none. */
+function lastRelease(): string | null {
+  const [tag = null] = git('tag', '--list', 'v*', '--sort=-version:refname', '--merged', 'HEAD^')
+    .split('\n')
+    .filter((name) => name !== '');
+  return tag;
+}
+
+function olderRevision(): string {
+  const added = git('log', '--diff-filter=A', '--format=%H', '--', NEXT_MIGRATION);
+  return process.argv[2] ?? lastRelease() ?? `${added}^`;
+}
+
 /** Checks the older version out and builds it with the installed packages. */
 function buildOld(folder: string): string {
-  const added = git('log', '--diff-filter=A', '--format=%H', '--', NEXT_MIGRATION);
-  const revision = process.argv[2] ?? `${added}^`;
+  const revision = olderRevision();
   const root = join(folder, 'old');
   git('worktree', 'add', '--quiet', '--detach', root, revision);
   symlinkSync(join(ROOT, 'node_modules'), join(root, 'node_modules'));
