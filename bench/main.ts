@@ -72,13 +72,13 @@ program
   .description(
     'rows stored and acknowledged per second, compared with raw COPY and Fastify + INSERT',
   )
-  .option('--rounds <number>', 'rounds of everything that is measured in turn', positive, 5)
+  .option('--rounds <number>', 'rounds of everything that is measured in turn', positive, 3)
   .option('--quick', 'a look of about a minute: one round, less of everything, nothing is written')
   .addHelpText(
     'after',
     [
       '',
-      'Takes about five minutes; writes bench/results/ingest.json, docs/performance.md and its charts.',
+      'Takes about eight minutes; writes bench/results/ingest.json, docs/performance.md and its charts.',
       'Stored rows that differ from what was acknowledged make the run void: nothing is written then.',
       '',
       'Examples:',

@@ -1,5 +1,6 @@
 /** Loads at a fixed rate, and probes at full load: every one once in each round, medians. */
 import { inTurn, log } from '../harness.ts';
+import { residentMb } from './cpu.ts';
 import type { Latency } from './latency.ts';
 import { lineOf, type Measured, medianLatency, medianOf } from './measured.ts';
 import { probeHealth } from './probe.ts';
@@ -70,6 +71,7 @@ async function probeAlone(stage: Stage, seconds: number): Promise<Probed> {
     latency,
     raw: [latency],
     stolenCores: 0,
+    residentMb: residentMb(stage.sluice.pid),
   };
 }
 
@@ -111,7 +113,16 @@ export async function measureProbes(stage: Stage, { rounds, seconds }: Rounds): 
     if (latency === null || kind === undefined) throw new Error('nothing was probed');
     const { rowsPerSecond, stolenCores } = medianOf({ raw });
     const bodyBytes = bodyOf(kind, 1).length;
-    probes.push({ name, bodyBytes, rowsPerSecond, latency, raw: latencies, stolenCores });
+    const resident = Math.max(...raw.map((one) => one.residentMb));
+    probes.push({
+      name,
+      bodyBytes,
+      rowsPerSecond,
+      latency,
+      raw: latencies,
+      stolenCores,
+      residentMb: resident,
+    });
   });
   for (const { name, latency } of probes) {
     log(`/health beside ${name}: p50 ${latency.p50}, p99 ${latency.p99}, max ${latency.max} ms`);

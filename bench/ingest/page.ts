@@ -27,11 +27,18 @@ function verdictTable(verdicts: readonly Verdict[]): string {
   );
 }
 
+/** What a series is compared with, if not with raw COPY of spans. */
+const YARDSTICKS: ReadonlyMap<string, string> = new Map([
+  [NAMES.logs, NAMES.rawLogs],
+  [NAMES.rawLogs, NAMES.rawLogs],
+  [NAMES.points, NAMES.rawPoints],
+  [NAMES.rawPoints, NAMES.rawPoints],
+]);
+
 function throughputTable({ throughput }: IngestResult): string {
   const rows = throughput.map((series) => {
     const { rowsPerSecond, megabytesPerSecond, latency } = medianOf(series);
-    const isLogs = series.name === NAMES.logs || series.name === NAMES.rawLogs;
-    const yardstick = seriesOf(throughput, isLogs ? NAMES.rawLogs : NAMES.rawOne);
+    const yardstick = seriesOf(throughput, YARDSTICKS.get(series.name) ?? NAMES.rawOne);
     return [
       series.name,
       whole(rowsPerSecond),

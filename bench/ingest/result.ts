@@ -13,6 +13,8 @@ export const NAMES = {
   batched: 'Fastify + INSERT, batches of 10 ms',
   logs: 'Sluice, logs',
   rawLogs: 'raw COPY of logs, 1 connection',
+  points: 'Sluice, data points',
+  rawPoints: 'raw COPY of data points, 1 connection',
 } as const;
 
 export interface IngestOptions {
@@ -45,6 +47,8 @@ export interface Probed {
   readonly raw: readonly Latency[];
   /** as `Measured` has it */
   readonly stolenCores: number;
+  /** likewise, the most of all rounds; absent in results from before 2026-11-25 */
+  readonly residentMb?: number;
 }
 
 /** Everything sent as fast as it is answered, for a minute: long enough for what PostgreSQL does later. */

@@ -11,7 +11,7 @@ export interface Verdict {
 }
 
 const RAW_SHARE_MIN = 0.85;
-const CPU_TIMES_MAX = { spans: 1.4, logs: 1.5 };
+const CPU_TIMES_MAX = { spans: 1.4, logs: 1.5, points: 1.5 };
 const SERVER_SHARE_MAX = 0.45;
 const INSERT_TIMES_MIN = 4;
 /** by the order of the fixed rates: half of what can be sustained, and four fifths */
@@ -48,7 +48,8 @@ function cpuRatio(
 }
 
 /** The most memory that the server had in any measurement. */
-function residentMax({ throughput, bodies, connections, sustained, paced }: IngestResult): number {
+function residentMax(result: IngestResult): number {
+  const { throughput, bodies, connections, sustained, paced, probes } = result;
   const all = [
     ...[...throughput, ...bodies, ...connections].flatMap(({ raw }) => raw),
     ...paced.flatMap(({ raw }) => raw),
@@ -57,7 +58,21 @@ function residentMax({ throughput, bodies, connections, sustained, paced }: Inge
   const ofInsert = throughput
     .filter(({ name }) => name === NAMES.perRequest || name === NAMES.batched)
     .flatMap(({ raw }) => raw);
-  return Math.max(...all.filter((one) => !ofInsert.includes(one)).map((one) => one.residentMb));
+  const ofSluice = all.filter((one) => !ofInsert.includes(one));
+  return Math.max(...[...ofSluice, ...probes].map(({ residentMb = 0 }) => residentMb));
+}
+
+/** None in results from before 2026-11-25. */
+function pointsVerdict(throughput: readonly Series[]): Verdict[] {
+  if (throughput.every(({ name }) => name !== NAMES.points)) return [];
+  const cpu = cpuRatio(seriesOf(throughput, NAMES.points), seriesOf(throughput, NAMES.rawPoints));
+  return [
+    {
+      target: `CPU time of a data point: at most ${CPU_TIMES_MAX.points} times raw COPY's`,
+      measured: `${cpu.toFixed(2)} times`,
+      reached: cpu <= CPU_TIMES_MAX.points,
+    },
+  ];
 }
 
 function throughputVerdicts(result: IngestResult): Verdict[] {
@@ -92,6 +107,7 @@ function throughputVerdicts(result: IngestResult): Verdict[] {
       measured: `${cpuOfLogs.toFixed(2)} times`,
       reached: cpuOfLogs <= CPU_TIMES_MAX.logs,
     },
+    ...pointsVerdict(throughput),
     {
       target: `CPU time of a span: the server at most ${SERVER_SHARE_MAX} of PostgreSQL's`,
       measured: ofServer.toFixed(2),

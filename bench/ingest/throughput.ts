@@ -11,6 +11,8 @@ import { NAMES } from './result.ts';
 import { type Contents, clear, contentsOf, measureLoad, type Stage, type Target } from './stage.ts';
 
 export const SPANS_PER_BODY = 100;
+/** Of each signal, before anything is recorded: by then V8 has optimized what it runs. */
+const WARM_UP_LOADS = 4;
 /** concurrent exporters, each with one request in progress: a deployment at its peak */
 const PEAK_CONNECTIONS = 64;
 /** fewer, where the question is how bodies compare */
@@ -53,6 +55,7 @@ interface Yardsticks {
   readonly one: RawRows;
   readonly two: RawRows;
   readonly logs: RawRows;
+  readonly points: RawRows;
   readonly slow: Contents;
 }
 
@@ -61,7 +64,9 @@ async function prepare(
   stage: Stage,
   { bodies, slowBodies }: ThroughputSettings,
 ): Promise<Yardsticks> {
-  await fill(stage, 'traces', bodies);
+  for (const signal of ['traces', 'logs', 'metrics'] as const) {
+    for (let load = 0; load < WARM_UP_LOADS; load += 1) await fill(stage, signal, bodies);
+  }
   const slow = await fill(stage, 'traces', slowBodies);
   const spans = await fill(stage, 'traces', bodies);
   const one = await captureRows(stage, 'traces', 1);
@@ -69,7 +74,9 @@ async function prepare(
   if (one.contents.sum !== spans.sum) throw new VoidRun('rows changed while nothing was sent');
   await fill(stage, 'logs', bodies);
   const logs = await captureRows(stage, 'logs', 1);
-  return { one, two, logs, slow };
+  await fill(stage, 'metrics', bodies);
+  const points = await captureRows(stage, 'metrics', 1);
+  return { one, two, logs, points, slow };
 }
 
 /** Sluice, raw COPY and the servers for comparison, in turn. */
@@ -80,7 +87,7 @@ export async function measureThroughput(
   const { sluice, insert } = stage;
   if (insert === null) throw new Error('the other servers were not started');
   log('warm-up, and the rows that raw COPY copies');
-  const { one, two, logs, slow } = await prepare(stage, settings);
+  const { one, two, logs, points, slow } = await prepare(stage, settings);
   const { bodies, slowBodies, rounds } = settings;
   const spans = kindOf('traces');
   const gzipped = kindOf('traces', SPANS_PER_BODY, true);
@@ -93,6 +100,8 @@ export async function measureThroughput(
     loadOf(stage, NAMES.batched, insert.batched, spans, slowBodies, slow),
     loadOf(stage, NAMES.logs, sluice, kindOf('logs'), bodies, logs.contents),
     { name: NAMES.rawLogs, measure: () => measureRaw(stage, logs) },
+    loadOf(stage, NAMES.points, sluice, kindOf('metrics'), bodies, points.contents),
+    { name: NAMES.rawPoints, measure: () => measureRaw(stage, points) },
   ];
   // Once without counting, in which the other servers warm up and nothing is recorded.
   for (const { measure } of variants.slice(3, 6)) await measure(0);
@@ -134,6 +143,8 @@ export async function measureBodies(
       return loadOf(stage, nameOfBody(one), stage.sluice, one, count, null, CONNECTIONS);
     }),
   );
+  // Other sizes are other work: each is sent once before anything is recorded.
+  for (const { measure } of variants) await measure(0);
   return await inTurn(variants, rounds, lineOf);
 }
 

@@ -76,6 +76,8 @@ function result(sluice = 90_000): IngestResult {
       series(NAMES.batched, 16_000),
       series(NAMES.logs, 50_000),
       series(NAMES.rawLogs, 60_000),
+      series(NAMES.points, 90_000),
+      series(NAMES.rawPoints, 120_000),
     ],
     bodies: [series('1 span', 2000)],
     connections: [series('1 connection', 20_000)],
@@ -153,6 +155,7 @@ describe('verdicts', () => {
       [true, '5.00 times'],
       [false, '2.25 times'],
       [false, '2.25 times'],
+      [false, '2.25 times'],
       [false, '1.25'],
       [true, '290 MB at most'],
       [false, '40 ms (40, 40)'],
@@ -173,12 +176,13 @@ describe('verdicts', () => {
     const named = (name: string, one: Measured): Series => ({ name, raw: [one] });
     const run = result();
     const throughput = run.throughput.map((one) =>
-      one.name === NAMES.sluice || one.name === NAMES.logs
+      ([NAMES.sluice, NAMES.logs, NAMES.points] as string[]).includes(one.name)
         ? named(one.name, cheap)
         : named(one.name, copy),
     );
     const verdicts = verdictsOf({ ...run, throughput }).filter(({ target }) => /CPU/.test(target));
     expect(verdicts.map(({ reached, measured: said }) => [reached, said])).toEqual([
+      [true, '1.40 times'],
       [true, '1.40 times'],
       [true, '1.40 times'],
       [true, '0.40'],
@@ -190,6 +194,11 @@ describe('verdicts', () => {
     const bodies = [{ name: '1,000 spans', raw: [measured(1, { residentMb: 366 })] }];
     const [memoryOf] = verdictsOf({ ...run, bodies }).filter(({ target }) => /memory/.test(target));
     expect(memoryOf).toMatchObject({ reached: false, measured: '366 MB at most' });
+    const probes = run.probes.map((probe) => ({ ...probe, residentMb: 380 }));
+    const [beside] = verdictsOf({ ...run, bodies, probes }).filter(({ target }) =>
+      /memory/.test(target),
+    );
+    expect(beside).toMatchObject({ reached: false, measured: '380 MB at most' });
   });
 
   test('memory is flat when the last fifth is about as high as the second', () => {
@@ -199,6 +208,12 @@ describe('verdicts', () => {
       measured: '1.10 times (200 MB, then 221 MB)',
     });
   });
+});
+
+test('data points are compared with raw COPY of data points', () => {
+  const table = ingestParts(result()).get('throughput');
+  expect(table).toContain('| Sluice, data points | 90,000 | 0.75 |');
+  expect(table).toContain('| raw COPY of data points, 1 connection | 120,000 | 1.00 |');
 });
 
 describe('the page', () => {
