@@ -550,7 +550,7 @@ describe.skipIf(chromiumPath === null)('the dashboard', () => {
     await row.getByRole('button', { name: 'Revoke a collector' }).click();
     await row.getByText('revoked').waitFor();
     await waitFor(async () => (await ingest()).status === 401, {
-      withinMs: 5_000,
+      withinMs: 20_000,
       what: 'the key is refused',
     });
   });

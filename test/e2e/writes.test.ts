@@ -337,7 +337,7 @@ describe('keys', () => {
     expect((await owner.submit(`/app/keys/${id}/revoke`)).status).toBe(303);
     await waitFor(
       async () => (await post(`${observeUrl}/v1/traces`, key, traceBody([]))).status === 401,
-      { withinMs: 6000, what: 'the revoked key to be refused' },
+      { withinMs: 20_000, what: 'the revoked key to be refused' },
     );
     const entries = (await ledger()).slice(0, 2);
     expect(entries).toMatchObject([

@@ -33,12 +33,12 @@ test('ids whose write failed are written at the next turn, with those noted sinc
   lab.note(1);
   lab.note(2);
   await waitFor(() => lab.unrecorded.length > 0, {
-    withinMs: 5000,
+    withinMs: 60_000,
     what: 'the failed write to be reported',
   });
   lab.note(3);
   isAway = false;
-  await waitFor(() => written.length > 0, { withinMs: 5000, what: 'the next write' });
+  await waitFor(() => written.length > 0, { withinMs: 60_000, what: 'the next write' });
   expect(written).toEqual([[1, 2, 3]]);
   expect(await lab.stop()).toBe(true);
   expect(written).toEqual([[1, 2, 3]]);
@@ -50,7 +50,7 @@ test('a use noted during a write is kept for the next', async () => {
     if (ids.length > 0 && written.push([...ids]) === 1) lab.note(1);
   }, TURN_MS);
   lab.note(1);
-  await waitFor(() => written.length === 2, { withinMs: 5000, what: 'the second write' });
+  await waitFor(() => written.length === 2, { withinMs: 60_000, what: 'the second write' });
   await lab.stop();
   expect(written).toEqual([[1], [1]]);
 });

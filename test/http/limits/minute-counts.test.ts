@@ -339,13 +339,11 @@ describe.runIf(canStartRedis)('a Redis that fails', () => {
     const counts = create(redis.url);
     await connected(counts);
     redis.freeze();
-    const startedAt = performance.now();
     const first = Array.from({ length: 20 }, () => counts.consume('a', 20));
     expect((await Promise.all(first)).every(({ admitted: yes }) => yes)).toBe(true);
-    // Twice the 250 ms after which this process decides, with room for a slow machine.
-    expect(performance.now() - startedAt).toBeLessThan(5000);
     expect(await admitted(counts, 'a', 20, 2)).toEqual([false, false]);
     expect(reports).toEqual(['answered', 'unavailable']);
+    // By the time limit of a command, not when the silent connection is closed.
     expect(faults).toMatchObject([{ message: 'Command timed out' }]);
     await expect(counts.ping?.()).rejects.toThrow();
     redis.thaw();
