@@ -33,9 +33,13 @@ export function isTakenAlike(signal: Signal, body: Buffer, workspaceId = WORKSPA
     expect(saidBy(scanned)).toEqual(plain);
     expect.unreachable('the two differ');
   }
-  expect(body.equals(before)).toBe(true);
-  if (scanned === null) {
-    expect(isDeepStrictEqual(saidBy(decodeRequest(signal, body, context())), plain)).toBe(true);
+  // Not by matchers: they would take as long as the decoders of small bodies.
+  if (!body.equals(before)) expect.unreachable('the body was changed');
+  if (
+    scanned === null &&
+    !isDeepStrictEqual(saidBy(decodeRequest(signal, body, context())), plain)
+  ) {
+    expect.unreachable('a body that is left to the plain way is decoded in another way');
   }
   return scanned !== null;
 }

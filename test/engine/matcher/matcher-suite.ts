@@ -8,6 +8,7 @@ import { describe, expect, it } from 'vitest';
 import type { Hit, Matcher, MatchResult } from '../../../src/engine/matcher/matcher.ts';
 import type { Rule } from '../../../src/model/rules.ts';
 import type { Surface, SurfaceText } from '../../../src/model/steps.ts';
+import { casesOf } from '../../support/exhaustive.ts';
 import { tinyRule } from '../tiny-rules.ts';
 
 const EVERYTHING = { enabled: () => true, capBytes: 65_536 };
@@ -217,7 +218,7 @@ export function describeMatcher(name: string, create: (rules: readonly Rule[]) =
             if (shown) expect(hits).toMatchObject([{ form: 'written' }]);
           });
         }),
-        { numRuns: 300 },
+        { numRuns: casesOf(600) },
       );
     });
 
@@ -352,7 +353,7 @@ export function describeMatcher(name: string, create: (rules: readonly Rule[]) =
             expect(cut).toBeLessThanOrEqual(whole);
           }
         }),
-        { numRuns: 300 },
+        { numRuns: casesOf(600) },
       );
     });
   });
@@ -423,7 +424,7 @@ export function describeMatcher(name: string, create: (rules: readonly Rule[]) =
             expect(inPortions(portions)).toEqual(matcher.match(steps.flat(), settings));
           },
         ),
-        { numRuns: 500 },
+        { numRuns: casesOf(1000) },
       );
     });
 
