@@ -127,7 +127,10 @@ async function ensure(database: Database, wanted: readonly NewPartition[]): Prom
 export async function ensureDay(database: Database, dayMs: number): Promise<string[]> {
   const day = utcDay(dayMs);
   const values = `FROM ('${day}') TO ('${utcDay(dayMs + DAY_MS)}')`;
-  const storage = `toast_tuple_target = ${TOAST_TARGET_BYTES}`;
+  // Not vacuumed for rows that were added: it costs a third of storing them, and a day is dropped as
+  // a whole (docs/decisions/0010-storage.md).
+  const storage = `toast_tuple_target = ${TOAST_TARGET_BYTES},
+    autovacuum_vacuum_insert_threshold = -1`;
   const partition = (parent: TelemetryTable): NewPartition => ({
     parent,
     name: partitionName(parent, day),
