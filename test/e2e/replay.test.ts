@@ -106,7 +106,11 @@ test('answers that ask for patience are waited for; an answer that is lost store
     const lost = JSON.stringify(traceBody([rawSpan({ name: 'lost answer' })]));
     const file = fileOf('lost.json', lost);
     const second = await runCommand(['replay', file, '--json'], environment(proxy.url));
-    expect(JSON.parse(second.stdout)).toMatchObject({ accepted: 1, retries: 1 });
+    expect(JSON.parse(second.stdout)).toMatchObject({
+      accepted: 1,
+      retries: 1,
+      retry_reason: expect.any(String),
+    });
     expect(await spansOf(gateway.workspace.id, ['lost answer'])).toHaveLength(1);
   } finally {
     await proxy.close();

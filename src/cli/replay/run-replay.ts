@@ -61,11 +61,12 @@ async function* rewritten(
 
 const bodiesText = (count: number): string => `${count} ${count === 1 ? 'body' : 'bodies'}`;
 
-function progressLine({ accepted, refused, retries, bytes }: ReplayProgress, ms: number): string {
+function progressLine(progress: ReplayProgress, ms: number): string {
+  const { accepted, refused, retries, retryReason, bytes } = progress;
   const rate = accepted / Math.max(ms / 1000, 0.001);
   const parts = [`${bodiesText(accepted)} stored`, bytesText(bytes), `${rate.toFixed(1)}/s`];
   if (refused > 0) parts.push(`${refused} refused`);
-  if (retries > 0) parts.push(`${retries} retries`);
+  if (retries > 0) parts.push(`${retries} retries (last: ${retryReason})`);
   return parts.join(' · ');
 }
 
@@ -139,8 +140,13 @@ export async function runReplay(files: readonly string[], options: ReplayOptions
     upstream.close();
   }
   const elapsedMs = Math.round(performance.now() - startedMs);
-  const { rejectedRecords, ...counts } = progress;
-  const value = { ...counts, rejected_records: rejectedRecords, elapsed_ms: elapsedMs };
+  const { rejectedRecords, retryReason, ...counts } = progress;
+  const value = {
+    ...counts,
+    retry_reason: retryReason,
+    rejected_records: rejectedRecords,
+    elapsed_ms: elapsedMs,
+  };
   answer(options, value, () => summaryOf(progress, elapsedMs));
   const { aborted, reason } = interruption.signal;
   if (aborted) process.exitCode = SIGNAL_EXIT_CODES[reason as StopSignal];

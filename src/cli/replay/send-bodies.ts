@@ -28,6 +28,8 @@ export interface ReplayProgress {
   accepted: number;
   refused: number;
   retries: number;
+  /** why a body was tried again last; null before the first retry */
+  retryReason: string | null;
   /** of partial successes */
   rejectedRecords: number;
   /** of accepted bodies, uncompressed */
@@ -52,7 +54,7 @@ export interface SendSettings {
 
 export function startProgress(): ReplayProgress {
   const counts = { accepted: 0, refused: 0, retries: 0, rejectedRecords: 0, bytes: 0 };
-  return { ...counts, faults: [], stopped: null };
+  return { ...counts, retryReason: null, faults: [], stopped: null };
 }
 
 function messageOf(outcome: Exclude<SendOutcome, { kind: 'unavailable' }>): string {
@@ -114,6 +116,7 @@ async function sendOne(
     const outcome = await settings.upstream.send(request);
     if (outcome.kind !== 'unavailable') return outcome;
     progress.retries += 1;
+    progress.retryReason = outcome.reason;
     firstFailureMs ??= pacer.nowMs;
     if (pacer.nowMs - firstFailureMs >= GIVE_UP_MS) {
       progress.stopped ??= 'unavailable';

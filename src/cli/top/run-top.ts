@@ -56,7 +56,8 @@ function reasonOf(error: unknown): string {
   const { cause, message, name } = error as Error;
   if (name === 'TimeoutError') return `no answer within ${ANSWER_MS_MAX / MS} s`;
   const { code, message: causeMessage } = (cause ?? {}) as NodeJS.ErrnoException;
-  return code ?? causeMessage ?? message;
+  // The message of several attempts together is empty.
+  return causeMessage || code || message;
 }
 
 async function read({ url }: Server, interruption: AbortSignal): Promise<Reading> {

@@ -1,6 +1,6 @@
 /** What `sluice top` shows of the rates: tables for a terminal, one line elsewhere. Pure. */
 import { paint } from '../../terminal/paint.ts';
-import { renderTable, type TableColumn } from '../table.ts';
+import { renderTable, type TableColumn, terminalWidth } from '../table.ts';
 import { bytesText } from '../values/bytes-text.ts';
 import type { Rates } from './rates.ts';
 
@@ -40,24 +40,28 @@ const marked = (rate: number): string => (rate > 0 ? paint.red(rateText(rate)) :
 const right = (title: string): TableColumn => ({ title, align: 'right' });
 const SERVER: TableColumn = { title: 'SERVER', shrinks: true };
 
+/** A group of rates that fits beside the name of a server into a terminal of 80 columns. */
 interface Cells {
   readonly columns: readonly TableColumn[];
   readonly of: (rates: Rates) => readonly string[];
 }
 
-const INGEST: Cells = {
-  columns: [
-    ...['ROWS/S', 'STORED', 'TRACES/S', 'METRICS/S', 'LOGS/S'].map(right),
-    ...['REFUSED/S', '503/S', 'IN MEMORY', 'COMMIT'].map(right),
-  ],
+const REQUESTS: Cells = {
+  columns: ['TRACES/S', 'METRICS/S', 'LOGS/S', 'REFUSED/S', '503/S'].map(right),
   of: (rates) => [
-    rateText(rates.rows),
-    byteRate(rates.bytes),
     rateText(rates.traces),
     rateText(rates.metrics),
     rateText(rates.logs),
     marked(rates.refused),
     marked(rates.unavailable),
+  ],
+};
+
+const STORING: Cells = {
+  columns: ['ROWS/S', 'STORED', 'IN MEMORY', 'COMMIT'].map(right),
+  of: (rates) => [
+    rateText(rates.rows),
+    byteRate(rates.bytes),
     bytesText(rates.inflightBytes),
     millis(rates.commitMs),
   ],
@@ -65,7 +69,7 @@ const INGEST: Cells = {
 
 const EVALUATION: Cells = {
   columns: [
-    ...['RUNS/S', 'FAILED/S', 'FINDINGS/S', 'WAITING', 'OLDEST WAIT', 'ALERTS WAITING'].map(right),
+    ...['RUNS/S', 'FAILED/S', 'FINDINGS/S', 'WAITING', 'OLDEST WAIT', 'ALERTS DUE'].map(right),
   ],
   of: (rates) => [
     rateText(rates.evaluated),
@@ -77,7 +81,12 @@ const EVALUATION: Cells = {
   ],
 };
 
-function table({ columns, of }: Cells, servers: readonly ServerRates[], total: Rates): string {
+function table(
+  { columns, of }: Cells,
+  servers: readonly ServerRates[],
+  total: Rates,
+  width: number,
+): string {
   const rows = servers.map(({ name, rates, error }) => [
     name,
     ...(rates === null
@@ -85,7 +94,7 @@ function table({ columns, of }: Cells, servers: readonly ServerRates[], total: R
       : of(rates)),
   ]);
   const sum = servers.length > 1 ? [['all', ...of(total)]] : [];
-  return renderTable([SERVER, ...columns], [...rows, ...sum]);
+  return renderTable([SERVER, ...columns], [...rows, ...sum], width);
 }
 
 /** The whole screen. */
@@ -93,6 +102,7 @@ export function renderScreen(
   servers: readonly ServerRates[],
   total: Rates,
   intervalSeconds: number,
+  width: number = terminalWidth(),
 ): string {
   const errors = servers.flatMap(({ name, error }) =>
     error === null ? [] : [paint.red(`${name}: ${error}`)],
@@ -100,11 +110,14 @@ export function renderScreen(
   return [
     `${paint.bold('sluice top')}  every ${intervalSeconds} s · Ctrl-C ends it`,
     '',
-    paint.bold('Ingest'),
-    table(INGEST, servers, total),
+    paint.bold('Requests'),
+    table(REQUESTS, servers, total, width),
+    '',
+    paint.bold('Storing'),
+    table(STORING, servers, total, width),
     '',
     paint.bold('Evaluation'),
-    table(EVALUATION, servers, total),
+    table(EVALUATION, servers, total, width),
     ...(errors.length > 0 ? ['', ...errors] : []),
   ].join('\n');
 }

@@ -75,7 +75,7 @@ test('never more at a time than wanted', async () => {
 
 test('what is not available is tried again, not before Retry-After', async () => {
   const { progress, sentAtMs } = await run(2, [away(7000), away(null), ACCEPTED]);
-  expect(progress).toMatchObject({ accepted: 2, retries: 2, stopped: null });
+  expect(progress).toMatchObject({ accepted: 2, retries: 2, retryReason: '503', stopped: null });
   const [first = 0, second = 0, third = 0] = sentAtMs;
   expect(second - first).toBeGreaterThanOrEqual(7000);
   expect(third - second).toBeGreaterThanOrEqual(500);

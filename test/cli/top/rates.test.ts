@@ -1,4 +1,5 @@
 /** Rates from two answers of `/metrics`, and how they are shown. */
+import { stripVTControlCharacters } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 
@@ -152,10 +153,18 @@ test('the screen has a line for each server, and one for all; the line counts th
   expect(screen).toContain('two:9464: ECONNREFUSED');
   expect(renderLine(servers, total)).toMatch(/^servers 1\/2 {2}rows\/s 0 /);
   expect(renderLine(servers, total)).toContain('  stored 0 bytes/s  ');
-  expect(screen).toMatch(/^one:9464 +1,234 +0 bytes\/s /m);
+  expect(screen).toMatch(/^one:9464 +1,234 +0 bytes\/s +0 bytes +–$/m);
   const [alone] = servers;
   const single = renderScreen(alone === undefined ? [] : [alone], total, 2);
   expect(single).not.toMatch(/^all/m);
+});
+
+test('80 columns are enough for large numbers and the whole address of a server', () => {
+  const large = Object.fromEntries(Object.keys(totalOf([])).map((name) => [name, 1_234_567]));
+  const servers = [{ name: '10.10.0.15:9464', rates: { ...totalOf([]), ...large }, error: null }];
+  const lines = stripVTControlCharacters(renderScreen(servers, totalOf([]), 2, 80)).split('\n');
+  expect(lines.filter((line) => line.length > 80)).toEqual([]);
+  expect(lines.filter((line) => line.startsWith('10.10.0.15:9464 '))).toHaveLength(3);
 });
 
 test.each([
