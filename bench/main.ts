@@ -111,15 +111,17 @@ program
   .option('--rounds <number>', 'rounds of every load on both servers', positive, 8)
   .option('--kinds <number>', 'of bodies of 100 spans, of 1 span, of 100 log records', positive, 3)
   .option('--set <setting>', 'a setting of the other server, as NAME=value', setting, {})
+  .option('--node <path>', 'the Node.js that runs the other checkout, whose modules fit it')
   .addHelpText(
     'after',
     '\nOnly prints.\n\nExamples:\n  npm run bench -- beside ../sluice-before\n' +
-      '  npm run bench -- beside . --set INGEST_DEDUPLICATE=off',
+      '  npm run bench -- beside . --set INGEST_DEDUPLICATE=off\n' +
+      '  npm run bench -- beside ../sluice-node22 --node /opt/node22/bin/node',
   )
   .option('--pass', 'the pass over 3,000 runs instead of ingest')
   .action((folder: string, { pass = false, ...options }: BesideOptions & { pass?: boolean }) =>
     pass
-      ? passBeside(folder, { runs: 3000, rounds: options.rounds })
+      ? passBeside(folder, { runs: 3000, rounds: options.rounds, node: options.node })
       : besideBench(folder, options),
   );
 program

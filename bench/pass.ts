@@ -232,14 +232,20 @@ async function measureAll(bench: PassBench, options: PassOptions): Promise<PassR
   };
 }
 
-/** Starts a server and stops it after `work`. @param root the folder of its checkout, if not this one */
+/**
+ * Starts a server and stops it after `work`.
+ *
+ * @param root the folder of its checkout, if not this one
+ * @param node the Node.js that runs it, if not this one
+ */
 export async function onPassBench<T>(
   load: BenchRuns,
   work: (bench: PassBench) => Promise<T>,
   root?: string,
+  node?: string,
 ): Promise<T> {
   const settings = { RUN_SETTLE_MS: String(SETTLE_MS), PASS_INTERVAL_MS: '250' };
-  const server = await startServer(settings, root);
+  const server = await startServer(settings, root, node);
   const client = new pg.Client({ connectionString: server.databaseUrl });
   try {
     await client.connect();
@@ -258,7 +264,7 @@ export async function passBench(options: PassOptions): Promise<PassResult> {
 /** Compares the pass of this checkout with that of another, in turn. Only prints. */
 export async function passBeside(
   other: string,
-  { runs, rounds }: Pick<PassOptions, 'runs' | 'rounds'>,
+  { runs, rounds, node }: Pick<PassOptions, 'runs' | 'rounds'> & { node: string | undefined },
 ): Promise<void> {
   const load = benchRuns(runs);
   const lineOf = (name: string, { runsPerSecond }: PassRound) => `${name}: ${runsPerSecond} runs/s`;
@@ -277,6 +283,7 @@ export async function passBeside(
         }
       },
       other,
+      node,
     ),
   );
 }

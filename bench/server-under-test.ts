@@ -35,8 +35,17 @@ async function summaryOf(child: ChildProcess): Promise<string> {
   throw new Error(`the server ended before it was ready:\n${shown}`);
 }
 
-async function run(args: readonly string[], env: NodeJS.ProcessEnv, root: string): Promise<string> {
-  const child = spawn(process.execPath, ['bin/sluice.js', ...args], {
+interface Program {
+  readonly root: string;
+  readonly node: string;
+}
+
+async function run(
+  args: readonly string[],
+  env: NodeJS.ProcessEnv,
+  { root, node }: Program,
+): Promise<string> {
+  const child = spawn(node, ['bin/sluice.js', ...args], {
     cwd: root,
     env,
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -55,10 +64,12 @@ async function run(args: readonly string[], env: NodeJS.ProcessEnv, root: string
  *
  * @param settings other than the benchmarks' own, by the names of `docs/configuration.md`
  * @param root the folder of the checkout to start, if it is not this one
+ * @param node the Node.js that runs it, if it is not this one
  */
 export async function startServer(
   settings: Readonly<Record<string, string>> = {},
   root: string = ROOT,
+  node: string = process.execPath,
 ): Promise<ServerUnderTest> {
   const dataDir = mkdtempSync(join(tmpdir(), 'sluice-bench-'));
   chmodSync(dataDir, 0o755);
@@ -75,7 +86,7 @@ export async function startServer(
     ...settings,
   };
   // As `npm start` has Node started.
-  const child = spawn(process.execPath, ['--v8-pool-size=0', 'bin/sluice.js', 'serve'], {
+  const child = spawn(node, ['--v8-pool-size=0', 'bin/sluice.js', 'serve'], {
     cwd: root,
     env,
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -85,7 +96,7 @@ export async function startServer(
   const made = await run(
     ['key', 'create', '--kind', 'agent', '--name', 'bench', '--limit', '100000', '--json'],
     env,
-    root,
+    { root, node },
   );
   const databaseUrl = settings.DATABASE_URL ?? (await connectEmbedded(dataDir));
   if (databaseUrl === null) throw new Error('the embedded database is not running');

@@ -21,6 +21,8 @@ export interface BesideOptions {
   readonly rounds: number;
   /** the first loads of `LOADS` only */
   readonly kinds: number;
+  /** the Node.js of the other server; its checkout has modules for it */
+  readonly node?: string;
   /** settings of the other server */
   readonly set: Readonly<Record<string, string>>;
 }
@@ -41,7 +43,7 @@ function summary(name: string, raw: readonly Measured[]): string {
 /** @param other the folder of the other checkout, built and with its modules */
 export async function besideBench(
   other: string,
-  { rounds, kinds, set }: BesideOptions,
+  { rounds, kinds, node, set }: BesideOptions,
 ): Promise<void> {
   const variantsOf = (name: string, stage: Stage): Variant<Measured>[] =>
     LOADS.slice(0, kinds).map(([kind, bodies]) => ({
@@ -66,7 +68,7 @@ export async function besideBench(
         const measured = await inTurn(pairs, rounds, lineOf);
         for (const { name, raw } of measured) process.stdout.write(`${summary(name, raw)}\n`);
       },
-      { root: other, settings: set },
+      { root: other, settings: set, ...(node === undefined ? {} : { node }) },
     ),
   );
 }

@@ -78,6 +78,8 @@ async function startInsertServer(
 interface OtherServer {
   /** the folder of its checkout */
   readonly root?: string;
+  /** the Node.js that runs it */
+  readonly node?: string;
   readonly settings?: Readonly<Record<string, string>>;
 }
 
@@ -89,9 +91,9 @@ interface OtherServer {
 export async function onStage<T>(
   hasInsertServers: boolean,
   work: (stage: Stage) => Promise<T>,
-  { root, settings = {} }: OtherServer = {},
+  { root, node, settings = {} }: OtherServer = {},
 ): Promise<T> {
-  const server = await startServer(settings, root);
+  const server = await startServer(settings, root, node);
   const client = new pg.Client({ connectionString: server.databaseUrl });
   const generator = new LoadProcess<LoadPlan, LoadResult>(GENERATOR);
   const children: ChildProcess[] = [];
