@@ -1,4 +1,7 @@
-/** What `npm pack` puts into the package: what runs, and the documents that a server serves; nothing else. */
+/**
+ * What `npm pack` puts into the package: what runs, the documents that a server serves, and the files of
+ * deploy/ that they speak of; nothing else.
+ */
 import { execFileSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { expect, test } from 'vitest';
@@ -34,6 +37,7 @@ test('the package has what runs, and no sources, tests or benchmarks', () => {
     'README.md',
     'bin',
     'corpus',
+    'deploy',
     'dist',
     'docs',
     'package.json',
@@ -43,6 +47,9 @@ test('the package has what runs, and no sources, tests or benchmarks', () => {
   expect(paths).toContain('dist/cli.js');
   expect(paths).toContain('dist/ordinary-rows.wasm');
   expect(paths).toContain('corpus/manifest.json');
+  for (const name of ['systemd/sluice.service', 'prometheus/alerts.yaml', 'grafana/sluice.json']) {
+    expect(paths).toContain(`deploy/${name}`);
+  }
   const migrations = readdirSync(new URL('src/db/migrations/', ROOT));
   expect(migrations.length).toBeGreaterThan(20);
   for (const name of migrations) expect(paths).toContain(`dist/db/migrations/${name}`);
@@ -50,6 +57,6 @@ test('the package has what runs, and no sources, tests or benchmarks', () => {
     expect(paths).toContain(`dist/web/assets/${name}`);
   }
   for (const { path } of documentFiles()) expect(paths).toContain(path);
-  expect(paths.filter((path) => /\.tsx?$|\.test\.|\.map$|\.env|\.key$/.test(path))).toEqual([]);
+  expect(paths.filter((path) => /\.tsx?$|\.test\.js$|\.map$|\.env|\.key$/.test(path))).toEqual([]);
   expect(size).toBeLessThan(PACKED_BYTES_MAX);
 });
