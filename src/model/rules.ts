@@ -1,6 +1,6 @@
 /** Rules of the pinned corpus as this engine classifies them, and a workspace's settings. */
 import type { JsonValue } from './json.ts';
-import type { ReferenceIndex } from './rule-references.ts';
+import type { ReferenceIndex } from './references/rule-references.ts';
 import type { Surface } from './steps.ts';
 
 export const CATEGORIES = [

@@ -1,5 +1,5 @@
 /** A catalogue with what follows from it for a workspace: decisions, counts, refusals. */
-import { referenceIndex } from '../../model/rule-references.ts';
+import { referenceIndex } from '../../model/references/rule-references.ts';
 import type { RuleBook } from '../../model/rules.ts';
 import type { Catalog } from './catalog.ts';
 import { decide, orphanedOverrides, refusal, stateCounts, supportCounts } from './effective-set.ts';

@@ -6,8 +6,8 @@ import { z } from 'zod';
 
 import type { Store } from '../../db/store.ts';
 import { SluiceError } from '../../errors.ts';
-import { frameworkCoverage } from '../../model/coverage.ts';
 import { RULE_PLANS } from '../../model/people.ts';
+import { frameworkCoverage } from '../../model/references/coverage.ts';
 import type { Rule, RuleRefusal, RuleSettings } from '../../model/rules.ts';
 import { rulePage } from '../../web/app/rule.ts';
 import { hasRulesTab } from '../../web/app/rule-counts.ts';

@@ -2,7 +2,7 @@
 
 import { NO_RECORD, type RuleRecord } from '../../model/findings.ts';
 import { findingsPerDay, type Preview } from '../../model/previews.ts';
-import { referenceLists } from '../../model/rule-references.ts';
+import { referenceLists } from '../../model/references/rule-references.ts';
 import { canRun, type Rule, SUPPORT_LABELS } from '../../model/rules.ts';
 import { surfaceLabel } from '../../model/steps.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';

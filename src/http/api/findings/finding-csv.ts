@@ -3,7 +3,7 @@
  * never contains excerpts.
  */
 import type { FindingFilter } from '../../../model/findings.ts';
-import type { ReferenceIndex } from '../../../model/rule-references.ts';
+import type { ReferenceIndex } from '../../../model/references/rule-references.ts';
 import type { PageCursor } from '../../../model/runs.ts';
 import { findingUrl } from './finding-routes.ts';
 import { findingCategory } from './finding-schema.ts';

@@ -11,7 +11,7 @@ import {
   type FindingGroup,
 } from '../../../model/findings.ts';
 import type { Hex16 } from '../../../model/json.ts';
-import type { ReferenceIndex } from '../../../model/rule-references.ts';
+import type { ReferenceIndex } from '../../../model/references/rule-references.ts';
 import { SEVERITIES } from '../../../model/rules.ts';
 import type { PageCursor } from '../../../model/runs.ts';
 import { SURFACES } from '../../../model/steps.ts';

@@ -10,7 +10,7 @@ import {
   type ReferenceIndex,
   referenceIndex,
   referenceLists,
-} from '../../../model/rule-references.ts';
+} from '../../../model/references/rule-references.ts';
 import type { Rule, Severity } from '../../../model/rules.ts';
 import type { FindingState, TriageMark } from '../../../model/triage.ts';
 import type { BodyOf } from '../openapi/component.ts';

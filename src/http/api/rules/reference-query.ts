@@ -1,7 +1,7 @@
 /** The filter of rules and findings by what the rules refer to. */
 import { z } from 'zod';
 
-import { REFERENCE_FORM } from '../../../model/rule-references.ts';
+import { REFERENCE_FORM } from '../../../model/references/rule-references.ts';
 
 /** What rules refer to, as a filter. @param of what is filtered */
 export const referenceQuery = (of: string) =>

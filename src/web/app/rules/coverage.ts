@@ -4,7 +4,7 @@ import {
   type CoverageGroup,
   entriesOf,
   type FrameworkCoverage,
-} from '../../../model/coverage.ts';
+} from '../../../model/references/coverage.ts';
 import { type Html, type HtmlValue, html } from '../../html.ts';
 import { count, term } from '../format.ts';
 import { appPage, crumb, type Look, type Viewer } from '../shell.ts';

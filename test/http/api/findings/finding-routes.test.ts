@@ -5,7 +5,7 @@ import type { Exchange } from '../../../../src/http/transport/exchange.ts';
 import { InvalidInput } from '../../../../src/http/transport/invalid-input.ts';
 import type { Finding, FindingFilter, FindingOrder } from '../../../../src/model/findings.ts';
 import type { Credential } from '../../../../src/model/people.ts';
-import { referenceIndex } from '../../../../src/model/rule-references.ts';
+import { referenceIndex } from '../../../../src/model/references/rule-references.ts';
 import type { PageCursor } from '../../../../src/model/runs.ts';
 import { findingDraft, hex16, NO_FACTS } from '../../../support/rows.ts';
 

@@ -11,7 +11,7 @@ import {
 import type { Exchange, StreamedAnswer } from '../../../../src/http/transport/exchange.ts';
 import { InvalidInput } from '../../../../src/http/transport/invalid-input.ts';
 import type { Credential } from '../../../../src/model/people.ts';
-import { referenceIndex } from '../../../../src/model/rule-references.ts';
+import { referenceIndex } from '../../../../src/model/references/rule-references.ts';
 import type { PageCursor } from '../../../../src/model/runs.ts';
 import { findingDraft, hex16, NO_FACTS } from '../../../support/rows.ts';
 

@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import type { FindingFacts } from '../../../../src/db/findings/findings.ts';
 import { attacksOf, toOcsf } from '../../../../src/http/api/findings/ocsf.ts';
-import { referenceIndex } from '../../../../src/model/rule-references.ts';
+import { referenceIndex } from '../../../../src/model/references/rule-references.ts';
 import { CATEGORIES, SEVERITIES } from '../../../../src/model/rules.ts';
 import { findingDraft, hex16, NO_FACTS } from '../../../support/rows.ts';
 

@@ -1,6 +1,6 @@
 /** The coverage page: what each cell says, and where it leads. */
 import { expect, test } from 'vitest';
-import type { Coverage } from '../../../../src/model/coverage.ts';
+import type { Coverage } from '../../../../src/model/references/coverage.ts';
 import { coveragePage } from '../../../../src/web/app/rules/coverage.ts';
 import { HOSTILE, holdsAsText, LOOK, viewer } from '../fixtures.ts';
 

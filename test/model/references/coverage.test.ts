@@ -1,11 +1,15 @@
 /** Coverage: every entry of a framework, the rules that refer to it, those that are on, what they found. */
 import { expect, test } from 'vitest';
-import { createRuleBook } from '../../src/engine/rules/rule-book.ts';
-import { type Coverage, entriesOf, frameworkCoverage } from '../../src/model/coverage.ts';
-import { NO_RECORD } from '../../src/model/findings.ts';
-import type { JsonValue } from '../../src/model/json.ts';
-import type { RuleStatus } from '../../src/model/rules.ts';
-import { rule } from '../web/app/fixtures.ts';
+import { createRuleBook } from '../../../src/engine/rules/rule-book.ts';
+import { NO_RECORD } from '../../../src/model/findings.ts';
+import type { JsonValue } from '../../../src/model/json.ts';
+import {
+  type Coverage,
+  entriesOf,
+  frameworkCoverage,
+} from '../../../src/model/references/coverage.ts';
+import type { RuleStatus } from '../../../src/model/rules.ts';
+import { rule } from '../../web/app/fixtures.ts';
 
 const of = (id: string, status: RuleStatus, references: JsonValue) =>
   rule({ id, status, references });

@@ -5,13 +5,13 @@ import {
   ATLAS_TECHNIQUES,
   OWASP_AGENTIC,
   OWASP_LLM,
-} from '../../src/model/reference-frameworks.ts';
+} from '../../../src/model/references/reference-frameworks.ts';
 import {
   REFERENCE_FORM,
   referenceIds,
   referenceIndex,
   referenceLists,
-} from '../../src/model/rule-references.ts';
+} from '../../../src/model/references/rule-references.ts';
 
 const idsOf = (references: Parameters<typeof referenceLists>[0]) =>
   Object.fromEntries(

@@ -3,7 +3,7 @@
  * from the `references` of its file; and which rules refer to one of them. Pure; what is not of a known
  * form is left out.
  */
-import type { JsonValue } from './json.ts';
+import type { JsonValue } from '../json.ts';
 import {
   ATLAS_TACTICS,
   ATLAS_TECHNIQUES,

@@ -2,7 +2,8 @@
  * How far the rules of a workspace cover the lists of OWASP and MITRE: for each entry the rules that refer to
  * it, those that are on, and what they found. Pure.
  */
-import type { RuleRecord } from './findings.ts';
+import type { RuleRecord } from '../findings.ts';
+import type { RULE_STATUSES, Rule, RuleBook, RuleSettings } from '../rules.ts';
 import {
   ATLAS_TACTICS,
   ATLAS_TECHNIQUES,
@@ -11,7 +12,6 @@ import {
   OWASP_LLM,
 } from './reference-frameworks.ts';
 import { referenceLists } from './rule-references.ts';
-import type { RULE_STATUSES, Rule, RuleBook, RuleSettings } from './rules.ts';
 
 export interface Coverage extends FrameworkEntry {
   /** rules that refer to it, or to a part of it */
