@@ -14,12 +14,20 @@ export interface RunReport {
   readonly findings: readonly FoundItem[];
 }
 
-const COLUMNS: readonly TableColumn[] = [
-  { title: '#', align: 'right' },
-  { title: 'rule' },
-  { title: 'severity' },
-  { title: 'surface' },
-  { title: 'excerpt', shrinks: true },
+type Row = readonly [
+  number: string,
+  rule: string,
+  severity: string,
+  surface: string,
+  excerpt: string,
+];
+
+const COLUMNS: readonly TableColumn<Row>[] = [
+  { title: '#', align: 'right', cell: ([number]) => number },
+  { title: 'rule', cell: ([, rule]) => rule },
+  { title: 'severity', cell: ([, , severity]) => severity },
+  { title: 'surface', cell: ([, , , surface]) => surface },
+  { title: 'excerpt', shrinks: true, cell: ([, , , , excerpt]) => excerpt },
 ];
 /** Width of the other columns, gaps included: 2, 14, 13 and 12 characters, four gaps. */
 const BESIDE_EXCERPT = 49;
@@ -62,7 +70,7 @@ export function runLine({ conversation, findings }: Omit<RunReport, 'runId'>): s
 }
 
 /** A finding as rows of the table: further lines of the excerpt have empty other columns. */
-function rowsOf(finding: FoundItem, number: number, width: number): string[][] {
+function rowsOf(finding: FoundItem, number: number, width: number): Row[] {
   const excerpt = finding.excerpt === null ? '(redacted)' : oneLine(finding.excerpt);
   const excerptWidth = Math.max(EXCERPT_WIDTH_MIN, width - BESIDE_EXCERPT);
   const { rule_id: rule, surface } = finding.metadata;
@@ -82,7 +90,7 @@ export function findingsReport(reports: readonly RunReport[], baseUrl: string): 
   );
   const width = terminalWidth() - INDENT.length;
   const rows = found.flatMap(({ finding }, index) => rowsOf(finding, index + 1, width));
-  const [head = '', ...body] = renderTable(COLUMNS, rows, width).split('\n');
+  const [head = '', ...body] = renderTable(rows, COLUMNS, width).split('\n');
   const places = found.flatMap(({ title, finding }, index) => [
     `${String(index + 1).padStart(2)}  ${paint.dim(title)}`,
     `    ${baseUrl}/platform/v1/risk-findings/${finding.id}`,

@@ -18,26 +18,18 @@ const shown = (time: Date | string | null): string =>
   shownTime(typeof time === 'string' ? new Date(time) : time);
 
 export function keyTable(keys: readonly ListedRecord[], withWorkspace: boolean): string {
-  return renderTable(
-    [
-      { title: 'ID', align: 'right' },
-      ...(withWorkspace ? [{ title: 'WORKSPACE' }] : []),
-      { title: 'KIND' },
-      { title: 'NAME', shrinks: true },
-      { title: 'PREFIX' },
-      { title: 'REQUESTS/MIN', align: 'right' },
-      { title: 'LAST USED' },
-      { title: 'STATE' },
-    ],
-    keys.map((key) => [
-      String(key.id),
-      ...(withWorkspace ? [key.workspace ?? ''] : []),
-      plain(key.kind),
-      plain(key.name),
-      `${plain(key.prefix)}…`,
-      String(key.rate_limit_per_minute),
-      shown(key.last_used_at),
-      key.revoked_at === null ? 'valid' : `revoked ${shown(key.revoked_at)}`,
-    ]),
-  );
+  const workspaceColumn = { title: 'WORKSPACE', cell: (key: ListedRecord) => key.workspace ?? '' };
+  return renderTable(keys, [
+    { title: 'ID', align: 'right', cell: (key) => String(key.id) },
+    ...(withWorkspace ? [workspaceColumn] : []),
+    { title: 'KIND', cell: (key) => plain(key.kind) },
+    { title: 'NAME', shrinks: true, cell: (key) => plain(key.name) },
+    { title: 'PREFIX', cell: (key) => `${plain(key.prefix)}…` },
+    { title: 'REQUESTS/MIN', align: 'right', cell: (key) => String(key.rate_limit_per_minute) },
+    { title: 'LAST USED', cell: (key) => shown(key.last_used_at) },
+    {
+      title: 'STATE',
+      cell: ({ revoked_at: at }) => (at === null ? 'valid' : `revoked ${shown(at)}`),
+    },
+  ]);
 }

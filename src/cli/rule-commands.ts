@@ -37,8 +37,7 @@ import { answer, type OutputOptions } from './answer.ts';
 import { addPreviewCommand } from './preview/preview-command.ts';
 import { eitherWay, serverOption } from './remote/place.ts';
 import { listRulesThere, showRuleThere } from './remote/rules.ts';
-import { describeRule, describeState, qualityCells } from './rule-text.ts';
-import { renderTable } from './table.ts';
+import { describeRule, describeState, ruleTable } from './rule-text.ts';
 import { activationOf, verdictOf } from './verdict.ts';
 import { withDatabase } from './with-database.ts';
 
@@ -121,31 +120,17 @@ async function list(options: ListOptions): Promise<void> {
     });
     answer(options, { snapshot, ...known, corpus_counts: counts, rules: shown }, () =>
       [
-        renderTable(
-          [
-            { title: 'RULE' },
-            { title: 'SEVERITY' },
-            { title: 'STATUS' },
-            { title: within === null ? 'SUPPORT' : `IN ${within.slug.toUpperCase()}` },
-            { title: 'FALSE POS', align: 'right' },
-            { title: 'CONF', align: 'right' },
-            ...(within === null ? [] : [{ title: 'FINDINGS', align: 'right' } as const]),
-            { title: 'CATEGORY' },
-            { title: 'TITLE', shrinks: true },
-          ],
+        ruleTable(
           found.map((rule) => {
             const state = stateOf(rule);
-            return [
-              rule.id,
-              rule.severity,
-              rule.status,
-              state === null ? SUPPORT_LABELS[rule.support] : STATE_LABELS[state],
-              ...qualityCells(rule.quality),
-              ...(within === null ? [] : [String(within.records.get(rule.id)?.findings ?? 0)]),
-              rule.category,
-              rule.title,
-            ];
+            return {
+              ...rule,
+              ...rule.quality,
+              state: state === null ? SUPPORT_LABELS[rule.support] : STATE_LABELS[state],
+              findings: within?.records.get(rule.id)?.findings ?? 0,
+            };
           }),
+          within?.slug ?? null,
         ),
         '',
         `${found.length} of ${rules.length} rules listed`,

@@ -1,8 +1,9 @@
-/** One rule in full as text, of the corpus here or as a server elsewhere answers. */
+/** Rules as text, in a list and one in full: of the corpus here, or as a server elsewhere answers. */
 import { type Rule, type StatedQuality, SUPPORT_LABELS } from '../model/rules.ts';
 import { surfaceLabel } from '../model/steps.ts';
 import { paint } from '../terminal/paint.ts';
 import { plain } from './remote/server-call.ts';
+import { renderTable } from './table.ts';
 import { type Activation, activationOf, type JudgedRule, verdictOf } from './verdict.ts';
 
 /** What its authors say of its quality. */
@@ -73,12 +74,45 @@ export function describeRule(rule: DescribedRule): string {
   ].join('\n');
 }
 
-/** Two cells of `sluice rules list`: false positives and confidence, as the authors state them. */
-export function qualityCells(
-  quality: Pick<StatedQuality, 'wildFpRate' | 'confidence'>,
-): readonly [string, string] {
-  const { wildFpRate, confidence } = quality;
-  return [wildFpRate === null ? '' : `${wildFpRate}%`, confidence === null ? '' : `${confidence}`];
+/** A rule in `sluice rules list`, of the corpus here or as a server elsewhere answers. */
+export interface ListedRule extends Pick<StatedQuality, 'wildFpRate' | 'confidence'> {
+  readonly id: string;
+  readonly severity: string;
+  readonly status: string;
+  readonly category: string;
+  readonly title: string;
+  /** its state in the workspace; without one, how far the engine supports it */
+  readonly state: string;
+  /** lately, in the workspace */
+  readonly findings: number;
+}
+
+/** @param workspace slug of the workspace that states and findings are of; null for the corpus alone */
+export function ruleTable(rules: readonly ListedRule[], workspace: string | null): string {
+  const findings = {
+    title: 'FINDINGS',
+    align: 'right' as const,
+    cell: (rule: ListedRule) => String(rule.findings),
+  };
+  return renderTable(rules, [
+    { title: 'RULE', cell: ({ id }) => plain(id) },
+    { title: 'SEVERITY', cell: ({ severity }) => plain(severity) },
+    { title: 'STATUS', cell: ({ status }) => plain(status) },
+    {
+      title: workspace === null ? 'SUPPORT' : `IN ${workspace.toUpperCase()}`,
+      cell: ({ state }) => state,
+    },
+    { title: 'FALSE POS', align: 'right', cell: falsePositives },
+    { title: 'CONF', align: 'right', cell: ({ confidence }) => String(confidence ?? '') },
+    ...(workspace === null ? [] : [findings]),
+    { title: 'CATEGORY', cell: ({ category }) => plain(category) },
+    { title: 'TITLE', shrinks: true, cell: ({ title }) => plain(title) },
+  ]);
+}
+
+/** Harmless texts of 100 that the rule matches, as its authors state it. */
+export function falsePositives({ wildFpRate }: Pick<StatedQuality, 'wildFpRate'>): string {
+  return wildFpRate === null ? '' : `${wildFpRate}%`;
 }
 
 function qualityLines(quality: DescribedQuality): string[] {

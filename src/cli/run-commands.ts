@@ -80,30 +80,17 @@ async function list(options: ListOptions): Promise<void> {
     answer(options, body, () => {
       const { runs, next_cursor: next } = parts(page, body);
       if (runs.length === 0) return 'No runs.';
-      const table = renderTable(
-        [
-          { title: 'ARRIVED' },
-          { title: 'STATE' },
-          { title: 'EVALUATION' },
-          { title: 'SERVICE' },
-          { title: 'NAME', shrinks: true },
-          { title: 'STEPS', align: 'right' },
-          { title: 'CHECKED' },
-          { title: 'FINDINGS', align: 'right' },
-          { title: 'RUN' },
-        ],
-        runs.map((one) => [
-          shown(one.first_arrived_at),
-          plain(one.state),
-          plain(one.evaluation),
-          orDash(one.service),
-          orDash(one.name),
-          String(one.spans + one.log_records),
-          checkedLabel(one),
-          String(one.findings),
-          plain(one.id),
-        ]),
-      );
+      const table = renderTable(runs, [
+        { title: 'ARRIVED', cell: (one) => shown(one.first_arrived_at) },
+        { title: 'STATE', cell: (one) => plain(one.state) },
+        { title: 'EVALUATION', cell: (one) => plain(one.evaluation) },
+        { title: 'SERVICE', cell: (one) => orDash(one.service) },
+        { title: 'NAME', shrinks: true, cell: (one) => orDash(one.name) },
+        { title: 'STEPS', align: 'right', cell: (one) => String(one.spans + one.log_records) },
+        { title: 'CHECKED', cell: checkedLabel },
+        { title: 'FINDINGS', align: 'right', cell: (one) => String(one.findings) },
+        { title: 'RUN', cell: (one) => plain(one.id) },
+      ]);
       return [table, ...nextPage('sluice runs list', next)].join('\n');
     });
   });
@@ -170,20 +157,12 @@ function describe(one: z.infer<typeof run>): string {
     `Findings  ${one.findings}${severity}`,
     ...gapsOf(one).map((line) => paint.yellow(`Note      ${line}`)),
     '',
-    renderTable(
-      [
-        { title: 'STARTED' },
-        { title: 'KIND' },
-        { title: 'STATUS' },
-        { title: 'STEP', shrinks: true },
-      ],
-      one.steps.map((step) => [
-        shown(step.started_at),
-        plain(step.kind),
-        plain(step.status),
-        orDash(step.name),
-      ]),
-    ),
+    renderTable(one.steps, [
+      { title: 'STARTED', cell: (step) => shown(step.started_at) },
+      { title: 'KIND', cell: (step) => plain(step.kind) },
+      { title: 'STATUS', cell: (step) => plain(step.status) },
+      { title: 'STEP', shrinks: true, cell: (step) => orDash(step.name) },
+    ]),
     ...(one.steps_left_out > 0 ? [`${one.steps_left_out} further steps are not listed.`] : []),
   ].join('\n');
 }

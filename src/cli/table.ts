@@ -3,8 +3,10 @@
  */
 import { stripVTControlCharacters } from 'node:util';
 
-export interface TableColumn {
+export interface TableColumn<Row> {
   readonly title: string;
+  /** what a row shows in it; line breaks become spaces */
+  readonly cell: (row: Row) => string;
   readonly align?: 'left' | 'right';
   /** gives up its width first when the table is wider than the terminal */
   readonly shrinks?: boolean;
@@ -31,7 +33,7 @@ function cut(text: string, width: number): string {
   return `${[...stripVTControlCharacters(text)].slice(0, width - 1).join('')}…`;
 }
 
-function pad(text: string, width: number, align: TableColumn['align']): string {
+function pad(text: string, width: number, align: 'left' | 'right' = 'left'): string {
   const space = ' '.repeat(Math.max(0, width - shownWidth(text)));
   return align === 'right' ? `${space}${text}` : `${text}${space}`;
 }
@@ -39,15 +41,16 @@ function pad(text: string, width: number, align: TableColumn['align']): string {
 /**
  * Renders a table with a head.
  *
- * @param rows cells in column order; line breaks in a cell become spaces
  * @param width columns of the terminal
  */
-export function renderTable(
-  columns: readonly TableColumn[],
-  rows: readonly (readonly string[])[],
+export function renderTable<Row>(
+  rows: readonly Row[],
+  columns: readonly TableColumn<Row>[],
   width: number = terminalWidth(),
 ): string {
-  const cells = rows.map((row) => row.map((cell) => cell.replaceAll(/\s*\n\s*/g, ' ')));
+  const cells = rows.map((row) =>
+    columns.map(({ cell }) => cell(row).replaceAll(/\s*\n\s*/g, ' ')),
+  );
   const widths = columns.map(({ title }, index) =>
     Math.max(shownWidth(title), ...cells.map((row) => shownWidth(row[index] ?? ''))),
   );

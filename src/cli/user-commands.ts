@@ -104,22 +104,17 @@ async function list(options: ListOptions): Promise<void> {
       last_seen_at: user.lastSeenAt,
     }));
     answer(options, records, () =>
-      renderTable(
-        [
-          { title: 'ID', align: 'right' },
-          { title: 'E-MAIL' },
-          { title: 'NAME', shrinks: true },
-          { title: 'WORKSPACES' },
-          { title: 'LAST SEEN' },
-        ],
-        users.map((user) => [
-          String(user.id),
-          user.email,
-          user.displayName,
-          `${user.memberships.join(', ') || '–'}${user.onlyWorkspace === null ? '' : ', by link'}`,
-          shownTime(user.lastSeenAt),
-        ]),
-      ),
+      renderTable(users, [
+        { title: 'ID', align: 'right', cell: (user) => String(user.id) },
+        { title: 'E-MAIL', cell: (user) => user.email },
+        { title: 'NAME', shrinks: true, cell: (user) => user.displayName },
+        {
+          title: 'WORKSPACES',
+          cell: ({ memberships, onlyWorkspace }) =>
+            `${memberships.join(', ') || '–'}${onlyWorkspace === null ? '' : ', by link'}`,
+        },
+        { title: 'LAST SEEN', cell: (user) => shownTime(user.lastSeenAt) },
+      ]),
     );
   });
 }

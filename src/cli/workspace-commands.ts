@@ -51,22 +51,13 @@ async function list(options: OutputOptions): Promise<void> {
   await withDatabase(async ({ database }) => {
     const all = await listWorkspaces(database);
     answer(options, all, () =>
-      renderTable(
-        [
-          { title: 'SLUG' },
-          { title: 'NAME', shrinks: true },
-          { title: 'PLAN' },
-          { title: 'EXCERPTS' },
-          { title: 'CREATED' },
-        ],
-        all.map((one) => [
-          one.slug,
-          one.name,
-          one.plan,
-          one.redactExcerpts ? 'redacted' : 'stored',
-          shownTime(one.createdAt),
-        ]),
-      ),
+      renderTable(all, [
+        { title: 'SLUG', cell: (one) => one.slug },
+        { title: 'NAME', shrinks: true, cell: (one) => one.name },
+        { title: 'PLAN', cell: (one) => one.plan },
+        { title: 'EXCERPTS', cell: (one) => (one.redactExcerpts ? 'redacted' : 'stored') },
+        { title: 'CREATED', cell: (one) => shownTime(one.createdAt) },
+      ]),
     );
   });
 }
@@ -138,23 +129,23 @@ async function rules(options: OneOptions): Promise<void> {
 function rulesText(book: RuleBook, slug: string, settings: RuleSettings): string {
   const { experimental, overrides } = settings;
   const orphans = new Map(book.orphans(settings).map((orphan) => [orphan.ruleId, orphan]));
-  const rows = [...overrides]
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([ruleId, enabled]) => [
-      ruleId,
-      enabled ? 'on' : 'off',
-      orphans.get(ruleId)?.detail ?? '',
-    ]);
-  const manual = [
-    { title: 'RULE' },
-    { title: 'SET TO' },
-    { title: 'WHY IT HAS NO EFFECT', shrinks: true },
-  ];
+  const manual = renderTable(
+    [...overrides].sort(([a], [b]) => (a < b ? -1 : 1)),
+    [
+      { title: 'RULE', cell: ([ruleId]) => ruleId },
+      { title: 'SET TO', cell: ([, enabled]) => (enabled ? 'on' : 'off') },
+      {
+        title: 'WHY IT HAS NO EFFECT',
+        shrinks: true,
+        cell: ([ruleId]) => orphans.get(ruleId)?.detail ?? '',
+      },
+    ],
+  );
   return [
     `Workspace "${slug}": ${stateLines(book.countStates(settings)).join('\n')}`,
     corpusLine(book.snapshot, book.counts),
     `The experimental tier is ${experimental ? 'on' : 'off'}; rules set manually: ${overrides.size}.`,
-    ...(rows.length === 0 ? [] : ['', renderTable(manual, rows)]),
+    ...(overrides.size === 0 ? [] : ['', manual]),
     ...(orphans.size === 0
       ? []
       : ['', 'Remove settings without effect on the Rules page of the dashboard.']),

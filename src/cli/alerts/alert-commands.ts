@@ -87,32 +87,21 @@ async function list(options: Options): Promise<void> {
   await show(options, 'destinations', (all) =>
     all.length === 0
       ? 'No destinations. Add one in the dashboard: Settings, Alerts.'
-      : renderTable(
-          [
-            { title: 'ID', align: 'right' },
-            { title: 'NAME', shrinks: true },
-            { title: 'FORMAT' },
-            { title: 'TO', shrinks: true },
-            { title: 'SEVERITY' },
-            { title: 'STATUS' },
-            { title: 'WAITING', align: 'right' },
-            { title: 'UNDELIVERED', align: 'right' },
-            { title: 'LAST MESSAGE' },
-          ],
-          all.map((one) => [
-            String(one.id),
-            plain(one.name),
-            formatOf(one.format),
-            plain(one.to),
-            `${plain(one.min_severity)} and above`,
-            one.paused ? 'paused' : 'on',
-            String(one.pending_findings),
-            String(one.undelivered_findings),
-            one.last_message === null
-              ? '–'
-              : `${shown(one.last_message.at)} ${plain(one.last_message.outcome)}`,
-          ]),
-        ),
+      : renderTable(all, [
+          { title: 'ID', align: 'right', cell: (one) => String(one.id) },
+          { title: 'NAME', shrinks: true, cell: (one) => plain(one.name) },
+          { title: 'FORMAT', cell: (one) => formatOf(one.format) },
+          { title: 'TO', shrinks: true, cell: (one) => plain(one.to) },
+          { title: 'SEVERITY', cell: (one) => `${plain(one.min_severity)} and above` },
+          { title: 'STATUS', cell: (one) => (one.paused ? 'paused' : 'on') },
+          { title: 'WAITING', align: 'right', cell: (one) => String(one.pending_findings) },
+          { title: 'UNDELIVERED', align: 'right', cell: (one) => String(one.undelivered_findings) },
+          {
+            title: 'LAST MESSAGE',
+            cell: ({ last_message: last }) =>
+              last === null ? '–' : `${shown(last.at)} ${plain(last.outcome)}`,
+          },
+        ]),
   );
 }
 
@@ -120,28 +109,16 @@ async function showLog(options: Options): Promise<void> {
   await show(options, 'log', (entries) =>
     entries.length === 0
       ? 'No messages yet.'
-      : renderTable(
-          [
-            { title: 'TIME' },
-            { title: 'DESTINATION', shrinks: true },
-            { title: 'KIND' },
-            { title: 'FINDINGS', align: 'right' },
-            { title: 'ATTEMPT', align: 'right' },
-            { title: 'OUTCOME' },
-            { title: 'REASON' },
-            { title: 'MESSAGE' },
-          ],
-          entries.map((one) => [
-            shown(one.at),
-            plain(one.destination),
-            plain(one.kind),
-            String(one.findings),
-            String(one.attempt),
-            plain(one.outcome),
-            reasonOf(one),
-            plain(one.message_id),
-          ]),
-        ),
+      : renderTable(entries, [
+          { title: 'TIME', cell: (one) => shown(one.at) },
+          { title: 'DESTINATION', shrinks: true, cell: (one) => plain(one.destination) },
+          { title: 'KIND', cell: (one) => plain(one.kind) },
+          { title: 'FINDINGS', align: 'right', cell: (one) => String(one.findings) },
+          { title: 'ATTEMPT', align: 'right', cell: (one) => String(one.attempt) },
+          { title: 'OUTCOME', cell: (one) => plain(one.outcome) },
+          { title: 'REASON', cell: reasonOf },
+          { title: 'MESSAGE', cell: (one) => plain(one.message_id) },
+        ]),
   );
 }
 
@@ -150,26 +127,15 @@ async function showUndelivered(options: Options): Promise<void> {
     messages.length === 0
       ? 'Every message was delivered, or is still being tried.'
       : [
-          renderTable(
-            [
-              { title: 'LAST ATTEMPT' },
-              { title: 'DESTINATION', shrinks: true },
-              { title: 'ID', align: 'right' },
-              { title: 'FINDINGS', align: 'right' },
-              { title: 'ATTEMPTS', align: 'right' },
-              { title: 'REASON' },
-              { title: 'MESSAGE' },
-            ],
-            messages.map((one) => [
-              shown(one.last_attempt_at),
-              plain(one.destination),
-              String(one.destination_id),
-              String(one.findings),
-              String(one.attempts),
-              reasonOf(one),
-              plain(one.message_id),
-            ]),
-          ),
+          renderTable(messages, [
+            { title: 'LAST ATTEMPT', cell: (one) => shown(one.last_attempt_at) },
+            { title: 'DESTINATION', shrinks: true, cell: (one) => plain(one.destination) },
+            { title: 'ID', align: 'right', cell: (one) => String(one.destination_id) },
+            { title: 'FINDINGS', align: 'right', cell: (one) => String(one.findings) },
+            { title: 'ATTEMPTS', align: 'right', cell: (one) => String(one.attempts) },
+            { title: 'REASON', cell: reasonOf },
+            { title: 'MESSAGE', cell: (one) => plain(one.message_id) },
+          ]),
           '',
           'Send one again: sluice alerts send-again ID MESSAGE',
         ].join('\n'),

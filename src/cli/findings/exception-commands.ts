@@ -47,24 +47,20 @@ async function listExceptions(options: ListOptions): Promise<void> {
     answer(options, body, () => {
       const { exceptions } = parts(list, body);
       if (exceptions.length === 0) return 'No exceptions.';
-      return renderTable(
-        [
-          { title: 'RULE' },
-          { title: 'FOR' },
-          { title: 'HIDES' },
-          { title: 'STATUS' },
-          { title: 'CREATED BY' },
-          { title: 'REASON', shrinks: true },
-        ],
-        exceptions.map((one) => [
-          plain(one.rule_id),
-          plain(one.name === null ? 'exact text' : `${one.scope} ${one.name}`),
-          `${one.hidden.is_exact ? '' : 'at least '}${one.hidden.count}`,
-          statusOf(one),
-          plain(one.created_by),
-          plain(one.reason),
-        ]),
-      );
+      return renderTable(exceptions, [
+        { title: 'RULE', cell: (one) => plain(one.rule_id) },
+        {
+          title: 'FOR',
+          cell: ({ scope, name }) => plain(name === null ? 'exact text' : `${scope} ${name}`),
+        },
+        {
+          title: 'HIDES',
+          cell: ({ hidden }) => `${hidden.is_exact ? '' : 'at least '}${hidden.count}`,
+        },
+        { title: 'STATUS', cell: statusOf },
+        { title: 'CREATED BY', cell: (one) => plain(one.created_by) },
+        { title: 'REASON', shrinks: true, cell: (one) => plain(one.reason) },
+      ]);
     });
   });
 }

@@ -70,6 +70,8 @@ const finding = z.object({
   excerpt: z.string().nullable(),
   recommended_actions: z.array(z.string()),
 });
+type Finding = z.infer<typeof finding>;
+
 const page = z.object({
   findings: z.array(finding),
   next_cursor: z.string().nullable(),
@@ -122,41 +124,30 @@ async function list(options: ListOptions): Promise<void> {
           ? ['', `Older findings were not searched: --until ${plain(searchedTo)}`]
           : [];
       if (findings.length === 0) return ['No findings.', ...older].join('\n');
-      const table = renderTable(
-        [
-          { title: 'FOUND' },
-          { title: 'SEVERITY' },
-          { title: 'RULE' },
-          ...(options.groupBy === undefined ? [] : [{ title: 'FINDINGS' }]),
-          { title: 'STATE' },
-          { title: 'AGENT' },
-          { title: 'DESCRIPTION', shrinks: true },
-          { title: 'FINDING' },
-        ],
-        findings.map((one) => [
-          shown(one.created_at),
-          plain(one.severity),
-          plain(one.metadata.rule_id),
-          ...(options.groupBy === undefined ? [] : [String(one.group?.findings ?? 1)]),
-          stateOf(one),
-          plain(one.agent ?? one.service ?? ''),
-          plain(one.description),
-          plain(one.id),
-        ]),
-      );
+      const grouped = { title: 'FINDINGS', cell: (one: Finding) => `${one.group?.findings ?? 1}` };
+      const table = renderTable(findings, [
+        { title: 'FOUND', cell: (one) => shown(one.created_at) },
+        { title: 'SEVERITY', cell: (one) => plain(one.severity) },
+        { title: 'RULE', cell: (one) => plain(one.metadata.rule_id) },
+        ...(options.groupBy === undefined ? [] : [grouped]),
+        { title: 'STATE', cell: stateOf },
+        { title: 'AGENT', cell: (one) => plain(one.agent ?? one.service ?? '') },
+        { title: 'DESCRIPTION', shrinks: true, cell: (one) => plain(one.description) },
+        { title: 'FINDING', cell: (one) => plain(one.id) },
+      ]);
       return [table, ...nextPage('sluice findings list', next), ...older].join('\n');
     });
   });
 }
 
 /** In the words of the dashboard; empty for a server that does not send it. */
-function stateOf({ state, is_excepted: isExcepted }: z.infer<typeof finding>): string {
+function stateOf({ state, is_excepted: isExcepted }: Finding): string {
   const name = plain(state ?? '').replaceAll('_', ' ');
   return isExcepted === true ? `${name}, excepted` : name;
 }
 
 /** The names that are known, a line each. */
-function named(one: z.infer<typeof finding>): string[] {
+function named(one: Finding): string[] {
   const names = [
     ['Assignee', one.assignee],
     ['Agent', one.agent],
@@ -172,7 +163,7 @@ function named(one: z.infer<typeof finding>): string[] {
   );
 }
 
-function describe(one: z.infer<typeof finding>): string {
+function describe(one: Finding): string {
   const { metadata } = one;
   const { step } = metadata;
   return [

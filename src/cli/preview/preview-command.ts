@@ -37,7 +37,7 @@ import { loadKeptCatalog } from '../../pool/kept-catalog.ts';
 import { previewRuns } from '../../pool/preview/preview-batch.ts';
 import { createThreadClock } from '../../pool/thread-cpu.ts';
 import { answer, type OutputOptions } from '../answer.ts';
-import { qualityCells } from '../rule-text.ts';
+import { falsePositives } from '../rule-text.ts';
 import { renderTable } from '../table.ts';
 import { withDatabase } from '../with-database.ts';
 
@@ -205,28 +205,16 @@ function report(options: PreviewOptions, facts: Report): void {
   };
   answer(options, answered, () =>
     [
-      renderTable(
-        [
-          { title: 'RULE' },
-          { title: 'SEVERITY' },
-          { title: 'RUNS', align: 'right' },
-          { title: 'SHARE', align: 'right' },
-          { title: 'A DAY', align: 'right' },
-          { title: 'FALSE POS', align: 'right' },
-          { title: 'NOW' },
-          { title: 'TITLE', shrinks: true },
-        ],
-        found.map(({ rule, runs, facts, runsNow }) => [
-          rule.id,
-          rule.severity,
-          String(runs),
-          `${facts.percent_of_runs}%`,
-          String(facts.findings_per_day),
-          qualityCells(rule.quality)[0],
-          runsNow ? 'on' : 'off',
-          rule.title,
-        ]),
-      ),
+      renderTable(found, [
+        { title: 'RULE', cell: ({ rule }) => rule.id },
+        { title: 'SEVERITY', cell: ({ rule }) => rule.severity },
+        { title: 'RUNS', align: 'right', cell: ({ runs }) => String(runs) },
+        { title: 'SHARE', align: 'right', cell: ({ facts }) => `${facts.percent_of_runs}%` },
+        { title: 'A DAY', align: 'right', cell: ({ facts }) => String(facts.findings_per_day) },
+        { title: 'FALSE POS', align: 'right', cell: ({ rule }) => falsePositives(rule.quality) },
+        { title: 'NOW', cell: ({ runsNow }) => (runsNow ? 'on' : 'off') },
+        { title: 'TITLE', shrinks: true, cell: ({ rule }) => rule.title },
+      ]),
       '',
       `${rules.length} rules matched against ${tally.read} of ${inRange} runs of ${options.days} days; ` +
         `${tally.found} (${percent(tally.found, tally.read)}%) would have a finding`,

@@ -7,8 +7,7 @@ import { z } from 'zod';
 import { allRules, RULE_STATES, STATE_LABELS, SUPPORTS } from '../../model/rules.ts';
 import { corpusLine, stateLines } from '../../terminal/rule-counts.ts';
 import { answer, type OutputOptions } from '../answer.ts';
-import { describeRule, describeState, qualityCells } from '../rule-text.ts';
-import { renderTable } from '../table.ts';
+import { describeRule, describeState, ruleTable } from '../rule-text.ts';
 import type { ServerLogin } from './logins.ts';
 import { parts } from './reader.ts';
 import { call, plain } from './server-call.ts';
@@ -101,28 +100,14 @@ export async function listRulesThere(login: ServerLogin, options: ListOptions): 
   const { workspace } = login;
   answer(options, { snapshot, workspace, experimental, counts, corpus_counts, rules }, () =>
     [
-      renderTable(
-        [
-          { title: 'RULE' },
-          { title: 'SEVERITY' },
-          { title: 'STATUS' },
-          { title: `IN ${workspace.toUpperCase()}` },
-          { title: 'FALSE POS', align: 'right' },
-          { title: 'CONF', align: 'right' },
-          { title: 'FINDINGS', align: 'right' },
-          { title: 'CATEGORY' },
-          { title: 'TITLE', shrinks: true },
-        ],
-        rules.map((one) => [
-          plain(one.id),
-          plain(one.severity),
-          plain(one.status),
-          STATE_LABELS[one.state],
-          ...qualityCells({ wildFpRate: one.wild_fp_rate, confidence: one.confidence }),
-          String(one.recent_findings),
-          plain(one.category),
-          plain(one.title),
-        ]),
+      ruleTable(
+        rules.map((one) => ({
+          ...one,
+          state: STATE_LABELS[one.state],
+          wildFpRate: one.wild_fp_rate,
+          findings: one.recent_findings,
+        })),
+        workspace,
       ),
       '',
       `${rules.length} of ${allRules(counts)} rules listed`,

@@ -1,6 +1,6 @@
 /** What `sluice top` shows of the rates: tables for a terminal, one line elsewhere. Pure. */
 import { paint } from '../../terminal/paint.ts';
-import { renderTable, type TableColumn, terminalWidth } from '../table.ts';
+import { renderTable, terminalWidth } from '../table.ts';
 import { bytesText } from '../values/bytes-text.ts';
 import type { Rates } from './rates.ts';
 
@@ -37,64 +37,57 @@ const millis = (ms: number | null): string => (ms === null ? '–' : `${ms.toFix
 const byteRate = (rate: number): string => `${bytesText(Math.round(rate))}/s`;
 const marked = (rate: number): string => (rate > 0 ? paint.red(rateText(rate)) : rateText(rate));
 
-const right = (title: string): TableColumn => ({ title, align: 'right' });
-const SERVER: TableColumn = { title: 'SERVER', shrinks: true };
+/** A column of rates: its title, and the cell of a server. */
+type RateColumn = readonly [title: string, cell: (rates: Rates) => string];
 
-/** A group of rates that fits beside the name of a server into a terminal of 80 columns. */
-interface Cells {
-  readonly columns: readonly TableColumn[];
-  readonly of: (rates: Rates) => readonly string[];
-}
+// Each group fits beside the name of a server into a terminal of 80 columns.
+const REQUESTS: readonly RateColumn[] = [
+  ['TRACES/S', ({ traces }) => rateText(traces)],
+  ['METRICS/S', ({ metrics }) => rateText(metrics)],
+  ['LOGS/S', ({ logs }) => rateText(logs)],
+  ['REFUSED/S', ({ refused }) => marked(refused)],
+  ['503/S', ({ unavailable }) => marked(unavailable)],
+];
 
-const REQUESTS: Cells = {
-  columns: ['TRACES/S', 'METRICS/S', 'LOGS/S', 'REFUSED/S', '503/S'].map(right),
-  of: (rates) => [
-    rateText(rates.traces),
-    rateText(rates.metrics),
-    rateText(rates.logs),
-    marked(rates.refused),
-    marked(rates.unavailable),
-  ],
-};
+const STORING: readonly RateColumn[] = [
+  ['ROWS/S', ({ rows }) => rateText(rows)],
+  ['STORED', ({ bytes }) => byteRate(bytes)],
+  ['IN MEMORY', ({ inflightBytes }) => bytesText(inflightBytes)],
+  ['COMMIT', ({ commitMs }) => millis(commitMs)],
+];
 
-const STORING: Cells = {
-  columns: ['ROWS/S', 'STORED', 'IN MEMORY', 'COMMIT'].map(right),
-  of: (rates) => [
-    rateText(rates.rows),
-    byteRate(rates.bytes),
-    bytesText(rates.inflightBytes),
-    millis(rates.commitMs),
-  ],
-};
-
-const EVALUATION: Cells = {
-  columns: [
-    ...['RUNS/S', 'FAILED/S', 'FINDINGS/S', 'WAITING', 'OLDEST WAIT', 'ALERTS DUE'].map(right),
-  ],
-  of: (rates) => [
-    rateText(rates.evaluated),
-    marked(rates.failed),
-    rateText(rates.findings),
-    rateText(rates.waitingRuns),
-    durationText(rates.oldestWaitSeconds),
-    rateText(rates.alertsPending),
-  ],
-};
+const EVALUATION: readonly RateColumn[] = [
+  ['RUNS/S', ({ evaluated }) => rateText(evaluated)],
+  ['FAILED/S', ({ failed }) => marked(failed)],
+  ['FINDINGS/S', ({ findings }) => rateText(findings)],
+  ['WAITING', ({ waitingRuns }) => rateText(waitingRuns)],
+  ['OLDEST WAIT', ({ oldestWaitSeconds }) => durationText(oldestWaitSeconds)],
+  ['ALERTS DUE', ({ alertsPending }) => rateText(alertsPending)],
+];
 
 function table(
-  { columns, of }: Cells,
+  columns: readonly RateColumn[],
   servers: readonly ServerRates[],
   total: Rates,
   width: number,
 ): string {
-  const rows = servers.map(({ name, rates, error }) => [
-    name,
-    ...(rates === null
-      ? columns.map((_, index) => (index === 0 ? (error === null ? '…' : paint.red('away')) : ''))
-      : of(rates)),
-  ]);
-  const sum = servers.length > 1 ? [['all', ...of(total)]] : [];
-  return renderTable([SERVER, ...columns], [...rows, ...sum], width);
+  const sum = servers.length > 1 ? [{ name: 'all', rates: total, error: null }] : [];
+  return renderTable<ServerRates>(
+    [...servers, ...sum],
+    [
+      { title: 'SERVER', shrinks: true, cell: ({ name }) => name },
+      ...columns.map(([title, cell], index) => ({
+        title,
+        align: 'right' as const,
+        cell: ({ rates, error }: ServerRates) => {
+          if (rates !== null) return cell(rates);
+          if (index > 0) return '';
+          return error === null ? '…' : paint.red('away');
+        },
+      })),
+    ],
+    width,
+  );
 }
 
 /** The whole screen. */
