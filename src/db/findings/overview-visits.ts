@@ -1,4 +1,5 @@
 /** What is new since a member last looked at the overview, remembered with the membership. */
+import type { NewFindings } from '../../model/overview.ts';
 import { OPEN_STATES } from '../../model/triage.ts';
 import type { Database } from '../database.ts';
 import { isExcepted } from './exceptions.ts';
@@ -9,14 +10,6 @@ const VISIT_PAUSE_MINUTES = 30;
 /** Most new findings that are counted, and that are looked at for this. */
 export const NEW_FINDINGS_MAX = 1_000;
 const READ_FINDINGS_MAX = 5_000;
-
-export interface NewFindings {
-  /** the last look of the visit before */
-  readonly since: Date;
-  readonly findings: number;
-  /** there are more than `findings` */
-  readonly more: boolean;
-}
 
 const LOOK = `
   UPDATE memberships

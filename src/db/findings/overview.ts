@@ -6,7 +6,13 @@
  * so a view costs the current hour and day, whatever the retention. The first view of a workspace with
  * very many runs counts as far back as `BUDGET_MS` allows, later views continue.
  */
-import type { Category, Severity } from '../../model/rules.ts';
+import type {
+  HourCounts,
+  KindCount,
+  NamedCount,
+  Slot,
+  WorkspaceOverview,
+} from '../../model/overview.ts';
 import type { Database } from '../database.ts';
 import type { ReadChoice } from '../replica/read-choice.ts';
 import { waitingRuns } from '../runs/due-runs.ts';
@@ -21,58 +27,6 @@ export const WAITING_MAX = 10_000;
 const CLOSING_MS = MS_PER_HOUR;
 /** After this time a view counts no further back; the rest is null. */
 const BUDGET_MS = 1_000;
-
-/** Runs whose first step arrived in an hour. */
-interface HourCounts {
-  readonly runs: number;
-  readonly steps: number;
-  /** not evaluated yet: nothing below counts them */
-  readonly open: number;
-  /** nothing but tool names could be checked, or nothing at all */
-  readonly withoutText: number;
-  readonly failedEvaluations: number;
-  /** from the last step's arrival to the evaluation; null when none was evaluated */
-  readonly lagMs: { readonly mean: number; readonly most: number } | null;
-}
-
-/** Findings of one severity and category in a day. */
-interface KindCount {
-  readonly severity: Severity;
-  readonly category: Category;
-  readonly findings: number;
-}
-
-/** Findings of an agent, a service or a rule in a day. */
-interface NamedCount {
-  readonly by: 'agent' | 'service' | 'rule';
-  readonly name: string;
-  readonly findings: number;
-}
-
-/** `counts` is null where nothing was counted yet. */
-interface Slot<Counts> {
-  readonly atMs: number;
-  readonly counts: Counts | null;
-}
-
-export interface WorkspaceOverview {
-  /** the last 24 hours (UTC), oldest first, none left out */
-  readonly hours: readonly Slot<HourCounts>[];
-  /** the last 14 days (UTC), oldest first, none left out */
-  readonly days: readonly Slot<readonly KindCount[]>[];
-  /** of the same days, the agents, services and rules with most findings, most first */
-  readonly top: readonly NamedCount[];
-  readonly runs: {
-    /** has anything arrived at all? */
-    readonly any: boolean;
-    /** finished and waiting for the pass */
-    readonly waiting: number;
-    /** more than `WAITING_MAX` runs wait; `waiting` is `WAITING_MAX` */
-    readonly moreWait: boolean;
-    /** when the longest waiting one was last added to */
-    readonly oldestWaitingMs: number | null;
-  };
-}
 
 const at = (parameter: string): string => `to_timestamp(${parameter}::float8 / 1000)`;
 const MS = (interval: string): string => `(extract(epoch FROM ${interval}) * 1000)::float8`;

@@ -9,6 +9,7 @@
  * replay has cancelled (SQLSTATE 40001), is made once more, on the primary.
  */
 import { SluiceError } from '../../errors.ts';
+import type { ReplicaState } from '../../model/overview.ts';
 import { createDatabase, type Database, limitedStatement } from '../database.ts';
 import { settledBefore } from '../findings/findings.ts';
 import type { ReadChoice } from './read-choice.ts';
@@ -44,13 +45,6 @@ export interface ReplicaEvents {
   readonly replicaMeasured: (seconds: number, isUsed: boolean) => void;
   readonly replicaFellBack: (reason: FallbackReason) => void;
   readonly connectionLost: (error: Error) => void;
-}
-
-/** What pages show of it. */
-export interface ReplicaState {
-  readonly isUsed: boolean;
-  /** most milliseconds by which it is behind, or since that was known */
-  readonly lagMs: number;
 }
 
 export interface ReplicaSettings {

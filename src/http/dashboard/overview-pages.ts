@@ -1,11 +1,7 @@
 /** The first page of the dashboard, and the way to it from `/`. */
-import type { ListedRefusals } from '../../model/refused-requests.ts';
-import {
-  type NewSinceVisit,
-  type Overview,
-  overviewPage,
-  type ShownReplica,
-} from '../../web/app/overview.ts';
+import type { Store } from '../../db/store.ts';
+import type { ReplicaState } from '../../model/overview.ts';
+import { overviewPage } from '../../web/app/overview.ts';
 import type { RuleReader } from '../api/rules/rule-routes.ts';
 import { redirect } from '../transport/page.ts';
 import type { Route } from '../transport/router.ts';
@@ -14,16 +10,12 @@ import { ruleFactsOf } from './rule-facts.ts';
 
 export interface OverviewPageDependencies extends DashboardDependencies {
   readonly rules: RuleReader;
-  readonly overview: (workspaceId: number) => Promise<Overview>;
-  readonly refused: (workspaceId: number) => Promise<ListedRefusals>;
-  /** null on the first visit */
-  readonly noteOverviewVisit: (
-    workspaceId: number,
-    userId: number,
-  ) => Promise<NewSinceVisit | null>;
+  readonly overview: Store['overview'];
+  readonly refused: Store['refused'];
+  readonly noteOverviewVisit: Store['noteOverviewVisit'];
   readonly observeUrl: string;
   /** null: there is none */
-  readonly replicaState: () => ShownReplica | null;
+  readonly replicaState: () => ReplicaState | null;
 }
 
 export function overviewPages(deps: OverviewPageDependencies): Route[] {

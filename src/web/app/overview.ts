@@ -1,97 +1,29 @@
 /** The first page: arrivals, findings, time to evaluation, the rules that run, refused requests. */
 
+import type {
+  KindCount,
+  NewFindings,
+  ReplicaState,
+  WorkspaceOverview,
+} from '../../model/overview.ts';
 import type { ListedRefusals } from '../../model/refused-requests.ts';
-import {
-  allRules,
-  CATEGORIES,
-  type Category,
-  runningRules,
-  SEVERITIES,
-  type Severity,
-} from '../../model/rules.ts';
+import { allRules, CATEGORIES, runningRules, SEVERITIES } from '../../model/rules.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { barChart, courses } from './charts.ts';
-import {
-  count,
-  dayLabel,
-  duration,
-  hourLabel,
-  type Moment,
-  moment,
-  term,
-  time,
-  words,
-} from './format.ts';
+import { count, dayLabel, duration, hourLabel, moment, term, time, words } from './format.ts';
 import { topLists, weekTrend } from './overview/top-lists.ts';
 import { refusedPanel } from './refused.ts';
 import { corpusName, type RuleFacts, settingsText, stateTable } from './rule-counts.ts';
 import { appPage, empty, type Look, type Viewer } from './shell.ts';
 
-/** Counts of a workspace, as the database has them; null where nothing was counted yet. */
-export interface Overview {
-  /** of runs that began to arrive in an hour of the last day, oldest first */
-  readonly hours: readonly {
-    readonly atMs: number;
-    readonly counts: {
-      readonly runs: number;
-      readonly steps: number;
-      readonly withoutText: number;
-      readonly failedEvaluations: number;
-      readonly lagMs: { readonly mean: number; readonly most: number } | null;
-    } | null;
-  }[];
-  /** per day of the last two weeks, oldest first */
-  readonly days: readonly {
-    readonly atMs: number;
-    readonly counts:
-      | readonly {
-          readonly severity: Severity;
-          readonly category: Category;
-          readonly findings: number;
-        }[]
-      | null;
-  }[];
-  /** agents, services and rules with most findings in these days, most first */
-  readonly top: readonly {
-    readonly by: 'agent' | 'service' | 'rule';
-    readonly name: string;
-    readonly findings: number;
-  }[];
-  readonly runs: {
-    /** whether anything has arrived */
-    readonly any: boolean;
-    /** finished and waiting for the pass */
-    readonly waiting: number;
-    /** there may be more than `waiting` */
-    readonly moreWait: boolean;
-    /** when the last step of the longest waiting run arrived */
-    readonly oldestWaitingMs: number | null;
-  };
-}
-
-/** What is new since the visit before. */
-export interface NewSinceVisit {
-  readonly since: Moment;
-  readonly findings: number;
-  /** there are more than `findings` */
-  readonly more: boolean;
-}
-
-/** Of the read replica. */
-export interface ShownReplica {
-  readonly isUsed: boolean;
-  /** most milliseconds by which it is behind, or since that was known */
-  readonly lagMs: number;
-}
-
 export interface OverviewPage {
-  readonly overview: Overview;
+  readonly overview: WorkspaceOverview;
   /** null: there is none */
-  readonly replica: ShownReplica | null;
+  readonly replica: ReplicaState | null;
   readonly rules: RuleFacts;
   readonly refused: ListedRefusals;
   /** null on the first visit */
-  readonly newFindings: NewSinceVisit | null;
+  readonly newFindings: NewFindings | null;
   readonly titleOf: (ruleId: string) => string;
   readonly observeUrl: string;
   readonly nowMs: number;
@@ -137,13 +69,10 @@ const perMinute = (rate: number): string =>
 
 const MINUTES_PER_DAY = 1440;
 
-type Days = Overview['days'];
+type Days = WorkspaceOverview['days'];
 
 /** The findings of a day that match. */
-function foundOn(
-  { counts }: Days[number],
-  fits: (kind: { readonly severity: Severity; readonly category: Category }) => boolean,
-): number | null {
+function foundOn({ counts }: Days[number], fits: (kind: KindCount) => boolean): number | null {
   if (counts === null) return null;
   return counts.reduce((sum, kind) => sum + (fits(kind) ? kind.findings : 0), 0);
 }
@@ -167,12 +96,12 @@ ${data.replica !== null && replicaLine(data.replica)}</p>`;
 }
 
 /** How old a page may be that a replica answered. */
-const replicaLine = ({ isUsed, lagMs }: ShownReplica): string =>
+const replicaLine = ({ isUsed, lagMs }: ReplicaState): string =>
   isUsed
     ? `Read replica: at most ${duration(lagMs)} behind.`
     : `Read replica: not used, last known to be up to date ${duration(lagMs)} ago; pages are read from the primary.`;
 
-const hasGaps = ({ hours, days }: Overview): boolean =>
+const hasGaps = ({ hours, days }: WorkspaceOverview): boolean =>
   [...hours, ...days].some(({ counts }) => counts === null);
 
 /** What a member has not seen yet. */
@@ -184,7 +113,7 @@ function newCard({ newFindings, nowMs }: OverviewPage): HtmlValue {
 }
 
 /** Whether evaluation keeps up, in a line. */
-function evaluationHealth({ hours, runs }: Overview): string {
+function evaluationHealth({ hours, runs }: WorkspaceOverview): string {
   const failed = sum(hours.map(({ counts }) => counts?.failedEvaluations ?? 0));
   const lags = hours.flatMap(({ counts }) => counts?.lagMs ?? []);
   const slowest = Math.max(0, ...lags.map(({ most }) => most));
@@ -230,7 +159,7 @@ function ruleCard(rules: RuleFacts): Html {
 <p class="soft">Of ${count(allRules(rules.states))}. ${settingsText(rules)}</p></section>`;
 }
 
-function notices({ hours }: Overview): HtmlValue {
+function notices({ hours }: WorkspaceOverview): HtmlValue {
   const failed = sum(hours.map(({ counts }) => counts?.failedEvaluations ?? 0));
   const silent = sum(hours.map(({ counts }) => counts?.withoutText ?? 0));
   const runs = (value: number) => `${count(value)} ${value === 1 ? 'run' : 'runs'}`;

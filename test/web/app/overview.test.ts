@@ -1,7 +1,8 @@
 /** The first page: its sums, what its charts say in words, and what it says while nothing is there. */
 import { describe, expect, test } from 'vitest';
 
-import { type Overview, type OverviewPage, overviewPage } from '../../../src/web/app/overview.ts';
+import type { WorkspaceOverview } from '../../../src/model/overview.ts';
+import { type OverviewPage, overviewPage } from '../../../src/web/app/overview.ts';
 import { LOOK, MEMBER, NOW_MS, ruleFacts, viewer } from './fixtures.ts';
 
 const HOUR_MS = 3_600_000;
@@ -10,9 +11,10 @@ const hour = {
   steps: 10,
   withoutText: 0,
   failedEvaluations: 0,
+  open: 0,
   lagMs: { mean: 70_000, most: 90_000 },
 };
-const OVERVIEW: Overview = {
+const OVERVIEW: WorkspaceOverview = {
   hours: [
     { atMs: NOW_MS - HOUR_MS, counts: hour },
     { atMs: NOW_MS, counts: { ...hour, steps: 1430, lagMs: null } },
@@ -32,7 +34,7 @@ const OVERVIEW: Overview = {
   runs: { any: true, waiting: 0, moreWait: false, oldestWaitingMs: null },
 };
 
-function data(overview: Partial<Overview> = {}): OverviewPage {
+function data(overview: Partial<WorkspaceOverview> = {}): OverviewPage {
   return {
     overview: { ...OVERVIEW, ...overview },
     rules: ruleFacts(),
@@ -46,7 +48,7 @@ function data(overview: Partial<Overview> = {}): OverviewPage {
   };
 }
 
-const page = (overview: Partial<Overview> = {}, who = viewer()): string =>
+const page = (overview: Partial<WorkspaceOverview> = {}, who = viewer()): string =>
   overviewPage(LOOK, who, data(overview)).text;
 const flat = (text: string): string => text.replaceAll(/\s+/g, ' ');
 
@@ -72,7 +74,7 @@ describe('figures', () => {
   });
 
   test('say what went wrong, one or many', () => {
-    const bad = { ...hour, withoutText: 1, failedEvaluations: 2 };
+    const bad = { ...hour, withoutText: 1, failedEvaluations: 2, open: 0 };
     const text = flat(page({ hours: [{ atMs: NOW_MS, counts: bad }] }));
     expect(text).toContain('2 runs of the last day could not be evaluated');
     expect(text).toContain('1 run of the last day had no text to check');
@@ -92,7 +94,7 @@ describe('a read replica', () => {
 });
 
 describe('what changed', () => {
-  const withDays = (...findings: number[]): Partial<Overview> => ({
+  const withDays = (...findings: number[]): Partial<WorkspaceOverview> => ({
     days: findings.map((one, at) => ({
       atMs: NOW_MS - (findings.length - at) * 24 * HOUR_MS,
       counts: [{ severity: 'high', category: 'tool-poisoning', findings: one }],
@@ -200,7 +202,7 @@ describe('refused requests', () => {
     keyPrefix: 'sluice_live_AbCdEf',
     lastAt: new Date(NOW_MS - 61_000),
   };
-  const shown = (overview: Partial<Overview> = {}, groups = [refusal], requests = 1200) =>
+  const shown = (overview: Partial<WorkspaceOverview> = {}, groups = [refusal], requests = 1200) =>
     overviewPage(LOOK, viewer(), { ...data(overview), refused: { groups, requests } }).text;
 
   test('are listed with their key, their sender, and what to change there', () => {

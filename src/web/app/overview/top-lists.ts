@@ -1,4 +1,5 @@
 /** Parts of the overview that compare: the last week with the one before, and who has most findings. */
+import type { NamedCount } from '../../../model/overview.ts';
 import { type Html, type HtmlValue, html } from '../../html.ts';
 import { count, term } from '../format.ts';
 
@@ -22,12 +23,6 @@ function share(last: number, before: number): string {
   return percent === 0 ? 'less than 1 %' : `${count(percent)} %`;
 }
 
-interface TopName {
-  readonly by: 'agent' | 'service' | 'rule';
-  readonly name: string;
-  readonly findings: number;
-}
-
 const LISTS = [
   { by: 'agent', title: 'Agents', href: '/app/findings?agent=' },
   { by: 'service', title: 'Services', href: '/app/findings?service=' },
@@ -35,7 +30,10 @@ const LISTS = [
 ] as const;
 
 /** Who has most findings in two weeks: agents, services and rules, each with a link to its list. */
-export function topLists(top: readonly TopName[], titleOf: (ruleId: string) => string): HtmlValue {
+export function topLists(
+  top: readonly NamedCount[],
+  titleOf: (ruleId: string) => string,
+): HtmlValue {
   if (top.length === 0) return null;
   return html`<div class="grid">${LISTS.map(({ by, title, href }) => {
     const own = top.filter((one) => one.by === by);
@@ -53,7 +51,7 @@ export function topLists(top: readonly TopName[], titleOf: (ruleId: string) => s
   })}</div>`;
 }
 
-function item({ findings }: TopName, href: string, label: string, most: number): Html {
+function item({ findings }: NamedCount, href: string, label: string, most: number): Html {
   const width = Math.max(1, Math.round((findings / most) * 100));
   return html`<li><a href="${href}">${label}</a> <span class="number">${count(findings)}</span>
 <svg class="share" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true"><rect class="whole" width="100" height="6"/><rect class="share" width="${width}" height="6"/></svg></li>`;

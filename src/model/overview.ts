@@ -1,0 +1,70 @@
+/** The overview of a workspace: what arrived, was found and waits, by hour and day, and what is new. Plain data. */
+import type { Category, Severity } from './rules.ts';
+
+/** Runs whose first step arrived in an hour. */
+export interface HourCounts {
+  readonly runs: number;
+  readonly steps: number;
+  /** not evaluated yet: nothing below counts them */
+  readonly open: number;
+  /** nothing but tool names could be checked, or nothing at all */
+  readonly withoutText: number;
+  readonly failedEvaluations: number;
+  /** from the last step's arrival to the evaluation; null when none was evaluated */
+  readonly lagMs: { readonly mean: number; readonly most: number } | null;
+}
+
+/** Findings of one severity and category in a day. */
+export interface KindCount {
+  readonly severity: Severity;
+  readonly category: Category;
+  readonly findings: number;
+}
+
+/** Findings of an agent, a service or a rule. */
+export interface NamedCount {
+  readonly by: 'agent' | 'service' | 'rule';
+  readonly name: string;
+  readonly findings: number;
+}
+
+/** An hour or a day by its beginning; `counts` is null where nothing was counted yet. */
+export interface Slot<Counts> {
+  readonly atMs: number;
+  readonly counts: Counts | null;
+}
+
+export interface WorkspaceOverview {
+  /** the last 24 hours (UTC), oldest first, none left out */
+  readonly hours: readonly Slot<HourCounts>[];
+  /** the last 14 days (UTC), oldest first, none left out */
+  readonly days: readonly Slot<readonly KindCount[]>[];
+  /** of the same days, the agents, services and rules with most findings, most first */
+  readonly top: readonly NamedCount[];
+  readonly runs: {
+    /** whether anything has arrived */
+    readonly any: boolean;
+    /** finished and waiting for the pass */
+    readonly waiting: number;
+    /** there are more than `waiting` */
+    readonly moreWait: boolean;
+    /** when the last step of the longest waiting run arrived */
+    readonly oldestWaitingMs: number | null;
+  };
+}
+
+/** Findings since a member's previous visit. */
+export interface NewFindings {
+  /** the last look of the previous visit */
+  readonly since: Date;
+  readonly findings: number;
+  /** there are more than `findings` */
+  readonly more: boolean;
+}
+
+/** Whether pages are read from the replica, and how far it is behind. */
+export interface ReplicaState {
+  readonly isUsed: boolean;
+  /** most milliseconds by which it is behind, or since that was known */
+  readonly lagMs: number;
+}
