@@ -58,7 +58,7 @@ export interface PassResult extends PassOptions {
   /** spans per second */
   readonly ingestAlone: readonly number[];
   readonly ingestBeside: readonly number[];
-  /** runs per second while ingest went on */
+  /** runs per second during ingest */
   readonly passBeside: readonly number[];
   readonly ingestRatio: number;
 }

@@ -1,4 +1,4 @@
-/** Urls of one host and of several, in libpq's forms, and what is said of a wrong one. */
+/** Urls of one host and of several, in libpq's forms, and the message for an invalid one. */
 import pg from 'pg';
 import { describe, expect, test } from 'vitest';
 

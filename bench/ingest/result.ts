@@ -36,7 +36,7 @@ export interface Paced {
   readonly postgresCores: number;
 }
 
-/** Probes while something went on. */
+/** Probes during a load. */
 export interface Probed {
   readonly name: string;
   /** bytes of one body; 0 when nothing was sent */

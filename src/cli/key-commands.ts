@@ -22,14 +22,14 @@ import { paint } from '../terminal/paint.ts';
 import { answer, type OutputOptions } from './answer.ts';
 import { keyTable } from './key-table.ts';
 import {
-  createKeyThere,
+  createRemoteKey,
   limitChanged,
-  listKeysThere,
+  listRemoteKeys,
   revoked,
-  revokeKeyThere,
-  setKeyLimitThere,
+  revokeRemoteKey,
+  setRemoteKeyLimit,
 } from './remote/keys.ts';
-import { eitherWay, serverOption } from './remote/place.ts';
+import { localOrRemote, serverOption } from './remote/place.ts';
 import { withDatabase } from './with-database.ts';
 
 interface CreateOptions extends OutputOptions {
@@ -120,7 +120,7 @@ export function addKeyCommands(program: Command): void {
     .addOption(serverOption())
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  sluice key create --kind agent --name collector-eu')
-    .action(eitherWay(create, createKeyThere));
+    .action(localOrRemote(create, createRemoteKey));
   key
     .command('list')
     .description('list keys, including revoked ones')
@@ -128,7 +128,7 @@ export function addKeyCommands(program: Command): void {
     .addOption(serverOption())
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  sluice key list --workspace default')
-    .action(eitherWay(list, listKeysThere));
+    .action(localOrRemote(list, listRemoteKeys));
   key
     .command('limit')
     .description('change how many requests per minute a key may send')
@@ -137,7 +137,7 @@ export function addKeyCommands(program: Command): void {
     .addOption(serverOption())
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  sluice key limit 3 5000')
-    .action(eitherWay(setLimit, setKeyLimitThere));
+    .action(localOrRemote(setLimit, setRemoteKeyLimit));
   key
     .command('revoke')
     .description('revoke a key')
@@ -145,5 +145,5 @@ export function addKeyCommands(program: Command): void {
     .addOption(serverOption())
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  sluice key revoke 3')
-    .action(eitherWay(revoke, revokeKeyThere));
+    .action(localOrRemote(revoke, revokeRemoteKey));
 }

@@ -1,4 +1,4 @@
-/** API keys as a table, read from the database here or sent by a server elsewhere. */
+/** API keys as a table, read from the local database or sent by a remote server. */
 import type { toKeyRecord } from '../model/people.ts';
 import { shownTime } from './answer.ts';
 import { plain } from './remote/server-call.ts';

@@ -1,7 +1,7 @@
 /**
  * `sluice rules …`: the rules of the snapshot and which of them can run here. Needs the database only
- * for `--workspace`: then also which of them run in that workspace now. Or the rules of a server elsewhere
- * (remote/rules.ts).
+ * for `--workspace`: then also which of them run in that workspace now. With a login, the rules of a
+ * remote server (remote/rules.ts).
  */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 
@@ -35,8 +35,8 @@ import { loadKeptCatalog } from '../pool/kept-catalog.ts';
 import { corpusLine, stateLines } from '../terminal/rule-counts.ts';
 import { answer, type OutputOptions } from './answer.ts';
 import { addPreviewCommand } from './preview/preview-command.ts';
-import { eitherWay, serverOption } from './remote/place.ts';
-import { listRulesThere, showRuleThere } from './remote/rules.ts';
+import { localOrRemote, serverOption } from './remote/place.ts';
+import { listRemoteRules, showRemoteRule } from './remote/rules.ts';
 import { describeRule, describeState, ruleTable } from './rule-text.ts';
 import { activationOf, verdictOf } from './verdict.ts';
 import { withDatabase } from './with-database.ts';
@@ -174,7 +174,7 @@ export function addRuleCommands(program: Command): void {
     .addOption(new Option('--maturity <maturity>', "the authors' word").choices(MATURITIES))
     .option(
       '--reference <id>',
-      'that refer to this, for example AML.T0051, LLM01 or CVE-2025-53773',
+      'only rules that refer to this, for example AML.T0051, LLM01 or CVE-2025-53773',
     )
     .addOption(
       new Option(
@@ -199,7 +199,7 @@ export function addRuleCommands(program: Command): void {
         '  sluice rules list --sort noise\n' +
         '  sluice rules list --reference AML.T0051',
     )
-    .action(eitherWay(list, listRulesThere));
+    .action(localOrRemote(list, listRemoteRules));
   rules
     .command('show')
     .description('show one rule with its conditions')
@@ -208,6 +208,6 @@ export function addRuleCommands(program: Command): void {
     .addOption(serverOption())
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  sluice rules show ATR-2026-00001')
-    .action(eitherWay(show, showRuleThere));
+    .action(localOrRemote(show, showRemoteRule));
   addPreviewCommand(rules, ruleId);
 }

@@ -1,4 +1,4 @@
-/** Rules as text, in a list and one in full: of the corpus here, or as a server elsewhere answers. */
+/** Rules as text, in a list and one in full: of the local corpus, or from a remote server's answer. */
 import { type Rule, type StatedQuality, SUPPORT_LABELS } from '../model/rules.ts';
 import { surfaceLabel } from '../model/steps.ts';
 import { paint } from '../terminal/paint.ts';
@@ -6,7 +6,7 @@ import { plain } from './remote/server-call.ts';
 import { renderTable } from './table.ts';
 import { type Activation, activationOf, type JudgedRule, verdictOf } from './verdict.ts';
 
-/** What its authors say of its quality. */
+/** The quality that its authors state. */
 type DescribedQuality = Omit<StatedQuality, 'maturity'> & { readonly maturity: string | null };
 
 /** A rule; a newer server may send words that this program does not know. */
@@ -74,7 +74,7 @@ export function describeRule(rule: DescribedRule): string {
   ].join('\n');
 }
 
-/** A rule in `sluice rules list`, of the corpus here or as a server elsewhere answers. */
+/** A rule in `sluice rules list`, of the local corpus or from a remote server's answer. */
 export interface ListedRule extends Pick<StatedQuality, 'wildFpRate' | 'confidence'> {
   readonly id: string;
   readonly severity: string;
@@ -131,7 +131,7 @@ function qualityLines(quality: DescribedQuality): string[] {
   ];
 }
 
-/** What `sluice rules show` says of a workspace. */
+/** The last lines of `sluice rules show`: the state of the rule in a workspace. */
 export function describeState(workspace: string, label: string): string {
   return `${heading(`In workspace "${workspace}"`)}\n  ${label}`;
 }

@@ -1,4 +1,4 @@
-/** `sluice runs …`: the runs that arrived and their steps, here or on a server elsewhere. */
+/** `sluice runs …`: the runs that arrived and their steps, locally or on a remote server. */
 import { type Command, Option } from 'commander';
 import { z } from 'zod';
 
@@ -182,8 +182,8 @@ export function addRunCommands(program: Command): void {
     .description('list runs, the newest first')
     .addOption(new Option('--state <state>').choices(RUN_STATES))
     .addOption(new Option('--evaluation <state>').choices(EVALUATION_STATES))
-    .option('--service <name>', 'only of this service')
-    .option('--agent <name>', 'only of this agent')
+    .option('--service <name>', 'only runs of this service')
+    .option('--agent <name>', 'only runs of this agent')
     .option('--findings', 'only runs that have findings')
     .option('--since <time>', 'first step arrived at or after this ISO 8601 date, or date and time')
     .option('--until <time>', 'first step arrived before this time')

@@ -222,7 +222,7 @@ export function addScanCommand(program: Command): void {
       ).choices(SURFACES),
     )
     .option('--experimental', 'the experimental tier too')
-    .option('--rule <id>', 'only this rule, whatever its tier; may be repeated', ruleIds)
+    .option('--rule <id>', 'only this rule, in any tier; can be repeated', ruleIds)
     .option('--exit-zero', 'exit code 0 even when a rule matches')
     .option('--json', 'print JSON')
     .addHelpText(

@@ -32,7 +32,7 @@ function checkIssuer(name: string, value: string, problems: Problems): void {
   problems.push(`${name} must be a URL that starts with https://`);
 }
 
-/** What the environment says of each provider: its settings by their last part. */
+/** The settings of each provider in the environment, by the last part of their names. */
 function providerSettings(env: Environment): Map<string, Map<string, string>> {
   const providers = new Map<string, Map<string, string>>();
   for (const [name, value] of Object.entries(env)) {

@@ -36,7 +36,7 @@ export const INTEGER_SETTINGS = {
   MAX_INFLIGHT_BYTES: { fallback: 256 * MIB, min: MIB, max: 64 * 1024 * MIB },
   /** below the ten seconds after which OpenTelemetry's exporters give up */
   INGEST_ANSWER_MS: { fallback: 8000, min: 100, max: HOUR_MS },
-  /** none: without a load balancer nobody waits for it */
+  /** none: only a load balancer needs it */
   DRAIN_MS: { fallback: 0, min: 0, max: 10 * 60_000 },
   SURFACE_CAP_BYTES: { fallback: 64 * KIB, min: KIB, max: 16 * MIB },
   EXCERPT_CHARS: { fallback: 160, min: 20, max: 2000 },

@@ -1,11 +1,11 @@
-/** What a Citus cluster says of itself (docs/citus.md). Reads only; `sluice doctor` judges it. */
+/** Facts of a Citus cluster: coordinator, workers, settings (docs/citus.md). Read only; `sluice doctor` judges them. */
 import type { Queryable } from './database.ts';
 
 export interface CitusFacts {
   readonly version: string;
   /** false: the connection leads to a worker */
   readonly isCoordinator: boolean;
-  /** host and port of those that may have shards */
+  /** host and port of workers that may have shards */
   readonly workers: readonly { readonly name: string; readonly answers: boolean }[];
   /** how often transactions that a lost worker left prepared are ended */
   readonly recoverySeconds: number;

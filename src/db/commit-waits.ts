@@ -1,6 +1,6 @@
 /**
  * Whether COMMITs wait for a synchronous standby. While none answers, PostgreSQL lets every COMMIT
- * wait, without an error: reads and pings go on, and nothing is stored.
+ * wait, without an error: reads and pings continue, and nothing is stored.
  */
 import type { Queryable } from './database.ts';
 

@@ -135,7 +135,7 @@ async function distribution(connection: Connection, isNew: boolean): Promise<Dis
  * Distributes the telemetry, with the rows that are there.
  *
  * @param shards of each table; by default two for each worker
- * @throws {OperatorError} when the cluster cannot be used, or servers are running: they would go on
+ * @throws {OperatorError} when the cluster cannot be used, or servers are running: they would continue
  *   writing rows without a run
  */
 export async function distribute(database: Database, shards?: number): Promise<Distribution> {

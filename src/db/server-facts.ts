@@ -1,5 +1,5 @@
 /**
- * What a PostgreSQL server says of itself: version, settings, connections, privileges, checkpoints and
+ * Facts of a PostgreSQL server: version, settings, connections, privileges, checkpoints and
  * replication, and of this database its migrations and partitions. Reads only; `sluice doctor`
  * judges it.
  */

@@ -126,7 +126,7 @@ export function noisiestOf({ tally }: Pick<Preview, 'tally'>): (RuleTally & { ru
     .sort((a, b) => b.runs - a.runs || (a.ruleId < b.ruleId ? -1 : 1));
 }
 
-/** What a preview says of one of its rules. */
+/** The result of a preview for one of its rules. */
 export interface PreviewedRule {
   readonly runs: number;
   /** of 100 runs that were matched */

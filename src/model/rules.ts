@@ -129,7 +129,7 @@ export interface Measured {
   readonly found: number;
 }
 
-/** What the authors of a rule say of its quality. It decides nothing; null where they say nothing. */
+/** The quality of a rule as its authors state it; null where they state nothing. Does not decide whether it runs. */
 export interface StatedQuality {
   readonly maturity: Maturity | null;
   /** 0 to 100 */

@@ -1,5 +1,5 @@
 /**
- * What of a run was checked, as the list, the run's page, the API and the metrics say it. A run without
+ * How much of a run was checked: the same in the list, the run's page, the API and the metrics. A run without
  * findings says little unless everything was checked.
  */
 import type { Checked, RunSummary } from './runs.ts';

@@ -89,7 +89,7 @@ function declareMetrics(registry: Registry) {
     }),
     limitsShared: new Gauge({
       name: 'sluice_limits_shared',
-      help: '1 while limits are counted in Redis, 0 while this process counts by itself.',
+      help: '1 while limits are counted in Redis, 0 while this process counts alone.',
       registers,
     }),
     countedHere: counter(

@@ -50,7 +50,7 @@ const PRODUCTS: readonly Product[] = [
     session: 'session.id',
     prompt: 'prompt.id',
     promptEvents: ['user_prompt', 'claude_code.user_prompt'],
-    // Only sent where a Stop hook is configured. A hook that blocks lets the agent go on.
+    // Only sent where a Stop hook is configured. A hook that blocks lets the agent continue.
     endEvents: [
       {
         name: 'hook_execution_complete',
@@ -130,7 +130,7 @@ export type Farewell = 'if_last' | 'process';
 type LogOrigin = Pick<ResourceRow, 'scopeName' | 'serviceName'>;
 
 /**
- * The session of a log record, and what it says of its end. Of a repeated attribute the last one is
+ * The session of a log record, and whether the record ends it. Of a repeated attribute the last one is
  * used, as when attributes are stored.
  *
  * @param origin the record's resource and scope

@@ -1,6 +1,6 @@
 /**
- * Claims due runs from the database, hands them out as tasks, and reports to the database what
- * became of them.
+ * Claims due runs from the database, hands them out as tasks, and reports their outcome to the
+ * database.
  *
  *   database ──claim──► quick ──► a thread ──► evaluated (stored by the thread)
  *       ▲                 ▲          │ ├─ not begun: put back

@@ -1,5 +1,5 @@
 /**
- * Decides what becomes of a request: it is sent at once and the server's answer is passed on, or it is
+ * Decides how a request is handled: it is sent at once and the server's answer is passed on, or it is
  * queued on the disk and acknowledged.
  *
  *   queue empty, server up ──► send ──► answer within DIRECT_MS_MAX ──► passed on
@@ -35,7 +35,7 @@ export type Delivery =
   | { readonly kind: 'full'; readonly retryAfterMs: number };
 
 export interface ForwarderOptions {
-  /** what is attached is what becomes of a request that was being sent when it was queued */
+  /** attached: the outcome of a request that was being sent when it was queued */
   readonly queue: DiskQueue<Promise<SendOutcome>>;
   readonly age: QueueAge;
   readonly upstream: Pick<Upstream, 'send'>;
@@ -228,7 +228,7 @@ export class Forwarder {
     return true;
   }
 
-  /** Counts what became of an attempt, and notes what it says about the server. */
+  /** Counts the outcome of an attempt, and records whether the server is available. */
   #note(outcome: SendOutcome, { signal }: RelayedRequest): void {
     const before = this.#server;
     if (outcome.kind === 'unavailable') {

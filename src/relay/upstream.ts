@@ -1,5 +1,5 @@
 /**
- * Sends requests to the server. Never throws: what became of a request is a value.
+ * Sends requests to the server. Never throws: the outcome of a request is a value.
  *
  *   accepted      200
  *   refused       this request: sending it again cannot help (400, 413, 415, 422)

@@ -6,7 +6,7 @@ import { reportFailure } from './failure.ts';
 
 let isClosed = false;
 
-/** Whether nobody reads standard output any more. A long command may stop early then. */
+/** Whether standard output is closed. A long command may stop early then. */
 export function isOutputClosed(): boolean {
   return isClosed;
 }

@@ -54,7 +54,7 @@ export function runtimeProblem({ version, glibc, platform }: NodeRuntime): strin
   return `Node.js ${major} needs glibc ${least}: update to Debian 13 or Ubuntu 24.04${other}.`;
 }
 
-/** What dlopen and Node.js say of a native module that does not fit. */
+/** The messages of dlopen and Node.js about a native module that does not fit. */
 const NATIVE_FAULT = /GLIBC_\d|NODE_MODULE_VERSION|uWS\.js supports only|re2\.node|uws_\w+\.node/;
 
 /**

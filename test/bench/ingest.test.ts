@@ -149,7 +149,7 @@ describe('medians and ratios', () => {
 });
 
 describe('verdicts', () => {
-  test('say of every target whether it was reached, at its very limit too', () => {
+  test('say for every target whether it was reached, also exactly at its limit', () => {
     expect(verdictsOf(result()).map(({ reached, measured: said }) => [reached, said])).toEqual([
       [true, '0.90 (90,000 beside 100,000 rows/s)'],
       [true, '5.00 times'],

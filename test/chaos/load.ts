@@ -15,7 +15,7 @@ const BACKOFF_MS = { first: 100, most: 2_000 } as const;
 /** Between two bodies of one exporter: more would only fill the disk. */
 const PAUSE_MS = 60;
 
-/** What became of a body. */
+/** The outcome of a body. */
 export interface Delivery {
   readonly body: Omit<Body, 'bytes'>;
   /** `unknown`: given up, as exporters do; it is stored whole or not at all */

@@ -1,4 +1,4 @@
-/** What became of a client's conversation in Sluice, and whether it is right. */
+/** The runs and findings of a client's conversation in Sluice, and whether they are right. */
 import type { Surface } from '../../src/model/steps.ts';
 import { MARKS } from './story.ts';
 

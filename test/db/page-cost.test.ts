@@ -197,11 +197,11 @@ describe('runs', () => {
     ['no findings, where every run has some', { hasFindings: false }],
     ['another state', { state: 'failed' }],
   ])(
-    'with a filter that fits none (%s) look at so many, and go on from there',
+    'with a filter that fits none (%s) look at so many, and continue from there',
     async (_what, filter) => {
       const scans = await scansFor((database) => listRuns(database, mine, filter, null, PAGE));
       expect(fullScans(scans)).toEqual([]);
-      // Once for the page, once for the place to go on from.
+      // Once for the page, once for the place to continue from.
       expect(rowsOf(scans, 'runs')).toBeLessThanOrEqual(2 * RUNS_READ_MAX);
       const places: (string | undefined)[] = [];
       let cursor = null;

@@ -65,7 +65,7 @@ describe('metrics', () => {
     expect(named.filter((name) => !series.has(name))).toEqual([]);
   });
 
-  test('docs/operations.md has them all, with their labels and what the code says of them', () => {
+  test('docs/operations.md has them all, with their labels and the descriptions of the code', () => {
     const rows = metrics.map(
       ({ name, help, labelNames }) =>
         `| \`${name}\` | ${labelNames.join(', ') || '–'} | ${help.replace(/\.$/, '')} |`,

@@ -1,6 +1,6 @@
 /**
  * Every telemetry request is answered while PostgreSQL and Redis still hang: whatever it waits for,
- * with 503 and Retry-After. What was under way is stored once when they go on.
+ * with 503 and Retry-After. What was under way is stored once when they continue.
  */
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -14,7 +14,7 @@ import { type Gateway, openGateway } from './gateway.ts';
 const LISTED = 'https://shop.example';
 const TRACES = '/v1/traces';
 
-/** The page's script: sends one span and says in `window.sent` what became of it. */
+/** The page's script: sends one span and puts the outcome into `window.sent`. */
 const PAGE_SCRIPT = `
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 

@@ -221,7 +221,7 @@ describe.skipIf(chromiumPath === null)('the dashboard', () => {
     tab.on('request', (one) => {
       if (one.url().includes('/app/findings/rows')) fetched.push(one.url());
     });
-    // What a browser says of a tab that is not shown.
+    // As browsers report a hidden tab.
     const setHidden = (hidden: boolean) =>
       tab.evaluate(`Object.defineProperty(document, 'hidden', { configurable: true, value: ${hidden} });
         document.dispatchEvent(new Event('visibilitychange'));`);
@@ -301,7 +301,7 @@ describe.skipIf(chromiumPath === null)('the dashboard', () => {
     expect(await page.locator('[data-done]').innerText()).toBe('');
     await rows.nth(1).getByRole('checkbox').check();
     await page.getByRole('button', { name: 'Assign to me' }).click();
-    await page.getByText('1 finding assigned to you. 1 was so before.').waitFor();
+    await page.getByText('1 finding assigned to you. 1 needed no change.').waitFor();
     for (const nth of [0, 1]) {
       await rows.nth(nth).getByRole('link').first().click();
       await page.locator('.crumb').waitFor();

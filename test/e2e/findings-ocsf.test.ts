@@ -157,7 +157,7 @@ describe('the export', () => {
     ]);
     expect(polled.map((event) => event.unmapped.run_id)).toEqual([runId, runId]);
 
-    // What the list says of them is all there, but for the excerpt and what the rule is called.
+    // Everything of the list is there, except the excerpt and the name of the rule.
     const list = await read<{ findings: { id: string; excerpt: string; metadata: object }[] }>(
       `${gateway.server.baseUrl}/platform/v1/risk-findings?run_id=${runId}`,
       gateway.keys.workspace,

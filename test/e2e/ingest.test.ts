@@ -102,7 +102,7 @@ describe('who may send', () => {
 });
 
 describe('where it is served', () => {
-  test.each(SIGNALS)('the base host says of /v1/%s that it is gone, to anybody', async (signal) => {
+  test.each(SIGNALS)('the base host answers 410 for /v1/%s, without a key too', async (signal) => {
     const { baseUrl, observeUrl } = gateway.server;
     const answer = await request(`${baseUrl}/v1/${signal}`, { method: 'POST', body: 'anything' });
     const message = statusMessage(answer, 410, 5);

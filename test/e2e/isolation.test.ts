@@ -128,7 +128,7 @@ const ASKS: Readonly<Record<string, Ask>> = {
     as: 'nobody',
   },
   'POST /app/sign-out': { form: {}, own: 303, as: 'session' },
-  // The other writes are forms, answered with the page to go on with.
+  // The other writes are forms, answered with a redirect.
   'POST /app/rules': { form: { experimental: 'false' }, own: 303, as: 'session' },
   'POST /app/rules/reset': { form: {}, own: 303, as: 'session' },
   'POST /app/rules/{ruleId}': { form: { enabled: 'null' }, own: 303, as: 'session' },

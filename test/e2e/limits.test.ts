@@ -122,7 +122,7 @@ async function readiness(server: TestServer): Promise<{ code: number; body: Read
   return { code: status, body: JSON.parse(text) as Ready };
 }
 
-/** Waits until a server says of Redis what is expected; it is ready all the time. */
+/** Waits until a server reports the expected state of Redis; it is ready all the time. */
 async function degraded(server: TestServer, expected: readonly string[] | undefined) {
   return await waitFor(
     async () => {

@@ -19,9 +19,9 @@ let provider: OAuth2Server;
 let gateway: Gateway;
 let workspaceId: number;
 let baseUrl: string;
-/** what the provider says of the person who signs in */
+/** the provider's claims about the person who signs in */
 let person: Record<string, unknown>;
-/** what it says of them at its userinfo endpoint, beside the subject */
+/** its claims at the userinfo endpoint, beside the subject */
 let profile: Record<string, unknown>;
 
 beforeAll(async () => {

@@ -145,7 +145,7 @@ async function exportNamed(
   );
 }
 
-// ── What became of it ────────────────────────────────────────────────────────────────────────
+// ── The outcome ────────────────────────────────────────────────────────────────────────
 
 const COUNT_SQL: Readonly<Record<Signal, string>> = {
   traces: 'SELECT count(*)::int AS count FROM spans WHERE name = $1 AND workspace_id = $2',

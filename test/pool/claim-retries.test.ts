@@ -28,7 +28,7 @@ beforeEach(async () => {
   await scratch.database.query('TRUNCATE runs, session_marks');
 });
 
-/** Finished and settled runs; ids go on from `from`. */
+/** Finished and settled runs; ids continue from `from`. */
 async function insertRuns(from: number, count: number, attempts: number): Promise<void> {
   await scratch.database.query(
     `INSERT INTO runs (workspace_id, run_id, state, spans, log_records, attempts, lease_until,

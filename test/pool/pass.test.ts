@@ -1,5 +1,5 @@
 /**
- * The pass over a real queue, with workers that a test answers for: who runs when, what becomes of
+ * The pass over a real queue, with workers that a test answers for: who runs when, what happens to
  * every run that was claimed, and how it stops.
  */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
@@ -220,7 +220,7 @@ test('evaluates until nothing is due, never more at once than the threads have r
   expect(await pass.runOnce()).toMatchObject({ evaluated: 0 });
 });
 
-test('a long run holds up nobody: the others go on, also those that come later', async () => {
+test('a long run does not hold up other runs, also later ones', async () => {
   await insertRuns(20);
   const answer: Answer = async (run, signal, _place, { pace }) => {
     if (run.runId !== hex16(1)) return await evaluated()(run, signal);

@@ -1,4 +1,4 @@
-/** What becomes of requests: sent at once, queued, tried again, dropped; against a server that is made up. */
+/** Requests are sent at once, queued, tried again or dropped; against a fake server. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

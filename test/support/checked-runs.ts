@@ -1,5 +1,5 @@
 /**
- * A run in each state of its evaluation, with what the list, its page, the API and the filter must say of
+ * A run in each state of its evaluation, with what the list, its page, the API and the filter must say about
  * it: that a run has no findings must never sound as if more of it was checked than was.
  */
 import type { CheckedRun, RunCheck } from '../../src/model/run-check.ts';

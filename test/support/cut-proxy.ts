@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import pg from 'pg';
 
-/** What becomes of the next COMMIT: PostgreSQL gets it and its answer is lost, or it is lost itself. */
+/** The fate of the next COMMIT: PostgreSQL gets it and its answer is lost, or it is lost itself. */
 export type Cut = 'answer' | 'commit';
 
 export interface CutProxy {

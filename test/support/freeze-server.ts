@@ -8,7 +8,7 @@ import { ask, serverPid } from './embedded-lab.ts';
  * Freezes the server of `home`; one that is frozen cannot be stopped.
  *
  * @param url of a database of that server
- * @returns lets it go on as if nothing had been
+ * @returns resumes it
  */
 export async function freezeServer(home: string, url: string): Promise<() => void> {
   const backends = await ask(url, 'SELECT pid FROM pg_stat_activity WHERE pid <> pg_backend_pid()');

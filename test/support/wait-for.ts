@@ -10,7 +10,7 @@ const ASK_EVERY_MS = 25;
  * Asks until the answer is neither null, undefined nor false.
  *
  * @param condition may reject: then the wait ends with its error
- * @param options.withinMs how long to go on asking
+ * @param options.withinMs how long to try
  * @param options.what is waited for, for the failure's message; text, or a function called when it fails
  * @returns the answer
  */

@@ -1,4 +1,4 @@
-/** What `sluice alerts …` reads and does, through a login or on the local database. */
+/** The calls behind `sluice alerts …`, through a login or on the local database. */
 import { COMMAND_LINE } from '../../db/people/audit.ts';
 import { findWorkspace } from '../../db/people/workspaces.ts';
 import { createStore } from '../../db/store.ts';

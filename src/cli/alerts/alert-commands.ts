@@ -1,6 +1,6 @@
 /**
- * `sluice alerts …`: where alerts go, how sending went, and sending again what was not delivered, here or on
- * a server elsewhere. Destinations are added and changed in the dashboard.
+ * `sluice alerts …`: where alerts go, how sending went, and sending again what was not delivered, on the
+ * local database or a remote server. Destinations are added and changed in the dashboard.
  */
 import { type Command, InvalidArgumentError } from 'commander';
 import { z } from 'zod';
@@ -198,7 +198,7 @@ export function addAlertCommands(program: Command): void {
   );
   add(
     'send-again',
-    'queue an undelivered message once more',
+    'queue an undelivered message again',
     'send-again 3 411e744d63ef4be3abc0b8fed67d0dc7',
   )
     .argument('<id>', destination, idArgument)

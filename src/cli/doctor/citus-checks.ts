@@ -1,4 +1,4 @@
-/** Checks of a Citus cluster: judges what it said of itself (src/db/citus-facts.ts). */
+/** Checks of a Citus cluster, by the facts that src/db/citus-facts.ts reads. */
 import type { CitusFacts } from '../../db/citus-facts.ts';
 import { type Check, checksOf } from './check.ts';
 

@@ -1,4 +1,4 @@
-/** Checks of PostgreSQL: judges what the server said of itself (src/db/server-facts.ts). */
+/** Checks of PostgreSQL, by the facts that src/db/server-facts.ts reads. */
 import type {
   SchemaFacts,
   ServerCheckpoints,

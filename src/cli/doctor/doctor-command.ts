@@ -1,5 +1,5 @@
 /**
- * `sluice doctor`: looks at the machine, the settings, the rules, PostgreSQL and Redis, and says what
+ * `sluice doctor`: looks at the machine, the settings, the rules, PostgreSQL and Redis, and lists what
  * to change. It changes nothing, except that the embedded PostgreSQL is started while it looks.
  */
 import type { Command } from 'commander';

@@ -58,11 +58,11 @@ export function redisUnreachable(message: string): Check {
   return problem(
     'Connection',
     message,
-    'Start Redis, or correct REDIS_URL; until then each process counts limits by itself.',
+    'Start Redis, or correct REDIS_URL; until then each process counts limits alone.',
   );
 }
 
 /** Without REDIS_URL. */
 export function redisNotUsed(): Check {
-  return ok('Connection', 'REDIS_URL is not set: this process counts limits by itself');
+  return ok('Connection', 'REDIS_URL is not set: this process counts limits alone');
 }

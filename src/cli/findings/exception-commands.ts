@@ -1,4 +1,4 @@
-/** `sluice exceptions list`: which findings are expected, here or on a server elsewhere. */
+/** `sluice exceptions list`: which findings are expected, locally or on a remote server. */
 import type { Command } from 'commander';
 import { z } from 'zod';
 
@@ -74,7 +74,7 @@ export function addExceptionCommands(program: Command): void {
     .command('list')
     .description('list exceptions, active ones first')
     .option('--rule <id>', 'only of this rule, for example ATR-2026-00001')
-    .option('--active', 'only those that neither ended nor expired')
+    .option('--active', 'only exceptions that have neither ended nor expired')
     .option('--workspace <slug>', 'workspace; can be omitted if there is only one')
     .addOption(serverOption())
     .option('--json', 'print JSON')

@@ -1,4 +1,4 @@
-/** `sluice findings …`: what the rules found, here or on a server elsewhere. */
+/** `sluice findings …`: what the rules found, locally or on a remote server. */
 import { type Command, Option } from 'commander';
 import { z } from 'zod';
 
@@ -200,20 +200,23 @@ export function addFindingCommands(program: Command): void {
     .description('list findings, the newest first')
     .addOption(new Option('--severity <severity>').choices(SEVERITIES))
     .option('--category <category>', 'for example atr_prompt_injection')
-    .option('--rule <id>', 'only of this rule, for example ATR-2026-00001')
-    .option('--reference <id>', 'of rules that refer to this, for example AML.T0051 or LLM01')
-    .option('--run <id>', 'only in this run')
-    .option('--agent <text>', 'whose agent contains this')
-    .option('--service <text>', 'whose service contains this')
-    .option('--user <text>', 'whose user contains this')
-    .option('--session <text>', 'whose session contains this')
-    .option('--model <text>', 'whose model contains this')
+    .option('--rule <id>', 'only findings of this rule, for example ATR-2026-00001')
+    .option(
+      '--reference <id>',
+      'only findings of rules that refer to this, for example AML.T0051 or LLM01',
+    )
+    .option('--run <id>', 'only findings in this run')
+    .option('--agent <text>', 'only findings whose agent contains this text')
+    .option('--service <text>', 'only findings whose service contains this text')
+    .option('--user <text>', 'only findings whose user contains this text')
+    .option('--session <text>', 'only findings whose session contains this text')
+    .option('--model <text>', 'only findings whose model contains this text')
     .addOption(new Option('--surface <surface>').choices(SURFACES))
     .option('--search <text>', 'words of the rule, or text of an excerpt')
-    .addOption(new Option('--state <state>', 'open: needs somebody').choices(LIST_STATES))
+    .addOption(new Option('--state <state>', 'open: not decided yet').choices(LIST_STATES))
     .option(
       '--assignee <email>',
-      'assigned to this user; me: to you, with a login; none: to nobody',
+      'only findings assigned to this user; me: to you, with a login; none: unassigned',
     )
     .addOption(new Option('--sort <order>').choices(FINDING_ORDERS))
     .addOption(

@@ -33,15 +33,15 @@ interface NewKeyOptions extends OutputOptions {
   readonly prefix: AgentKeyPrefix;
 }
 
-/** What a command says after a revocation, here or elsewhere. */
+/** The answer to a revocation, local or remote. */
 export const revoked = (id: number): string =>
   `Key ${id} is revoked; servers refuse it within 5 s.`;
 
-/** What a command says after a change of a limit, here or elsewhere. */
+/** The answer to a changed limit, local or remote. */
 export const limitChanged = (id: number, limit: number): string =>
   `Key ${id} may send ${limit} requests per minute; servers use the new limit within 5 s.`;
 
-export async function createKeyThere(login: ServerLogin, options: NewKeyOptions): Promise<void> {
+export async function createRemoteKey(login: ServerLogin, options: NewKeyOptions): Promise<void> {
   const { kind, name, limit, prefix } = options;
   const json = { kind, name, rate_limit_per_minute: limit, prefix };
   const body = await call(login, PATH, { method: 'POST', json });
@@ -54,13 +54,13 @@ export async function createKeyThere(login: ServerLogin, options: NewKeyOptions)
   });
 }
 
-export async function listKeysThere(login: ServerLogin, options: OutputOptions): Promise<void> {
+export async function listRemoteKeys(login: ServerLogin, options: OutputOptions): Promise<void> {
   const body = await call(login, PATH);
   const { keys } = parts(listed, body);
   answer(options, (body as { keys: unknown }).keys, () => keyTable(keys, false));
 }
 
-export async function setKeyLimitThere(
+export async function setRemoteKeyLimit(
   login: ServerLogin,
   id: number,
   limit: number,
@@ -71,7 +71,7 @@ export async function setKeyLimitThere(
   answer(options, body, () => limitChanged(id, limit));
 }
 
-export async function revokeKeyThere(
+export async function revokeRemoteKey(
   login: ServerLogin,
   id: number,
   options: OutputOptions,

@@ -1,4 +1,4 @@
-/** `sluice login`, `sluice logout` and `sluice whoami`: signing this command line in elsewhere. */
+/** `sluice login`, `sluice logout` and `sluice whoami`: signing this command line in to a remote server. */
 import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';

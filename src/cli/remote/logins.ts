@@ -113,7 +113,7 @@ export function hasLogins(folder: string): boolean {
   return existsSync(join(folder, FILE));
 }
 
-/** Keeps a login, in the place of an earlier one of the same server; it becomes the default. */
+/** Saves a login in place of an earlier one for the same server; it becomes the default. */
 export function saveLogin(folder: string, { server, ...one }: ServerLogin): void {
   const { servers } = readFile(folder);
   writeFile(folder, { default: server, servers: { ...servers, [server]: one } });

@@ -1,5 +1,5 @@
 /**
- * Where a command works: on the database of this machine, or through a login on a server elsewhere.
+ * Where a command works: on the local database, or through a login on a remote server.
  *
  *   --server URL                      that server
  *   DATABASE_URL or DATA_DIR is set,
@@ -68,17 +68,17 @@ export function chooseServer({ server, workspace }: PlaceOptions): ServerLogin |
 /**
  * The action of a command that works in both places.
  *
- * @param here on the local database
- * @param there through a login
+ * @param local on the local database
+ * @param remote through a login
  */
-export function eitherWay<Given extends readonly unknown[]>(
-  here: (...given: Given) => Promise<void>,
-  there: (login: ServerLogin, ...given: Given) => Promise<void>,
+export function localOrRemote<Given extends readonly unknown[]>(
+  local: (...given: Given) => Promise<void>,
+  remote: (login: ServerLogin, ...given: Given) => Promise<void>,
 ): (...given: [...Given, Command]) => Promise<void> {
   return async (...all) => {
     const command = all.at(-1) as Command;
     const given = all.slice(0, -1) as unknown as Given;
     const login = chooseServer(command.opts<PlaceOptions>());
-    await (login === null ? here(...given) : there(login, ...given));
+    await (login === null ? local(...given) : remote(login, ...given));
   };
 }

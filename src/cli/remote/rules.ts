@@ -84,7 +84,7 @@ interface ListOptions extends OutputOptions {
   readonly reference?: string;
 }
 
-export async function listRulesThere(login: ServerLogin, options: ListOptions): Promise<void> {
+export async function listRemoteRules(login: ServerLogin, options: ListOptions): Promise<void> {
   const { status, support, category, state, maturity, sort, reference } = options;
   const read = async (number: number) => {
     const filters = { status, support, category, state, maturity, sort, reference };
@@ -117,7 +117,7 @@ export async function listRulesThere(login: ServerLogin, options: ListOptions): 
   );
 }
 
-export async function showRuleThere(
+export async function showRemoteRule(
   login: ServerLogin,
   id: string,
   options: OutputOptions,

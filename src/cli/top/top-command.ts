@@ -13,7 +13,7 @@ const SERVERS_MAX = 100;
 /** Collects arguments, at most so many. */
 function server(text: string, before: readonly string[] = []): readonly string[] {
   if (before.length >= SERVERS_MAX) {
-    throw new InvalidArgumentError(`There may be ${SERVERS_MAX} servers at most.`);
+    throw new InvalidArgumentError(`At most ${SERVERS_MAX} servers.`);
   }
   return [...before, text];
 }
@@ -34,7 +34,7 @@ export function addTopCommand(program: Command): void {
     .option('--json', 'print a line of JSON for each interval')
     .addHelpText(
       'after',
-      '\nRefreshes the screen of a terminal; elsewhere it prints one line for each interval.\n' +
+      '\nRefreshes the screen of a terminal; without a terminal it prints one line for each interval.\n' +
         '\nExamples:\n  sluice top\n  sluice top 10.0.0.5:9464 10.0.0.6:9464 --interval 5\n' +
         '  sluice top --count 60 > rates.txt',
     )

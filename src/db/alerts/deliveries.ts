@@ -74,7 +74,7 @@ export async function listDead(database: Database, workspaceId: number): Promise
 }
 
 /**
- * Queues an undelivered message once more, with the id that it had.
+ * Queues an undelivered message again, with the same id.
  *
  * @returns whether there was one
  */

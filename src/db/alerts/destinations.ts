@@ -39,7 +39,7 @@ function severitiesFrom(least: Severity): Severity[] {
   return SEVERITIES.slice(0, SEVERITIES.indexOf(least) + 1);
 }
 
-/** What the ledger says of where messages go. */
+/** The target of a destination as the ledger records it. */
 function recordedTarget(target: AlertTarget): string {
   return target.format === 'email' ? target.recipients.join(', ') : new URL(target.url).origin;
 }
@@ -264,7 +264,7 @@ export async function renewSecret(
 }
 
 /**
- * Queues an undelivered message once more.
+ * Queues an undelivered message again.
  *
  * @throws {SluiceError} `not_found` when there is no such message
  */

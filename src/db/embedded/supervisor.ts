@@ -6,7 +6,7 @@
  *                                └──► given up: onGivenUp, once
  *
  * At the same address, because every connection of this program is opened to it. Clients get errors
- * meanwhile. A server that hangs is not restarted: whether it will go on cannot be known from outside.
+ * meanwhile. A server that hangs is not restarted: whether it will recover cannot be known from outside.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Events } from '../../observe/events.ts';

@@ -1,6 +1,6 @@
 /**
  * Reads exceptions, and gives statements that read findings the condition that one covers them.
- * PostgreSQL's clock decides whether an exception is active: at its expiry it ends by itself.
+ * PostgreSQL's clock decides whether an exception is active: it ends automatically when it expires.
  */
 import {
   EXCEPTION_SCOPES,

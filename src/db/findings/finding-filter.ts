@@ -24,7 +24,7 @@ const DECIDED = `${hasState('$17::text[]')} AND ${hasAssignee('$20::text')}
 /** Findings of states other than new that a list reads, the latest decided: about 50 ms of work. */
 export const DECIDED_READ_MAX = 2000;
 
-/** The ids of findings that somebody decided about as the filter says; of one state in the order of its index. */
+/** The ids of findings whose triage matches the filter; of one state in the order of its index. */
 export const DECIDED_IDS = `ARRAY(
   SELECT finding_id FROM finding_states
    WHERE workspace_id = $1 AND ($17::text[] IS NULL OR state = ANY ($17))
@@ -116,7 +116,7 @@ export function needsReading(filter: FindingFilter): boolean {
   return states !== undefined || isExcepted !== undefined || assignee === null;
 }
 
-/** Whether only findings match that somebody has decided about or is assigned to. */
+/** Whether only findings match that have a state other than `new`, or an assignee. */
 export function isTriaged({ states, assignee }: FindingFilter): boolean {
   return typeof assignee === 'string' || (states !== undefined && !states.includes('new'));
 }

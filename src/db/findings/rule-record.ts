@@ -1,4 +1,4 @@
-/** What rules have found in a workspace lately, and how much of it people called false. */
+/** Recent findings of each rule in a workspace, and how many were set to false positive. */
 import { NO_RECORD, type RuleRecord } from '../../model/findings.ts';
 import type { Database } from '../database.ts';
 import { type MatcherTime, readMatcherTimes } from './rule-costs.ts';

@@ -4,7 +4,7 @@
  * At intervals the primary's position is sampled. Once the standby has replayed up to a sample, it has
  * every transaction that was committed before the sample was taken: its age is the sample's. Unlike
  * `pg_last_xact_replay_timestamp()`, this is also right while nothing is written, and while the standby
- * is cut off; and it grows by itself while nobody measures. Knows no database and no clock.
+ * is cut off; and it grows while no measurement succeeds. Knows no database and no clock.
  */
 
 /** Most samples that the standby has not replayed yet; beyond it, the older ones are thinned out. */

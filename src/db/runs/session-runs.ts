@@ -13,7 +13,7 @@ import { type RunTimes, settleAllowance } from './run-times.ts';
 
 /**
  * A run whose latest record is this much later than the session's end was not ended by it: the
- * session went on. What the sender writes while it ends is within this time.
+ * session continued. What the sender writes while it ends is within this time.
  */
 const AFTER_END_NANOS = 5_000_000_000;
 /** Most marks removed by one statement. */

@@ -27,7 +27,7 @@ function isMissingPartition(error: unknown): boolean {
 
 /**
  * Whether a row may have been refused because its day has no partition. Citus passes on what a worker
- * says of a COPY, in the worker's language, but not its SQLSTATE.
+ * says about a COPY, in the worker's language, but not its SQLSTATE.
  */
 export function mayMissPartition(error: unknown, placement: TelemetryPlacement): boolean {
   if (isMissingPartition(error)) return true;

@@ -1,5 +1,5 @@
 /**
- * What a command line shows of alerts and does with them, on a server or on the local database. The
+ * The answers and actions of `sluice alerts …`, on a server or on the local database. The
  * path of a webhook, which may be a password, is in no answer.
  */
 import type { AlertSender } from '../../alerts/sender.ts';
@@ -87,7 +87,7 @@ export async function alertsBody(alerts: Store['alerts'], workspaceId: number) {
   };
 }
 
-/** How a test message went. */
+/** The outcome of a test message. */
 export interface TestOutcome {
   readonly name: string;
   readonly messageId: string;

@@ -122,7 +122,7 @@ interface SentForm<Request extends BrowserRequest> {
   readonly parameters: Parameters;
 }
 
-/** The path to go on with, or a page. */
+/** The path to redirect to, or a page. */
 type FormResult = string | { readonly location: string; readonly headers: HeaderList } | Answer;
 
 type FormHandler<Request extends BrowserRequest> = (form: SentForm<Request>) => Promise<FormResult>;

@@ -182,7 +182,7 @@ function forms(deps: RulePageDependencies): Route[] {
   ];
 }
 
-/** For programs with a session; they answer with what is so afterwards. */
+/** For programs with a session; they answer with the resulting state. */
 function jsonWrites(deps: RulePageDependencies): Route[] {
   const showTier = showSettings(deps.rules);
   const showOne = showRule(deps.rules);

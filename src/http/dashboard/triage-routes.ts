@@ -54,7 +54,7 @@ const triageForm = z.object({
   assignee: assigneeField,
   shown_assignee: assigneeField,
   note: z.literal('').or(note).default(''),
-  /** the button that assigns it to the signed-in user, whatever else the form says */
+  /** the button that assigns it to the signed-in user; overrides the other fields */
   assign: z.literal('me').optional(),
   /** of the list that the finding was opened from */
   list: z.string().max(VIEW_QUERY_CHARS_MAX).optional(),
@@ -76,10 +76,10 @@ const listForm = z.looseObject({
   lines: z.string().max(LINES_CHARS_MAX).default(''),
 });
 const CHECKED = /^(finding|group)-([0-9a-f]{32})$/;
-/** Most pages of findings that are read to know those of the groups. */
+/** Most pages of findings that are read to find the members of the groups. */
 const GROUP_PAGES_MAX = 100;
 
-/** The line to continue with: the first below those that are checked, else the last above them. */
+/** The line to continue with: the first one below the checked lines, else the last one above them. */
 function nextLine(lines: string, checked: readonly string[]): Hex16 | null {
   const ids = lines.split(' ').filter((id) => HEX_16.test(id));
   const last = ids.findLastIndex((id) => checked.includes(id));
@@ -90,7 +90,7 @@ function nextLine(lines: string, checked: readonly string[]): Hex16 | null {
 /**
  * Changes findings in parts, each a transaction of its own.
  *
- * @returns how many were changed; the others were so before
+ * @returns how many were changed; the others already had that state or assignee
  * @throws what a part throws, saying how many findings the parts before it have changed
  */
 async function changeInParts(

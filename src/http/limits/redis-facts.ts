@@ -1,4 +1,4 @@
-/** What a Redis says of itself, read once over a connection of its own. `sluice doctor` judges it. */
+/** Facts of a Redis server, read once over a separate connection. `sluice doctor` judges them. */
 import { connectRedis } from './redis-counts.ts';
 
 export interface RedisFacts {

@@ -95,7 +95,7 @@ export function probesOf(
   ]);
 }
 
-/** The probes of parts that the server can work without: `/ready` names those that fail. */
+/** The probes of parts that the server can work without: `/ready` names the failing ones. */
 function optionalProbesOf(
   database: Database,
   pingRedis: Probe | null,

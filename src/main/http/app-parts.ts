@@ -1,6 +1,6 @@
 /**
- * What the dashboard and the read API work with: the store, the reads of runs, the documentation, and
- * the same once more over a replica.
+ * What the dashboard and the read API work with: the store, the reads of runs, the documentation; and
+ * the same reads from a replica.
  */
 import type { Config } from '../../config/config.ts';
 import type { ReadChoice } from '../../db/replica/read-choice.ts';
@@ -89,7 +89,7 @@ interface RunShares {
   readonly slots: ExportSlots;
 }
 
-/** What is read of runs, where `choice` says; their turns and slots are those of the process. */
+/** The reads of runs, from the database of `choice`; they share the turns and slots of the process. */
 export function runsOf(config: Config, store: Store, choice: ReadChoice, shared: RunShares) {
   const { find, findSteps, searchSteps } = createOutliner(choice, shared.outlines);
   const exporter = createRunExporter(choice, shared);

@@ -56,7 +56,7 @@ function about(rule: Rule, { record, nowMs }: RuleHistory): Html {
   ]);
 }
 
-/** What the authors say of its quality, and which of their harmless texts it matches here. */
+/** The quality that its authors state, and which of their harmless texts it matches here. */
 function quality({ quality: stated, measured: { falsePositives } }: Rule): Html {
   const { wildFpRate: rate, wildSamples: samples, wildValidated: day } = stated;
   const tried =
@@ -66,7 +66,7 @@ function quality({ quality: stated, measured: { falsePositives } }: Rule): Html 
     }</span>`;
   const matched = html`${count(falsePositives.found)} of ${count(falsePositives.texts)} match here`;
   return html`<section class="panel"><h2>${term('rule-quality', 'Quality')}</h2>
-<p class="soft">What the rule’s authors say of it. None of it decides whether the rule runs.</p>
+<p class="soft">As stated by the rule’s authors. It does not decide whether the rule runs.</p>
 ${facts([
   ['Confidence', stated.confidence === null ? null : `${stated.confidence} of 100`],
   ['Maturity', stated.maturity],

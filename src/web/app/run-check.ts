@@ -1,6 +1,6 @@
 /**
- * What of a run was checked, in words: the column of the list, the line of a run's page, and what a run
- * without findings says. Nothing here may sound as if more was checked than was.
+ * How much of a run was checked, in words: the column of the list, the line of a run's page, and the
+ * text for a run without findings. Nothing here may sound as if more was checked than was.
  */
 import { type CheckLimit, checkOf, lateSteps } from '../../model/run-check.ts';
 import type { RunSummary } from '../../model/runs.ts';

@@ -1,4 +1,4 @@
-/** What `sluice doctor` says of a Citus cluster: each state from the facts that cause it. */
+/** What `sluice doctor` reports about a Citus cluster: each state from the facts that cause it. */
 import { expect, test } from 'vitest';
 
 import { citusChecks } from '../../../src/cli/doctor/citus-checks.ts';

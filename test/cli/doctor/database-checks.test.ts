@@ -1,4 +1,4 @@
-/** What `sluice doctor` says of PostgreSQL: each state from the facts that cause it. */
+/** What `sluice doctor` reports about PostgreSQL: each state from the facts that cause it. */
 import { describe, expect, test } from 'vitest';
 
 import type { Check } from '../../../src/cli/doctor/check.ts';

@@ -1,4 +1,4 @@
-/** What `sluice doctor` says of Node.js and its C library, of cores and memory. */
+/** What `sluice doctor` reports about Node.js and its C library, of cores and memory. */
 import { describe, expect, test } from 'vitest';
 
 import { resourceChecks, runtimeCheck } from '../../../src/cli/doctor/machine-checks.ts';

@@ -1,4 +1,4 @@
-/** What `sluice doctor` says of Redis. */
+/** What `sluice doctor` reports about Redis. */
 import { expect, test } from 'vitest';
 
 import { redisChecks } from '../../../src/cli/doctor/redis-checks.ts';

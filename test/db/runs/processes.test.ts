@@ -1,5 +1,5 @@
 /**
- * Heartbeats of processes, and what becomes of the runs of one that is dead. Time passes by UPDATE.
+ * Heartbeats of processes, and what happens to the runs of a dead one. Time passes by UPDATE.
  */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';

@@ -66,7 +66,7 @@ test('a claim tells the state, the UTC days of the first and the last arrival, a
   });
 });
 
-test('an evaluated run keeps what its steps say of it', async () => {
+test('an evaluated run keeps the facts that its steps show', async () => {
   const facts = runFacts({
     state: 'failed',
     agentName: 'planner',

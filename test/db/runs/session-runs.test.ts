@@ -217,7 +217,7 @@ describe('the end of a run', () => {
     expect(await claimed()).toEqual([FIRST, SECOND]);
   });
 
-  test('a session that went on after its end waits as any other', async () => {
+  test('a session that continued after its end waits as any other', async () => {
     await store([...first, record('end', 6)]);
     await store([record('text', 30, { runId: FIRST })]);
     await age(61);
@@ -230,7 +230,7 @@ describe('the end of a run', () => {
     expect(await claimed()).toEqual([FIRST]);
   });
 
-  test('what the sender writes while it ends does not count as going on', async () => {
+  test('what the sender writes while it ends does not continue the session', async () => {
     await store([...first, record('end', 6), record('nothing', 8, { runId: FIRST })]);
     await age(61);
     expect(await close()).toBe(1);

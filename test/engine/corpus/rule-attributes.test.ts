@@ -1,4 +1,4 @@
-/** docs/rule-attributes.md says what becomes of every attribute that a rule file has. */
+/** docs/rule-attributes.md says how every attribute of a rule file is used. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { CORE_SCHEMA, load } from 'js-yaml';
@@ -73,7 +73,7 @@ it('names every attribute of the corpus, each once, and no other', async () => {
   await expect(filled.join('\n')).toMatchFileSnapshot(PAGE);
 });
 
-it('says of each what becomes of it', () => {
+it('says how each is used', () => {
   for (const line of lines) {
     const treatments = ROW.exec(line)?.[2]?.split(', ') ?? [];
     for (const treatment of treatments) expect(TREATMENTS).toContain(treatment.trim());

@@ -55,7 +55,7 @@ describe('parseRuleFile', () => {
     });
   });
 
-  it('reads what the authors say of its quality, and leaves out what is of another kind', () => {
+  it('reads the quality that its authors state, and leaves out what is of another kind', () => {
     const stated = (lines: string) =>
       parse(`${tinyYaml({ conditions: [['content', 'a']] })}\n${lines}`).quality;
     expect(

@@ -1,4 +1,4 @@
-/** What a real Redis says of itself; one that is away is an error at once. */
+/** The facts of a real Redis; one that is away is an error at once. */
 import { afterAll, expect, test } from 'vitest';
 
 import { parseInfo, readRedisFacts } from '../../../src/http/limits/redis-facts.ts';

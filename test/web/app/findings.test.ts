@@ -154,10 +154,10 @@ describe('a change', () => {
   test.each([
     ['closed.3.3', '3 findings set to closed.'],
     ['false_positive.1.1', '1 finding set to false positive.'],
-    ['me.2.3', '2 findings assigned to you. 1 was so before.'],
+    ['me.2.3', '2 findings assigned to you. 1 needed no change.'],
     [
       'closed.900.1000',
-      '900 findings set to closed. 100 were so before. There may be more: repeat it for the rest.',
+      '900 findings set to closed. 100 needed no change. There may be more: repeat the change for the rest.',
     ],
   ])('%s is named in words, and is no part of the list', (done, text) => {
     const list = page({ address: `severity=high&done=${done}`, query: 'severity=high' });

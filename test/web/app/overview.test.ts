@@ -105,7 +105,7 @@ describe('what changed', () => {
     ...Array(7).fill(last),
   ];
 
-  test('is said of this week and the one before', () => {
+  test('compares this week with the one before', () => {
     expect(page(withDays(...weeks(2, 3)))).toContain('21 this week, 14 the week before (+50 %)');
     expect(page(withDays(...weeks(4, 1)))).toContain('7 this week, 28 the week before (−75 %)');
     expect(page(withDays(...weeks(0, 1)))).toContain('7 this week, 0 the week before</p>');

@@ -118,7 +118,7 @@ describe('the list', () => {
     expect(text).toContain('Page 2 of 3');
   });
 
-  test('marks what its authors say of its quality, and offers the noisiest first', () => {
+  test('marks the quality that its authors state, and offers the noisiest first', () => {
     expect(page()).toMatch(/<strong class="medium">52\.6% false positives<\/strong>/);
     expect(page()).toContain('confidence 57, maturity test');
     expect(page({ query: 'sort=noise' })).toContain('<option value="noise" selected>');

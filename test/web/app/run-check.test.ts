@@ -1,4 +1,4 @@
-/** What the list, the page and the API say of a run in every state: all the same, and never more. */
+/** The list, the page and the API say the same about a run in every state, and never more than was checked. */
 import { describe, expect, test } from 'vitest';
 import { toRunItem } from '../../../src/http/api/runs/run-routes.ts';
 import { NO_RUN_NAMES } from '../../../src/web/app/filter-fields.ts';

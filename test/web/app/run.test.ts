@@ -373,7 +373,7 @@ describe('a search', () => {
   });
 });
 
-describe('what is said of the run', () => {
+describe('the facts of the run', () => {
   test('counts what came late, was cut, and what the sender left out', () => {
     const text = page({
       run: run({ spans: 9, evaluatedSteps: 5, truncatedTexts: 2, textGaps: ['cut_by_sender'] }),

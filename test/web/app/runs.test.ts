@@ -1,4 +1,4 @@
-/** The list of runs: what a row says of each state, filters that go along, pages that end early. */
+/** The list of runs: the row of each state, filters that are kept between pages, pages that end early. */
 import { describe, expect, test } from 'vitest';
 
 import { NO_RUN_NAMES } from '../../../src/web/app/filter-fields.ts';

@@ -21,7 +21,7 @@ export const exceptionsQuery = z.object({
     .enum(['true', 'false'])
     .transform((text) => text === 'true')
     .optional()
-    .describe('Only exceptions that are active, or only those that are not.'),
+    .describe('`true`: only active exceptions; `false`: only ended and expired ones.'),
 });
 
 export function toException(exception: FindingException) {

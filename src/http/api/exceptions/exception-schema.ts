@@ -19,8 +19,8 @@ const exception = component(
       reason: z.string().describe('As it was written when the exception was made.'),
       created_by: z.string().describe('E-mail address at that time.'),
       created_at: timestamp('When it was made.'),
-      expires_at: timestamp('When it ends by itself.'),
-      ended_at: timestamp('When somebody ended it.').nullable(),
+      expires_at: timestamp('When it expires.'),
+      ended_at: timestamp('When a user ended it before it expired.').nullable(),
       ended_by: z.string().nullable().describe('E-mail address at that time.'),
       is_active: z.boolean().describe('Neither ended nor expired.'),
       hidden: z

@@ -77,7 +77,7 @@ const runMembers = {
 
 /** What people decided about the finding. */
 const triageMembers = {
-  state: z.enum(FINDING_STATES).describe('What people decided; `new` until somebody did.'),
+  state: z.enum(FINDING_STATES).describe('What people decided; `new` until then.'),
   assignee: z.string().nullable().describe('E-mail address of the user it is assigned to.'),
   is_excepted: z.boolean().describe('Whether an active exception covers it.'),
 };

@@ -44,7 +44,7 @@ export const ocsfEvent = component(
       assignee: z
         .object({ name: z.string(), email_addr: z.string() })
         .optional()
-        .describe('The user that the finding is assigned to; absent when nobody is.'),
+        .describe('The user that the finding is assigned to; absent when it is unassigned.'),
       is_alert: z.literal(true),
       message: z.string(),
       metadata: z.object({

@@ -47,7 +47,7 @@ const supportCounts = component(
       fails_own_examples: count('Rules that fail their own examples, and so never run.'),
     })
     .describe(
-      'All rules of the corpus by support: the same for every workspace, whatever is switched on. For ' +
+      'All rules of the corpus by support: the same for every workspace, independent of its settings. For ' +
         'what runs now, see `StateCounts`.',
     ),
 );
@@ -111,7 +111,7 @@ const itemMembers = {
   ...statedQuality,
   reference_ids: referenceIds,
   recent_findings: count('Its findings of the last 30 days in this workspace, up to 10,000.'),
-  recent_false_positives: count('Of them, those that somebody set to false positive.'),
+  recent_false_positives: count('How many of them were set to false positive.'),
   last_seen_at: timestamp('Its newest finding in this workspace; null without one.').nullable(),
   matcher_share: z
     .number()
@@ -247,7 +247,7 @@ export const ruleSettings = component(
       experimental: z.boolean().describe('Whether the experimental tier is on.'),
       counts: stateCounts,
       corpus_counts: supportCounts,
-      overrides: count('Overrides of the workspace, with those that have no effect.'),
+      overrides: count('Overrides of the workspace, including overrides without effect.'),
       orphaned_overrides: z
         .array(orphanedOverride)
         .describe('Overrides without effect, the first 200 by rule id.'),

@@ -28,7 +28,7 @@ export function isSameOrigin(
 }
 
 /**
- * The path to go on with after signing in.
+ * The path to redirect to after signing in.
  *
  * @param next from the request; anything that a browser could read as another site's URL is ignored
  */

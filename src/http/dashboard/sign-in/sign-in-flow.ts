@@ -26,7 +26,7 @@ const shape = z.object({
 });
 
 interface SignInFlow extends AuthorizationFlow {
-  /** the path to go on with */
+  /** the path to redirect to after signing in */
   readonly next: string;
 }
 

@@ -14,7 +14,7 @@ export interface ListChange {
   /** the state that was set; `me` for an assignment to the signed-in user */
   readonly to: FindingState | 'me';
   readonly changed: number;
-  /** findings that were selected, also those that were so before */
+  /** findings that were selected, including the ones that needed no change */
   readonly selected: number;
 }
 
@@ -63,7 +63,9 @@ export function changeText(query: string): string | null {
   const rest = selected - changed;
   return [
     `${count(changed)} ${changed === 1 ? 'finding' : 'findings'} ${target}.`,
-    ...(rest > 0 ? [`${count(rest)} ${rest === 1 ? 'was' : 'were'} so before.`] : []),
-    ...(selected >= GROUP_FINDINGS_MAX ? ['There may be more: repeat it for the rest.'] : []),
+    ...(rest > 0 ? [`${count(rest)} needed no change.`] : []),
+    ...(selected >= GROUP_FINDINGS_MAX
+      ? ['There may be more: repeat the change for the rest.']
+      : []),
   ].join(' ');
 }

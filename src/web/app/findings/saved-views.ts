@@ -1,4 +1,4 @@
-/** Saved views of the findings list: the form that saves one, and those that there are. */
+/** Saved views of the findings list: the form that saves one, and the list of existing ones. */
 import type { FindingView } from '../../../model/finding-views.ts';
 import { type Html, html } from '../../html.ts';
 import { scrolling, type Viewer, writeForm, writeTo } from '../shell.ts';

@@ -1,4 +1,4 @@
-/** Parts of the overview that compare: the last week with the one before, and who has most findings. */
+/** Parts of the overview that compare: the last week with the one before, and the agents, services and rules with most findings. */
 import type { NamedCount } from '../../../model/overview.ts';
 import { type Html, type HtmlValue, html } from '../../html.ts';
 import { count, term } from '../format.ts';
@@ -29,7 +29,7 @@ const LISTS = [
   { by: 'rule', title: 'Rules', href: '/app/findings?rule_id=' },
 ] as const;
 
-/** Who has most findings in two weeks: agents, services and rules, each with a link to its list. */
+/** The agents, services and rules with most findings in two weeks, each with a link to its list. */
 export function topLists(
   top: readonly NamedCount[],
   titleOf: (ruleId: string) => string,

@@ -1,9 +1,9 @@
-/** What the authors of a rule say of its quality, as lists and pages show it. */
+/** The quality of a rule as its authors state it, in lists and on pages. */
 import type { Rule } from '../../../model/rules.ts';
 import { type Html, type HtmlValue, html } from '../../html.ts';
 import { percentText } from '../format.ts';
 
-/** What the authors say of a rule's quality, in two lines. */
+/** The quality of a rule as its authors state it, in two lines. */
 export function qualityCell({ quality: { confidence, maturity, wildFpRate } }: Rule): HtmlValue {
   const words = [
     confidence !== null && `confidence ${confidence}`,

@@ -107,7 +107,7 @@ export function exceptionsPage(look: Look, viewer: Viewer, data: ExceptionsPage)
 <p class="lead">Active ${term('exception', 'exceptions')} hide expected findings from the list and from alerts. Runs are evaluated all the same.</p>
 ${
   ruleId !== undefined &&
-  html`<p>Of <a href="/app/rules/${ruleId}">${titleOf(ruleId)}</a> <span class="soft">${ruleId}</span>. <a href="${PATH}">Show those of all rules</a></p>`
+  html`<p>Of <a href="/app/rules/${ruleId}">${titleOf(ruleId)}</a> <span class="soft">${ruleId}</span>. <a href="${PATH}">Show exceptions of all rules</a></p>`
 }${
   exceptions.length === 0
     ? empty(

@@ -1,5 +1,5 @@
 /**
- * `/openapi.json`: what a public linter says of it, that it describes the routes there are and no
+ * `/openapi.json`: that a public linter finds no fault, that it describes the routes there are and no
  * other, and that its schemas take what real exporters send.
  */
 import { JsonTraceSerializer } from '@opentelemetry/otlp-transformer';

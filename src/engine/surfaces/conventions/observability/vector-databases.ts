@@ -1,7 +1,7 @@
 /**
  * Queries to vector databases and their results, as written by OpenLLMetry
  * (traceloop/openllmetry `packages/opentelemetry-instrumentation-{chromadb,marqo,milvus,pinecone}`) and
- * OpenLIT (`db.filter` and its like). Data only.
+ * OpenLIT (`db.filter` and similar keys). Data only.
  *
  * Left out: vectors (the events `db.query.embeddings` and `db.search.embeddings`), ids, scores,
  * distances, counts, names of collections.
