@@ -2,16 +2,19 @@
  * Writes rows in PostgreSQL's binary COPY format, from numbers and bytes: the fast counterpart of
  * `copy-buffer.ts`, which writes them from text. Room is reserved once per row, not per field.
  */
+import { FreeMemory } from '../free-memory.ts';
 
 const NULL_LENGTH = -1;
 /**
  * Rows are written into slabs; `take` returns a request's rows as a part of one. A slab is reused
  * once all its requests are released: V8 collects the whole heap for every 64 MB allocated outside
- * of it (Node 20.20). A request larger than a slab gets its own memory.
+ * of it (Node 20.20). A request larger than half a slab gets one of its own, which is reused too.
  */
 const SLAB_BYTES = 1024 * 1024;
-/** Slabs kept for reuse; more are left to the garbage collector. */
-const FREE_SLABS_MAX = 32;
+/** Larger slabs are rare and not reused. */
+const OWN_SLAB_BYTES_MAX = 16 * 1024 * 1024;
+/** Bytes of slabs kept for reuse; more are left to the garbage collector. */
+const FREE_BYTES_MAX = 32 * 1024 * 1024;
 /** Up to this length a loop over eight bytes beats a native copy (Node 20.20, 2026-11). */
 const LOOP_BYTES_MAX = 160;
 /** That loop writes up to seven bytes too many, which the next field overwrites. */
@@ -52,10 +55,13 @@ class Slab {
     this.bytes = new Uint8Array(Buffer.allocUnsafeSlow(size).buffer);
     this.view = new DataView(this.bytes.buffer);
   }
+}
 
-  get isShared(): boolean {
-    return this.bytes.length === SLAB_BYTES;
-  }
+/** The next power of two, or one and a half of the one before: a third of a slab is unused at most. */
+function sizeFor(bytes: number): number {
+  let size = SLAB_BYTES;
+  while (size < bytes) size *= 2;
+  return size * 0.75 >= bytes ? size * 0.75 : size;
 }
 
 function nothing(): void {}
@@ -63,10 +69,12 @@ function nothing(): void {}
 /** Writes rows one after another; `take` returns their bytes. */
 export class RowBytes {
   #slab = new Slab(SLAB_BYTES);
+  /** whether it holds the rows of several requests */
+  #isShared = true;
   // Of the current slab.
   #bytes = this.#slab.bytes;
   #view = this.#slab.view;
-  readonly #free: Slab[] = [];
+  readonly #free = new FreeMemory<Slab>(FREE_BYTES_MAX);
   /** start of the rows since the last `take` */
   #start = 0;
   #end = 0;
@@ -92,18 +100,23 @@ export class RowBytes {
   #reserve(count: number): void {
     if (this.#end + count <= this.#bytes.length) return;
     const needed = this.end + count;
-    const isSmall = needed <= SLAB_BYTES / 2;
-    if (isSmall) this.#use(this.#free.pop() ?? new Slab(SLAB_BYTES));
-    else this.#use(new Slab(this.end === 0 ? needed : needed * 2));
+    const isShared = needed <= SLAB_BYTES / 2;
+    // One that was not large enough grows by half at least.
+    const grown = this.#isShared || this.end === 0 ? needed : needed * 1.5;
+    this.#use(isShared ? SLAB_BYTES : grown, isShared);
   }
 
-  /** Switches to another slab. */
-  #use(slab: Slab): void {
+  /** Switches to another slab of at least `bytes` bytes. */
+  #use(bytes: number, isShared: boolean): void {
     const before = this.#slab;
+    const size = sizeFor(bytes);
+    const slab =
+      size > OWN_SLAB_BYTES_MAX ? new Slab(bytes) : (this.#free.take(size) ?? new Slab(size));
     slab.bytes.set(this.#bytes.subarray(this.#start, this.#end));
     this.#end -= this.#start;
     this.#start = 0;
     this.#slab = slab;
+    this.#isShared = isShared;
     this.#bytes = slab.bytes;
     this.#view = slab.view;
     this.#keep(before);
@@ -111,8 +124,7 @@ export class RowBytes {
 
   /** Keeps a slab for reuse if it is no longer read or written. */
   #keep(slab: Slab): void {
-    const isFree = slab.unreleased === 0 && slab !== this.#slab && slab.isShared;
-    if (isFree && this.#free.length < FREE_SLABS_MAX) this.#free.push(slab);
+    if (slab.unreleased === 0 && slab !== this.#slab) this.#free.keep(slab.bytes.length, slab);
   }
 
   null(): void {
@@ -226,16 +238,15 @@ export class RowBytes {
   take(): TakenRows {
     const slab = this.#slab;
     const bytes = Buffer.from(this.#bytes.buffer, this.#start, this.end);
-    if (!slab.isShared) {
-      // Memory of a giant request is not kept; if half is unused, the rows are copied out of it.
-      this.#end = this.#start;
-      this.#use(this.#free.pop() ?? new Slab(SLAB_BYTES));
-      const isRoomy = bytes.length * 2 < slab.bytes.length;
-      return { bytes: isRoomy ? Buffer.from(bytes) : bytes, release: nothing };
-    }
+    // If half of a slab of its own is unused, the rows are copied out of it.
+    const isCopied = !this.#isShared && bytes.length * 2 < slab.bytes.length;
+    const taken = isCopied
+      ? { bytes: Buffer.from(bytes), release: nothing }
+      : { bytes, release: this.#releaseOf(slab) };
     this.#start = this.#end;
-    slab.unreleased += 1;
-    return { bytes, release: this.#releaseOf(slab) };
+    if (!isCopied) slab.unreleased += 1;
+    if (!this.#isShared) this.#use(SLAB_BYTES, true);
+    return taken;
   }
 
   /** Frees the rows of one request. */

@@ -19,7 +19,16 @@ const ROOMS: Readonly<Record<string, readonly string[] | 'everything'>> = {
   model: [],
   errors: [],
   otlp: ['model', 'errors'],
-  ingest: ['otlp', 'db', 'model', 'errors', 'limited-process', 'time-limit', 'workspace-queue'],
+  ingest: [
+    'otlp',
+    'db',
+    'model',
+    'errors',
+    'free-memory',
+    'limited-process',
+    'time-limit',
+    'workspace-queue',
+  ],
   // of db, ingest and alerts types only: TYPES_ONLY
   http: [
     'db',
@@ -30,6 +39,7 @@ const ROOMS: Readonly<Record<string, readonly string[] | 'everything'>> = {
     'alerts',
     'model',
     'errors',
+    'free-memory',
     'redis-url',
     'time-limit',
     'workspace-queue',
@@ -46,6 +56,7 @@ const ROOMS: Readonly<Record<string, readonly string[] | 'everything'>> = {
   'redis-url': [],
   'limited-process': [],
   'time-limit': [],
+  'free-memory': [],
   'workspace-queue': [],
 };
 

@@ -134,6 +134,38 @@ describe('memory of requests that are released', () => {
     expect(four.bytes.equals(expectedRow('y'.repeat(700_000)))).toBe(true);
   });
 
+  test('of a large request is used again by the next one of about its size', () => {
+    const rows = new RowBytes();
+    const write = (length: number): TakenRows => {
+      rows.open(length);
+      return writeRow(rows, 'l'.repeat(length));
+    };
+    const one = write(1_500_000);
+    const two = write(1_400_000);
+    expect(two.bytes.buffer).not.toBe(one.bytes.buffer);
+    one.release();
+    expect(write(1_450_000).bytes.buffer).toBe(one.bytes.buffer);
+    expect(two.bytes.equals(expectedRow('l'.repeat(1_400_000)))).toBe(true);
+  });
+
+  test('of a size that is no longer taken makes room for that of others', () => {
+    const rows = new RowBytes();
+    const writeAll = (count: number, length: number): TakenRows[] =>
+      Array.from({ length: count }, () => {
+        rows.open(length);
+        return writeRow(rows, 'm'.repeat(length));
+      });
+    const releaseAll = (taken: readonly TakenRows[]): void => {
+      for (const { release } of taken) release();
+    };
+    // More than is kept.
+    releaseAll(writeAll(12, 3_500_000));
+    const others = writeAll(4, 1_500_000);
+    releaseAll(others);
+    const again = writeAll(4, 1_500_000).map(({ bytes }) => bytes.buffer);
+    expect(new Set(again)).toEqual(new Set(others.map(({ bytes }) => bytes.buffer)));
+  });
+
   test('is released once, however often that is said', () => {
     const rows = new RowBytes();
     const [one, two] = [writeRow(rows, TEXT), writeRow(rows, TEXT)];

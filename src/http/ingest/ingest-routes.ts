@@ -157,19 +157,20 @@ async function readAndDecode(
         ingest.decode(signal, body, workspaceId, deduplicates),
         body.length,
       );
-      return decodedBody(result, body);
+      return decodedBody(exchange, result, body);
     },
   );
   account.decoded();
   return decoded;
 }
 
-function decodedBody(result: IngestResult, body: Buffer): DecodedBody {
+function decodedBody(exchange: Exchange, result: IngestResult, body: Buffer): DecodedBody {
   if (!result.ok) throw new UndecodableBody(result.message, result.path);
-  // A copy of the beginning, so that a large body is not in memory until the commit.
-  const isSmall = body.length <= KEPT_BODY_BYTES_MAX;
-  const kept = isSmall ? body : Buffer.from(body.subarray(0, KEPT_BODY_BYTES_MAX));
-  return { request: result.request, body: kept, bodyBytes: body.length };
+  const bodyBytes = body.length;
+  // A large body is not in memory until the commit.
+  const isSmall = bodyBytes <= KEPT_BODY_BYTES_MAX;
+  const kept = isSmall ? body : exchange.keepBeginning(body, KEPT_BODY_BYTES_MAX);
+  return { request: result.request, body: kept, bodyBytes };
 }
 
 /** Stores the rows; keeps a request that PostgreSQL refuses for its data, for the operator. */

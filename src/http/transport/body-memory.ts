@@ -1,46 +1,36 @@
 /**
- * The memory pool for request bodies. Buffers are reused, in sizes of powers of two, because V8
- * collects its whole heap for every 64 MB allocated outside of it: with a new buffer per body,
- * twenty times a second at full ingest (Node 20.20).
+ * The memory pool for request bodies. Buffers are reused, in sizes of powers of two: with a new buffer
+ * per body, V8 would collect its whole heap twenty times a second at full ingest (Node 20.20).
  *
  * The owner of a buffer releases it when nothing reads it any more. A buffer that is not released
  * is garbage collected; one that is released too early would show one sender's bytes to another.
  */
+import { FreeMemory } from '../../free-memory.ts';
 
 const BYTES_MIN = 4 * 1024;
 /** Larger buffers are rare and not reused. */
-const BYTES_MAX = 4 * 1024 * 1024;
+const BYTES_MAX = 16 * 1024 * 1024;
 /** Most bytes kept for later bodies, of all sizes together. */
-const KEPT_BYTES_MAX = 16 * 1024 * 1024;
+const KEPT_BYTES_MAX = 32 * 1024 * 1024;
 
 export class BodyMemory {
-  /** power of two → buffers of that many bytes */
-  readonly #kept = new Map<number, Buffer[]>();
-  #keptBytes = 0;
+  readonly #kept = new FreeMemory<Buffer>(KEPT_BYTES_MAX);
 
   /** Bytes kept for later bodies. */
   get keptBytes(): number {
-    return this.#keptBytes;
+    return this.#kept.bytes;
   }
 
   /** A buffer of at least `bytes` bytes, with arbitrary content. */
   take(bytes: number): Buffer {
     if (bytes > BYTES_MAX) return Buffer.allocUnsafeSlow(bytes);
     const size = sizeFor(bytes);
-    const kept = this.#kept.get(size)?.pop();
-    if (kept === undefined) return Buffer.allocUnsafeSlow(size);
-    this.#keptBytes -= size;
-    return kept;
+    return this.#kept.take(size) ?? Buffer.allocUnsafeSlow(size);
   }
 
   /** Releases a whole buffer of `take`, which must not be read any more. */
   release(buffer: Buffer): void {
-    const size = buffer.length;
-    if (size > BYTES_MAX || this.#keptBytes + size > KEPT_BYTES_MAX) return;
-    this.#keptBytes += size;
-    const kept = this.#kept.get(size);
-    if (kept === undefined) this.#kept.set(size, [buffer]);
-    else kept.push(buffer);
+    if (buffer.length <= BYTES_MAX) this.#kept.keep(buffer.length, buffer);
   }
 }
 

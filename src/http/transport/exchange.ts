@@ -239,6 +239,15 @@ export class Exchange extends RequestHead {
     return buffer;
   }
 
+  /** Gives the body's memory to other requests, except a copy of the beginning of a decoded body. */
+  keepBeginning(body: Buffer, bytesMax: number): Buffer {
+    const kept = this.#settings.memory.take(bytesMax);
+    body.copy(kept, 0, 0, bytesMax);
+    this.releaseBody();
+    this.#allocated.push(kept);
+    return kept.subarray(0, Math.min(bytesMax, body.length));
+  }
+
   /** Gives the body's memory to other requests: none of its buffers must be read any more. */
   releaseBody(): void {
     this.#body.release();

@@ -17,12 +17,23 @@ describe('the memory of bodies', () => {
     expect(memory.take(8000)).not.toBe(first);
   });
 
-  it('keeps 16 MiB at most, and nothing that is large', () => {
+  it('keeps 32 MiB at most, and nothing that is large', () => {
     const memory = new BodyMemory();
-    const buffers = Array.from({ length: 20 }, () => memory.take(MIB));
+    const buffers = Array.from({ length: 40 }, () => memory.take(MIB));
     for (const buffer of buffers) memory.release(buffer);
-    expect(memory.keptBytes).toBe(16 * MIB);
-    memory.release(memory.take(MIB + 1));
+    expect(memory.keptBytes).toBe(32 * MIB);
+    memory.release(memory.take(16 * MIB + 1));
+    expect(memory.keptBytes).toBe(32 * MIB);
+  });
+
+  it('of a size that is no longer taken makes room for that of others', () => {
+    const memory = new BodyMemory();
+    const buffers = Array.from({ length: 32 }, () => memory.take(MIB));
+    for (const buffer of buffers) memory.release(buffer);
+    const large = memory.take(12 * MIB);
+    memory.release(large);
+    expect(memory.keptBytes).toBe(32 * MIB);
+    expect(memory.take(16 * MIB)).toBe(large);
     expect(memory.keptBytes).toBe(16 * MIB);
   });
 });

@@ -23,6 +23,8 @@ let limits: BodyLimits;
 let gate: Promise<void>;
 let openGate: () => void;
 let gated: Exchange[];
+/** the bodies that `/beginning` read, and what it kept of them */
+let beginnings: { exchange: Exchange; body: Buffer; kept: Buffer }[];
 /** what `/text` answers */
 let text: string;
 
@@ -43,6 +45,15 @@ const HANDLERS: Readonly<Record<string, Handler>> = {
     await gate;
     await readAndEcho(exchange);
   },
+  '/beginning': async (exchange) => {
+    const body = await exchange.readBody(limits);
+    if (body === null) return;
+    const kept = exchange.keepBeginning(body, 4 * 1024);
+    beginnings.push({ exchange, body, kept });
+    await gate;
+    exchange.answer({ status: 200, contentType: 'text/plain', body: kept });
+    exchange.releaseBody();
+  },
   '/refuse': (exchange) => exchange.answer(problem(new SluiceError('rate_limited', 'No more.'))),
   '/refuse-later': async (exchange) => {
     gated.push(exchange);
@@ -56,6 +67,7 @@ beforeEach(async () => {
   bodies = [];
   failures = [];
   gated = [];
+  beginnings = [];
   limits = ROOMY;
   gate = new Promise((resolve) => {
     openGate = resolve;
@@ -181,6 +193,20 @@ describe('bodies', () => {
     await client.send('0\r\n\r\n');
     await eventually(() => bodies.length === 2);
     expect(bodies.map((read) => read === body.toString('latin1'))).toEqual([true, true]);
+  });
+
+  test('of which a beginning is kept: the rest of its memory is the next one’s', async () => {
+    const client = await open();
+    const other = await open();
+    const body = 'b'.repeat(MIB);
+    await client.send(`${head('POST', '/beginning', `Content-Length: ${MIB}`)}${body}`);
+    await eventually(() => beginnings.length === 1);
+    await other.send(`${head('POST', '/beginning', `Content-Length: ${MIB}`)}${'c'.repeat(MIB)}`);
+    await eventually(() => beginnings.length === 2);
+    const [first, second] = beginnings;
+    expect(second?.body.buffer).toBe(first?.body.buffer);
+    expect(first?.kept.toString()).toBe('b'.repeat(4 * 1024));
+    expect(second?.kept.toString()).toBe('c'.repeat(4 * 1024));
   });
 
   test('that came before they were read', async () => {
