@@ -51,7 +51,8 @@ function rulesByEntry(rules: readonly Rule[], kind: string): Map<string, Rule[]>
   const found = new Map<string, Rule[]>();
   for (const rule of rules) {
     const list = referenceLists(rule.references).find((one) => one.kind === kind);
-    for (const id of new Set(list?.references.map((one) => wholeOf(one.id)))) {
+    const ids = list?.references.filter((one) => one.isKnown).map((one) => wholeOf(one.id));
+    for (const id of new Set(ids)) {
       found.set(id, [...(found.get(id) ?? []), rule]);
     }
   }

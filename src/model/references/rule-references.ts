@@ -1,7 +1,7 @@
 /**
  * What a rule refers to: entries of OWASP's and MITRE's lists, weaknesses, vulnerabilities and reading,
- * from the `references` of its file; and which rules refer to one of them. Pure; what is not of a known
- * form is left out.
+ * from the `references` of its file; and which rules refer to one of them. Pure. What is not of a known
+ * form is shown as it is written, and is no id that can be looked for.
  */
 import type { JsonValue } from '../json.ts';
 import {
@@ -12,8 +12,10 @@ import {
 } from './reference-frameworks.ts';
 
 export interface RuleReference {
-  /** `LLM01:2025`, `AML.T0051.000`, `CVE-2026-30623`, or a URL */
+  /** `LLM01:2025`, `AML.T0051.000`, `CVE-2026-30623`, or a URL; else the text of the file */
   readonly id: string;
+  /** of the form that ids of its list have */
+  readonly isKnown: boolean;
   /** as the file names it, after the id, or else its list; null where neither does */
   readonly name: string | null;
   /** where it is described; null where there is no page for each */
@@ -35,6 +37,9 @@ interface Kind {
 
 const OWASP = 'https://genai.owasp.org';
 const isWebPage = /^https?:\/\/[^\s"<>]+$/;
+/** An address, or a paper's number, in a text. */
+const WEB_PAGE_IN_TEXT = /https?:\/\/[^\s"<>]+/;
+const ARXIV_IN_TEXT = /\barXiv[: ](\d{4}\.\d{4,5})\b/i;
 
 /** By the name of the list in a rule file, in the order in which they are shown. */
 const KINDS: Readonly<Record<string, Kind>> = {
@@ -51,8 +56,10 @@ const KINDS: Readonly<Record<string, Kind>> = {
   owasp_ast: { label: 'OWASP Agentic Skills Top 10', id: /^AST\d\d:\d{4}$/, url: () => null },
   mitre_atlas: {
     label: 'MITRE ATLAS',
-    id: /^AML\.T\d{4}(\.\d{3})?$/,
-    url: (id) => `https://atlas.mitre.org/techniques/${id}`,
+    // Techniques, and studies of attacks that have happened.
+    id: /^AML\.(T\d{4}(\.\d{3})?|CS\d{4})$/,
+    url: (id) =>
+      `https://atlas.mitre.org/${id.startsWith('AML.CS') ? 'studies' : 'techniques'}/${id}`,
   },
   mitre_attack: {
     label: 'MITRE ATT&CK',
@@ -83,26 +90,56 @@ const NAMES = new Map(
   [...OWASP_LLM, ...OWASP_AGENTIC, ...ATLAS_TECHNIQUES].map(({ id, name }) => [id, name]),
 );
 
-/** `AML.T0051 - LLM Prompt Injection` is an id and its name. */
-function parseReference(text: string, { id: form, url }: Kind): RuleReference | null {
-  const [id = '', ...rest] = text.trim().split(/\s+-\s+/);
+/** `AML.T0051 - LLM Prompt Injection` and `CVE-2026-1234 (CVSS 8.8)` are an id and its name. */
+function parseKnown(text: string, { id: form, url }: Kind): RuleReference | null {
+  const [, id = '', rest = ''] = /^(\S*)(.*)$/s.exec(text) ?? [];
   if (!form.test(id)) return null;
-  const name = rest.join(' - ').trim();
-  return { id, name: name === '' ? (NAMES.get(id) ?? null) : name, url: url(id) };
+  const name = rest.replace(/^\s+-\s/, '').trim();
+  return { id, isKnown: true, name: name === '' ? (NAMES.get(id) ?? null) : name, url: url(id) };
 }
 
-/** @param references of a rule, as in its file: lists of texts, or single ones, by kind */
+function parseText(text: string): RuleReference {
+  const [url = null] = WEB_PAGE_IN_TEXT.exec(text) ?? [];
+  const [, paper] = ARXIV_IN_TEXT.exec(text) ?? [];
+  const page = url ?? (paper === undefined ? null : `https://arxiv.org/abs/${paper}`);
+  return { id: text, isKnown: false, name: null, url: page };
+}
+
+/** A list of a kind that is not known is named as in the file. */
+const labelOf = (kind: string): string => KINDS[kind]?.label ?? kind.replaceAll('_', ' ');
+
+/**
+ * The lists of a rule, those of known kinds first. An advisory among the vulnerabilities is listed with the
+ * advisories.
+ *
+ * @param references of a rule, as in its file: lists of texts, or single ones, by kind
+ */
 export function referenceLists(references: JsonValue): ReferenceList[] {
   if (references === null || typeof references !== 'object' || Array.isArray(references)) return [];
   const given = references as Readonly<Record<string, JsonValue>>;
-  return Object.entries(KINDS).flatMap(([kind, of]) => {
-    const found = new Map<string, RuleReference>();
-    for (const text of [given[kind] ?? []].flat()) {
-      const reference = typeof text === 'string' ? parseReference(text, of) : null;
-      if (reference !== null && !found.has(reference.id)) found.set(reference.id, reference);
+  const lists = new Map(Object.keys(KINDS).map((kind) => [kind, new Map<string, RuleReference>()]));
+  for (const [kind, entries] of Object.entries(given)) {
+    for (const entry of [entries].flat()) {
+      const text = typeof entry === 'string' ? entry.trim() : '';
+      if (text === '') continue;
+      const { list, reference } = placeOf(text, kind);
+      const found = lists.get(list) ?? new Map<string, RuleReference>();
+      lists.set(list, found);
+      if (!found.has(reference.id)) found.set(reference.id, reference);
     }
-    return found.size === 0 ? [] : [{ kind, label: of.label, references: [...found.values()] }];
-  });
+  }
+  return [...lists].flatMap(([kind, found]) =>
+    found.size === 0 ? [] : [{ kind, label: labelOf(kind), references: [...found.values()] }],
+  );
+}
+
+function placeOf(text: string, kind: string): { list: string; reference: RuleReference } {
+  for (const list of kind === 'cve' ? ['cve', 'ghsa'] : [kind]) {
+    const of = KINDS[list];
+    const reference = of === undefined ? null : parseKnown(text, of);
+    if (reference !== null) return { list, reference };
+  }
+  return { list: kind, reference: parseText(text) };
 }
 
 /** Ids of what rules refer to, without reading, and the rules of each. */
@@ -125,7 +162,7 @@ export const REFERENCE_FORM = /^[A-Za-z\d][A-Za-z\d.:-]{1,39}$/;
 export function referenceIds(references: JsonValue): string[] {
   return referenceLists(references)
     .filter(({ kind }) => !READING.includes(kind))
-    .flatMap(({ references: all }) => all.map(({ id }) => id));
+    .flatMap(({ references: all }) => all.filter(({ isKnown }) => isKnown).map(({ id }) => id));
 }
 
 /** Whether an id is the one that is looked for, a part of that technique, or that entry of a year. */

@@ -138,8 +138,8 @@ ${facts(
   lists.map(({ label, references: all }) => [
     label,
     html`<ul class="plain">${all.map(
-      ({ id, name, url }) =>
-        html`<li>${url === null ? id : html`<a href="${url}" rel="noreferrer">${id}</a>`}${name !== null && ` ${name}`}${!id.startsWith('http') && html` <a class="soft" href="/app/rules?reference=${encodeURIComponent(id)}">Rules<span class="hidden"> that refer to ${id}</span></a>`}</li>`,
+      ({ id, isKnown, name, url }) =>
+        html`<li>${url === null ? id : html`<a href="${url}" rel="noreferrer">${id}</a>`}${name !== null && ` ${name}`}${isKnown && !id.startsWith('http') && html` <a class="soft" href="/app/rules?reference=${encodeURIComponent(id)}">Rules<span class="hidden"> that refer to ${id}</span></a>`}</li>`,
     )}</ul>`,
   ]),
 )}`;

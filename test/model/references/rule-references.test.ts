@@ -1,5 +1,7 @@
 /** What the references of a rule file become on pages and in exports. */
 import { expect, test } from 'vitest';
+
+import { pinnedCorpus } from '../../../src/main/corpus-location.ts';
 import {
   ATLAS_TACTICS,
   ATLAS_TECHNIQUES,
@@ -12,6 +14,7 @@ import {
   referenceIndex,
   referenceLists,
 } from '../../../src/model/references/rule-references.ts';
+import { loadKeptCatalog } from '../../../src/pool/kept-catalog.ts';
 
 const idsOf = (references: Parameters<typeof referenceLists>[0]) =>
   Object.fromEntries(
@@ -39,18 +42,31 @@ test('lists in their order, each with ids, names and addresses', () => {
   expect(lists.map(({ references }) => references[0])).toEqual([
     {
       id: 'LLM01:2025',
+      isKnown: true,
       name: 'Prompt Injection',
       url: 'https://genai.owasp.org/llm-top-10/',
     },
     {
       id: 'AML.T0051.000',
+      isKnown: true,
       name: 'LLM Prompt Injection - Direct',
       url: 'https://atlas.mitre.org/techniques/AML.T0051.000',
     },
-    { id: 'T1059.006', name: 'Python', url: 'https://attack.mitre.org/techniques/T1059/006/' },
-    { id: 'CWE-22', name: null, url: 'https://cwe.mitre.org/data/definitions/22.html' },
+    {
+      id: 'T1059.006',
+      isKnown: true,
+      name: 'Python',
+      url: 'https://attack.mitre.org/techniques/T1059/006/',
+    },
+    {
+      id: 'CWE-22',
+      isKnown: true,
+      name: null,
+      url: 'https://cwe.mitre.org/data/definitions/22.html',
+    },
     {
       id: 'https://arxiv.org/abs/2304.13734',
+      isKnown: true,
       name: null,
       url: 'https://arxiv.org/abs/2304.13734',
     },
@@ -64,11 +80,77 @@ test.each([
   [[]],
   [{}],
   [{ mitre_atlas: null }],
-  [{ mitre_atlas: [7, {}, 'T1059', 'AML.T51'] }],
-  [{ research: ['javascript:alert(1)', 'ftp://host/', 'https://a b', 'see the paper'] }],
-  [{ unknown_list: ['LLM01:2025'] }],
-])('%j has none that is of a known form', (references) => {
+  [{ mitre_atlas: [7, {}, ' '] }],
+])('%j has none', (references) => {
   expect(idsOf(references)).toEqual({});
+});
+
+test.each([
+  [
+    { mitre_atlas: ['T1059', 'AML.T51 - LLM'] },
+    {
+      mitre_atlas: [
+        ['T1059', null],
+        ['AML.T51 - LLM', null],
+      ],
+    },
+  ],
+  [
+    { research: ['javascript:alert(1)', 'ftp://host/'] },
+    {
+      research: [
+        ['javascript:alert(1)', null],
+        ['ftp://host/', null],
+      ],
+    },
+  ],
+  [
+    { research: ['A paper (arXiv:2505.02709)'] },
+    { research: [['A paper (arXiv:2505.02709)', 'https://arxiv.org/abs/2505.02709']] },
+  ],
+  [
+    { research: ['Socket, 2026: https://socket.dev/a'] },
+    { research: [['Socket, 2026: https://socket.dev/a', 'https://socket.dev/a']] },
+  ],
+  [{ unknown_list: ['LLM01:2025'] }, { unknown_list: [['LLM01:2025', null]] }],
+])('%j is shown as it is written, and is no id', (references, shown) => {
+  const lists = referenceLists(references);
+  const pairs = lists.map(({ kind, references: all }) => [
+    kind,
+    all.map(({ id, url }) => [id, url]),
+  ]);
+  expect(Object.fromEntries(pairs)).toEqual(shown);
+  expect(referenceIds(references)).toEqual([]);
+});
+
+test('an advisory among vulnerabilities, a remark after an id, and a study of ATLAS', () => {
+  const references = {
+    cve: ['GHSA-hxpf-9xvq-wph8', 'CVE-2026-25253 (CVSS 8.8) - a name'],
+    mitre_atlas: ['AML.CS0036 - AIKatz'],
+  };
+  expect(idsOf(references)).toEqual({
+    mitre_atlas: [['AML.CS0036', 'AIKatz', 'https://atlas.mitre.org/studies/AML.CS0036']],
+    cve: [
+      ['CVE-2026-25253', '(CVSS 8.8) - a name', 'https://nvd.nist.gov/vuln/detail/CVE-2026-25253'],
+    ],
+    ghsa: [['GHSA-hxpf-9xvq-wph8', null, 'https://github.com/advisories/GHSA-hxpf-9xvq-wph8']],
+  });
+  expect(referenceIds(references)).toHaveLength(3);
+});
+
+test('every reference of the pinned corpus is shown', () => {
+  const { rules } = loadKeptCatalog(pinnedCorpus());
+  const lost = rules.flatMap(({ id, references }) => {
+    const shown = referenceLists(references).flatMap(({ references: all }) => all);
+    const given = Object.values(references ?? {}).flat();
+    const isShown = (text: unknown): boolean =>
+      shown.some((one) => String(text).startsWith(one.id));
+    return given.filter((text) => !isShown(text)).map((text) => `${id}: ${text}`);
+  });
+  expect(lost).toEqual([]);
+  expect(
+    rules.filter(({ references }) => referenceIds(references).length > 0).length,
+  ).toBeGreaterThan(750);
 });
 
 const INDEX = referenceIndex([

@@ -85,13 +85,14 @@ export interface OcsfSource {
 export type OcsfAttack = NonNullable<BodyOf<typeof ocsfEvent>['finding_info']['attacks']>[number];
 
 const TECHNIQUES = ['mitre_atlas', 'mitre_attack'];
+const TECHNIQUE = /^(AML\.)?T\d{4}(\.\d{3})?$/;
 const SUB_TECHNIQUE = /\.\d{3}$/;
 
 /** @param references of a rule, as in its file */
 export function attacksOf(references: Rule['references']): OcsfAttack[] {
   return referenceLists(references)
     .filter(({ kind }) => TECHNIQUES.includes(kind))
-    .flatMap(({ references: techniques }) => techniques)
+    .flatMap(({ references: techniques }) => techniques.filter(({ id }) => TECHNIQUE.test(id)))
     .map(({ id, name, url }) => {
       const named = {
         uid: id,
