@@ -15,6 +15,7 @@ import {
 import { pendingAlerts, tidyOutbox } from '../db/alerts/outbox-upkeep.ts';
 import type { Database } from '../db/database.ts';
 import { findAlertedFindings } from '../db/findings/findings.ts';
+import type { SendResult } from '../model/alerts.ts';
 import type { Hex16 } from '../model/json.ts';
 import type { Events } from '../observe/events.ts';
 import type { Alert, AlertedFinding } from './messages.ts';
@@ -32,7 +33,10 @@ export interface DeliveryParts {
   readonly database: Database;
   readonly sender: AlertSender;
   readonly nowMs: () => number;
-  readonly events: Pick<Events, 'alertSent' | 'alertsCounted' | 'alertsFailed' | 'alertsWork'>;
+  readonly events: Pick<
+    Events,
+    'alertSent' | 'alertNotMade' | 'alertsCounted' | 'alertsFailed' | 'alertsWork'
+  >;
 }
 
 /** The id that a receiver sees: the same for a finding and a destination, whenever it is sent. */
@@ -56,7 +60,7 @@ export class AlertDelivery {
     const every = (ms: number, work: () => Promise<void>): NodeJS.Timeout =>
       setInterval(() => void work().then(events.alertsWork, events.alertsFailed), ms).unref();
     this.#timers = [
-      setInterval(() => void this.#look(), LOOK_EVERY_MS).unref(),
+      setInterval(() => void this.look(), LOOK_EVERY_MS).unref(),
       every(COUNT_EVERY_MS, async () => events.alertsCounted(await pendingAlerts(database))),
       every(TIDY_EVERY_MS, () => tidyOutbox(database)),
     ];
@@ -66,11 +70,17 @@ export class AlertDelivery {
   async stop(): Promise<void> {
     this.#isStopped = true;
     for (const timer of this.#timers) clearInterval(timer);
+    await this.idle();
+  }
+
+  /** Resolves once the messages under way are sent. */
+  async idle(): Promise<void> {
     await this.#looking;
     await Promise.all(this.#running);
   }
 
-  #look(): Promise<void> {
+  /** Looks for what is due, and begins to send it. Never rejects. */
+  look(): Promise<void> {
     this.#looking ??= this.#claim()
       .then(this.#parts.events.alertsWork, this.#parts.events.alertsFailed)
       .finally(() => {
@@ -93,15 +103,17 @@ export class AlertDelivery {
   /** Sends what a destination is due, until something fails: the rest waits for its next turn. */
   async #turn(destination: ClaimedDestination): Promise<void> {
     const { database } = this.#parts;
-    let sent = 0;
+    let messages = 0;
+    let last: SendResult | null = null;
     for (const message of await nextMessages(database, destination)) {
       if (this.#isStopped) break;
       const findings = await this.#findingsOf(destination, message.findingIds);
       if (findings.length === 0) continue;
-      sent += 1;
-      if (!(await this.#deliver(destination, message, findings))) break;
+      messages += 1;
+      last = await this.#deliver(destination, message, findings);
+      if (last === null || last.failure !== null) break;
     }
-    await releaseDestination(database, destination, sent);
+    await releaseDestination(database, destination, { messages, last });
   }
 
   /** The findings that are to be sent; the others leave the outbox. */
@@ -116,22 +128,22 @@ export class AlertDelivery {
     return found;
   }
 
-  /** @returns whether the next message may be sent */
+  /** @returns how that went; null when it was not to be sent */
   async #deliver(
     destination: ClaimedDestination,
     message: OutboxMessage,
     findings: readonly AlertedFinding[],
-  ): Promise<boolean> {
-    const { database, sender, events } = this.#parts;
+  ): Promise<SendResult | null> {
+    const { database, events } = this.#parts;
     const attempt = await beginAttempt(database, destination, message);
     const [first] = findings;
-    if (attempt === null || first === undefined) return false;
+    if (attempt === null || first === undefined) return null;
     const alert: Alert =
       message.kind === 'finding'
         ? { kind: 'finding', finding: first }
         : { kind: 'digest', findings, at: new Date(this.#parts.nowMs()) };
     const messageId = messageIdOf(destination, message);
-    const result = await sender.send(destination, messageId, alert);
+    const result = await this.#send(destination, messageId, alert);
     const ended = { message, attempt, result };
     const outcome = await endAttempt(database, destination, ended, messageId);
     const { failure, status } = result;
@@ -144,6 +156,16 @@ export class AlertDelivery {
       failure,
       status,
     });
-    return outcome === 'delivered';
+    return result;
+  }
+
+  /** A message that cannot be made fails like one that is refused, and holds up no other. */
+  async #send(...message: Parameters<AlertSender['send']>): Promise<SendResult> {
+    try {
+      return await this.#parts.sender.send(...message);
+    } catch (error) {
+      this.#parts.events.alertNotMade(error);
+      return { failure: 'internal', status: null, retryAfterSeconds: null, isGone: false };
+    }
   }
 }

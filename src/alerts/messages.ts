@@ -12,8 +12,8 @@ import { SEVERITIES, type Severity } from '../model/rules.ts';
 const DIGEST_RULES_MAX = 20;
 /** Characters of a text block of Slack, below its limit of 3,000. */
 const SLACK_TEXT_CHARS = 2900;
-/** Of a header block of Slack, whose limit is 150. */
-const SLACK_HEADER_CHARS = 140;
+/** Of the title of a message: a header block of Slack takes 150, and a subject is to be read in a list. */
+const TITLE_CHARS = 140;
 
 /** A finding as alerts show it. */
 export type AlertedFinding = FindingFacts;
@@ -140,11 +140,17 @@ function digestLines(findings: readonly AlertedFinding[], source: MessageSource)
   return others > 0 ? [...lines, `and ${plural(others, 'more rule')}`] : lines;
 }
 
+/** As much as fits, never half a character. */
+function cut(text: string, charsMax: number): string {
+  if (text.length <= charsMax) return text;
+  return `${text.slice(0, charsMax - 1).replace(/[\uD800-\uDBFF]$/, '')}…`;
+}
+
 function noticeOf(alert: Alert, { workspace }: Destination, source: MessageSource): Notice {
   const list = { url: listUrl(source), link: 'Open findings' };
   if (alert.kind === 'test') {
     const lines = ['This destination works. Findings are sent here as they appear.'];
-    return { title: `Test message of ${workspace}`, lines, ...list };
+    return { title: cut(`Test message of ${workspace}`, TITLE_CHARS), lines, ...list };
   }
   if (alert.kind === 'digest') {
     const { findings } = alert;
@@ -156,7 +162,7 @@ function noticeOf(alert: Alert, { workspace }: Destination, source: MessageSourc
   const { finding } = alert;
   const title = source.ruleTitle(finding.ruleId) ?? finding.ruleId;
   return {
-    title: `${capital(finding.severity)}: ${title}`,
+    title: cut(`${capital(finding.severity)}: ${title}`, TITLE_CHARS),
     lines: [
       finding.description,
       `Category: ${finding.category.replaceAll('-', ' ')}`,
@@ -174,15 +180,16 @@ const slackText = (text: string): string =>
 
 function slackBody(alert: Alert, destination: Destination, source: MessageSource): object {
   const { title, lines, url, link } = noticeOf(alert, destination, source);
-  const text = lines.map(slackText).join('\n').slice(0, SLACK_TEXT_CHARS);
+  const text = cut(lines.map(slackText).join('\n'), SLACK_TEXT_CHARS);
   return {
     text: slackText(title),
     blocks: [
       {
         type: 'header',
-        text: { type: 'plain_text', text: title.slice(0, SLACK_HEADER_CHARS), emoji: false },
+        text: { type: 'plain_text', text: title, emoji: false },
       },
-      { type: 'section', text: { type: 'mrkdwn', text } },
+      // Names in it are text, and no mentions.
+      { type: 'section', text: { type: 'mrkdwn', text, verbatim: true } },
       { type: 'section', text: { type: 'mrkdwn', text: `<${url}|${link}>` } },
     ],
   };

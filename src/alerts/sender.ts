@@ -27,7 +27,7 @@ export interface AlertSender {
   readonly canEmail: boolean;
   /** What is wrong with the URL of a webhook, in words for the user; null when nothing is. */
   readonly faultOfUrl: (url: string) => string | null;
-  /** Never rejects. @param id the same whenever the message is sent again */
+  /** Rejects only when the message cannot be made. @param id the same whenever it is sent again */
   readonly send: (destination: Destination, id: string, alert: Alert) => Promise<SendResult>;
   /** Sends a test message. */
   readonly sendTest: (
@@ -47,10 +47,10 @@ async function sendWebhook(
   const headers = {
     'content-type': 'application/json',
     'user-agent': `Sluice/${settings.version}`,
-    ...(destination.secret === null ? {} : signatureHeaders(destination.secret, id, seconds, body)),
+    ...signatureHeaders(destination.secrets, id, seconds, body),
   };
-  const { resolve = systemResolver } = settings;
-  return await postWebhook(destination.target.url, headers, body, { policy, resolve });
+  const { resolve = systemResolver, nowMs } = settings;
+  return await postWebhook(destination.target.url, headers, body, { policy, resolve, nowMs });
 }
 
 export function createAlertSender(settings: SenderSettings): AlertSender {

@@ -1,6 +1,6 @@
 /**
- * Sends one HTTP request to a destination. Its name is resolved once, the address is checked, and the
- * connection goes to exactly that address: a second look-up could give another one (DNS rebinding).
+ * Sends one HTTP request to a destination. Its name is resolved once, its addresses are checked, and the
+ * connection goes to one of exactly these: a second look-up could give others (DNS rebinding).
  * Redirects are not followed, and nothing of the answer is read but status and Retry-After.
  */
 import { lookup } from 'node:dns/promises';
@@ -15,6 +15,8 @@ import { type AddressPolicy, addressOf } from './addresses.ts';
 /** From the look-up of the name to the answer's head; below a lease (outbox.ts). */
 const SEND_TIMEOUT_MS = 10_000;
 const RETRY_AFTER_DIGITS = /^\d{1,9}$/;
+/** The form of dates that RFC 9110 has senders write. */
+const HTTP_DATE = /^\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT$/;
 const STATUS_GONE = 410;
 
 /** All addresses of a name. */
@@ -43,8 +45,12 @@ function failureOf(error: unknown): DeliveryFailure {
   return 'connection';
 }
 
-/** The address to connect to. All of a name must be allowed: it says which one only for now. */
-async function addressFor(url: URL, policy: AddressPolicy, resolve: Resolver): Promise<string> {
+/** The addresses to connect to. All of a name must be allowed. */
+async function addressesOf(
+  url: URL,
+  policy: AddressPolicy,
+  resolve: Resolver,
+): Promise<readonly string[]> {
   const literal = addressOf(url);
   let addresses: readonly string[];
   try {
@@ -52,14 +58,13 @@ async function addressFor(url: URL, policy: AddressPolicy, resolve: Resolver): P
   } catch {
     throw new Undelivered('dns');
   }
-  const [first] = addresses;
-  if (first === undefined) throw new Undelivered('dns');
+  if (addresses.length === 0) throw new Undelivered('dns');
   const kinds = addresses.map((address) => policy.kindOf(address));
   // In clear text only inside of the networks that the operator has listed.
   const isAllowed = (kind: string) =>
     kind === 'listed' || (kind === 'public' && url.protocol === 'https:');
   if (!kinds.every(isAllowed)) throw new Undelivered('address_refused');
-  return first;
+  return addresses;
 }
 
 interface Answer {
@@ -67,16 +72,16 @@ interface Answer {
   readonly retryAfter: string | undefined;
 }
 
-/** Sends to that address; Host and the TLS server's name are the URL's. */
+/** Sends to the first of these addresses that can be reached; Host and the TLS server's name are the URL's. */
 function exchange(
   url: URL,
-  address: string,
+  addresses: readonly string[],
   headers: Readonly<Record<string, string>>,
   body: string,
   signal: AbortSignal,
 ): Promise<Answer> {
   const { request } = url.protocol === 'https:' ? https : http;
-  const family = isIPv6(address) ? 6 : 4;
+  const all = addresses.map((address) => ({ address, family: isIPv6(address) ? 6 : 4 }));
   return new Promise((resolve, reject) => {
     const sent = request(
       url,
@@ -87,8 +92,8 @@ function exchange(
         agent: false,
         signal,
         lookup: (_name, options, answer) => {
-          if (options.all === true) answer(null, [{ address, family }]);
-          else answer(null, address, family);
+          if (options.all === true) answer(null, all);
+          else answer(null, all[0]?.address ?? '', all[0]?.family);
         },
       },
       (response) => {
@@ -104,14 +109,21 @@ function exchange(
   });
 }
 
-function resultOf({ status, retryAfter }: Answer): SendResult {
+/** @returns null when the header asks for no wait, or cannot be read */
+function secondsOf(retryAfter: string | undefined, nowMs: number): number | null {
+  if (retryAfter === undefined) return null;
+  if (RETRY_AFTER_DIGITS.test(retryAfter)) return Number(retryAfter);
+  const seconds = Math.ceil((Date.parse(retryAfter) - nowMs) / 1000);
+  return HTTP_DATE.test(retryAfter) && seconds > 0 ? seconds : null;
+}
+
+function resultOf({ status, retryAfter }: Answer, nowMs: number): SendResult {
   const isDelivered = status >= 200 && status < 300;
   const isRedirect = status >= 300 && status < 400;
   return {
     failure: isDelivered ? null : isRedirect ? 'redirect' : 'status',
     status,
-    retryAfterSeconds:
-      retryAfter !== undefined && RETRY_AFTER_DIGITS.test(retryAfter) ? Number(retryAfter) : null,
+    retryAfterSeconds: secondsOf(retryAfter, nowMs),
     isGone: status === STATUS_GONE,
   };
 }
@@ -119,6 +131,8 @@ function resultOf({ status, retryAfter }: Answer): SendResult {
 export interface WebhookParts {
   readonly policy: AddressPolicy;
   readonly resolve: Resolver;
+  /** milliseconds since 1970 */
+  readonly nowMs: () => number;
   readonly timeoutMs?: number;
 }
 
@@ -127,16 +141,17 @@ export async function postWebhook(
   target: string,
   headers: Readonly<Record<string, string>>,
   body: string,
-  { policy, resolve, timeoutMs = SEND_TIMEOUT_MS }: WebhookParts,
+  { policy, resolve, nowMs, timeoutMs = SEND_TIMEOUT_MS }: WebhookParts,
 ): Promise<SendResult> {
   const abort = new AbortController();
   const post = async (): Promise<Answer> => {
     const url = new URL(target);
-    const address = await addressFor(url, policy, resolve);
-    return await exchange(url, address, headers, body, abort.signal);
+    const addresses = await addressesOf(url, policy, resolve);
+    return await exchange(url, addresses, headers, body, abort.signal);
   };
   try {
-    return resultOf(await withinLimit(post(), timeoutMs, () => new Undelivered('timeout')));
+    const answer = await withinLimit(post(), timeoutMs, () => new Undelivered('timeout'));
+    return resultOf(answer, nowMs());
   } catch (error) {
     const failure = failureOf(error);
     return { failure, status: null, retryAfterSeconds: null, isGone: false };

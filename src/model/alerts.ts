@@ -43,6 +43,13 @@ export type AlertTarget =
   | { readonly format: 'json' | 'slack' | 'ocsf'; readonly url: string }
   | { readonly format: 'email'; readonly recipients: readonly string[] };
 
+/** Where messages go, as people see it: of a URL the origin alone, because its path may be a password. */
+export function shownTarget(target: AlertTarget): string {
+  return target.format === 'email'
+    ? target.recipients.join(', ')
+    : `${new URL(target.url).origin}/…`;
+}
+
 /** A destination as an admin describes it. */
 export interface DestinationSettings {
   readonly name: string;
@@ -71,8 +78,8 @@ export interface Destination {
   readonly workspace: string;
   readonly name: string;
   readonly target: AlertTarget;
-  /** key of the signatures; null for e-mail */
-  readonly secret: Buffer | null;
+  /** keys of the signatures: the one that is shown to the user, then a replaced one; none for e-mail */
+  readonly secrets: readonly Buffer[];
 }
 
 /** Why a message was not delivered: bounded, and never text of a receiver. */
@@ -86,6 +93,7 @@ const DELIVERY_FAILURES = [
   'status',
   'smtp',
   'smtp_not_configured',
+  'internal',
 ] as const;
 export type DeliveryFailure = (typeof DELIVERY_FAILURES)[number];
 

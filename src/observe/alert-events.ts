@@ -38,6 +38,11 @@ export function alertEvents(log: Logger, metrics: Metrics, outages: AlertOutages
         log.warn(sent, 'an alert was not delivered; it will be retried');
       else log.error(sent, 'an alert was not delivered and is not tried again');
     },
+    /** A message could not be made from its findings: a defect of this program. */
+    alertNotMade(error: unknown): void {
+      metrics.faults.inc({ place: 'alerts' });
+      log.error(errorFacts(error), 'an alert could not be made');
+    },
     alertsCounted({ pending, oldestSeconds }: { pending: number; oldestSeconds: number }): void {
       metrics.alertsPending.set(pending);
       metrics.alertsOldest.set(oldestSeconds);

@@ -21,7 +21,7 @@ test('takes what is signed, and nothing else', async () => {
   const [, code = ''] = /```js\n([\s\S]*?)```/.exec(PAGE) ?? [];
   const module = `data:text/javascript,${encodeURIComponent(code)}`;
   const { isFromSluice }: { isFromSluice: Verify } = await import(/* @vite-ignore */ module);
-  const headers = signatureHeaders(KEY, 'finding_1', NOW, BODY);
+  const headers = signatureHeaders([KEY], 'finding_1', NOW, BODY);
   const body = Buffer.from(BODY);
   expect(isFromSluice(headers, body, SECRET, NOW + 299)).toBe(true);
   expect(isFromSluice(headers, body, SECRET, NOW + 301)).toBe(false);

@@ -11,6 +11,7 @@ const LOCAL = createAddressPolicy(['127.0.0.1/32']);
 const PUBLIC_ONLY = createAddressPolicy([]);
 const never: Resolver = () => Promise.reject(new Error('nothing is to be resolved'));
 const HEADERS = { 'content-type': 'application/json' };
+const PARTS = { policy: LOCAL, resolve: never, nowMs: () => Date.parse('2026-10-21T07:27:30Z') };
 const NO_ANSWER = { status: null, retryAfterSeconds: null, isGone: false };
 
 let receiver: AlertReceiver;
@@ -21,7 +22,7 @@ afterEach(() => receiver.close());
 
 test('the body arrives byte by byte, with its headers', async () => {
   const body = '{"text":"Grüße ✓"}';
-  const result = await postWebhook(receiver.url, HEADERS, body, { policy: LOCAL, resolve: never });
+  const result = await postWebhook(receiver.url, HEADERS, body, PARTS);
   expect(result).toEqual({ failure: null, status: 204, retryAfterSeconds: null, isGone: false });
   expect(receiver.received).toMatchObject([{ path: '/hook', body }]);
   expect(receiver.received[0]?.headers).toMatchObject({ ...HEADERS, connection: 'close' });
@@ -31,7 +32,7 @@ test('the signature is what Standard Webhooks says, byte by byte', () => {
   // The example of the specification.
   const key = Buffer.from('MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', 'base64');
   const id = 'msg_p5jXN8AQM9LWM0D4loKWxJek';
-  expect(signatureHeaders(key, id, 1614265330, '{"test": 2432232314}')).toEqual({
+  expect(signatureHeaders([key], id, 1614265330, '{"test": 2432232314}')).toEqual({
     'webhook-id': id,
     'webhook-timestamp': '1614265330',
     'webhook-signature': 'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=',
@@ -40,11 +41,18 @@ test('the signature is what Standard Webhooks says, byte by byte', () => {
 
 test('a receiver that computes the signature by itself accepts it', async () => {
   const key = Buffer.alloc(32, 7);
-  const headers = signatureHeaders(key, 'finding_1', 1_800_000_000, '{"ü":1}');
-  await postWebhook(receiver.url, headers, '{"ü":1}', { policy: LOCAL, resolve: never });
+  const headers = signatureHeaders([key], 'finding_1', 1_800_000_000, '{"ü":1}');
+  await postWebhook(receiver.url, headers, '{"ü":1}', PARTS);
   const [one] = receiver.received;
   if (one === undefined) throw new Error('nothing was received');
   expect(isSigned(one, `whsec_${key.toString('base64')}`)).toBe(true);
+  const [old, other] = [Buffer.alloc(32, 8), Buffer.alloc(32, 9)];
+  const both = signatureHeaders([key, old], 'finding_1', 1_800_000_000, '{"ü":1}');
+  for (const known of [key, old]) {
+    const secret = `whsec_${known.toString('base64')}`;
+    expect(isSigned({ ...one, headers: both }, secret)).toBe(true);
+  }
+  expect(isSigned({ ...one, headers: both }, `whsec_${other.toString('base64')}`)).toBe(false);
   expect(isSigned({ ...one, body: '{"ü":2}' }, `whsec_${key.toString('base64')}`)).toBe(false);
 });
 
@@ -57,7 +65,7 @@ describe('addresses', () => {
       names.push(name);
       return ['127.0.0.1'];
     };
-    const result = await postWebhook(url(), HEADERS, '{}', { policy: LOCAL, resolve });
+    const result = await postWebhook(url(), HEADERS, '{}', { ...PARTS, resolve });
     expect(result.failure).toBeNull();
     expect(names).toEqual(['hooks.test']);
     expect(receiver.received[0]?.headers.host).toBe(`hooks.test:${receiver.port}`);
@@ -70,7 +78,7 @@ describe('addresses', () => {
     let lookUps = 0;
     const resolve: Resolver = async () => answers[lookUps++] ?? [];
     const target = `http://rebinding.test:${receiver.port}/`;
-    const result = await postWebhook(target, HEADERS, '{}', { policy, resolve });
+    const result = await postWebhook(target, HEADERS, '{}', { ...PARTS, policy, resolve });
     expect(result.failure).toBe('connection');
     expect(lookUps).toBe(1);
     expect(receiver.received).toEqual([]);
@@ -80,31 +88,36 @@ describe('addresses', () => {
     'a name that resolves to %j is not connected to',
     async (addresses) => {
       const target = `https://inside.test:${receiver.port}/`;
-      const parts = { policy: PUBLIC_ONLY, resolve: async () => addresses };
+      const parts = { ...PARTS, policy: PUBLIC_ONLY, resolve: async () => addresses };
       const result = await postWebhook(target, HEADERS, '{}', parts);
       expect(result).toEqual({ ...NO_ANSWER, failure: 'address_refused' });
       expect(receiver.received).toEqual([]);
     },
   );
 
+  test('of several addresses the first that can be reached is used', async () => {
+    const policy = createAddressPolicy(['127.0.0.0/8']);
+    // Nobody listens at the first one.
+    const parts = { ...PARTS, policy, resolve: async () => ['127.0.0.2', '127.0.0.1'] };
+    expect(await postWebhook(url(), HEADERS, '{}', parts)).toMatchObject({ failure: null });
+    expect(receiver.received).toHaveLength(1);
+  });
+
   test('a number is checked like a name', async () => {
     const target = `https://127.0.0.1:${receiver.port}/`;
-    const result = await postWebhook(target, HEADERS, '{}', {
-      policy: PUBLIC_ONLY,
-      resolve: never,
-    });
+    const result = await postWebhook(target, HEADERS, '{}', { ...PARTS, policy: PUBLIC_ONLY });
     expect(result.failure).toBe('address_refused');
   });
 
   test('clear text does not leave the networks of the setting', async () => {
-    const parts = { policy: LOCAL, resolve: async () => ['1.1.1.1'] };
+    const parts = { ...PARTS, resolve: async () => ['1.1.1.1'] };
     const result = await postWebhook('http://outside.test/', HEADERS, '{}', parts);
     expect(result.failure).toBe('address_refused');
   });
 
   test('a name that does not resolve', async () => {
     for (const resolve of [never, async () => []]) {
-      const result = await postWebhook(url(), HEADERS, '{}', { policy: LOCAL, resolve });
+      const result = await postWebhook(url(), HEADERS, '{}', { ...PARTS, resolve });
       expect(result).toEqual({ ...NO_ANSWER, failure: 'dns' });
     }
   });
@@ -113,8 +126,7 @@ describe('addresses', () => {
 describe('answers', () => {
   const post = (timeoutMs?: number) =>
     postWebhook(receiver.url, HEADERS, '{}', {
-      policy: LOCAL,
-      resolve: never,
+      ...PARTS,
       ...(timeoutMs === undefined ? {} : { timeoutMs }),
     });
 
@@ -134,7 +146,9 @@ describe('answers', () => {
   test.each([
     [500, undefined, null, false],
     [429, '17', 17, false],
-    [503, 'Wed, 21 Oct 2026 07:28:00 GMT', null, false],
+    [503, 'Wed, 21 Oct 2026 07:28:00 GMT', 30, false],
+    [503, 'Wed, 21 Oct 2026 07:27:00 GMT', null, false],
+    [503, '21 Oct 2026', null, false],
     [429, '-5', null, false],
     [410, undefined, null, true],
   ])('%i with Retry-After %s', async (status, header, retryAfterSeconds, isGone) => {
@@ -169,7 +183,7 @@ describe('answers', () => {
     try {
       expect(await post()).toEqual({ ...NO_ANSWER, failure: 'connection' });
       const secure = `https://127.0.0.1:${port}/`;
-      const result = await postWebhook(secure, HEADERS, '{}', { policy: LOCAL, resolve: never });
+      const result = await postWebhook(secure, HEADERS, '{}', PARTS);
       expect(result.failure).toBe('tls');
     } finally {
       server.close();

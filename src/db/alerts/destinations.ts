@@ -26,6 +26,8 @@ import { deleteMessages } from './outbox-upkeep.ts';
 
 /** Bytes of the key of signatures; Standard Webhooks wants 24 to 64. */
 const SECRET_BYTES = 32;
+/** Messages are signed with a replaced key, too, for so long. */
+const OLD_SECRET_HOURS = 24;
 
 const noDestination = () => new SluiceError('not_found', 'The workspace has no such destination.');
 
@@ -174,7 +176,7 @@ export async function updateDestination(
     await connection.query(
       `UPDATE alert_destinations
           SET name = $3, format = $4, url = $5, recipients = $6, severities = $7, categories = $8,
-              agent = $9, agent_match = $10, next_at = now()
+              agent = $9, agent_match = $10, next_at = now(), failures = 0
         WHERE workspace_id = $1 AND id = $2`,
       [workspaceId, id, ...valuesOf(changed)],
     );
@@ -206,7 +208,7 @@ export async function pauseDestination(
     const row = await lockDestination(connection, workspaceId, id);
     if (row.paused === paused) return;
     await connection.query(
-      'UPDATE alert_destinations SET paused = $3, next_at = now() WHERE workspace_id = $1 AND id = $2',
+      'UPDATE alert_destinations SET paused = $3, next_at = now(), failures = 0 WHERE workspace_id = $1 AND id = $2',
       [workspaceId, id, paused],
     );
     const subject = `destination ${id}`;
@@ -239,7 +241,7 @@ export async function deleteDestination(
 }
 
 /**
- * Replaces the key of a webhook's signatures.
+ * Replaces the key of a webhook's signatures; the old one is used beside it for `OLD_SECRET_HOURS`.
  *
  * @returns the new one, which is not shown again
  * @throws {SluiceError} `not_found`, `conflict` for e-mail
@@ -255,7 +257,10 @@ export async function renewSecret(
     const { name, format } = await lockDestination(connection, workspaceId, id);
     if (format === 'email') throw new SluiceError('conflict', 'An e-mail has no secret.');
     await connection.query(
-      'UPDATE alert_destinations SET secret = $3 WHERE workspace_id = $1 AND id = $2',
+      `UPDATE alert_destinations
+          SET old_secret = secret, old_secret_until = now() + interval '${OLD_SECRET_HOURS} hours',
+              secret = $3
+        WHERE workspace_id = $1 AND id = $2`,
       [workspaceId, id, secret],
     );
     await record({ action: 'alert.secret', subject: `destination ${id}`, after: { name } });

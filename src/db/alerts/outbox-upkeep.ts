@@ -4,6 +4,7 @@
  * could be a deadlock.
  */
 import type { Database, Queryable } from '../database.ts';
+import { AGE_HOURS_MAX } from './outbox.ts';
 
 /** Undelivered messages are kept so long. */
 const DEAD_KEPT_DAYS = 30;
@@ -30,8 +31,21 @@ export async function pendingAlerts(
   return rows[0] ?? { pending: 0, oldestSeconds: 0 };
 }
 
-/** Deletes what is undelivered for long, and what removed destinations have left. */
+/** Of destinations that fail: their messages are not tried as often as they wait. */
+const GIVE_UP = `
+  WITH old AS MATERIALIZED (
+    SELECT o.ctid FROM alert_outbox o JOIN alert_destinations d ON d.id = o.destination_id
+     WHERE o.dead_at IS NULL AND o.queued_at < now() - interval '${AGE_HOURS_MAX} hours'
+       AND NOT d.paused FOR UPDATE OF o SKIP LOCKED
+  )
+  UPDATE alert_outbox o SET dead_at = now() FROM old WHERE o.ctid = old.ctid`;
+
+/**
+ * Gives up what waits for too long, and deletes what is undelivered for long and what removed
+ * destinations have left.
+ */
 export async function tidyOutbox(database: Database): Promise<void> {
+  await database.query(GIVE_UP);
   await database.query(deleteUnlocked(`${IS_OLD} OR ${IS_LEFT}`));
 }
 

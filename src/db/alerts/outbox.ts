@@ -19,10 +19,15 @@ const LEASE_SECONDS = 30;
 /** A message is tried this often, over some nine hours, and then is dead. */
 export const ATTEMPTS_MAX = 20;
 /** A message that is older is not tried again. */
-const AGE_HOURS_MAX = 36;
+export const AGE_HOURS_MAX = 36;
 /** Wait before the second attempt; it doubles with each further one, up to the maximum. */
 const BACKOFF_SECONDS = 10;
 const BACKOFF_SECONDS_MAX = 3600;
+/** The pause of a destination after a failure; it doubles with each further one in a row. */
+const PAUSE_SECONDS = 2;
+const PAUSE_SECONDS_MAX = 60;
+/** Beyond it the pause does not grow. */
+const FAILURES_COUNTED_MAX = 10;
 /** The longest wait that a receiver may demand by Retry-After. */
 const RETRY_AFTER_SECONDS_MAX = 3600;
 /** A destination gets a message in so many seconds, on average over one turn. */
@@ -72,11 +77,13 @@ interface DestinationRow {
   readonly url: string | null;
   readonly recipients: string[] | null;
   readonly secret: Buffer | null;
+  /** null after its time */
+  readonly oldSecret: Buffer | null;
 }
 
 export const DESTINATION_COLUMNS = `
   d.id, d.workspace_id AS "workspaceId", w.name AS workspace, d.name, d.format, d.url, d.recipients,
-  d.secret`;
+  d.secret, CASE WHEN d.old_secret_until > now() THEN d.old_secret END AS "oldSecret"`;
 
 export function targetOf({
   format,
@@ -88,8 +95,9 @@ export function targetOf({
 
 /** A row with `DESTINATION_COLUMNS` as a destination. */
 export function toDestination(row: DestinationRow): Destination {
-  const { id, workspaceId, workspace, name, secret } = row;
-  return { id, workspaceId, workspace, name, secret, target: targetOf(row) };
+  const { id, workspaceId, workspace, name, secret, oldSecret } = row;
+  const secrets = [secret, oldSecret].filter((one) => one !== null);
+  return { id, workspaceId, workspace, name, secrets, target: targetOf(row) };
 }
 
 const IS_DUE = 'o.dead_at IS NULL AND o.due_at <= now()';
@@ -126,20 +134,26 @@ interface DueRow {
 
 const OF_DESTINATION = 'o.workspace_id = $1 AND o.destination_id = $2';
 
-/** Puts findings into one digest, which has the same findings and the same id whenever it is sent. */
+/**
+ * Puts findings into one digest, which has the same findings and the same id whenever it is sent. Not
+ * those that another process sends since its lease has ended here.
+ */
 async function makeDigest(
   database: Queryable,
   { workspaceId, id }: Destination,
   findingIds: readonly Hex16[],
-): Promise<OutboxMessage> {
-  const { rows } = await database.query<{ digestId: Hex16 }>(
+): Promise<OutboxMessage[]> {
+  const { rows } = await database.query<{ digestId: Hex16; findingId: Hex16 }>(
     `WITH digest AS MATERIALIZED (SELECT gen_random_uuid() AS id)
      UPDATE alert_outbox o SET digest_id = digest.id FROM digest
       WHERE ${OF_DESTINATION} AND o.finding_id = ANY ($3::uuid[])
-     RETURNING o.digest_id AS "digestId"`,
+        AND NOT o.tried AND o.digest_id IS NULL
+     RETURNING o.digest_id AS "digestId", o.finding_id AS "findingId"`,
     [workspaceId, id, findingIds],
   );
-  return { kind: 'digest', id: rows[0]?.digestId ?? '', findingIds };
+  const [first] = rows;
+  if (first === undefined) return [];
+  return [{ kind: 'digest', id: first.digestId, findingIds: rows.map((row) => row.findingId) }];
 }
 
 /**
@@ -169,7 +183,7 @@ export async function nextMessages(
     return [{ kind: 'digest', id: first.digestId, findingIds }];
   }
   const fresh = rows.filter(({ tried }) => !tried).map(({ findingId }) => findingId);
-  if (fresh.length > SINGLES_MAX) return [await makeDigest(database, destination, fresh)];
+  if (fresh.length > SINGLES_MAX) return await makeDigest(database, destination, fresh);
   return rows
     .slice(0, SINGLES_MAX)
     .map(({ findingId }) => ({ kind: 'finding', id: findingId, findingIds: [findingId] }));
@@ -181,7 +195,8 @@ const backoff = (attempts: string): string =>
 
 /** What the rows of a message are found by: `$1` to `$4`. */
 const OF_MESSAGE = `${OF_DESTINATION} AND o.dead_at IS NULL
-  AND CASE $3 WHEN 'digest' THEN o.digest_id = $4::uuid ELSE o.finding_id = $4::uuid END`;
+  AND CASE $3 WHEN 'digest' THEN o.digest_id = $4::uuid
+           ELSE o.finding_id = $4::uuid AND o.digest_id IS NULL END`;
 
 function messageValues({ workspaceId, id }: Destination, message: OutboxMessage): unknown[] {
   return [workspaceId, id, message.kind, message.id];
@@ -281,20 +296,24 @@ export async function dropFromOutbox(
 }
 
 /**
- * Ends a turn.
+ * Ends a turn. The next one waits for as many times `SECONDS_PER_MESSAGE` as messages were sent, after
+ * failures in a row longer and longer, and as long as the receiver wants.
  *
- * @param messages how many were sent: the next turn waits for as many times `SECONDS_PER_MESSAGE`
+ * @param last how the last message went; null when none was sent
  */
 export async function releaseDestination(
   database: Database,
   { id, lease }: ClaimedDestination,
-  messages: number,
+  { messages, last }: { readonly messages: number; readonly last: SendResult | null },
 ): Promise<void> {
   await database.query(
     `UPDATE alert_destinations
         SET lease_until = NULL, lease_token = NULL,
-            next_at = now() + $3::int * interval '${SECONDS_PER_MESSAGE} seconds'
+            failures = CASE WHEN $4 THEN least(failures + 1, ${FAILURES_COUNTED_MAX}) ELSE 0 END,
+            next_at = now() + interval '1 second' * greatest(
+              $3::int * ${SECONDS_PER_MESSAGE}, least($5::int, ${RETRY_AFTER_SECONDS_MAX}),
+              CASE WHEN $4 THEN least(${PAUSE_SECONDS_MAX}, ${PAUSE_SECONDS} * power(2, failures)) END)
       WHERE id = $1 AND lease_token = $2`,
-    [id, lease, messages],
+    [id, lease, messages, last !== null && last.failure !== null, last?.retryAfterSeconds ?? 0],
   );
 }

@@ -5,20 +5,16 @@
 import type { AlertSender } from '../../alerts/sender.ts';
 import type { Store } from '../../db/store.ts';
 import { SluiceError } from '../../errors.ts';
-import type {
-  AlertTarget,
-  DeadMessage,
-  ListedDestination,
-  LoggedAlert,
-  SendResult,
+import {
+  type DeadMessage,
+  type ListedDestination,
+  type LoggedAlert,
+  type SendResult,
+  shownTarget,
 } from '../../model/alerts.ts';
 
 /** Sends test messages. */
 export type TestSender = Pick<AlertSender, 'sendTest'>;
-
-/** Addresses of e-mails; of a webhook the origin. */
-const shownTarget = (target: AlertTarget): string =>
-  target.format === 'email' ? target.recipients.join(', ') : `${new URL(target.url).origin}/…`;
 
 function toDestinationItem(one: ListedDestination) {
   const { id, name, target, filter, paused, createdAt, pending, dead, last } = one;

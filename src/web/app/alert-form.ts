@@ -5,7 +5,6 @@ import {
   ALERT_FORMATS,
   type AlertFilter,
   type AlertFormat,
-  type AlertTarget,
   type ListedDestination,
   RECIPIENTS_MAX,
   URL_CHARS_MAX,
@@ -20,13 +19,6 @@ const NAME_CHARS_MAX = 100;
 const AGENT_CHARS_MAX = 200;
 
 export const formatLabel = (format: AlertFormat): string => ALERT_FORMAT_LABELS[format];
-
-/** Where messages go; of a URL the origin alone, because its path may be a password. */
-export function targetText(target: AlertTarget): string {
-  if (target.format === 'email') return target.recipients.join(', ');
-  const [, origin = ''] = /^(https?:\/\/[^/?#]+)/.exec(target.url) ?? [];
-  return `${origin}/…`;
-}
 
 /** `high and above; prompt injection; agent contains "support"` */
 export function filterText({ minSeverity, categories, agent, agentMatch }: AlertFilter): string {

@@ -6,9 +6,10 @@ import {
   type DeliveryOutcome,
   type ListedDestination,
   type LoggedAlert,
+  shownTarget,
 } from '../../model/alerts.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
-import { destinationFields, filterText, formatLabel, PATH, targetText } from './alert-form.ts';
+import { destinationFields, filterText, formatLabel, PATH } from './alert-form.ts';
 import { count, term, time } from './format.ts';
 import {
   appPage,
@@ -40,6 +41,7 @@ const FAILURES: Readonly<Record<DeliveryFailure, string>> = {
   status: 'the receiver refused it',
   smtp: 'the mail server refused it',
   smtp_not_configured: 'e-mail is not set up on this server',
+  internal: 'the message could not be made; an operator finds the reason in the log',
 };
 
 const OUTCOMES: Readonly<Record<DeliveryOutcome, string>> = {
@@ -76,7 +78,7 @@ function testForm({ id, name }: { id: number; name: string }, viewer: Viewer): H
 
 function destinationRow(one: ListedDestination, viewer: Viewer, nowMs: number): Html {
   return html`<tr><td data-label="Name"><a href="${PATH}/${one.id}">${one.name}</a></td>
-<td data-label="Destination"><div>${formatLabel(one.target.format)}<span class="soft below">${targetText(one.target)}</span></div></td>
+<td data-label="Destination"><div>${formatLabel(one.target.format)}<span class="soft below">${shownTarget(one.target)}</span></div></td>
 <td data-label="Findings">${filterText(one.filter)}</td>
 <td data-label="Status">${statusOf(one)}</td>
 <td data-label="Last message">${
@@ -176,7 +178,7 @@ function dangers({ id, name, target, paused }: ListedDestination, viewer: Viewer
   );
   const secret = confirmed(
     'New signing secret',
-    'The old one stops working at once: receivers refuse messages until they have the new one.',
+    'For 24 hours messages are signed with the old one, too, so that receivers have time to change it.',
     writeForm(
       writeTo(`${PATH}/${id}/secret`, viewer),
       html`<button class="danger">Replace the secret</button><output></output>`,
@@ -206,7 +208,7 @@ export function destinationPage(look: Look, viewer: Viewer, data: DestinationPag
     current: '/app/settings',
     main: html`${crumb(PATH, 'Alerts')}<h1>${name}</h1>
 ${facts([
-  ['Destination', html`${formatLabel(target.format)}, ${targetText(target)}`],
+  ['Destination', html`${formatLabel(target.format)}, ${shownTarget(target)}`],
   ['Status', statusOf(destination)],
   ['Last message', last !== null && html`${time(last.at, nowMs)} ${outcomeText(last)}`],
   ['Added', time(destination.createdAt, nowMs)],

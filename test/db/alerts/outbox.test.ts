@@ -8,6 +8,7 @@ import {
   claimDestinations,
   endAttempt,
   nextMessages,
+  type OutboxMessage,
   releaseDestination,
   SINGLES_MAX,
 } from '../../../src/db/alerts/outbox.ts';
@@ -67,7 +68,7 @@ test('a destination is one process at a time, until its lease ends', async () =>
 
 test('the next turn waits two seconds for each message of the last', async () => {
   await queue(3);
-  await releaseDestination(scratch.database, await claim(), 3);
+  await releaseDestination(scratch.database, await claim(), { messages: 3, last: DELIVERED });
   expect(await isDue()).toBe(false);
   expect(
     await scratch.rows(
@@ -101,6 +102,59 @@ test('a finding that was tried by itself is in no digest', async () => {
   const [digest] = await nextMessages(scratch.database, destination);
   expect(digest?.kind).toBe('digest');
   expect(digest?.findingIds).not.toContain(message.id);
+});
+
+test('a process that was slow to make a digest takes nothing that another one sends by now', async () => {
+  await queue(SINGLES_MAX);
+  const slow = await claim();
+  await queue(1);
+  let statements = 0;
+  let fast: ClaimedDestination | null = null;
+  let sent: OutboxMessage | null = null;
+  // Between its look at what is due and the digest: its lease ends, and another process begins.
+  const late = Object.assign(Object.create(scratch.database), {
+    query: async (...values: Parameters<typeof scratch.database.query>) => {
+      statements += 1;
+      if (statements === 2) {
+        await scratch.rows('UPDATE alert_destinations SET lease_until = now()');
+        fast = await claim();
+        const [row] = await scratch.rows(
+          'SELECT finding_id AS id FROM alert_outbox ORDER BY queued_at, finding_id LIMIT 1',
+        );
+        const id = String(row?.id);
+        sent = { kind: 'finding', id, findingIds: [id] };
+        expect(await beginAttempt(scratch.database, fast, sent)).toBe(1);
+      }
+      return await scratch.database.query(...values);
+    },
+  });
+  const [digest] = await nextMessages(late, slow);
+  if (fast === null || sent === null) throw new Error('nothing was sent in between');
+  const { id } = sent as OutboxMessage;
+  expect(digest?.findingIds).not.toContain(id);
+  expect(
+    await endAttempt(scratch.database, fast, { message: sent, attempt: 1, result: FAILED }, 'm'),
+  ).toBe('failed');
+  await allDue();
+  const all = await Promise.all([nextMessages(scratch.database, fast)]);
+  expect(all.flat().filter(({ findingIds }) => findingIds.includes(id))).toEqual([]);
+  expect(
+    await scratch.rows('SELECT digest_id FROM alert_outbox WHERE finding_id = $1', [id]),
+  ).toEqual([{ digest_id: null }]);
+});
+
+test('what waits for too long without being tried is given up, unless it is paused', async () => {
+  await queue(2);
+  await scratch.rows(`UPDATE alert_outbox SET queued_at = now() - interval '37 hours'
+    WHERE finding_id = (SELECT min(finding_id::text)::uuid FROM alert_outbox)`);
+  const dead = () =>
+    scratch.rows('SELECT count(*)::int AS n FROM alert_outbox WHERE dead_at IS NOT NULL');
+  await scratch.rows('UPDATE alert_destinations SET paused = true');
+  await tidyOutbox(scratch.database);
+  expect(await dead()).toEqual([{ n: 0 }]);
+  await scratch.rows('UPDATE alert_destinations SET paused = false');
+  await tidyOutbox(scratch.database);
+  expect(await dead()).toEqual([{ n: 1 }]);
 });
 
 test('attempts are spaced more and more, and end', async () => {
