@@ -23,6 +23,8 @@ import { matchParts } from './match/page.ts';
 import type { MatchResult } from './match.ts';
 import { passParts } from './pass/page.ts';
 import type { PassResult } from './pass.ts';
+import { previewParts } from './preview/page.ts';
+import type { PreviewResult } from './preview.ts';
 import { relayParts } from './relay/page.ts';
 import type { RelayResult } from './relay.ts';
 import { startParts } from './start/page.ts';
@@ -38,6 +40,7 @@ export interface Results {
   readonly 'limits-small-exports': LimitsResult;
   readonly match: MatchResult;
   readonly pass: PassResult;
+  readonly preview: PreviewResult;
   readonly decode: DecodeResult;
   readonly relay: RelayResult;
   readonly start: StartResult;
@@ -65,6 +68,7 @@ const PAGES: { readonly [N in ResultName]: Page<Results[N]> } = {
   fairness: { path: PERFORMANCE, parts: fairnessParts },
   'fairness-pass': { path: PERFORMANCE, parts: fairnessPassParts },
   'loop-delay': { path: PERFORMANCE, parts: loopDelayParts },
+  preview: { path: PERFORMANCE, parts: previewParts },
   relay: { path: PERFORMANCE, parts: relayParts },
   start: { path: PERFORMANCE, parts: startParts },
   dashboard: { path: PERFORMANCE, parts: dashboardParts },
@@ -104,6 +108,14 @@ export const MEASURED_CODE: { readonly [N in ResultName]: readonly string[] } = 
   'limits-small-exports': ['src/http/limits', 'bench/limits', 'bench/limits.ts'],
   match: [...MATCH_CODE, 'bench/match.ts'],
   pass: [...PASS_CODE, 'bench/pass.ts'],
+  preview: [
+    ...MATCH_CODE,
+    'src/pool',
+    'src/db/previews',
+    'src/db/runs',
+    'bench/preview',
+    'bench/preview.ts',
+  ],
   decode: ['src/otlp', 'src/ingest', 'bench/decode', 'bench/decode.ts'],
   capacity: [...INGEST_CODE, ...PASS_CODE, 'bench/capacity', 'bench/capacity.ts'],
   relay: ['src/relay', ...INGEST_CODE, 'bench/relay', 'bench/relay.ts'],

@@ -245,7 +245,7 @@ export async function onPassBench<T>(
   node?: string,
 ): Promise<T> {
   const settings = { RUN_SETTLE_MS: String(SETTLE_MS), PASS_INTERVAL_MS: '250' };
-  const server = await startServer(settings, root, node);
+  const server = await startServer(settings, { root, node });
   const client = new pg.Client({ connectionString: server.databaseUrl });
   try {
     await client.connect();

@@ -59,17 +59,23 @@ async function run(
   return shown;
 }
 
+export interface ServerPlace {
+  /** the folder of the checkout to start, if it is not this one */
+  readonly root?: string | undefined;
+  /** the Node.js that runs it, if it is not this one */
+  readonly node?: string | undefined;
+  /** the only core that the server and its database may use; null: all */
+  readonly core?: string | null;
+}
+
 /**
  * Starts a server and makes an agent key whose limit is out of the way.
  *
  * @param settings other than the benchmarks' own, by the names of `docs/configuration.md`
- * @param root the folder of the checkout to start, if it is not this one
- * @param node the Node.js that runs it, if it is not this one
  */
 export async function startServer(
   settings: Readonly<Record<string, string>> = {},
-  root: string = ROOT,
-  node: string = process.execPath,
+  { root = ROOT, node = process.execPath, core = null }: ServerPlace = {},
 ): Promise<ServerUnderTest> {
   const dataDir = mkdtempSync(join(tmpdir(), 'sluice-bench-'));
   chmodSync(dataDir, 0o755);
@@ -86,7 +92,10 @@ export async function startServer(
     ...settings,
   };
   // As `npm start` has Node started.
-  const child = spawn(node, ['--v8-pool-size=0', 'bin/sluice.js', 'serve'], {
+  const serve = [node, '--v8-pool-size=0', 'bin/sluice.js', 'serve'];
+  // `taskset` becomes the server: its process is the same.
+  const [program = '', ...args] = core === null ? serve : ['taskset', '-c', core, ...serve];
+  const child = spawn(program, args, {
     cwd: root,
     env,
     stdio: ['ignore', 'pipe', 'inherit'],

@@ -71,7 +71,7 @@ interface Tenants {
 }
 
 async function openStage(name: string, root: string | undefined): Promise<Stage> {
-  const server = await startServer({}, root);
+  const server = await startServer({}, { root });
   const client = new pg.Client({ connectionString: server.databaseUrl });
   await client.connect();
   const add = async (slug: string) => {

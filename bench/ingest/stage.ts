@@ -93,7 +93,7 @@ export async function onStage<T>(
   work: (stage: Stage) => Promise<T>,
   { root, node, settings = {} }: OtherServer = {},
 ): Promise<T> {
-  const server = await startServer(settings, root, node);
+  const server = await startServer(settings, { root, node });
   const client = new pg.Client({ connectionString: server.databaseUrl });
   const generator = new LoadProcess<LoadPlan, LoadResult>(GENERATOR);
   const children: ChildProcess[] = [];

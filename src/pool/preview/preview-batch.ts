@@ -26,6 +26,8 @@ export interface PreviewBatch {
   /** the first runs, at least one; the others did not fit beside them */
   readonly runs: number;
   readonly tally: PreviewTally;
+  /** of the thread while it matched: less CPU time than time says that others want the core */
+  readonly thread: { readonly cpuMs: number; readonly wallMs: number };
 }
 
 export interface PreviewBatchDependencies {
@@ -51,12 +53,14 @@ export async function previewRuns(
   const { database } = deps;
   const read = await readStepsOfRuns(database, runs, undefined, undefined, TOGETHER_BYTES_MAX);
   let tally = EMPTY_TALLY;
+  const [fromCpuMs, fromMs] = [deps.cpuMs(), performance.now()];
   for (const [index, steps] of read.entries()) {
     const run = runs[index];
     if (run === undefined) break;
     tally = addTallies(tally, await previewRun(run, steps, enabled, deps));
   }
-  return { runs: read.length, tally };
+  const thread = { cpuMs: deps.cpuMs() - fromCpuMs, wallMs: performance.now() - fromMs };
+  return { runs: read.length, tally, thread };
 }
 
 async function previewRun(

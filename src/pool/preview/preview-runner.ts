@@ -8,8 +8,7 @@
  *
  * A batch that failed is tried again; after `FAILURES_MAX` in a row the preview has failed.
  */
-import { cpus } from 'node:os';
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as waitFor } from 'node:timers/promises';
 import type { Database } from '../../db/database.ts';
 import {
   type ClaimedPreview,
@@ -28,6 +27,7 @@ import type { Snapshot } from '../../model/rules.ts';
 import type { Events } from '../../observe/events.ts';
 import { reasonOf, shortReason } from '../reason.ts';
 import type { MatchThread } from '../workers.ts';
+import type { PreviewBatch } from './preview-batch.ts';
 
 /** Most runs of a batch; it also ends with 8 MiB of steps. */
 const BATCH_RUNS = 64;
@@ -35,8 +35,10 @@ const BATCH_RUNS = 64;
 const PAGE_RUNS = 512;
 /** While the machine is busy, a preview works this part of the time. */
 const BUSY_SHARE = 0.12;
-/** The machine is busy while less than this part of its CPU time is idle. */
-const IDLE_SHARE_MIN = 0.2;
+/** The machine is busy while the thread gets less than this part of a core. */
+const CORE_SHARE_MIN = 0.8;
+/** Linux counts the CPU time of a thread in ticks of up to 10 ms: a shorter interval says little. */
+const SHARE_MEASURED_MS = 100;
 /** Failures of batches in a row after which a preview has failed. */
 const FAILURES_MAX = 3;
 /** A slice that takes more CPU time means that the thread is stuck. */
@@ -54,29 +56,31 @@ export interface PreviewRunnerDependencies {
   readonly events: Pick<Events, 'previewFinished' | 'previewFailed' | 'previewsWorked'>;
 }
 
-/** Linux counts CPU time in ticks of 10 ms: a shorter interval says little. */
-const IDLE_MEASURED_MS = 250;
+/**
+ * Whether others want the core that previews are matched on. The thread's CPU time says it at once, and of
+ * what this process may use: in a container, the cores of the machine say nothing.
+ */
+class Contention {
+  #cpuMs = 0;
+  #wallMs = 0;
+  #isBusy = false;
 
-/** The part of the machine's CPU time that was idle a moment ago; none before it was measured. */
-function createIdleShare(): () => number {
-  const read = () =>
-    cpus().reduce(
-      ({ idle, all }, { times }) => ({
-        idle: idle + times.idle,
-        all: all + times.user + times.nice + times.sys + times.idle + times.irq,
-      }),
-      { idle: 0, all: 0 },
-    );
-  let [before, beforeMs, share] = [read(), performance.now(), 0];
-  return () => {
-    const nowMs = performance.now();
-    if (nowMs - beforeMs < IDLE_MEASURED_MS) return share;
-    const now = read();
-    const all = now.all - before.all;
-    share = all === 0 ? 0 : (now.idle - before.idle) / all;
-    [before, beforeMs] = [now, nowMs];
-    return share;
-  };
+  get isBusy(): boolean {
+    return this.#isBusy;
+  }
+
+  add({ cpuMs, wallMs }: PreviewBatch['thread']): void {
+    this.#cpuMs += cpuMs;
+    this.#wallMs += wallMs;
+    if (this.#wallMs < SHARE_MEASURED_MS) return;
+    this.#isBusy = this.#cpuMs < CORE_SHARE_MIN * this.#wallMs;
+    [this.#cpuMs, this.#wallMs] = [0, 0];
+  }
+}
+
+/** Ends early when it is aborted. */
+async function pauseFor(ms: number, signal: AbortSignal): Promise<void> {
+  await waitFor(ms, undefined, { signal }).catch(() => {});
 }
 
 /** Where a preview is. */
@@ -91,21 +95,22 @@ interface Progress {
 export class PreviewRunner {
   readonly #deps: PreviewRunnerDependencies;
   readonly #timing: PreviewTiming;
-  readonly #idleShare: () => number;
+  readonly #pauseFor: typeof pauseFor;
+  readonly #contention = new Contention();
   readonly #stopping = new AbortController();
   #timer: NodeJS.Timeout | null = null;
   #watch: NodeJS.Timeout | null = null;
   #working: Promise<void> | null = null;
 
-  /** @param idleShare another measure, for tests */
+  /** @param pause another one, for tests */
   constructor(
     deps: PreviewRunnerDependencies,
     timing: PreviewTiming = TIMING,
-    idleShare: () => number = createIdleShare(),
+    pause: typeof pauseFor = pauseFor,
   ) {
     this.#deps = deps;
     this.#timing = timing;
-    this.#idleShare = idleShare;
+    this.#pauseFor = pause;
   }
 
   /** Looks for a preview at every interval while none is under way. */
@@ -197,8 +202,8 @@ export class PreviewRunner {
         await this.#pause(this.#timing.retryMs);
       }
       if (!(await this.#keepSoon(job, progress))) return 'left';
-      const isBusy = this.#idleShare() < IDLE_SHARE_MIN;
-      if (isBusy) await this.#pause((performance.now() - from) * (1 / BUSY_SHARE - 1));
+      if (this.#contention.isBusy)
+        await this.#pause((performance.now() - from) * (1 / BUSY_SHARE - 1));
     }
   }
 
@@ -211,11 +216,16 @@ export class PreviewRunner {
     const { thread, replica } = this.#deps;
     const task = { runs: waiting.slice(0, BATCH_RUNS), ruleIds, fromReplica: false };
     const fromReplica = replica?.isUsable(progress.listedAtMs) ?? false;
-    const { runs, tally } = fromReplica
+    const {
+      runs,
+      tally,
+      thread: used,
+    } = fromReplica
       ? await thread.preview({ ...task, fromReplica }).catch(() => thread.preview(task))
       : await thread.preview(task);
     const last = waiting[runs - 1];
     if (last === undefined) throw new RangeError('a batch of a preview did nothing');
+    this.#contention.add(used);
     progress.tally = addTallies(progress.tally, tally);
     progress.cursor = { atMicros: last.atMicros, runId: last.runId };
     return waiting.slice(runs);
@@ -229,6 +239,6 @@ export class PreviewRunner {
   }
 
   async #pause(ms: number): Promise<void> {
-    await pause(ms, undefined, { signal: this.#stopping.signal }).catch(() => {});
+    await this.#pauseFor(ms, this.#stopping.signal);
   }
 }

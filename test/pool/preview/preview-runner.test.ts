@@ -65,6 +65,7 @@ async function answerAll({ runs }: PreviewTask): Promise<PreviewBatch> {
   const even = runs.filter(({ runId }) => Number.parseInt(runId, 16) % 2 === 0);
   return {
     runs: runs.length,
+    thread: { cpuMs: 1000, wallMs: 1000 },
     tally: {
       ...EMPTY_TALLY,
       read: runs.length,
@@ -83,6 +84,7 @@ function start(
   identity = IDENTITY,
   timing = TIMING,
   replica: ConstructorParameters<typeof PreviewRunner>[0]['replica'] = null,
+  pause: (ms: number) => Promise<void> = async () => {},
 ) {
   const events = { previewFinished: () => {}, previewFailed: () => {}, previewsWorked: () => {} };
   const thread = { preview: answer, end: () => {}, stalledMs: () => 0 };
@@ -93,7 +95,7 @@ function start(
     snapshot: { identity },
     events,
   };
-  const runner = new PreviewRunner(deps, timing, () => 1);
+  const runner = new PreviewRunner(deps, timing, pause);
   runners.push(runner);
   runner.start();
   return runner;
@@ -162,6 +164,27 @@ test('every evaluated run of the days is looked at once, and none is changed', a
   expect(await scratch.rows('SELECT * FROM runs ORDER BY run_id')).toEqual(before);
   expect(await scratch.rows('SELECT 1 FROM findings')).toEqual([]);
 });
+
+test.each([
+  ['most of', 0.9, 0],
+  ['a part of', 0.5, 1],
+])(
+  'while its thread gets %s a core it pauses after a batch, or not',
+  async (_part, share, pauses) => {
+    await insertRuns(200);
+    const id = await begin();
+    const paused: number[] = [];
+    let batches = 0;
+    const answer = async (task: PreviewTask): Promise<PreviewBatch> => {
+      batches += 1;
+      return { ...(await answerAll(task)), thread: { cpuMs: 200 * share, wallMs: 200 } };
+    };
+    start(answer, IDENTITY, TIMING, null, async (ms) => void paused.push(ms));
+    await ended(id);
+    expect(paused).toHaveLength(batches * pauses);
+    expect(paused.every((ms) => ms > 0)).toBe(true);
+  },
+);
 
 test('a batch that does not fit is continued where it ended', async () => {
   await insertRuns(10);
@@ -279,7 +302,9 @@ test('of many runs a sample is matched, the same wherever it continues', async (
   let runs = 0;
   const count = async (task: PreviewTask): Promise<PreviewBatch> => {
     runs += task.runs.length;
-    return { runs: task.runs.length, tally: { ...EMPTY_TALLY, read: task.runs.length } };
+    const { length } = task.runs;
+    const thread = { cpuMs: 1000, wallMs: 1000 };
+    return { runs: length, thread, tally: { ...EMPTY_TALLY, read: length } };
   };
   start(count, IDENTITY, { ...TIMING, keepMs: 1000 });
   const preview = await ended(id);
