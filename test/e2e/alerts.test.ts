@@ -388,7 +388,7 @@ test('a destination is changed, paused and deleted; its URL is shown nowhere', a
   await attack();
   expect((await gateway.database.query('SELECT FROM alert_outbox')).rows).toEqual([]);
   const renewed = secretOf(await browser.submit(`${path}/secret`));
-  // Both are used for a day.
+  // Both are used for two days.
   await browser.submit(`${path}/test`);
   const tested = await first();
   expect([secret, renewed].map((one) => isSigned(tested, one))).toEqual([true, true]);

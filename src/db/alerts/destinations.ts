@@ -27,7 +27,7 @@ import { deleteMessages } from './outbox-upkeep.ts';
 /** Bytes of the key of signatures; Standard Webhooks wants 24 to 64. */
 const SECRET_BYTES = 32;
 /** Messages are signed with a replaced key, too, for so long. */
-const OLD_SECRET_HOURS = 24;
+const OLD_SECRET_DAYS = 2;
 
 const noDestination = () => new SluiceError('not_found', 'The workspace has no such destination.');
 
@@ -241,7 +241,7 @@ export async function deleteDestination(
 }
 
 /**
- * Replaces the key of a webhook's signatures; the old one is used beside it for `OLD_SECRET_HOURS`.
+ * Replaces the key of a webhook's signatures; the old one is used beside it for `OLD_SECRET_DAYS`.
  *
  * @returns the new one, which is not shown again
  * @throws {SluiceError} `not_found`, `conflict` for e-mail
@@ -258,7 +258,7 @@ export async function renewSecret(
     if (format === 'email') throw new SluiceError('conflict', 'An e-mail has no secret.');
     await connection.query(
       `UPDATE alert_destinations
-          SET old_secret = secret, old_secret_until = now() + interval '${OLD_SECRET_HOURS} hours',
+          SET old_secret = secret, old_secret_until = now() + interval '${OLD_SECRET_DAYS} days',
               secret = $3
         WHERE workspace_id = $1 AND id = $2`,
       [workspaceId, id, secret],

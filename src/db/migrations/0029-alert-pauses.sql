@@ -1,5 +1,5 @@
 -- A destination that fails is left alone for a while, and a replaced key of signatures is used beside the
--- new one for a day, so that receivers can change it without losing a message.
+-- new one for two days, so that receivers can change it without losing a message.
 ALTER TABLE alert_destinations
   -- messages in a row that were not delivered
   ADD COLUMN failures smallint NOT NULL DEFAULT 0,

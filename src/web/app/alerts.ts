@@ -178,7 +178,7 @@ function dangers({ id, name, target, paused }: ListedDestination, viewer: Viewer
   );
   const secret = confirmed(
     'New signing secret',
-    'For 24 hours messages are signed with the old one, too, so that receivers have time to change it.',
+    'For two days messages are signed with the old one, too, so that receivers have time to change it.',
     writeForm(
       writeTo(`${PATH}/${id}/secret`, viewer),
       html`<button class="danger">Replace the secret</button><output></output>`,
