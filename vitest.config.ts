@@ -27,7 +27,7 @@ const CITUS = {
       'test/citus/**/*.test.ts',
       'test/db/runs/*.test.ts',
       'test/db/telemetry/{copy-transaction,copy-writer,round-trip,receipts,long-documents}.test.ts',
-      'test/e2e/{runs,log-only-runs,long-runs}.test.ts',
+      'test/e2e/{runs,log-only-runs,long-runs,pooler}.test.ts',
     ],
     isolate: false,
     setupFiles: PASSWORDS,
