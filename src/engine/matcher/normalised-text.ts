@@ -87,7 +87,12 @@ function visitRewrites(text: string, visit: VisitRewrite): void {
   if (at === -1) return;
   while (at < text.length) {
     const unit = text.charCodeAt(at);
-    const kind = kindOf(unit);
+    const known = kinds[unit] as number;
+    if (known === PLAIN) {
+      at += 1;
+      continue;
+    }
+    const kind = known === UNKNOWN ? classify(unit) : known;
     if (kind === ATTACHING || (kind === CHANGED && kindOf(text.charCodeAt(at + 1)) === ATTACHING)) {
       // From the letter before it to the end of all attached characters and surrogate pairs.
       const from = kind === ATTACHING ? Math.max(0, at - 1) : at;
@@ -158,8 +163,8 @@ interface Normalised {
   readonly changes: Changes<readonly number[]> | null;
 }
 
-/** Pieces joined at a time: one string built from millions of pieces takes 64 bytes for each. */
-const PIECES_MAX = 4096;
+/** A text from this many unchanged units on is a piece of its own; shorter ones are copied. */
+const PIECE_UNITS = 64;
 
 /**
  * Normalises a text.
@@ -169,17 +174,17 @@ export function normaliseWithChanges(text: string, changesMax: number): Normalis
   const written: number[] = [];
   const normalised: number[] = [];
   let isListed = true;
-  let pieces: string[] = [];
-  const joined: string[] = [];
+  const pieces: string[] = [];
+  const units = new Units();
   let from = 0;
   let shift = 0;
   visitRewrites(text, (start, end, cluster) => {
-    if (start > from) pieces.push(text.slice(from, start));
-    pieces.push(cluster);
-    if (pieces.length >= PIECES_MAX) {
-      joined.push(pieces.join(''));
-      pieces = [];
+    if (start - from >= PIECE_UNITS) {
+      pieces.push(units.take(), text.slice(from, start));
+    } else {
+      units.add(text, from, start);
     }
+    units.add(cluster, 0, cluster.length);
     from = end;
     const normalisedEnd = start + shift + cluster.length;
     if (written.length > 0 && written.at(-1) === start) {
@@ -196,8 +201,42 @@ export function normaliseWithChanges(text: string, changesMax: number): Normalis
   });
   const changes = isListed ? { written, normalised } : null;
   if (from === 0) return { text, changes };
-  joined.push(...pieces, text.slice(from));
-  return { text: joined.join(''), changes };
+  pieces.push(units.take(), text.slice(from));
+  return { text: pieces.join(''), changes };
+}
+
+/** Builds a string unit by unit, which costs less than a piece for every changed letter. */
+class Units {
+  #units = Buffer.allocUnsafe(0);
+  #length = 0;
+
+  /** Adds the units of a text from `from` to `to`. */
+  add(text: string, from: number, to: number): void {
+    const needed = this.#length + 2 * (to - from);
+    if (needed > this.#units.length) this.#grow(needed);
+    const units = this.#units;
+    let length = this.#length;
+    for (let at = from; at < to; at += 1) {
+      const unit = text.charCodeAt(at);
+      units[length] = unit & 0xff;
+      units[length + 1] = unit >>> 8;
+      length += 2;
+    }
+    this.#length = length;
+  }
+
+  /** The units so far; the next ones begin another string. */
+  take(): string {
+    const taken = this.#units.toString('utf16le', 0, this.#length);
+    this.#length = 0;
+    return taken;
+  }
+
+  #grow(needed: number): void {
+    const larger = Buffer.allocUnsafe(2 * needed);
+    this.#units.copy(larger, 0, 0, this.#length);
+    this.#units = larger;
+  }
 }
 
 /** The text as it looks to a reader; the same string when nothing changes. */

@@ -251,10 +251,10 @@ function toHit(range: ByteRange, { form, toWritten, toUnits }: TextReading): Tex
   return { form, ...toWritten({ start: toUnits(range.start), end: toUnits(range.end) }) };
 }
 
-const MARK_BYTES = 1024;
+const MARK_BYTES = 128;
 
 /**
- * Counts UTF-16 units up to byte offsets. The count at every kilobyte is cached, so that a text with
+ * Counts UTF-16 units up to byte offsets. The count at every 128 bytes is cached, so that a text with
  * many hits is counted once.
  * @param bytes valid UTF-8; offsets into it are between characters
  */

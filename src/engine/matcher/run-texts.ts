@@ -3,7 +3,7 @@
  */
 import type { Surface, SurfaceText } from '../../model/steps.ts';
 import { type PreparedText, prepareText } from './prepared-text.ts';
-import { textKey } from './text-key.ts';
+import { TextMap } from './text-map.ts';
 
 /** A text on a surface of a step. */
 export interface Placement {
@@ -36,7 +36,7 @@ interface DistinctText {
 export class RunTexts {
   readonly #capBytes: number;
   readonly #matched = new Set<DistinctText>();
-  readonly #distinct = new Map<string, DistinctText>();
+  readonly #distinct = new TextMap<DistinctText>();
   #truncated = 0;
 
   /**
@@ -106,11 +106,10 @@ export class RunTexts {
   }
 
   #distinctText(text: string): DistinctText {
-    const key = textKey(text);
-    const known = this.#distinct.get(key);
+    const known = this.#distinct.get(text);
     if (known !== undefined) return known;
     const fresh: DistinctText = { whole: null, bySurface: new Map() };
-    this.#distinct.set(key, fresh);
+    this.#distinct.add(text, fresh);
     return fresh;
   }
 }

@@ -6,7 +6,7 @@
 import { createHash } from 'node:crypto';
 
 /** `String::kMaxHashCalcLength` in V8; a key adds to it, so a little less. */
-const HASHED_CHARS_MAX = 16_000;
+export const HASHED_CHARS_MAX = 16_000;
 
 /**
  * A short text is its own key, because V8 keeps a string's hash with the string. Only one that begins

@@ -70,10 +70,14 @@ export function updateHits(
     const isLast = change === length;
     const writtenUntil = isLast ? Number.POSITIVE_INFINITY : (changes.written[change] as number);
     const shift = normalisedFrom - writtenFrom;
-    for (; hit < until && written.endOf(hit) <= writtenUntil; hit += 1) {
+    const copyUntil = isLast ? until : written.firstEndingPast(writtenUntil, hit, until);
+    const copyFrom = written.firstBeginningPast(writtenFrom, hit, copyUntil);
+    for (; hit < copyFrom; hit += 1) {
       if (written.startOf(hit) < writtenFrom) continue;
       normalised.add(written.literalOf[hit] as number, (written.lastByte[hit] as number) + shift);
     }
+    normalised.copy(written, copyFrom, copyUntil, shift);
+    hit = copyUntil;
     if (isLast) return;
     const start = changes.normalised[change] as number;
     const end = changes.normalised[change + 1] as number;

@@ -1,5 +1,5 @@
 /** Owns the list of the literals that were found in a text, and their positions. */
-import { foldedBefore, pastBlanks, type SearchedText } from './folding.ts';
+import { foldedBefore, foldedBehind, isBlank, pastBlanks, type SearchedText } from './folding.ts';
 import { doubled } from './int-arrays.ts';
 
 /** Initial capacity; it doubles when it is full. */
@@ -37,6 +37,8 @@ export class LiteralHits {
   /** hit → the literal's next hit, -1 at the end */
   following = new Int32Array(INITIAL_CAPACITY);
   readonly #shapes: LiteralShapes;
+  /** folded bytes of the longest literal */
+  readonly #longest: number;
   /** the literals that were hit, each once */
   readonly #literals: Int32Array;
   #literalCount = 0;
@@ -45,6 +47,7 @@ export class LiteralHits {
 
   constructor(shapes: LiteralShapes) {
     this.#shapes = shapes;
+    this.#longest = shapes.lengths.reduce((longest, length) => Math.max(longest, length), 0);
     this.first = new Int32Array(shapes.lengths.length).fill(-1);
     this.#literals = new Int32Array(shapes.lengths.length);
   }
@@ -64,6 +67,23 @@ export class LiteralHits {
     this.#literalCount = 0;
     this.#count = 0;
     this.#text = text;
+  }
+
+  /**
+   * Adds the hits of another text from `from` to `until`, at offsets shifted by a number of bytes, on
+   * the conditions of `add`.
+   */
+  copy(hits: LiteralHits, from: number, until: number, shift: number): void {
+    const first = this.#count;
+    const count = first + until - from;
+    while (count > this.literalOf.length) this.#grow();
+    this.#count = count;
+    this.literalOf.set(hits.literalOf.subarray(from, until), first);
+    const { lastByte } = this;
+    const copied = hits.lastByte;
+    for (let hit = from, to = first; hit < until; hit += 1, to += 1) {
+      lastByte[to] = (copied[hit] as number) + shift;
+    }
   }
 
   /** @param lastByte not before that of the same literal's previous hit */
@@ -95,16 +115,19 @@ export class LiteralHits {
   /** Makes the linked lists. Call once, after all hits were added. */
   link(): void {
     const { first, following, literalOf } = this;
+    const literals = this.#literals;
+    let count = 0;
     for (let hit = this.#count - 1; hit >= 0; hit -= 1) {
       const literal = literalOf[hit] as number;
       const next = first[literal] as number;
       if (next === -1) {
-        this.#literals[this.#literalCount] = literal;
-        this.#literalCount += 1;
+        literals[count] = literal;
+        count += 1;
       }
       following[hit] = next;
       first[literal] = hit;
     }
+    this.#literalCount = count;
   }
 
   /** The offset in the text at which the hit begins. */
@@ -123,6 +146,31 @@ export class LiteralHits {
     const { bytes, origin } = this.#text;
     const end = pastBlanks(bytes, (this.lastByte[hit] as number) + 1);
     return origin === null ? end : (origin[end] as number);
+  }
+
+  /**
+   * The first hit from `from` on that ends (`endOf`) past an offset; `until` if none does. For hits in
+   * the order of their last bytes, in a text without `origin`.
+   */
+  firstEndingPast(offset: number, from: number, until: number): number {
+    const { bytes } = this.#text;
+    let least = offset;
+    // What ends in a run of blanks ends with the run.
+    if (isBlank(bytes[offset])) while (isBlank(bytes[least - 1])) least -= 1;
+    let hit = from;
+    while (hit < until && (this.lastByte[hit] as number) < least) hit += 1;
+    return hit;
+  }
+
+  /**
+   * A hit from `from` on from which on all begin at an offset or past it. On the same conditions.
+   */
+  firstBeginningPast(offset: number, from: number, until: number): number {
+    // One more, because the offset may be within a run of blanks.
+    const least = foldedBehind(this.#text.bytes, offset, this.#longest + 1);
+    let hit = from;
+    while (hit < until && (this.lastByte[hit] as number) < least) hit += 1;
+    return hit;
   }
 
   #grow(): void {

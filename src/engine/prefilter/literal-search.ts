@@ -31,10 +31,17 @@ export function findLiterals(
   from = 0,
   until = bytes.length,
 ): void {
-  const { columnOf } = automaton;
+  const { columnOf, columns, next, resolved } = automaton;
   let state = 0;
   for (let at = from; at < until; at += 1) {
-    state = step(automaton, state, columnOf[bytes[at] as number] as number, at, hits);
+    const column = columnOf[bytes[at] as number] as number;
+    if (state < resolved) {
+      const entry = next[state * columns + column] as number;
+      state = entry & STATE;
+      if (entry >= HIT) state = addHits(automaton, state, at, hits);
+    } else {
+      state = step(automaton, state, column, at, hits);
+    }
   }
 }
 

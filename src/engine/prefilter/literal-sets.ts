@@ -83,26 +83,36 @@ export class SetPositions {
       this.#lastLink[set] = -1;
       this.#positions[set] = null;
     }
-    this.#presentCount = 0;
     this.#hits = hits;
     hits.link();
+    const { literals } = hits;
+    const setsAt = this.#setsAt;
+    const sets = this.#sets;
+    const lastLink = this.#lastLink;
+    const present = this.#present;
+    let presentCount = 0;
     let links = 0;
-    for (const literal of hits.literals) {
-      const end = this.#setsAt[literal + 1] as number;
-      for (let at = this.#setsAt[literal] as number; at < end; at += 1) {
-        const set = this.#sets[at] as number;
-        const before = this.#lastLink[set] as number;
+    for (let index = 0; index < literals.length; index += 1) {
+      const literal = literals[index] as number;
+      const from = setsAt[literal] as number;
+      const end = setsAt[literal + 1] as number;
+      while (links + end - from > this.#literalOf.length) this.#grow();
+      const literalOf = this.#literalOf;
+      const linkBefore = this.#before;
+      for (let at = from; at < end; at += 1) {
+        const set = sets[at] as number;
+        const before = lastLink[set] as number;
         if (before === -1) {
-          this.#present[this.#presentCount] = set;
-          this.#presentCount += 1;
+          present[presentCount] = set;
+          presentCount += 1;
         }
-        if (links === this.#literalOf.length) this.#grow();
-        this.#literalOf[links] = literal;
-        this.#before[links] = before;
-        this.#lastLink[set] = links;
+        literalOf[links] = literal;
+        linkBefore[links] = before;
+        lastLink[set] = links;
         links += 1;
       }
     }
+    this.#presentCount = presentCount;
   }
 
   /** Whether the text has a literal of the set. */
@@ -124,6 +134,10 @@ export class SetPositions {
 
   #collect(last: number, hits: LiteralHits): Int32Array {
     const { first, following } = hits;
+    if (this.#before[last] === -1) {
+      const only = first[this.#literalOf[last] as number] as number;
+      if (following[only] === -1) return Int32Array.of(hits.startOf(only));
+    }
     let found = this.#buffer;
     let count = 0;
     for (let link = last; link !== -1; link = this.#before[link] as number) {

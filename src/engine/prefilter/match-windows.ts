@@ -95,7 +95,9 @@ export class WindowFinder {
  * Merges the windows of a pattern's branches, which come branch by branch: in order, extended by an
  * edge to character boundaries, touching ones merged.
  */
-export function mergeWindows(found: readonly number[], text: Buffer): MatchWindows {
+export function mergeWindows(found: readonly number[], text: Buffer): number[] | null {
+  // So many that sorting them would not be exact.
+  if ((text.length * found.length) / 2 > Number.MAX_SAFE_INTEGER) return null;
   const inOrder = isInOrder(found) ? found : sorted(found);
   const merged: number[] = [];
   let covered = 0;
@@ -122,8 +124,18 @@ function isInOrder(windows: readonly number[]): boolean {
   return true;
 }
 
+/** In the order of their starts. A start and the window's number are sorted as one number. */
 function sorted(windows: readonly number[]): number[] {
-  const starts = Array.from({ length: windows.length / 2 }, (_, index) => 2 * index);
-  starts.sort((a, b) => (windows[a] as number) - (windows[b] as number));
-  return starts.flatMap((at) => [windows[at] as number, windows[at + 1] as number]);
+  const count = windows.length / 2;
+  const keys = new Float64Array(count);
+  for (let window = 0; window < count; window += 1) {
+    keys[window] = (windows[2 * window] as number) * count + window;
+  }
+  keys.sort();
+  const result: number[] = [];
+  for (const key of keys) {
+    const window = key % count;
+    result.push((key - window) / count, windows[2 * window + 1] as number);
+  }
+  return result;
 }

@@ -17,10 +17,9 @@ export function nonAsciiRuns(bytes: Uint8Array): readonly number[] {
   const skew = -bytes.byteOffset & (WORD_BYTES - 1);
   const count = Math.max(0, Math.floor((bytes.length - skew) / WORD_BYTES));
   const words = new Int32Array(bytes.buffer, count === 0 ? 0 : bytes.byteOffset + skew, count);
-  const isNonAscii = (at: number) => (bytes[at] as number) >= 0x80;
   let at = 0;
   while (at < bytes.length) {
-    if (!isNonAscii(at)) {
+    if (!isNonAsciiAt(bytes, at)) {
       let word = (at - skew) / WORD_BYTES;
       if (!Number.isInteger(word) || word < 0) {
         at += 1;
@@ -28,11 +27,15 @@ export function nonAsciiRuns(bytes: Uint8Array): readonly number[] {
       }
       while (word < count && ((words[word] as number) & HIGH_BITS) === 0) word += 1;
       at = skew + word * WORD_BYTES;
-      while (at < bytes.length && !isNonAscii(at)) at += 1;
+      while (at < bytes.length && !isNonAsciiAt(bytes, at)) at += 1;
     }
     const start = at;
-    while (at < bytes.length && isNonAscii(at)) at += 1;
+    while (at < bytes.length && isNonAsciiAt(bytes, at)) at += 1;
     if (at > start) runs.push(start, at);
   }
   return runs;
+}
+
+function isNonAsciiAt(bytes: Uint8Array, at: number): boolean {
+  return (bytes[at] as number) >= 0x80;
 }

@@ -144,11 +144,10 @@ export class Prefilter {
       if (!isBounded) found.set(pattern, null);
       else if (known === undefined && windows.length > 0) found.set(pattern, windows);
     }
-    const candidates = new Map<number, MatchWindows>();
     for (const [pattern, windows] of found) {
-      candidates.set(pattern, windows === null ? null : mergeWindows(windows, text));
+      if (windows !== null) found.set(pattern, mergeWindows(windows, text));
     }
-    return candidates;
+    return found;
   }
 
   /** The branches whose sets and pages the text has. */
@@ -156,8 +155,10 @@ export class Prefilter {
     const positions = this.#positions;
     positions.enter(hits);
     const { anchored, anchoredAt } = this.#branches.tables;
+    const { present } = positions;
     const possible: number[] = [];
-    for (const set of positions.present) {
+    for (let index = 0; index < present.length; index += 1) {
+      const set = present[index] as number;
       const end = anchoredAt[set + 1] as number;
       for (let at = anchoredAt[set] as number; at < end; at += 1) {
         const branch = anchored[at] as number;

@@ -59,7 +59,14 @@ export class TextPages {
   }
 
   hasAny(pages: readonly PageRange[]): boolean {
-    return this.#pages.length > 0 && pages.some(([from, to]) => hasWithin(this.#pages, from, to));
+    const own = this.#pages;
+    if (own.length === 0) return false;
+    const first = own[0] as number;
+    const last = own[own.length - 1] as number;
+    for (const [from, to] of pages) {
+      if (from <= last && to >= first && hasWithin(own, from, to)) return true;
+    }
+    return false;
   }
 }
 

@@ -8,6 +8,7 @@ import {
   toWrittenRange,
 } from '../../../src/engine/matcher/normalised-text.ts';
 import { textKey } from '../../../src/engine/matcher/text-key.ts';
+import { TextMap } from '../../../src/engine/matcher/text-map.ts';
 import { resolveEscapes } from '../../../src/engine/surfaces/reader/json-escapes.ts';
 import { isExhaustive } from '../../support/exhaustive.ts';
 import { operation } from '../steps.ts';
@@ -81,5 +82,28 @@ describe('textKey', () => {
     const keys = texts.map(textKey);
     expect(new Set(keys).size).toBe(keys.length);
     expect(Math.max(...keys.map((key) => key.length))).toBeLessThan(100);
+  });
+});
+
+describe('TextMap', () => {
+  it('finds each text, also of one length or like a key of another', () => {
+    const long = 'x'.repeat(20_000);
+    const texts = [
+      long,
+      `y${long.slice(1)}`,
+      `${long.slice(1)}y`,
+      `${long}y`,
+      'x',
+      '=x',
+      '',
+      textKey(long),
+    ];
+    const map = new TextMap<string>();
+    for (const text of texts) {
+      expect(map.get(text)).toBeUndefined();
+      map.add(text, text);
+    }
+    expect(texts.map((text) => map.get(text))).toEqual(texts);
+    expect(map.get(`z${long.slice(1)}`)).toBeUndefined();
   });
 });
