@@ -368,5 +368,5 @@ test('bodies are small, and every fault is named', async () => {
   expect(large.status).toBe(413);
   const form = await owner.submit('/app/keys', { kind: 'king', name: '' });
   expect(form.status).toBe(400);
-  expect(form.text).toMatch(/<li>name [^<]+<\/li><li>kind [^<]+<\/li>/);
+  expect(form.text).toMatch(/<li>name: [^<]+<\/li><li>kind: [^<]+<\/li>/);
 });

@@ -72,7 +72,7 @@ export function refusalPage(look: Look, filters?: (query: string) => Html): Refu
     const { status, title } = ERRORS[error.code];
     const faults =
       error instanceof InvalidInput
-        ? error.faults.map(({ path, message }) => `${path} ${message}`)
+        ? error.faults.map(({ path, message }) => `${path}${path === '' ? '' : ': '}${message}`)
         : [];
     const switchTo = error.code === 'other_workspace' ? namedWorkspace(exchange) : null;
     const viewer =

@@ -3,13 +3,15 @@ import { z } from 'zod';
 
 import { SluiceError } from '../../errors.ts';
 import { EXCEPTION_DAYS_MAX, EXCEPTION_SCOPES, REASON_CHARS_MAX } from '../../model/exceptions.ts';
+import { VIEW_QUERY_CHARS_MAX } from '../../model/finding-views.ts';
+import { findingPath } from '../../web/app/findings/list-address.ts';
 import { exceptionFormPage, exceptionsPage } from '../../web/app/triage/exceptions.ts';
 import { exceptionsQuery } from '../api/exceptions/exception-routes.ts';
 import { readForm } from '../transport/json-body.ts';
 import { idOf, parseQuery } from '../transport/query.ts';
 import type { Route } from '../transport/router.ts';
 import { type DashboardDependencies, formRoutes, pageRoutes } from './dashboard.ts';
-import type { FindingPageDependencies } from './finding-pages.ts';
+import { type FindingPageDependencies, findingQuery } from './finding-pages.ts';
 import { sentence } from './sentence.ts';
 import { requireId } from './sign-in/person-fields.ts';
 import { ADMINS, type Needs } from './sign-in/signed-in.ts';
@@ -24,6 +26,7 @@ const ADMIN: Needs = { roles: ADMINS };
 
 /** What the form sends. */
 export const exceptionForm = z.object({
+  list: z.string().max(VIEW_QUERY_CHARS_MAX).optional(),
   scope: z.enum(EXCEPTION_SCOPES),
   reason: sentence(REASON_CHARS_MAX),
   days: z
@@ -48,22 +51,23 @@ export function exceptionPages(deps: ExceptionPageDependencies): Route[] {
       const list = ruleId === undefined ? all : all.filter((one) => one.ruleId === ruleId);
       return exceptionsPage(look, viewer, { exceptions: list, ruleId, titleOf, nowMs });
     }),
-    page(FROM_FINDING, ADMIN, async ({ request, viewer, parameters }) => {
+    page(FROM_FINDING, ADMIN, async ({ exchange, request, viewer, parameters }) => {
       const { id: workspaceId } = request.workspace;
+      const { list } = parseQuery(findingQuery, exchange.query);
       const findingId = idOf(parameters.findingId);
       const finding = findingId === null ? null : await findings.find(workspaceId, findingId);
       if (finding === null) throw noFinding();
       const { id, ruleId } = finding;
       const choices = await exceptions.choices(workspaceId, id);
-      const data = { findingId: id, ruleId, title: titleOf(ruleId), choices };
+      const data = { findingId: id, ruleId, title: titleOf(ruleId), list, choices };
       return exceptionFormPage(look, viewer, data);
     }),
     form(FROM_FINDING, ADMIN, async ({ exchange, request, parameters }) => {
       const findingId = idOf(parameters.findingId);
       if (findingId === null) throw noFinding();
-      const sent = await readForm(exchange, exceptionForm);
+      const { list, ...sent } = await readForm(exchange, exceptionForm);
       await exceptions.create(request.workspace.id, findingId, sent, request.actor);
-      return PATH;
+      return list === undefined ? `/app/findings/${findingId}` : findingPath(findingId, list);
     }),
     form(`${PATH}/{exceptionId}/end`, ADMIN, async ({ request, parameters }) => {
       const id = requireId(parameters.exceptionId);

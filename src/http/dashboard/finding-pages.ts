@@ -5,8 +5,8 @@ import type { Store } from '../../db/store.ts';
 import { SluiceError } from '../../errors.ts';
 import { VIEW_QUERY_CHARS_MAX } from '../../model/finding-views.ts';
 import type { Finding, FindingFilter } from '../../model/findings.ts';
-import { LIST_STATES } from '../../model/triage.ts';
-import { findingPage } from '../../web/app/finding.ts';
+import { FINDING_STATES, LIST_STATES } from '../../model/triage.ts';
+import { findingPage, RUN_FINDINGS_MAX } from '../../web/app/finding.ts';
 import { findingFilters, NO_NAMES, viewPath } from '../../web/app/findings/finding-filters.ts';
 import { listQuery } from '../../web/app/findings/list-address.ts';
 import { findingRows, findingsPage } from '../../web/app/findings.ts';
@@ -54,9 +54,10 @@ export interface FindingPageDependencies extends DashboardDependencies {
 }
 
 const PER_PAGE = 50;
+const DECIDED = FINDING_STATES.filter((one) => one !== 'new');
 
 /** Of a finding's page: the list that it was opened from. */
-const findingQuery = z.object({ list: z.string().max(VIEW_QUERY_CHARS_MAX).optional() });
+export const findingQuery = z.object({ list: z.string().max(VIEW_QUERY_CHARS_MAX).optional() });
 
 /** By default open findings that no exception hides. */
 const state = z.enum(LIST_STATES).default('open');
@@ -154,10 +155,18 @@ export function findingPages(deps: FindingPageDependencies): Route[] {
       deps.members.list(request.workspace.id),
       deps.exceptions.of(request.workspace.id, id),
     ]);
-    const neighbours =
-      list === null
+    const { id: workspaceId } = request.workspace;
+    // Itself, those that are listed, and one more.
+    const most = RUN_FINDINGS_MAX + 2;
+    const ofRun = await findings.list(workspaceId, { runId: found.runId }, null, most, 'severity');
+    const same = await findings.groups(workspaceId, { sameAs: id }, 'match', 'newest', 0, 1);
+    const repeated = same.groups[0] ?? null;
+    const decided =
+      repeated === null || repeated.findings < 2
         ? null
-        : await findings.neighbours(request.workspace.id, list.filter, list.order, id);
+        : await findings.list(workspaceId, { sameAs: id, states: DECIDED }, null, 2);
+    const neighbours =
+      list === null ? null : await findings.neighbours(workspaceId, list.filter, list.order, id);
     return findingPage(look, viewer, {
       finding: found,
       title: titleOf(found.ruleId),
@@ -170,6 +179,10 @@ export function findingPages(deps: FindingPageDependencies): Route[] {
       triage,
       members,
       exceptions,
+      ofRun: ofRun.findings,
+      repeated,
+      decided: decided?.findings.find((one) => one.id !== id) ?? null,
+      titleOf,
       nowMs,
     });
   };

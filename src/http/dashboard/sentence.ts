@@ -14,7 +14,6 @@ export function sentence(charsMax: number) {
     .pipe(
       z
         .string()
-        .min(1)
         .max(charsMax)
         .refine((text) => !UNFIT.test(text), 'must not contain control characters')
         .refine((text) => VISIBLE.test(text), 'must have a visible character'),

@@ -1,14 +1,14 @@
 /** One finding: its excerpt with the hit marked, its rule, what to do about it, its place in the run. */
-import type { Finding, FindingNeighbours } from '../../model/findings.ts';
+import type { Finding, FindingGroup, FindingNeighbours } from '../../model/findings.ts';
 import type { RunSummary } from '../../model/runs.ts';
 import { surfaceLabel } from '../../model/steps.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { FINDINGS_PATH } from './findings/finding-filters.ts';
 import { findingPath, listPath } from './findings/list-address.ts';
 import { findingLink, stepName } from './findings.ts';
-import { term, time, words } from './format.ts';
+import { count, term, time, words } from './format.ts';
 import { corpusName } from './rule-counts.ts';
-import { appPage, crumb, facts, type Look, severityBadge, type Viewer } from './shell.ts';
+import { appPage, crumb, facts, keysHelp, type Look, severityBadge, type Viewer } from './shell.ts';
 import { markedText } from './text.ts';
 import { exceptedBadge, stateBadge, type TriagePanel, triagePanel } from './triage/triage-panel.ts';
 
@@ -29,8 +29,18 @@ export interface FindingPage extends TriagePanel {
   readonly references: readonly string[];
   /** null when it is no longer kept */
   readonly run: RunSummary | null;
+  /** of the run, at most `RUN_FINDINGS_MAX`, the most severe first; this one is among them */
+  readonly ofRun: readonly Finding[];
+  /** of the rule, the agent and the text, this one included; null when none was among the newest */
+  readonly repeated: FindingGroup | null;
+  /** the newest other repetition that is no longer new */
+  readonly decided: Finding | null;
+  readonly titleOf: (ruleId: string) => string;
   readonly nowMs: number;
 }
+
+/** Other findings of the run that a finding's page lists. */
+export const RUN_FINDINGS_MAX = 8;
 
 function excerpt({ finding }: FindingPage): Html {
   if (finding.excerpt === null) {
@@ -52,18 +62,49 @@ export function excerptView({ id, excerpt: text, place }: Finding, isSought: boo
   return html`<pre class="excerpt" tabindex="0" role="region" aria-label="Excerpt">${markedText(text ?? '', marks, marking)}</pre>`;
 }
 
+/** Leads to the findings of everything with this name. */
+const named = (name: string, value: string | null): HtmlValue =>
+  value !== null &&
+  html`<a href="${FINDINGS_PATH}?${name}=${encodeURIComponent(value)}">${value}</a>`;
+
 function runFacts({ finding, run }: FindingPage): Html {
   const link = html`<a href="/app/runs/${finding.runId}"><code>${finding.runId}</code></a>`;
   if (run === null) return html`<p class="soft">${link} is no longer stored.</p>`;
   return facts([
     [term('run', 'Run'), link],
-    ['Agent', run.agentName],
-    ['Service', run.serviceName],
-    ['Model', run.model],
-    ['Session', run.sessionId],
-    ['User', run.userId],
+    ['Agent', named('agent', run.agentName)],
+    ['Service', named('service', run.serviceName)],
+    ['Model', named('model', run.model)],
+    ['Session', named('session_id', run.sessionId)],
+    ['User', named('user_id', run.userId)],
     ['State', words(run.state)],
   ]);
+}
+
+/** Whether it is one of many: repetitions of this finding, and what else was found in its run. */
+function related({ finding, ofRun, repeated, decided, titleOf, nowMs }: FindingPage): Html {
+  const others = ofRun.filter(({ id }) => id !== finding.id);
+  const times = repeated?.findings ?? 1;
+  const repetitions =
+    repeated === null || times < 2
+      ? 'none among the newest 5,000 findings'
+      : html`<a href="${FINDINGS_PATH}?same_as=${finding.id}&amp;state=all">${count(times)} findings</a> in ${count(repeated.runs)} ${repeated.runs === 1 ? 'run' : 'runs'},
+first ${time(repeated.firstSeenAt, nowMs)}, last ${time(repeated.lastSeenAt, nowMs)}`;
+  const list = html`<ul class="plain">${others
+    .slice(0, RUN_FINDINGS_MAX)
+    .map(
+      (other) =>
+        html`<li>${severityBadge(other.severity)} <a href="${FINDINGS_PATH}/${other.id}">${titleOf(other.ruleId)}</a> ${other.state !== 'new' && stateBadge(other.state)}</li>`,
+    )}</ul>${others.length > RUN_FINDINGS_MAX && html`<p><a href="${FINDINGS_PATH}?run_id=${finding.runId}&amp;state=all">All findings of this run</a></p>`}`;
+  return html`<section class="panel"><h2>Related</h2>${facts([
+    ['Same rule, agent and text', repetitions],
+    [
+      'Decided before',
+      decided !== null &&
+        html`${stateBadge(decided.state)} <a href="${FINDINGS_PATH}/${decided.id}">the one found ${time(decided.createdAt, nowMs)}</a>`,
+    ],
+    ['Others in this run', others.length === 0 ? 'none' : list],
+  ])}</section>`;
 }
 
 function actions({ recommendedActions }: Finding): Html {
@@ -97,13 +138,28 @@ function way({ finding, list }: FindingPage): Html {
 <nav class="neighbours" aria-label="Findings of the list">${to(previous, 'k', 'Previous')} ${to(next, 'j', 'Next')}</nav></div>`;
 }
 
+/** The script acts on elements with `data-on-key`. */
+function keys({ list, run, triage, exceptions }: FindingPage, { isAdmin, email }: Viewer): Html {
+  const isOwn = triage.assignee?.email === email;
+  const mayExcept = isAdmin && exceptions.length === 0;
+
+  return keysHelp([
+    ...(list === null ? [] : [[['j', 'k'], 'next, previous finding of the list'] as const]),
+    ...(run === null ? [] : [[['r'], 'show in run'] as const]),
+    [['s'], 'state'],
+    [['n'], 'note'],
+    ...(isOwn ? [] : [[['a'], 'assign to me'] as const]),
+    ...(mayExcept ? [[['e'], 'add an exception'] as const] : []),
+  ]);
+}
+
 export function findingPage(look: Look, viewer: Viewer, data: FindingPage): Html {
   const { finding, title, nowMs } = data;
   return appPage(look, viewer, {
     title,
     current: '/app/findings',
     main: html`${way(data)}
-<h1>${title}</h1>
+<div class="head"><h1>${title}</h1>${keys(data, viewer)}</div>
 <p class="lead">${severityBadge(finding.severity)} ${stateBadge(data.triage.state)} ${finding.isExcepted && exceptedBadge()} ${words(finding.category)} · ${term('finding', 'found')} ${time(finding.createdAt, nowMs)}</p>
 <section class="panel"><h2>Excerpt</h2>${excerpt(data)}
 ${facts([
@@ -117,8 +173,9 @@ ${facts([
   ],
   ['Rule field', html`<code>${finding.field}</code>`],
 ])}
-${data.run !== null && html`<p><a class="button" href="${findingLink(finding)}">Show in run</a></p>`}</section>
+${data.run !== null && html`<p><a class="button" href="${findingLink(finding)}" data-on-key="r">Show in run</a></p>`}</section>
 ${triagePanel(finding.id, data, viewer, nowMs, data.list)}
+${related(data)}
 <div class="grid wide">
 <section class="panel"><h2>Rule</h2>${facts([
       [

@@ -20,6 +20,7 @@ import { count, type Moment, term, time, words } from './format.ts';
 import {
   appPage,
   empty,
+  keysHelp,
   type Look,
   option,
   pager,
@@ -84,11 +85,15 @@ const joined = (names: readonly (string | null)[]): string =>
   names.filter((name) => name !== null && name !== '').join(' · ');
 
 /** Agent and service; below them user and session, where they are known. */
-function who({ agentName, serviceName, userId, sessionId }: Finding): Html {
+function who({ agentName, serviceName, userId, sessionId }: Finding, query: string): Html {
   const [first, ...others] = [...new Set([agentName, serviceName])].filter((name) => name !== null);
   const below = [joined(others), joined([userId, sessionId])].filter((line) => line !== '');
   if (first === undefined && below.length === 0) return html`<span class="soft">–</span>`;
-  return html`${first}${below.map((line) => html` <span class="soft below" title="${line}">${line}</span>`)}`;
+  const name = agentName === null ? 'service' : 'agent';
+  const link =
+    first !== undefined &&
+    html`<a class="name" href="${withParameters(query, { [name]: first })}" title="Only findings of ${first}">${first}</a>`;
+  return html`${link}${below.map((line) => html` <span class="soft below" title="${line}">${line}</span>`)}`;
 }
 
 function what(finding: Finding, titleOf: Rows['titleOf'], href: string): Html {
@@ -112,7 +117,7 @@ function findingRow(finding: Finding, { query, titleOf, nowMs }: Rows): Html {
   return html`<tr id="${rowId(finding.id)}" data-key="${finding.id}">
 <td data-label="Severity"><span class="pick">${box} ${severityBadge(finding.severity)}</span>${state !== 'new' && stateBadge(state)} ${isExcepted && exceptedBadge()}</td>
 ${what(finding, titleOf, findingPath(finding.id, query))}
-<td data-label="Agent">${who(finding)}</td>
+<td data-label="Agent">${who(finding, query)}</td>
 ${where(finding)}
 <td data-label="Run">${runLink(finding)}</td>
 <td data-label="Found">${time(finding.createdAt, nowMs)}${assignee !== null && html` <span class="soft below" title="Assigned to ${assignee}">${assignee}</span>`}</td></tr>
@@ -158,7 +163,7 @@ function groupRow(group: FindingGroup, { query, titleOf, nowMs }: Rows): Html {
 <td data-label="Severity"><div class="badges pick">${box} ${isByRun ? severitiesOf(group) : severityBadge(top.severity)}</div></td>
 <td class="what" data-label="Rule"><span class="title"><a href="${groupHref(group, query)}" data-open>${titleOf(top.ruleId)}</a>${others} ${!isByRun && html`<span class="soft rule-id">${top.ruleId}</span>`}</span>
 <span class="line">${excerptLine(top)}</span></td>
-<td data-label="Agent">${who(top)}</td>
+<td data-label="Agent">${who(top, query)}</td>
 <td data-label="Findings"><a href="${groupHref(group, query)}">${plural(findings, 'finding')}</a> <span class="soft below">${isByRun ? plural(rules, 'rule') : plural(runs, 'run')}</span>${!isByRun && courseOf(group)}</td>
 <td data-label="${isByRun ? 'Run' : 'First'}">${isByRun ? runLink(top) : time(group.firstSeenAt, nowMs)}</td>
 <td data-label="${isByRun ? 'Found' : 'Last'}">${time(group.lastSeenAt, nowMs)}</td></tr>
@@ -189,26 +194,30 @@ const HEADS = {
   match: ['Severity', 'Rule', 'Agent', 'Findings', 'First seen', 'Last seen'],
 } as const;
 
-/** Changes the checked lines. */
+const LIST_ID = 'list';
+
+/** Changes the checked lines of the list, which is a form below. */
 function bulk(areGroups: boolean): Html {
-  return html`<div class="bulk"><label><span>Set selected to</span> <select name="state">${FINDING_STATES.map((state) => option(state, words(state), 'acknowledged'))}</select></label>
-<button class="quiet">Set state</button> <button class="quiet" name="assign" value="me">Assign to me</button> <span class="soft" aria-live="polite" data-selected></span>${areGroups && html` <span class="soft">All findings of a selected line that match the filter, up to ${count(GROUP_FINDINGS_MAX)} at a time.</span>`}</div>`;
+  const form = html` form="${LIST_ID}"`;
+  return html`<div class="bulk"><label data-all hidden><input type="checkbox" autocomplete="off"> All lines</label>
+<label><span>Set selected to</span> <select name="state"${form}>${FINDING_STATES.map((state) => option(state, words(state), 'acknowledged'))}</select></label>
+<button class="quiet"${form}>Set state</button> <button class="quiet" name="assign" value="me"${form}>Assign to me</button> <span class="soft" aria-live="polite" data-selected></span>${areGroups && html` <span class="soft">All findings of a selected line that match the filter, up to ${count(GROUP_FINDINGS_MAX)} at a time.</span>`}</div>`;
 }
 
 /** The list; its lines can be selected and changed together. */
 function list(data: FindingsPage, viewer: Viewer): Html {
   const lines = data.groups?.map(({ top }) => top.id) ?? data.findings.map(({ id }) => id);
-  const fields = html`<input type="hidden" name="query" value="${data.query}"><input type="hidden" name="lines" value="${lines.join(' ')}">${bulk(data.groups !== null)}${table(data)}`;
-  return writeForm(writeTo(`${FINDINGS_PATH}/triage`, viewer), fields, 'list');
+  const fields = html`<input type="hidden" name="query" value="${data.query}"><input type="hidden" name="lines" value="${lines.join(' ')}">${table(data)}`;
+  return writeForm(writeTo(`${FINDINGS_PATH}/triage`, viewer), fields, 'list', LIST_ID);
 }
 
 function table(data: FindingsPage): Html {
   const grouping = data.groups === null ? 'none' : new URLSearchParams(data.query).get('group_by');
-  const heads = HEADS[grouping === 'run' || grouping === 'match' ? grouping : 'none'];
+  const kind = grouping === 'run' || grouping === 'match' ? grouping : 'none';
   return scrolling(
     'Findings',
-    html`<table class="stack inbox" data-keys${liveRows(data)} aria-label="Findings"><thead><tr>
-${heads.map((head) => html`<th scope="col">${head}</th>`)}</tr></thead>
+    html`<table class="stack inbox by-${kind}" data-keys${liveRows(data)} aria-label="Findings"><thead><tr>
+${HEADS[kind].map((head) => html`<th scope="col">${head}</th>`)}</tr></thead>
 ${findingRows(data)}</table>`,
   );
 }
@@ -263,14 +272,14 @@ ${next === null && html`<a class="button quiet" href="${older}">Search further</
 }
 
 /** The keys of the list, which the script listens to. */
-const KEYS = html`<details class="keys" data-keys-help hidden><summary>Keyboard</summary><dl class="facts">
-<dt><kbd>j</kbd> <kbd>k</kbd></dt><dd>next, previous line</dd>
-<dt><kbd>Enter</kbd> or <kbd>o</kbd></dt><dd>open it</dd>
-<dt><kbd>x</kbd></dt><dd>select it</dd>
-<dt><kbd>s</kbd></dt><dd>set the state of what is selected</dd>
-<dt><kbd>a</kbd></dt><dd>assign what is selected to you</dd>
-<dt><kbd>/</kbd></dt><dd>search</dd>
-<dt><kbd>?</kbd></dt><dd>show or hide these keys</dd></dl></details>`;
+const KEYS = keysHelp([
+  [['j', 'k'], 'next, previous line'],
+  [['Enter', 'o'], 'open the line'],
+  [['x'], 'select the line'],
+  [['s'], 'set the state of the selected lines, else of this one'],
+  [['a'], 'assign the selected lines to you, else this one'],
+  [['/'], 'search'],
+]);
 
 export function findingsPage(look: Look, viewer: Viewer, data: FindingsPage): Html {
   const { findings, groups, query, next, endedEarly } = data;
@@ -286,7 +295,7 @@ export function findingsPage(look: Look, viewer: Viewer, data: FindingsPage): Ht
 <a href="${FINDINGS_PATH}.ocsf${suffix}" download>OCSF</a> (<a href="/docs/ocsf-export">about OCSF</a>) · <a href="/app/exceptions">Exceptions</a></p></div>
 ${findingViews(query, data.views, savedViews(data.views, query, viewer))}
 ${findingFilters(query, data.names)}
-<div class="list-head"><p class="total">${totalText(data.total)}</p><p class="live soft" role="status" data-live-status></p>${KEYS}</div>
+<div class="list-head selection"><p class="total">${totalText(data.total)}</p>${bulk(groups !== null)}<p class="live soft" role="status" data-live-status></p>${KEYS}</div>
 <p class="done" role="status" data-done>${changeText(data.address)}</p>
 ${isEmpty && html`<div data-live-empty>${emptyState(data)}</div>`}
 <div${isEmpty && html` hidden`}>${list(data, viewer)}</div>

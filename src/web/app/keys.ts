@@ -50,7 +50,7 @@ function row(key: ListedKey, viewer: Viewer, nowMs: number): Html {
 
 function createForm(brand: string, viewer: Viewer): Html {
   const fields = html`<label>Name<input name="name" required maxlength="${NAME_CHARS_MAX}" placeholder="production collector"></label>
-<label>Kind<select name="kind"><option value="agent">agent: sends telemetry</option><option value="workspace">workspace: reads the API</option></select></label>
+<label>Kind<select name="kind"><option value="agent">agent (sends)</option><option value="workspace">workspace (reads)</option></select></label>
 <label>Prefix of an agent key<select name="prefix"><option value="live">${brand}_live_</option><option value="obs">${brand}_obs_</option></select></label>
 <label>Requests per minute<input name="rate_limit_per_minute" type="number" min="1" max="${RATE_LIMIT_MAX}" value="${RATE_LIMIT_DEFAULT}" required></label>
 <div class="buttons"><button>Create key</button></div><output></output>`;

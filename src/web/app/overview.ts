@@ -81,7 +81,7 @@ const sum = (values: readonly (number | null)[]): number =>
   values.reduce<number>((all, value) => all + (value ?? 0), 0);
 
 function figures(data: OverviewPage, viewer: Viewer): Html {
-  return html`${cards(data)}${notices(data.overview)}
+  return html`${notices(data)}${cards(data)}
 ${topLists(data.overview.top, data.titleOf)}
 <div class="grid wide">
 <section class="panel">${severityChart(data)}</section>
@@ -90,7 +90,7 @@ ${topLists(data.overview.top, data.titleOf)}
 <section class="panel">${lagChart(data)}</section>
 <section class="panel"><h2>Rules by state</h2>${stateTable(data.rules, viewer)}<p class="soft">Corpus ${corpusName(data.rules.snapshot.version, data.rules.snapshot.identity)}</p></section>
 </div>
-<p class="soft">Counted at ${moment(data.iso(data.nowMs))}; days are in UTC.
+<p class="soft">Counted at ${moment(data.iso(data.nowMs - (data.nowMs % 1000)))}; days are in UTC.
 ${hasGaps(data.overview) && 'Older hours and days are still being counted.'}
 ${data.replica !== null && replicaLine(data.replica)}</p>`;
 }
@@ -159,11 +159,16 @@ function ruleCard(rules: RuleFacts): Html {
 <p class="soft">Of ${count(allRules(rules.states))}. ${settingsText(rules)}</p></section>`;
 }
 
-function notices({ hours }: WorkspaceOverview): HtmlValue {
+function notices({ overview: { hours }, refused }: OverviewPage): HtmlValue {
   const failed = sum(hours.map(({ counts }) => counts?.failedEvaluations ?? 0));
   const silent = sum(hours.map(({ counts }) => counts?.withoutText ?? 0));
   const runs = (value: number) => `${count(value)} ${value === 1 ? 'run' : 'runs'}`;
+  const { requests } = refused;
   return html`${
+    requests > 0 &&
+    html`<p class="notice error">${count(requests)} ${requests === 1 ? 'request' : 'requests'} with telemetry ${requests === 1 ? 'was' : 'were'} refused in the last hour:
+<a href="#refused">see what to change</a>.</p>`
+  }${
     failed > 0 &&
     html`<p class="notice error">${runs(failed)} of the last day could not be evaluated:
 <a href="/app/runs?evaluation=evaluation_failed">show them</a>.</p>`

@@ -80,14 +80,14 @@ function row(refusal: ListedRefusal, nowMs: number): Html {
 export function refusedPanel({ groups, requests }: ListedRefusals, nowMs: number): Html {
   const unknown = html`<p class="soft">Requests without a key, or with an unknown key, cannot be assigned to a workspace: find them in the server’s log and in <code>sluice_ingest_refused_requests_total</code> of <code>/metrics</code>.</p>`;
   if (groups.length === 0) {
-    return html`<section class="panel refused"><h2>Refused requests, last hour</h2>
+    return html`<section class="panel refused" id="refused"><h2>Refused requests, last hour</h2>
 <p>No request with a key of this workspace was refused.</p>${unknown}</section>`;
   }
   const table = html`<table class="stack" aria-label="Refused requests"><thead><tr><th scope="col" class="number">Requests</th><th scope="col">Reason</th>
 <th scope="col">What to change</th><th scope="col">Key</th><th scope="col">Sender</th><th scope="col">Last seen</th></tr></thead>
 <tbody>${groups.map((one) => row(one, nowMs))}</tbody></table>`;
   const listed = groups.reduce((sum, one) => sum + one.requests, 0);
-  return html`<section class="panel refused"><h2>Refused requests, last hour: ${count(requests)}</h2>
+  return html`<section class="panel refused" id="refused"><h2>Refused requests, last hour: ${count(requests)}</h2>
 <p>The telemetry in these requests was not stored. Most exporters do not report such errors.</p>
 ${scrolling('Refused requests', table)}
 ${listed < requests && html`<p class="soft">Only the most frequent are listed.</p>`}${unknown}</section>`;

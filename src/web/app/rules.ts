@@ -229,7 +229,7 @@ function table(data: RulesPage, viewer: Viewer): Html {
   const { rules, query } = data;
   return scrolling(
     'Rules',
-    html`<table class="stack" aria-label="Rules"><thead><tr><th scope="col">Severity</th><th scope="col">Rule</th>
+    html`<table class="stack rules" aria-label="Rules"><thead><tr><th scope="col">Severity</th><th scope="col">Rule</th>
 <th scope="col">Status</th>${sortable('Quality', 'noise', query)}${sortable('Findings, 30 days', 'findings', query, 'number')}${sortable('Matcher time', 'matcher_time', query, 'number')}<th scope="col">State</th>
 <th scope="col">Switch</th></tr></thead><tbody>${rules.map((one) => ruleRow(one, data, viewer))}</tbody></table>`,
   );

@@ -1,4 +1,5 @@
 /** One run as a timeline of its steps, with their texts by surface and its findings in place. */
+import { checkOf } from '../../model/run-check.ts';
 import type { RunSearch } from '../../model/run-page.ts';
 import type { RunWait } from '../../model/run-wait.ts';
 import type { RunSummary } from '../../model/runs.ts';
@@ -14,7 +15,7 @@ import { checkedLine, withoutFindings } from './run-check.ts';
 import { searchView } from './run-search.ts';
 import { waitLine } from './run-wait.ts';
 import { lengthOf, nameOf, shownTitle } from './runs.ts';
-import { appPage, crumb, type Look, severityBadge, strip, type Viewer } from './shell.ts';
+import { appPage, crumb, keysHelp, type Look, severityBadge, strip, type Viewer } from './shell.ts';
 
 const PATH = '/app/runs';
 
@@ -53,6 +54,10 @@ function downloads({ run, isRedacted }: RunPage): HtmlValue {
   return html`${run.spans > 0 && spans} ${run.logRecords > 0 && logs}`;
 }
 
+/** Whether the line below that no rule matched says what was checked, in the same words. */
+const isSaidBelow = ({ run, findings, wait }: RunPage): boolean =>
+  findings.length === 0 && wait === null && checkOf(run).checked === 'fully';
+
 function about(data: RunPage): Html {
   const { run, findings, shown } = data;
   const { usage } = shown;
@@ -79,7 +84,7 @@ function about(data: RunPage): Html {
       ['Download', downloads(data)],
     ],
   )}
-<div class="check"><span class="soft">${term('checked', 'Checked')}</span> ${checkedLine(run)}</div></section></details>`;
+${!isSaidBelow(data) && html`<div class="check"><span class="soft">${term('checked', 'Checked')}</span> ${checkedLine(run)}</div>`}</section></details>`;
 }
 
 /** Most of a title above its run. */
@@ -94,6 +99,15 @@ export function titleOf({
   return isRedacted || shown.title === null ? nameOf(run) : shownTitle(shown.title, TITLE_UNITS);
 }
 
+/** Of the timeline. */
+const KEYS = keysHelp([
+  [['j', 'k'], 'next, previous step; in the tree also the arrows'],
+  [['n', 'p'], 'next, previous finding'],
+  [['←', '→'], 'in the tree: fold, unfold'],
+  [['e'], 'expand all of the step'],
+  [['/'], 'search in the texts'],
+]);
+
 export function runPage(look: Look, viewer: Viewer, data: RunPage): Html {
   const { run, shown, nowMs } = data;
   const title = titleOf(data);
@@ -101,7 +115,7 @@ export function runPage(look: Look, viewer: Viewer, data: RunPage): Html {
     title,
     current: PATH,
     isWide: true,
-    main: html`${crumb(PATH, 'Runs')}
+    main: html`<div class="way">${crumb(PATH, 'Runs')}${!data.isList && shown.count > 0 && KEYS}</div>
 <div class="title-line"><h1 class="run-title">${title}</h1>
 <p class="soft always">${title !== nameOf(run) && html`${nameOf(run)} · `}${words(run.state)}, ${term('evaluation', words(run.evaluation))} · arrived ${time(run.firstArrivalAt, nowMs)}</p></div>
 ${about(data)}

@@ -12,6 +12,7 @@ import {
   appPage,
   choice,
   empty,
+  keysHelp,
   type Look,
   pager,
   scrolling,
@@ -87,14 +88,14 @@ export function shownTitle(title: string, units: number): string {
 /** Most of a title in a list. */
 const TITLE_UNITS = 80;
 
-/** The first prompt, with agent and service below; without one, the agent. */
+/** The first prompt, with agent, service and model below; without one, the agent. */
 function titleCell(run: RunSummary): Html {
-  const { title, runId, serviceName } = run;
+  const { title, runId, serviceName, model } = run;
   const name = nameOf(run);
   const text = title === null ? name : shownTitle(title, TITLE_UNITS);
   const names = title === null || name === serviceName ? [serviceName] : [name, serviceName];
-  const below = names.filter((one) => one !== null).join(' · ');
-  return html`<td data-label="Run"><a href="${PATH}/${runId}">${text}</a> <span class="soft below">${below}</span></td>`;
+  const below = [...names, model].filter((one) => one !== null && one !== '').join(' · ');
+  return html`<td data-label="Run"><a href="${PATH}/${runId}" data-open>${text}</a> <span class="soft below" title="${below}">${below}</span></td>`;
 }
 
 /** Tokens in and out, and the cost below; a dash where the sender reports none. */
@@ -112,7 +113,7 @@ function highestSeverity(run: RunSummary): HtmlValue {
     const isChecked = checked === 'fully' || checked === 'partly' || checked === 'not_recorded';
     return html`<span class="soft">${isChecked ? 'none' : '–'}</span>`;
   }
-  return html`${severityBadge(severity)} ${severities.length > 1 && html`<span class="soft">of ${count(severities.length)}</span>`}`;
+  return html`${severityBadge(severity)} ${severities.length > 1 && html`<span class="soft" title="the highest of ${count(severities.length)}">of ${count(severities.length)}</span>`}`;
 }
 
 function row(run: RunSummary, nowMs: number): Html {
@@ -122,7 +123,6 @@ ${titleCell(run)}
 <td data-label="Findings">${highestSeverity(run)}</td>
 <td data-label="Steps" class="number">${count(run.spans + run.logRecords)}</td>
 <td data-label="Checked">${checkedCell(run)}</td>
-<td data-label="Model">${run.model ?? html`<span class="soft">–</span>`}</td>
 ${usageCell(run)}
 <td data-label="Duration" class="number">${lengthOf(run)}</td>
 <td data-label="Arrived">${time(run.firstArrivalAt, nowMs)}</td></tr>
@@ -132,8 +132,8 @@ ${usageCell(run)}
 function table(rows: readonly Html[]): Html {
   return scrolling(
     'Runs',
-    html`<table class="stack" aria-label="Runs"><thead><tr><th scope="col">Run</th><th scope="col">State</th>
-<th scope="col">${term('finding', 'Findings')}</th><th scope="col" class="number">${term('step', 'Steps')}</th><th scope="col">${term('checked', 'Checked')}</th><th scope="col">Model</th>
+    html`<table class="stack runs" data-keys aria-label="Runs"><thead><tr><th scope="col">Run</th><th scope="col">State</th>
+<th scope="col">${term('finding', 'Findings')}</th><th scope="col" class="number">${term('step', 'Steps')}</th><th scope="col">${term('checked', 'Checked')}</th>
 <th scope="col" class="number">Tokens</th><th scope="col" class="number">Duration</th><th scope="col">Arrived</th></tr></thead><tbody>${rows}</tbody></table>`,
   );
 }
@@ -157,13 +157,19 @@ function emptyState({ query, endedEarly }: RunsPage): Html {
       );
 }
 
+const KEYS = keysHelp([
+  [['j', 'k'], 'next, previous run'],
+  [['Enter', 'o'], 'open the run'],
+]);
+
 export function runsPage(look: Look, viewer: Viewer, data: RunsPage): Html {
   const { runs, query, next, endedEarly, nowMs } = data;
   return appPage(look, viewer, {
     title: 'Runs',
     current: PATH,
-    main: html`<h1>Runs</h1>
-<p class="lead">A ${term('run', 'run')} is one trace of an agent, or everything that one prompt caused. Newest first.</p>
+    isWide: true,
+    main: html`<div class="head"><div class="title-line"><h1>Runs</h1>
+<p class="soft">A ${term('run', 'run')} is one trace of an agent, or everything that one prompt caused. Newest first.</p></div>${KEYS}</div>
 ${runFilters(query, data.names)}
 ${runs.length === 0 ? emptyState(data) : table(runs.map((run) => row(run, nowMs)))}
 ${

@@ -53,9 +53,9 @@ export function writeTo(path: string, { workspaceSlug }: Viewer): string {
  * A form that changes something. Without the script, the browser shows the page that answers it. The
  * script sends it without leaving this page, and shows an error in the form.
  */
-export function writeForm(action: string, content: HtmlValue, className = ''): Html {
-  const attribute = className === '' ? html`` : html` class="${className}"`;
-  return html`<form${attribute} method="post" action="${action}" data-stay>${content}<p role="alert"></p></form>`;
+export function writeForm(action: string, content: HtmlValue, className = '', id = ''): Html {
+  const attributes = html`${className !== '' && html` class="${className}"`}${id !== '' && html` id="${id}"`}`;
+  return html`<form${attributes} method="post" action="${action}" data-stay>${content}<p role="alert"></p></form>`;
 }
 
 /** A page for a signed-in user. */
@@ -217,7 +217,7 @@ export function field(
 
 /** A list of facts. */
 export function facts(pairs: readonly (readonly [HtmlValue, HtmlValue])[]): Html {
-  const shown = pairs.filter(([, value]) => value !== null && value !== undefined && value !== '');
+  const shown = pairs.filter(([, value]) => value !== false && (value ?? '') !== '');
   return html`<dl class="facts">${shown.map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl>`;
 }
 
@@ -225,4 +225,18 @@ export function facts(pairs: readonly (readonly [HtmlValue, HtmlValue])[]): Html
 export function strip(pairs: readonly (readonly [HtmlValue, HtmlValue])[]): Html {
   const shown = pairs.filter(([, value]) => value !== null && value !== undefined && value !== '');
   return html`<dl class="strip">${shown.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
+}
+
+type KeyRow = readonly [keys: readonly string[], does: string];
+
+const kbd = (keys: readonly string[]): HtmlValue =>
+  keys.map((key, index) => html`${index > 0 && ' '}<kbd>${key}</kbd>`);
+
+/** The keys of a page: a button that the script shows, and the dialog that it opens, as `?` does. @param rows keys, and what each of them does */
+export function keysHelp(rows: readonly KeyRow[]): Html {
+  const all: readonly KeyRow[] = [...rows, [['?'], 'show these keys; Esc closes them']];
+  return html`<button type="button" class="quiet small keys-button" data-keys-open hidden>Keyboard <kbd>?</kbd></button>
+<dialog class="keys" data-keys-help aria-labelledby="keys-title"><h2 id="keys-title">Keyboard</h2>
+<dl class="facts">${all.map(([keys, does]) => html`<dt>${kbd(keys)}</dt><dd>${does}</dd>`)}</dl>
+<form method="dialog"><button class="quiet">Close</button></form></dialog>`;
 }

@@ -1,8 +1,8 @@
-// The findings list: its keyboard, and how many lines are selected. A finding: the keys of its neighbours.
+// Lists with a keyboard, and which of their lines are selected. A finding: keys for what its page offers.
 
 // A list with `data-keys`: j and k move, Enter follows the link that has the focus, / searches.
 const listed = document.querySelector('table[data-keys]');
-const keysHelp = document.querySelector('[data-keys-help]');
+const keysDialog = document.querySelector('dialog[data-keys-help]');
 const opensOf = () => [...(listed?.querySelectorAll('[data-open]') ?? [])];
 /** Whether keys are typed into something. */
 const isTyped = (element) =>
@@ -17,33 +17,45 @@ function moveBy(step) {
   links[next]?.closest('tr').scrollIntoView({ block: 'nearest' });
 }
 
+const boxesOf = () => [...(listed?.querySelectorAll('tbody input[type=checkbox]') ?? [])];
+const currentBox = () =>
+  document.activeElement?.closest('tr')?.querySelector('input[type=checkbox]');
+
+/** The lines that a key changes: the selected ones, else the one that has the focus. */
+function selectCurrent() {
+  const box = currentBox();
+  if (box && !boxesOf().some((one) => one.checked)) box.click();
+}
+
 const ON_KEY = {
   j: () => moveBy(1),
   k: () => moveBy(-1),
   o: () => document.activeElement?.closest('tr')?.querySelector('[data-open]')?.click(),
-  x: () => document.activeElement?.closest('tr')?.querySelector('input[type=checkbox]')?.click(),
-  s: () => document.querySelector('.bulk select')?.focus(),
+  x: () => currentBox()?.click(),
+  s: () => {
+    selectCurrent();
+    document.querySelector('.bulk select')?.focus();
+  },
   a: () => {
-    if (listed?.querySelector('input:checked'))
+    selectCurrent();
+    if (boxesOf().some((one) => one.checked))
       document.querySelector('.bulk [name=assign]')?.click();
   },
   '/': () => document.querySelector('input[type=search]')?.focus(),
-  '?': () => {
-    if (keysHelp !== null) keysHelp.open = !keysHelp.open;
-  },
 };
 
-/** What a key does: on the list, or on the page of a finding, whose links name theirs. */
+/** What a key does: on the list, or on the page of a finding, whose links, buttons and fields name theirs. */
 function actOf(key) {
   if (listed !== null) return ON_KEY[key];
-  const link = [...document.querySelectorAll('[data-on-key]')].find((a) => a.dataset.onKey === key);
-  return link && (() => link.click());
+  const own = [...document.querySelectorAll('[data-on-key]')].find((a) => a.dataset.onKey === key);
+  if (own === undefined) return undefined;
+  return () => (own.matches('select, textarea') ? own.focus() : own.click());
 }
 
 if (listed !== null || document.querySelector('[data-on-key]') !== null) {
-  keysHelp?.removeAttribute('hidden');
   document.addEventListener('keydown', (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || isTyped(event.target)) return;
+    if (keysDialog?.open) return;
     const act = actOf(event.key);
     if (act === undefined) return;
     event.preventDefault();
@@ -52,9 +64,34 @@ if (listed !== null || document.querySelector('[data-on-key]') !== null) {
 }
 
 const selected = document.querySelector('[data-selected]');
+const allBox = document.querySelector('[data-all] input');
+allBox?.parentElement.removeAttribute('hidden');
+allBox?.addEventListener('change', () => {
+  for (const box of boxesOf()) box.checked = allBox.checked;
+  listed?.dispatchEvent(new Event('change'));
+});
 listed?.addEventListener('change', () => {
-  const { length } = listed.querySelectorAll('input[type=checkbox]:checked');
+  const boxes = boxesOf();
+  const { length } = boxes.filter((box) => box.checked);
+  if (allBox !== null) {
+    allBox.checked = length > 0 && length === boxes.length;
+    allBox.indeterminate = length > 0 && length < boxes.length;
+  }
   const done = document.querySelector('[data-done]');
   if (done !== null) done.textContent = '';
   if (selected !== null) selected.textContent = length === 0 ? '' : `${length} selected`;
+});
+
+// ── The keys, as a dialog ────────────────────────────────────────────────────────────────────
+
+for (const button of document.querySelectorAll('[data-keys-open]')) {
+  button.removeAttribute('hidden');
+  button.addEventListener('click', () => keysDialog?.showModal());
+}
+document.addEventListener('keydown', (event) => {
+  if (event.key !== '?' || keysDialog === null || isTyped(event.target)) return;
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  event.preventDefault();
+  if (keysDialog.open) keysDialog.close();
+  else keysDialog.showModal();
 });

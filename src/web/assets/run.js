@@ -86,9 +86,11 @@
       text.before(tools);
     }
     const pane = within.closest(PANE) ?? within.querySelector(PANE);
-    const folds = () => [...pane.querySelectorAll('details')];
-    if (pane === null || folds().length === 0) return;
-    const ways = pane.querySelector('.ways');
+    // Beside one step its own texts, in the list of texts those of all its steps.
+    const folded = pane ?? within.querySelector('ol.steps');
+    const folds = () => [...folded.querySelectorAll('details')];
+    if (folded === null || folds().length === 0) return;
+    const ways = (pane ?? within).querySelector(pane === null ? '.views' : '.ways');
     ways?.append(
       smallButton('Expand all', (button) => {
         const isOpen = folds().every((one) => one.open);

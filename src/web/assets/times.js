@@ -1,4 +1,4 @@
-// Times are sent in UTC; they are shown in the viewer's time zone, with UTC in the tooltip.
+// Times are sent in UTC; they are shown in the viewer's time zone, exact ones with UTC beside them.
 {
   const EXACT = {
     year: 'numeric',
@@ -19,12 +19,24 @@
       .replace('T', ' ')
       .replace(/\.000Z$|Z$/, ' UTC');
 
+  const ofUtc = { hour: '2-digit', minute: '2-digit', hourCycle: 'h23', timeZone: 'UTC' };
+  const utcTime = new Intl.DateTimeFormat('en', ofUtc);
+  const utcDayTime = new Intl.DateTimeFormat('en', { month: 'short', day: 'numeric', ...ofUtc });
+
+  /** `(19:18 UTC)`, with the day where it is another one than here; nothing where the viewer's zone is UTC. */
+  function besides(date) {
+    if (date.getTimezoneOffset() === 0) return '';
+    const format = date.getDate() === date.getUTCDate() ? utcTime : utcDayTime;
+    return ` (${format.format(date)} UTC)`;
+  }
+
   /** An exact time becomes local; one that says how long ago has the local time in its tooltip. */
   function localize(time) {
     const date = new Date(time.dateTime);
     if (Number.isNaN(date.getTime())) return;
     if (time.dataset.local !== undefined) {
-      time.textContent = (date.getMilliseconds() === 0 ? toSecond : toMillisecond).format(date);
+      const local = date.getMilliseconds() === 0 ? toSecond : toMillisecond;
+      time.textContent = `${local.format(date)}${besides(date)}`;
       time.title = utcOf(date);
     } else if (time.dataset.slot !== undefined) {
       time.textContent = toMinute.format(date);

@@ -15,6 +15,10 @@ const page = (fields: Partial<FindingPage> = {}): string =>
     triage: { state: 'new', assignee: null, history: [] },
     members: [],
     exceptions: [],
+    ofRun: [finding()],
+    repeated: null,
+    decided: null,
+    titleOf: (id) => `title of ${id}`,
     nowMs: NOW_MS,
     ...fields,
   }).text;
@@ -52,15 +56,13 @@ describe('a finding', () => {
     expect(closed).toContain(`${back}${next}">Findings</a>`);
     const alone = page({ list: { ...list, previous: null, next: null, isListed: false } });
     expect(alone).toContain('href="/app/findings?severity=high&amp;cursor=c">Findings</a>');
-    expect(alone).not.toContain('data-on-key');
+    expect(alone).not.toMatch(/data-on-key="[jk]"/);
     expect(alone).not.toContain('Save and open next');
     expect(page()).not.toContain('neighbours');
   });
 
   test('is assigned to its reader by one button, unless it is', () => {
-    expect(page()).toContain(
-      '<button class="quiet" name="assign" value="me">Assign to me</button>',
-    );
+    expect(page()).toContain('name="assign" value="me" data-on-key="a">Assign to me</button>');
     const { email } = viewer();
     const assignee = { userId: 1, email, displayName: 'A', isMember: true };
     const own = page({ triage: { state: 'new', assignee, history: [] } });
@@ -98,6 +100,64 @@ describe('a finding', () => {
     expect(text).toContain('<li>block input</li>');
     expect(text).toContain('does not block');
     expect(page({ finding: finding({ recommendedActions: [] }) })).toContain('<p>None.</p>');
+  });
+
+  test('leads to its repetitions and to what else was found in its run', () => {
+    const alone = page();
+    expect(alone).toContain('none among the newest 5,000 findings');
+    expect(alone).toContain('<dt>Others in this run</dt><dd>none</dd>');
+    const others = Array.from({ length: 10 }, (_, n) =>
+      finding({ id: hex16(0xa0 + n), ruleId: `ATR-2026-0010${n}`, state: 'closed' }),
+    );
+    const repeated = {
+      top: finding(),
+      findings: 1204,
+      rules: 1,
+      runs: 3,
+      firstSeenAt: new Date(NOW_MS - 7 * 86_400_000),
+      lastSeenAt: new Date(NOW_MS - 60_000),
+      days: [],
+      severities: {},
+    };
+    const decided = finding({ id: hex16(0xdd), state: 'false_positive' });
+    const text = page({ repeated, decided, ofRun: [finding(), ...others] });
+    expect(alone).not.toContain('Decided before');
+    expect(text).toMatch(
+      new RegExp(`>false positive</span> <a href="/app/findings/${hex16(0xdd)}">the one found`),
+    );
+    const query = `same_as=${hex16(0xf1)}&amp;state=all`;
+    expect(text).toContain(`<a href="/app/findings?${query}">1,204 findings</a> in 3 runs`);
+    expect(text).toContain('7 days ago');
+    expect(text).toContain(`<a href="/app/findings/${hex16(0xa7)}">title of ATR-2026-00107</a>`);
+    // Eight are listed, then a link to all of them.
+    expect(text).not.toContain(`/app/findings/${hex16(0xa8)}"`);
+    expect(text).toContain(`/app/findings?run_id=${hex16(0xc1)}&amp;state=all`);
+  });
+
+  test('names every key that its page acts on, and no other', () => {
+    const acts = (text: string) =>
+      [...text.matchAll(/data-on-key="(.)"/g)].map(([, key]) => key).sort();
+    const named = (text: string) =>
+      [...text.matchAll(/<kbd>(.)<\/kbd>/g)].map(([, key]) => key).filter((key) => key !== '?');
+    const list = { query: '', previous: hex16(0xa1), next: hex16(0xa2), isListed: true };
+    const own = { userId: 1, email: viewer().email, displayName: 'A', isMember: true };
+    const exception = {
+      id: 1,
+      scope: 'text',
+      name: null,
+      reason: 'r',
+      expiresAt: new Date(NOW_MS),
+    };
+    const pages = [
+      page(),
+      page({ list }),
+      page({ run: null }),
+      page({ exceptions: [{ ...exception, scope: 'text' }] }),
+      page({ triage: { state: 'new', assignee: own, history: [] } }),
+    ];
+    for (const text of pages) {
+      expect(named(text).sort()).toEqual(acts(text));
+    }
   });
 
   test('outlives its run', () => {

@@ -83,7 +83,9 @@ describe('a row', () => {
         ],
       }),
     );
-    expect(text).toContain('<td data-label="Agent">shop <span class="soft below" title="ada">');
+    expect(text).toContain(
+      '<td data-label="Agent"><a class="name" href="/app/findings?agent=shop" title="Only findings of shop">shop</a> <span class="soft below" title="ada">',
+    );
     expect(text).toContain('Tool result <span class="soft below">shell</span>');
   });
 
@@ -91,7 +93,7 @@ describe('a row', () => {
     const known = { agentName: 'shop', serviceName: 'web', userId: 'ada', sessionId: 's-1' };
     const { text } = findingRows(data({ findings: [finding(known)] }));
     expect(text).toContain(
-      'shop <span class="soft below" title="web">web</span> <span class="soft below" title="ada · s-1">ada · s-1</span>',
+      'shop</a> <span class="soft below" title="web">web</span> <span class="soft below" title="ada · s-1">ada · s-1</span>',
     );
     const none = { agentName: null, serviceName: null, userId: null, sessionId: null };
     const bare = findingRows(data({ findings: [finding(none)] })).text;

@@ -110,6 +110,8 @@ describe('what changed', () => {
     expect(page(withDays(...weeks(4, 1)))).toContain('7 this week, 28 the week before (−75 %)');
     expect(page(withDays(...weeks(0, 1)))).toContain('7 this week, 0 the week before</p>');
     expect(page(withDays(...weeks(1, 1)))).toContain('7 this week, as the week before');
+    const alike = withDays(...weeks(100, 100).slice(0, 13), 101);
+    expect(page(alike)).toContain('701 this week, 700 the week before</p>');
     expect(page()).not.toContain('the week before');
   });
 
@@ -225,6 +227,7 @@ describe('refused requests', () => {
 
   test('none: says where requests without a known key are', () => {
     expect(page()).toContain('No request with a key of this workspace was refused');
+    expect(page()).not.toContain('href="#refused"');
     expect(page()).toContain('sluice_ingest_refused_requests_total');
   });
 

@@ -162,6 +162,23 @@ describe('findings', () => {
     expect(text.split('id="found"')).toHaveLength(2);
   });
 
+  test('folded texts begin on their line, those that are open do not', () => {
+    const text = (from: string) => ({ ...RESULT, text: from, length: from.length, marks: [] });
+    const folded = page({ shown: withMark({ texts: [text('one\n  two\u200b')] }) });
+    expect(folded).toContain('<span class="preview">one two<span class="unseen"');
+    expect(page({ findings: [FOUND], shown: withMark() })).not.toContain('class="preview"');
+    expect(holdsAsText(page({ shown: withMark({ texts: [text(HOSTILE)] }) }))).toBe(true);
+  });
+
+  test('texts of one surface have regions of their own names', () => {
+    const twice = withMark({ texts: [RESULT, { ...RESULT, index: 1 }] });
+    const labels = [...page({ shown: twice }).matchAll(/<pre[^>]*aria-label="([^"]*)"/g)];
+    expect(labels.map(([, label]) => label)).toEqual([
+      'Tool result 1, step 1',
+      'Tool result 2, step 1',
+    ]);
+  });
+
   test('what a rule matched after normalisation is said', () => {
     const marks = [{ ...MARK, readAs: 'ignore <all>' }];
     const text = page({ findings: [FOUND], shown: withMark({ texts: [{ ...RESULT, marks }] }) });

@@ -28,13 +28,15 @@ describe('a row', () => {
     ['its service', run({ agentName: null, name: null }), 'shop'],
     ['its id', run({ agentName: null, name: null, serviceName: null }), '00000000'],
   ])('is called after %s', (_what, one, name) => {
-    expect(page({ runs: [one] })).toMatch(new RegExp(`<a href="/app/runs/\\w+">${name}</a>`));
+    expect(page({ runs: [one] })).toMatch(
+      new RegExp(`<a href="/app/runs/\\w+" data-open>${name}</a>`),
+    );
   });
 
-  test('is called after its first prompt, cut, with agent and service below', () => {
+  test('is called after its first prompt, cut, with agent, service and model below', () => {
     const text = page({ runs: [run({ title: 'x'.repeat(100) })] });
     expect(text).toContain(
-      `>${'x'.repeat(80)}…</a> <span class="soft below">shopper · shop</span>`,
+      `>${'x'.repeat(80)}…</a> <span class="soft below" title="shopper · shop · model-1">shopper · shop · model-1</span>`,
     );
     expect(holdsAsText(page({ runs: [run({ title: HOSTILE })] }))).toBe(true);
   });

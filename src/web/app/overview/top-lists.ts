@@ -14,13 +14,9 @@ export function weekTrend(perDay: readonly (number | null)[]): HtmlValue {
   const before = sum(perDay.slice(-2 * DAYS_OF_WEEK, -DAYS_OF_WEEK));
   if (last === before)
     return html`<p class="soft">${count(last)} this week, as the week before</p>`;
-  const change = before === 0 ? '' : ` (${last > before ? '+' : '−'}${share(last, before)})`;
+  const percent = before === 0 ? 0 : Math.round((Math.abs(last - before) / before) * 100);
+  const change = percent === 0 ? '' : ` (${last > before ? '+' : '−'}${count(percent)} %)`;
   return html`<p class="soft">${count(last)} this week, ${count(before)} the week before${change}</p>`;
-}
-
-function share(last: number, before: number): string {
-  const percent = Math.round((Math.abs(last - before) / before) * 100);
-  return percent === 0 ? 'less than 1 %' : `${count(percent)} %`;
 }
 
 const LISTS = [

@@ -76,8 +76,7 @@ function twoPanes(data: StepsPage): HtmlValue {
   const current = currentStep(shown);
   return html`<div class="panes">
 ${treeView({ runId, shown, tree: shown.tree ?? [], findings, current: current?.number ?? null })}
-${current !== undefined && stepPane(current, data)}</div>
-<p class="keys soft" data-script hidden><kbd>j</kbd> <kbd>k</kbd> next and previous step · <kbd>n</kbd> <kbd>p</kbd> next and previous finding · <kbd>←</kbd> <kbd>→</kbd> fold in the tree · <kbd>e</kbd> expand all · <kbd>/</kbd> search</p>`;
+${current !== undefined && stepPane(current, data)}</div>`;
 }
 
 /** Links between the two views of the steps. */

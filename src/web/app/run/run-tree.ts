@@ -8,7 +8,15 @@ import type { ShownStep, ShownSteps } from '../../../model/run-page.ts';
 import type { HiddenSteps, TreeRow } from '../../../model/run-tree.ts';
 import { type Html, type HtmlValue, html } from '../../html.ts';
 import { count, duration } from '../format.ts';
-import { errorBadge, kindClass, kindTag, msBetween, stepTitle, tokensText } from './step-head.ts';
+import {
+  costText,
+  errorBadge,
+  kindClass,
+  kindTag,
+  msBetween,
+  stepTitle,
+  tokensText,
+} from './step-head.ts';
 
 /** Deeper rows are indented as rows of this depth. */
 const INDENT_MAX = 12;
@@ -73,6 +81,13 @@ const hrefOf = (runId: string, number: number): string =>
 
 const indent = (depth: number) => html`in-${Math.min(depth, INDENT_MAX)}`;
 
+/** Tokens and cost; a narrow tree leaves the cost to the step. */
+function usageText(usage: ShownStep['usage']): HtmlValue {
+  const tokens = tokensText(usage).replace(' tokens', '');
+  const cost = costText(usage.costUsd);
+  return html`${tokens}${cost !== '' && html`<span class="cost">${tokens !== '' && ' · '}${cost}</span>`}`;
+}
+
 function stepRow(step: ShownStep, { depth, below }: RowOf<'step'>, view: TreeView): Html {
   const { runId, shown, findings, current } = view;
   const { outline, number, usage } = step;
@@ -81,7 +96,7 @@ function stepRow(step: ShownStep, { depth, below }: RowOf<'step'>, view: TreeVie
   const hidden = below !== null && counted(below.steps, 'step', 'steps');
   return html`<li class="${indent(depth)}" data-depth="${depth}"><a href="${hrefOf(runId, number)}" data-step="${number}"${number === current && html` aria-current="true"`}>
 <span class="what">${kindTag(outline)} <span class="name">${title}</span>${findingMark(step, findings)}${errorBadge(outline)}${below !== null && html`<span class="soft more">+${hidden}</span>${hiddenMarks(below)}`}</span>
-<span class="tokens soft" title="input and output tokens">${tokensText(usage).replace(' tokens', '')}</span> <span class="took soft">${outline.source === 'span' && duration(took)}</span>
+<span class="tokens soft" title="input and output tokens, cost">${usageText(usage)}</span> <span class="took soft">${outline.source === 'span' && duration(took)}</span>
 ${bar(step, shown)}</a>${below !== null && html`<a class="fold" href="${hrefOf(runId, number)}" data-open aria-label="Show ${hidden} below ${title}">▸</a>`}</li>
 `;
 }

@@ -14,7 +14,7 @@ import { strip } from '../shell.ts';
 import { seenText } from '../text.ts';
 import { jsonOf, jsonView } from './json-view.ts';
 import { costText, errorBadge, kindTag, msBetween, stepTitle, tokensText } from './step-head.ts';
-import { hitView, leftOut, type StepsPage, textView } from './step-texts.ts';
+import { hitView, leftOut, preview, type StepsPage, textView } from './step-texts.ts';
 
 const link = (runId: string, number: number): string =>
   `/app/runs/${runId}?step=${number}#step-${number}`;
@@ -49,7 +49,7 @@ const LONG_UNITS = 300;
 function attributeTable({ shown, leftOut: rest }: ShownAttributes): Html {
   return html`<dl class="attributes">${shown.map(
     ({ key, value: one }) =>
-      html`<dt>${key}</dt><dd>${one.length > LONG_UNITS ? html`<details><summary class="soft">${count(one.length)} characters</summary>${value(one)}</details>` : value(one)}</dd>`,
+      html`<dt>${key}</dt><dd>${one.length > LONG_UNITS ? html`<details><summary class="soft">${count(one.length)} characters${preview(one.text)}</summary>${value(one)}</details>` : value(one)}</dd>`,
   )}</dl>${rest > 0 && html`<p class="soft">${count(rest)} more attributes are not shown.</p>`}`;
 }
 

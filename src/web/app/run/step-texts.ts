@@ -14,7 +14,7 @@ import { excerptView } from '../finding.ts';
 import { findingLink } from '../findings.ts';
 import { count } from '../format.ts';
 import { severityBadge } from '../shell.ts';
-import { AT_ID, FOUND_ID, markedText } from '../text.ts';
+import { AT_ID, FOUND_ID, markedText, seenText } from '../text.ts';
 import { jsonOf, jsonView } from './json-view.ts';
 
 /** Units that one click adds to a text that is read. */
@@ -72,13 +72,27 @@ export function textView(step: ShownStep, text: ShownText, data: StepsPage): Htm
   const name = surfaceLabel(surface);
   const isBegun = !data.isList && step.texts.indexOf(text) < OPEN_TEXTS_MAX;
   const marking = { soughtId: data.finding?.id ?? null, at };
-  const whole = html`<pre class="excerpt" tabindex="0" role="region" aria-label="${name}">${markedText(text.text, marks, marking)}</pre>`;
+  const alike = step.texts.filter((one) => one.surface === surface);
+  // Regions of one page have names of their own.
+  const region = alike.length > 1 ? `${name} ${alike.indexOf(text) + 1}` : name;
+  const label = data.isList ? `${region}, step ${step.number}` : region;
+  const whole = html`<pre class="excerpt" tabindex="0" role="region" aria-label="${label}">${markedText(text.text, marks, marking)}</pre>`;
   const json = data.isList || text.text.length < length ? undefined : jsonOf(text.text);
-  return html`<details class="text"${(isOpen || marks.length > 0 || isBegun) && html` open`}><summary>${name}
-<span class="soft">${count(length)} characters</span></summary>
+  const isUnfolded = isOpen || marks.length > 0 || isBegun;
+  return html`<details class="text"${isUnfolded && html` open`}><summary>${name}
+<span class="soft">${count(length)} characters</span>${!isUnfolded && preview(text.text)}</summary>
 ${start > 0 && html`<p class="more"><a href="${partLink(data, step, text, before)}">Show more before</a> <span class="soft">${count(start)} characters</span></p>`}
 ${json === undefined ? whole : twoWays(whole, json, marks.length > 0 || isOpen)}
 ${end < length && html`<p class="more"><a href="${partLink(data, step, text, after)}">Show more after</a> <span class="soft">${count(length - end)} characters</span></p>`}</details>`;
+}
+
+/** Of a folded text or value. */
+const PREVIEW_UNITS = 160;
+
+/** The beginning of something folded, on its line. */
+export function preview(text: string): Html {
+  const begin = text.slice(0, PREVIEW_UNITS).toWellFormed().replaceAll(/\s+/g, ' ');
+  return html` <span class="preview">${seenText(begin)}</span>`;
 }
 
 /** A text of JSON as a tree and as it was sent, one of them folded. */

@@ -10,6 +10,7 @@ import {
 } from '../../../model/exceptions.ts';
 import type { Hex16 } from '../../../model/json.ts';
 import { type Html, type HtmlValue, html } from '../../html.ts';
+import { findingPath } from '../findings/list-address.ts';
 import { count, type Moment, term, time } from '../format.ts';
 import {
   appPage,
@@ -43,6 +44,8 @@ export interface ExceptionFormPage {
   readonly findingId: Hex16;
   readonly ruleId: string;
   readonly title: string;
+  /** of the list that the finding was opened from */
+  readonly list: string | undefined;
   readonly choices: readonly ExceptionChoice[];
 }
 
@@ -78,6 +81,14 @@ function status(exception: FindingException, viewer: Viewer): HtmlValue {
   return html`<div>until ${day(expiresAt)} ${end}</div>`;
 }
 
+/** The findings of its rule that exceptions hide, of its agent or service alone; those of one that ended show again. */
+function hiddenLink({ ruleId, scope, name, isActive, hidden }: FindingException): HtmlValue {
+  if (hidden.count === 0) return countOf(hidden);
+  const own = new URLSearchParams({ rule_id: ruleId, state: isActive ? 'excepted' : 'all' });
+  if (name !== null && (scope === 'agent' || scope === 'service')) own.set(scope, name);
+  return html`<a href="/app/findings?${own.toString()}">${countOf(hidden)}</a>`;
+}
+
 function row(
   exception: FindingException,
   { titleOf, nowMs }: ExceptionsPage,
@@ -88,7 +99,7 @@ function row(
 <td data-label="For"><div>${scopeOf(exception)}</div></td>
 <td data-label="Reason">${reason}</td>
 <td data-label="Created"><div>${time(createdAt, nowMs)} <span class="soft below">${createdBy}</span></div></td>
-<td data-label="Hides" class="number">${countOf(hidden)}</td>
+<td data-label="Hides" class="number">${hiddenLink(exception)}</td>
 <td data-label="Last">${time(hidden.last, nowMs)}</td>
 <td data-label="Status">${status(exception, viewer)}</td></tr>
 `;
@@ -126,22 +137,27 @@ function choice({ scope, name, hidden }: ExceptionChoice, isFirst: boolean): Htm
 `;
 }
 
-function form({ findingId, choices }: ExceptionFormPage, viewer: Viewer): Html {
-  const fields = html`<fieldset><legend>Hide findings of this rule for</legend>
+/** The finding, where it was opened from. */
+const findingOf = ({ findingId, list }: ExceptionFormPage): string =>
+  list === undefined ? `/app/findings/${findingId}` : findingPath(findingId, list);
+
+function form(data: ExceptionFormPage, viewer: Viewer): Html {
+  const { findingId, list, choices } = data;
+  const fields = html`${list !== undefined && html`<input type="hidden" name="list" value="${list}">`}<fieldset><legend>Hide findings of this rule for</legend>
 ${choices.map((one, index) => choice(one, index === 0))}</fieldset>
 <label>Reason<textarea name="reason" rows="3" required maxlength="${REASON_CHARS_MAX}"></textarea></label>
 <label class="days">Expires after days<input name="days" type="number" min="1" max="${EXCEPTION_DAYS_MAX}" value="${EXCEPTION_DAYS_DEFAULT}" required></label>
-<div class="buttons"><button>Add exception</button> <a class="button quiet" href="/app/findings/${findingId}">Cancel</a></div>`;
-  // Without `data-stay`: the answer is the list of exceptions.
+<div class="buttons"><button>Add exception</button> <a class="button quiet" href="${findingOf(data)}">Cancel</a></div>`;
+  // Without `data-stay`: the answer is the page of the finding.
   return html`<form class="exception" method="post" action="${writeTo(`/app/findings/${findingId}/exception`, viewer)}">${fields}</form>`;
 }
 
 export function exceptionFormPage(look: Look, viewer: Viewer, data: ExceptionFormPage): Html {
-  const { findingId, ruleId, title, choices } = data;
+  const { ruleId, title, choices } = data;
   return appPage(look, viewer, {
     title: 'Add exception',
     current: '/app/findings',
-    main: html`${crumb(`/app/findings/${findingId}`, title)}
+    main: html`${crumb(findingOf(data), title)}
 <h1>Add exception</h1>
 <p class="lead">For rule ${ruleId}, ${title}. Matching findings are hidden from the list and raise no alerts until the ${term('exception', 'exception')} expires.</p>
 <section class="panel">${

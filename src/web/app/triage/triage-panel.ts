@@ -59,12 +59,12 @@ function form(findingId: string, panel: TriagePanel, viewer: Viewer, list: List 
   const next = list?.next ?? null;
   const fields = html`${list !== null && html`<input type="hidden" name="list" value="${list.query}">`}<input type="hidden" name="shown_state" value="${state}">
 <input type="hidden" name="shown_assignee" value="${assignee?.userId ?? ''}">
-<label>State<select name="state">${FINDING_STATES.map((one) => option(one, words(one), state))}</select></label>
+<label>State<select name="state" data-on-key="s">${FINDING_STATES.map((one) => option(one, words(one), state))}</select></label>
 <label>Assignee<select name="assignee">${assigneeOptions(panel, viewer)}</select></label>
-<label class="whole">Note (optional)<textarea name="note" rows="2" maxlength="${NOTE_CHARS_MAX}"></textarea></label>
+<label class="whole">Note (optional)<textarea name="note" rows="2" data-on-key="n" maxlength="${NOTE_CHARS_MAX}"></textarea></label>
 <div class="buttons"><button>Save</button>
 ${next !== null && html`<button class="quiet" name="next" value="${next}" data-go>Save and open next</button>`}
-${assignee?.email !== viewer.email && html`<button class="quiet" name="assign" value="me">Assign to me</button>`}</div>`;
+${assignee?.email !== viewer.email && html`<button class="quiet" name="assign" value="me" data-on-key="a">Assign to me</button>`}</div>`;
   return writeForm(writeTo(`/app/findings/${findingId}/triage`, viewer), fields, 'filters triage');
 }
 
@@ -88,13 +88,18 @@ ${entry.kind === 'note' && html`<p class="note">${entry.after}</p>`}</li>
 }
 
 /** The exception that hides the finding; without one, for admins, the way to add one. */
-function exception(findingId: string, { exceptions }: TriagePanel, viewer: Viewer): HtmlValue {
+function exception(
+  findingId: string,
+  { exceptions }: TriagePanel,
+  viewer: Viewer,
+  list: List | null,
+): HtmlValue {
   const [own] = exceptions;
   if (own !== undefined) {
     return html`<p class="notice">Hidden from the list by an <a href="/app/exceptions">exception</a> for ${scopeOf(own)} until ${own.expiresAt.toISOString().slice(0, 10)}: ${own.reason}</p>`;
   }
   if (!viewer.isAdmin) return null;
-  return html`<p><a class="button quiet" href="/app/findings/${findingId}/exception">Add exception</a>
+  return html`<p><a class="button quiet" href="/app/findings/${findingId}/exception${list !== null && `?list=${encodeURIComponent(list.query)}`}" data-on-key="e">Add exception</a>
 <span class="soft">Hide findings like this one for some time.</span></p>`;
 }
 
@@ -108,7 +113,7 @@ export function triagePanel(
 ): Html {
   return html`<section class="panel"><h2>${term('triage', 'Triage')}</h2>
 ${form(findingId, panel, viewer, list)}
-${exception(findingId, panel, viewer)}
+${exception(findingId, panel, viewer, list)}
 <h3>History</h3>
 ${history(panel.triage.history, nowMs)}</section>`;
 }
