@@ -473,7 +473,7 @@ describe.skipIf(chromiumPath === null)('the dashboard', () => {
     expect(await rows.locator('.state').allInnerTexts()).toEqual(['excepted']);
     expect(await accessibilityFaults()).toEqual([]);
     await open('/app/exceptions?rule_id=ATR-2026-00021');
-    await page.getByText('Show those of all rules').waitFor();
+    await page.getByText('Show exceptions of all rules').waitFor();
     expect(await page.locator('table[aria-label=Exceptions] tbody tr').count()).toBe(1);
     await open('/app/exceptions');
     expect(await accessibilityFaults()).toEqual([]);
