@@ -191,9 +191,18 @@ class StepReader {
     const hits: FoundText[] = [];
     let cut = 0;
     let next: number | null = from;
+    const read = (first: number): Promise<StepPage> => {
+      const reading = this.page(found, SEARCH, () => ({ from: first, sought: 'slice' }));
+      // The search may end, or fail, before this is awaited.
+      reading.catch(() => undefined);
+      return reading;
+    };
+    let reading = read(from);
     for (let slice = 0; slice < SEARCH_SLICES_MAX && next !== null; slice += 1) {
-      const first: number = next;
-      const stored = await this.page(found, SEARCH, () => ({ from: first, sought: 'slice' }));
+      const stored: StepPage = await reading;
+      const end = stored.steps.at(-1)?.number ?? stored.count;
+      // PostgreSQL reads the next slice while this one is searched.
+      if (end < stored.count && slice + 1 < SEARCH_SLICES_MAX) reading = read(end + 1);
       const room = SEARCH_HITS_MAX - hits.length;
       const result = await this.#turns.takeInPieces(
         found.workspaceId,

@@ -26,6 +26,8 @@ interface Kept {
 export class RunTrees {
   readonly #stepsMax: number;
   readonly #kept = new Map<string, Kept>();
+  /** under way, by run and version: a page and the search in it begin at the same time */
+  readonly #reading = new Map<string, Promise<readonly TreeStep[]>>();
 
   constructor(stepsMax: number) {
     this.#stepsMax = stepsMax;
@@ -43,6 +45,24 @@ export class RunTrees {
     const known = this.#kept.get(key);
     if (known?.version === version && performance.now() < known.until) return known.steps;
     this.#kept.delete(key);
+    const name = `${key} ${version}`;
+    const reading = this.#reading.get(name);
+    if (reading !== undefined) return await reading;
+    const begun = this.#readAndKeep(database, ref, key, version);
+    this.#reading.set(name, begun);
+    try {
+      return await begun;
+    } finally {
+      this.#reading.delete(name);
+    }
+  }
+
+  async #readAndKeep(
+    database: Database,
+    ref: RunToRead,
+    key: string,
+    version: string,
+  ): Promise<readonly TreeStep[]> {
     const steps = await readTree(database, ref, this.#stepsMax);
     if (steps.length >= LARGE_STEPS) {
       for (const oldest of this.#kept.size >= RUNS_MAX ? this.#kept.keys() : []) {

@@ -395,6 +395,23 @@ describe.skipIf(chromiumPath === null)('in the browser', () => {
   });
 });
 
+test('a search reads a long run in slices, and continues behind its last hit', async () => {
+  const person = await addPerson(gateway.database, gateway.workspace.id, 'member');
+  const member = new Browser(gateway.server.baseUrl, person.token);
+  const run = `/app/runs/${runIds.get('step 230 of 322')}`;
+  const hits = async (query: string): Promise<number[]> => {
+    const { text } = await member.get(`${run}?${query}`);
+    return [...text.matchAll(/>Step (\d+)</g)].map(([, number]) => Number(number));
+  };
+  // The text of a step says how many were before it.
+  const from = (first: number, last: number) =>
+    Array.from({ length: last - first + 1 }, (_, index) => first + index);
+  expect(await hits('q=is+parcel+3')).toEqual([4, ...from(31, 40), ...from(301, 322)]);
+  expect(await hits('q=is+parcel')).toEqual(from(1, 50));
+  expect(await hits('q=is+parcel+3&after=310')).toEqual(from(311, 322));
+  expect(await hits('q=nothing-has-this')).toEqual([]);
+});
+
 describe('where excerpts are redacted', () => {
   const visitor = async (): Promise<Browser> => {
     const person = await addPerson(gateway.database, redacting.id, 'member');

@@ -213,8 +213,19 @@ const NO_STEPS: StepPage = {
   isOutdated: false,
 };
 
+type Extent = Pick<StepPage, 'startUnixNano' | 'endUnixNano'>;
+
+/** Of trees, which do not change: a search reads several pages of one. */
+const EXTENTS = new WeakMap<readonly TreeStep[], Extent>();
+
+function extentOf(tree: readonly TreeStep[]): Extent {
+  const extent = EXTENTS.get(tree) ?? measureExtent(tree);
+  EXTENTS.set(tree, extent);
+  return extent;
+}
+
 /** The start of the first step, and the latest end. */
-function extentOf(tree: readonly TreeStep[]): Pick<StepPage, 'startUnixNano' | 'endUnixNano'> {
+function measureExtent(tree: readonly TreeStep[]): Extent {
   let endUnixNano = tree[0]?.endUnixNano ?? '0';
   for (const step of tree) {
     if (compareInt64(step.endUnixNano, endUnixNano) > 0) endUnixNano = step.endUnixNano;

@@ -114,18 +114,20 @@ export function runPages(deps: RunPageDependencies): Route[] {
       query.finding === undefined || !isId ? null : await opened(id, runId, query.finding, own);
     const open = openedText(query, finding);
     const isList = query.view === 'texts' && query.step === undefined && finding === null;
-    const found = isId
-      ? await deps.findSteps(id, runId, {
-          page: query.page,
-          step: query.step ?? null,
-          finding,
-          findings: own,
-          open,
-          isList,
-        })
-      : null;
+    const phrase = open === null && !isRedacted && isId ? query.q : undefined;
+    const view = {
+      page: query.page,
+      step: query.step ?? null,
+      finding,
+      findings: own,
+      open,
+      isList,
+    };
+    const [found, search] = await Promise.all([
+      isId ? deps.findSteps(id, runId, view) : null,
+      phrase === undefined ? null : deps.searchSteps(id, runId, phrase, query.after + 1),
+    ]);
     if (found === null) throw new SluiceError('not_found', 'This workspace has no such run.');
-    const isSearch = query.q !== undefined && open === null && !isRedacted;
     const { run, shown } = found;
     return runPage(look, viewer, {
       run,
@@ -134,7 +136,7 @@ export function runPages(deps: RunPageDependencies): Route[] {
       isList,
       open,
       finding,
-      search: isSearch ? await deps.searchSteps(id, runId, query.q ?? '', query.after + 1) : null,
+      search,
       findings: own,
       titleOf,
       isRedacted,
