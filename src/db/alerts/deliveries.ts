@@ -56,7 +56,13 @@ export async function listDeliveries(
   return rows;
 }
 
-/** The messages of a workspace that are not tried again, newest first. */
+/** Undelivered findings that a page reads, the latest: a receiver that is gone leaves very many. */
+const DEAD_READ = 20_000;
+
+/**
+ * The messages of a workspace that are not tried again, newest first, of its latest `DEAD_READ` findings: the
+ * oldest digest of so many may be counted in part.
+ */
 export async function listDead(database: Database, workspaceId: number): Promise<DeadMessage[]> {
   const { rows } = await database.query<DeadMessage>(
     `SELECT d.id AS "destinationId", d.name, coalesce(o.digest_id, o.finding_id) AS id,
@@ -64,8 +70,10 @@ export async function listDead(database: Database, workspaceId: number): Promise
             count(*)::int AS findings, max(o.attempts)::int AS attempts,
             min(o.queued_at) AS "queuedAt", max(o.dead_at) AS "deadAt",
             max(o.http_status)::int AS "httpStatus", max(o.failure) AS failure
-       FROM alert_outbox o JOIN alert_destinations d ON d.id = o.destination_id
-      WHERE o.workspace_id = $1 AND d.workspace_id = $1 AND o.dead_at IS NOT NULL
+       FROM (SELECT * FROM alert_outbox
+              WHERE workspace_id = $1 AND dead_at IS NOT NULL
+              ORDER BY dead_at DESC LIMIT ${DEAD_READ}) AS o
+       JOIN alert_destinations d ON d.id = o.destination_id AND d.workspace_id = $1
       GROUP BY d.id, d.name, coalesce(o.digest_id, o.finding_id), o.digest_id IS NULL
       ORDER BY max(o.dead_at) DESC LIMIT ${DEAD_SHOWN}`,
     [workspaceId],

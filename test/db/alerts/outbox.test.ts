@@ -1,6 +1,7 @@
 /** The outbox: leases, digests, the pace of a destination, attempts and what is not tried again. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 
+import { listDead } from '../../../src/db/alerts/deliveries.ts';
 import {
   ATTEMPTS_MAX,
   beginAttempt,
@@ -155,6 +156,23 @@ test('what waits for too long without being tried is given up, unless it is paus
   await scratch.rows('UPDATE alert_destinations SET paused = false');
   await tidyOutbox(scratch.database);
   expect(await dead()).toEqual([{ n: 1 }]);
+});
+
+test('what was not delivered is listed by message, the latest first', async () => {
+  await queue(15);
+  await scratch.rows(
+    `UPDATE alert_outbox o SET dead_at = now() - ranked.n * interval '1 minute', failure = 'timeout',
+            digest_id = CASE WHEN ranked.n > 3 THEN lpad('d', 32, '0')::uuid END, attempts = ranked.n
+       FROM (SELECT finding_id, row_number() OVER () AS n FROM alert_outbox) AS ranked
+      WHERE o.finding_id = ranked.finding_id`,
+  );
+  const dead = await listDead(scratch.database, workspaceId);
+  expect(dead.map(({ kind, findings, attempts }) => [kind, findings, attempts])).toEqual([
+    ['finding', 1, 1],
+    ['finding', 1, 2],
+    ['finding', 1, 3],
+    ['digest', 12, 15],
+  ]);
 });
 
 test('attempts are spaced more and more, and end', async () => {
