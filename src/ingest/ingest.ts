@@ -152,14 +152,17 @@ export class Ingest {
 
   #storable(result: ReadyResult, bodyHash: Hex16 | null): IngestResult {
     if (!result.ok) return result;
-    const { encoded, ...request } = result.request;
+    // Not as the rest of an object, which V8 copies property by property.
+    const { encoded, signal, rejections, replacedCharacters } = result.request;
+    const request = { signal, rejections, replacedCharacters };
     const store = async (): Promise<StoredAnswer> => {
       const body = encodeExportResponse(request);
-      const answer = request.rejections.length === 0 ? null : body.toString();
+      const answer = rejections.length === 0 ? null : body.toString();
       const own = bodyHash === null ? null : { bodyHash, answer };
       const { isResend, receipt } = await this.#writer.offer(encoded, own);
       return { isResend, body: receipt?.answer ?? (isResend ? '{}' : body) };
     };
-    return { ok: true, request: { ...request, rows: encoded.rows, store } };
+    const { rows } = encoded;
+    return { ok: true, request: { signal, rejections, replacedCharacters, rows, store } };
   }
 }
