@@ -109,9 +109,11 @@ test('paused: what another has claimed meanwhile it does not complete', async ()
   } finally {
     gateway.server.signal('SIGCONT');
   }
-  await waitFor(() => gateway.server.stderr().includes('another process claimed a run'), {
+  // On a slow machine it was paused for longer than a statement may take.
+  const lost = /another process claimed a run|"Query read timeout","msg":"evaluation failed/;
+  await waitFor(() => lost.test(gateway.server.stderr()), {
     ...SOON,
-    what: 'the paused server finds its runs lost',
+    what: 'the paused server finds its runs lost, or has failed to read them',
   });
   await expectAllFoundOnce();
 });

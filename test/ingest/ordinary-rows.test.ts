@@ -15,7 +15,7 @@ import { compiled, OrdinaryRows, ordinaryProgram } from '../../src/ingest/ordina
 import { RowEncoder } from '../../src/ingest/row-encoder.ts';
 import type { Signal } from '../../src/model/telemetry.ts';
 import { SPAN_ID, TRACE_ID } from '../otlp/bodies.ts';
-import { isTakenAlike } from '../otlp/both-ways.ts';
+import { isTakenAlike, scanned } from '../otlp/both-ways.ts';
 import { bundle } from '../support/bundle.ts';
 import { casesOf } from '../support/exhaustive.ts';
 
@@ -118,6 +118,36 @@ describe('a span is not ordinary', () => {
     expect(takenOf(spans, Buffer.from('[{}]')).records).toBe(0);
     expect(takenOf(spans, Buffer.from('[]')).records).toBe(0);
   });
+});
+
+test.each([
+  ['a', 2, 'b', 0],
+  ['b', 0, 'a', 2],
+  ['a', 0, 'b', 2],
+  ['b', 2, 'a', 0],
+])('a run of two roots, %s with status %i and %s with status %i, is counted alike', (...roots) => {
+  const [one, oneStatus, other, otherStatus] = roots;
+  const root = (id: string, name: string, code: number): string =>
+    `{"traceId":"${TRACE_ID}","spanId":"${id}","name":"${name}","status":{"code":${code}}}`;
+  const list = `[${root('1'.repeat(16), one, oneStatus)},${root('2'.repeat(16), other, otherStatus)}]`;
+  expect(takenOf(spans, Buffer.from(list)).records).toBe(2);
+  const body = Buffer.from(`{"resourceSpans":[{"scopeSpans":[{"spans":${list}}]}]}`);
+  expect(isTakenAlike('traces', body)).toBe(true);
+  expect(scanned('traces', body).encoded.runs).toMatchObject([{ name: 'a', failed: true }]);
+});
+
+test.each([
+  ['when it was', '"timeUnixNano":"1795000000000000001","observedTimeUnixNano":"5"'],
+  ['or else when it was observed', '"observedTimeUnixNano":"1795000000000000001"'],
+  ['or at no time', '"severityNumber":9'],
+])('a log record counts to its run %s', (_, members) => {
+  const list = `[{"traceId":"${TRACE_ID}",${members}}]`;
+  expect(takenOf(logs, Buffer.from(list)).records).toBe(1);
+  const body = Buffer.from(`{"resourceLogs":[{"scopeLogs":[{"logRecords":${list}}]}]}`);
+  expect(isTakenAlike('logs', body)).toBe(true);
+  const { runs } = scanned('logs', body).encoded;
+  const [time = null] = /1795\d+/.exec(members) ?? [];
+  expect(runs).toMatchObject([{ startUnixNano: time, endUnixNano: time }]);
 });
 
 const KINDS = { sum: OF_NUMBERS, histogram: OF_HISTOGRAMS };
