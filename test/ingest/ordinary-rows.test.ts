@@ -87,7 +87,10 @@ describe('a span is ordinary', () => {
     ['with events', '"events":[{"timeUnixNano":"1","name":"e","attributes":[{"key":"k"}]}]'],
     ['without a parent', '"parentSpanId":""'],
   ])('%s', (_, members) => {
-    expect(takenOf(spans, spanList(members)).records).toBe(1);
+    const list = spanList(members);
+    expect(takenOf(spans, list).records).toBe(1);
+    // Objects and lists of the record, against the limit on those of a body.
+    expect(spans.structures).toBe(list.toString().split(/[{[]/).length - 2);
     expect(isTakenAlike('traces', spanBody(members))).toBe(true);
   });
 });
@@ -101,6 +104,8 @@ describe('a span is not ordinary', () => {
     ['with a key twice', '"attributes":[{"key":"k"},{"key":"k"}]'],
     ['with U+0000', '"name":"\\u0000"'],
     ['with a lone surrogate', '"name":"\\ud800"'],
+    ['with minus zero', attribute('{"intValue":-0}')],
+    ['with minus zero as a string', attribute('{"intValue":"-0"}')],
     ['with a line break', '"name":"a\nb"'],
     ['with an infinite number', attribute('{"doubleValue":1e999}')],
     ['with a time too large', '"endTimeUnixNano":"9223372036854775808"'],

@@ -212,6 +212,25 @@ describe('the scan', () => {
     ]);
   });
 
+  it('finds nothing that begins in the text it has searched before', () => {
+    const literals = bytesOf(['ab', 'ab c', 'abcdefghijklm']);
+    const scan = new LiteralScan(createEndingTables(literals));
+    const hits = new LiteralHits(shapesOf(literals));
+    for (const [text, count] of [
+      ['xa', 0],
+      ['b', 0],
+      ['ab ', 1],
+      ['c', 0],
+      ['abcdefg', 1],
+      ['hijklm', 0],
+    ] as const) {
+      const bytes = Buffer.from(text);
+      hits.enter({ bytes, origin: null });
+      scan.find(bytes, hits);
+      expect(hits.count, text).toBe(count);
+    }
+  });
+
   it('misses nothing where literals have more bytes than columns, or more than are compared', () => {
     const bytes = Array.from({ length: 128 }, (_, at) => String.fromCharCode(at));
     const single = [...new Set(bytes.map(foldLiteral))].filter((one) => one !== ' ');

@@ -16,6 +16,7 @@ import type { PreviewBatch } from '../../../src/pool/preview/preview-batch.ts';
 import { PreviewRunner } from '../../../src/pool/preview/preview-runner.ts';
 import type { PreviewTask } from '../../../src/pool/tasks.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
+import { hex16 } from '../../support/rows.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 const IDENTITY = 'c0'.repeat(20);
@@ -185,6 +186,16 @@ test.each([
     expect(paused.every((ms) => ms > 0)).toBe(true);
   },
 );
+
+test('a run that arrives after the preview was requested is not part of it', async () => {
+  await insertRuns(10);
+  const id = await begin();
+  await scratch.database.query('UPDATE runs SET first_arrival_at = now() WHERE run_id = $1', [
+    hex16(3),
+  ]);
+  start(answerAll);
+  expect(await ended(id)).toMatchObject({ runsInRange: 9, tally: { read: 9 } });
+});
 
 test('a batch that does not fit is continued where it ended', async () => {
   await insertRuns(10);
