@@ -143,8 +143,8 @@ async function list(options: ListOptions): Promise<void> {
 
 async function show(id: string, options: WorkspaceOptions): Promise<void> {
   await withSettings(options, (book, within) => {
-    const rule = book.rules.find((one) => one.id === id);
-    if (rule === undefined) {
+    const rule = book.find(id);
+    if (rule === null) {
       throw new OperatorError(
         `Corpus ${book.snapshot.version} has no rule ${id}: see sluice rules list`,
       );

@@ -1,5 +1,5 @@
 /** Facts of a Citus cluster: coordinator, workers, settings (docs/citus.md). Read only; `sluice doctor` judges them. */
-import type { Queryable } from './database.ts';
+import { onlyRow, type Queryable } from './database.ts';
 
 export interface CitusFacts {
   readonly version: string;
@@ -20,8 +20,9 @@ export async function readCitusFacts(database: Queryable): Promise<CitusFacts | 
   );
   const [citus] = extension.rows;
   if (citus === undefined) return null;
-  const { rows } = await database.query<Omit<CitusFacts, 'version'>>(
-    `SELECT (SELECT groupid = 0 FROM pg_dist_local_group) AS "isCoordinator",
+  const facts = onlyRow(
+    await database.query<Omit<CitusFacts, 'version'>>(
+      `SELECT (SELECT groupid = 0 FROM pg_dist_local_group) AS "isCoordinator",
             (SELECT coalesce(json_agg(json_build_object(
                 'name', nodename || ':' || nodeport,
                 'answers', citus_check_connection_to_node(nodename, nodeport)) ORDER BY nodeid), '[]')
@@ -33,8 +34,7 @@ export async function readCitusFacts(database: Queryable): Promise<CitusFacts | 
                FROM (SELECT to_regclass('spans') AS oid) AS spans
                LEFT JOIN pg_dist_shard ON logicalrelid = spans.oid
              HAVING max(spans.oid::oid) IS NOT NULL) AS shards`,
+    ),
   );
-  const [facts] = rows;
-  if (facts === undefined) throw new Error('PostgreSQL answered without a row');
   return { ...citus, ...facts };
 }

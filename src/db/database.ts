@@ -153,6 +153,12 @@ export async function inTransaction<T>(
   });
 }
 
+/** The row of a statement that always gives one, such as a count or INSERT … RETURNING. */
+export function onlyRow<Row>({ rows: [row] }: { readonly rows: readonly Row[] }): Row {
+  if (row === undefined) throw new Error('a statement that gives one row gave none');
+  return row;
+}
+
 /**
  * Checks that the server answers and is new enough.
  *

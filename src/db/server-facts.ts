@@ -3,7 +3,7 @@
  * replication, and of this database its migrations and partitions. Reads only; `sluice doctor`
  * judges it.
  */
-import type { Queryable } from './database.ts';
+import { onlyRow, type Queryable } from './database.ts';
 import { loadMigrations } from './migrate.ts';
 import { TELEMETRY_TABLES } from './telemetry/copy-statement.ts';
 import { partitionName, utcDay, utcHour } from './telemetry/partitions.ts';
@@ -82,10 +82,7 @@ export interface ServerPrivileges {
 }
 
 async function firstRow<T extends object>(database: Queryable, sql: string): Promise<T> {
-  const { rows } = await database.query<T>(sql);
-  const [row] = rows;
-  if (row === undefined) throw new Error('PostgreSQL answered without a row');
-  return row;
+  return onlyRow(await database.query<T>(sql));
 }
 
 /** Settings that decide whether 200 means committed, and how fast rows are stored. */

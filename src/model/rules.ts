@@ -213,6 +213,10 @@ export interface RuleSettings {
 export interface RuleBook {
   readonly snapshot: Snapshot;
   readonly rules: readonly Rule[];
+  /** null when the snapshot has no such rule */
+  readonly find: (ruleId: string) => Rule | null;
+  /** the title of a rule; its id when the snapshot has no such rule */
+  readonly titleOf: (ruleId: string) => string;
   readonly references: ReferenceIndex;
   /** of the corpus itself, the same for every workspace */
   readonly counts: SupportCounts;

@@ -76,8 +76,8 @@ function wantedRules(
   { rule: id, corpus }: PreviewOptions,
 ): readonly Rule[] {
   if (id !== undefined) {
-    const rule = book.rules.find((one) => one.id === id);
-    if (rule === undefined) {
+    const rule = book.find(id);
+    if (rule === null) {
       throw new OperatorError(`Corpus ${book.snapshot.version} has no rule ${id}`);
     }
     const refused = book.refusal(rule);
@@ -169,15 +169,14 @@ interface Report {
 
 function report(options: PreviewOptions, facts: Report): void {
   const { slug, book, pinned, settings, inRange, planned, tally, rules } = facts;
-  const byId = new Map(rules.map((rule) => [rule.id, rule]));
   const running = new Set(
     pinned.rules.filter((rule) => pinned.decide(rule, settings).enabled).map(({ id }) => id),
   );
   const perDay = (runs: number) =>
     Number((((runs / Math.max(1, tally.read)) * inRange) / options.days).toFixed(2));
   const found = noisiestOf({ tally }).flatMap(({ ruleId, runs, examples }) => {
-    const rule = byId.get(ruleId);
-    if (rule === undefined) return [];
+    const rule = book.find(ruleId);
+    if (rule === null) return [];
     const facts = { percent_of_runs: percent(runs, tally.read), findings_per_day: perDay(runs) };
     return [{ rule, runs, examples, facts, runsNow: running.has(ruleId) }];
   });

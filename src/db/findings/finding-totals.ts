@@ -1,6 +1,6 @@
 /** How many findings a list has, up to a bound, and the names that its filters suggest. */
 import type { FindingFilter, FindingNames, FindingTotal } from '../../model/findings.ts';
-import type { Database } from '../database.ts';
+import { type Database, onlyRow } from '../database.ts';
 import { SUGGESTIONS_MAX, suggestedNames } from '../suggested-names.ts';
 import {
   DECIDED_IDS,
@@ -78,8 +78,5 @@ const NAMES = suggestedNames(
 
 /** What the filters of the list suggest. */
 export async function suggestNames(database: Database, workspaceId: number): Promise<FindingNames> {
-  const { rows } = await database.query<FindingNames>(NAMES, [workspaceId]);
-  const [names] = rows;
-  if (names === undefined) throw new Error('a SELECT without FROM has one row');
-  return names;
+  return onlyRow(await database.query<FindingNames>(NAMES, [workspaceId]));
 }

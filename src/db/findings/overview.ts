@@ -13,7 +13,7 @@ import type {
   Slot,
   WorkspaceOverview,
 } from '../../model/overview.ts';
-import type { Database } from '../database.ts';
+import { type Database, onlyRow } from '../database.ts';
 import type { ReadChoice } from '../replica/read-choice.ts';
 import { waitingRuns } from '../runs/due-runs.ts';
 
@@ -85,9 +85,7 @@ export const WAITING = `
           ${waitingRuns('again', '$1', `${WAITING_MAX + 1}`)}) AS waiting`;
 
 async function hourOf(database: Database, values: readonly number[]): Promise<HourCounts> {
-  const { rows } = await database.query<HourRow>(HOUR, [...values]);
-  const [row] = rows;
-  if (row === undefined) throw new Error('the counts of an hour have no row');
+  const row = onlyRow(await database.query<HourRow>(HOUR, [...values]));
   const { mean, most, ...counts } = row;
   return { ...counts, lagMs: mean === null || most === null ? null : { mean, most } };
 }
@@ -118,10 +116,7 @@ async function waitingOf(
   database: Database,
   workspaceId: number,
 ): Promise<WorkspaceOverview['runs']> {
-  const { rows } = await database.query<WorkspaceOverview['runs']>(WAITING, [workspaceId]);
-  const [row] = rows;
-  if (row === undefined) throw new Error('the waiting runs have no row');
-  return row;
+  return onlyRow(await database.query<WorkspaceOverview['runs']>(WAITING, [workspaceId]));
 }
 
 /** Cached counts of a workspace's past slots, by their beginning. */

@@ -4,7 +4,13 @@
  */
 import type { Int64, JsonObject } from '../../model/json.ts';
 import type { Actor, AuditEntry } from '../../model/people.ts';
-import { type Connection, type Database, inTransaction, type Queryable } from '../database.ts';
+import {
+  type Connection,
+  type Database,
+  inTransaction,
+  onlyRow,
+  type Queryable,
+} from '../database.ts';
 import {
   CHAIN_START,
   type ChainedEntry,
@@ -55,15 +61,15 @@ export async function appendAudit(
   actor: Actor,
   change: Change,
 ): Promise<void> {
-  const { rows } = await connection.query<{ at: Date; seq: Int64 | null; hash: Buffer | null }>(
-    `SELECT date_trunc('milliseconds', clock_timestamp()) AS at, last.seq, last.hash
+  const last = onlyRow(
+    await connection.query<{ at: Date; seq: Int64 | null; hash: Buffer | null }>(
+      `SELECT date_trunc('milliseconds', clock_timestamp()) AS at, last.seq, last.hash
        FROM (SELECT 1) AS one
        LEFT JOIN (SELECT seq, hash FROM audit_ledger WHERE workspace_id = $1
                    ORDER BY seq DESC LIMIT 1) AS last ON true`,
-    [workspaceId],
+      [workspaceId],
+    ),
   );
-  const [last] = rows;
-  if (last === undefined) throw new Error('a SELECT without FROM rows gave none');
   const text = (value: JsonObject | null = null) => (value === null ? null : JSON.stringify(value));
   const entry = {
     workspaceId,

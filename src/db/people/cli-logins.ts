@@ -9,7 +9,7 @@ import { randomBytes } from 'node:crypto';
 
 import type { Hex16 } from '../../model/json.ts';
 import type { Actor, CliToken, Role, Session } from '../../model/people.ts';
-import { type Connection, type Database, inTransaction } from '../database.ts';
+import { type Connection, type Database, inTransaction, onlyRow } from '../database.ts';
 import { appendAudit, lockLedger } from './audit.ts';
 import { digestKey } from './keys.ts';
 import { limitSessions, OPEN } from './sessions.ts';
@@ -65,14 +65,14 @@ export async function createCliSession(
   await lockLedger(connection, workspaceId);
   const secret = randomBytes(TOKEN_BYTES).toString('base64url').replaceAll(/[-_]/g, 'x');
   const token = `${brand}_cli_${secret}`;
-  const { rows } = await connection.query<{ expiresAt: Date }>(
-    `INSERT INTO sessions (kind, token_sha256, user_id, workspace_id, user_agent, address, expires_at)
+  const created = onlyRow(
+    await connection.query<{ expiresAt: Date }>(
+      `INSERT INTO sessions (kind, token_sha256, user_id, workspace_id, user_agent, address, expires_at)
      VALUES ('cli', $1, $2, $3, $4, $5, now() + interval '${CLI_LIFE_DAYS} days')
      RETURNING expires_at AS "expiresAt"`,
-    [digestKey(token), userId, workspaceId, deviceName, address],
+      [digestKey(token), userId, workspaceId, deviceName, address],
+    ),
   );
-  const [created] = rows;
-  if (created === undefined) throw new Error('INSERT … RETURNING gave no row');
   await limitSessions(connection, userId, 'cli');
   const actor = { userId, name: approver.email, origin: address };
   await appendAudit(connection, workspaceId, actor, {

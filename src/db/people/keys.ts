@@ -13,7 +13,7 @@ import {
   type ListedKey,
   RATE_LIMIT_MAX,
 } from '../../model/people.ts';
-import type { Queryable } from '../database.ts';
+import { onlyRow, type Queryable } from '../database.ts';
 import { KEY_CHANGED_CHANNEL } from './key-changes.ts';
 
 const SECRET_BYTES = 32;
@@ -58,20 +58,20 @@ export async function createKey(
   checkLimit(rateLimitPerMinute);
   const secret = randomBytes(SECRET_BYTES).toString('base64url').replaceAll(/[-_]/g, 'x');
   const key = `${brand}_${kind === 'agent' ? agentPrefix : 'key'}_${secret}`;
-  const { rows } = await database.query<{ id: number }>(
-    `INSERT INTO api_keys (workspace_id, kind, name, prefix, secret_sha256, rate_limit_per_minute)
+  const created = onlyRow(
+    await database.query<{ id: number }>(
+      `INSERT INTO api_keys (workspace_id, kind, name, prefix, secret_sha256, rate_limit_per_minute)
      VALUES ($1, $2, $3, $4, $5, $6) RETURNING id`,
-    [
-      workspaceId,
-      kind,
-      name,
-      key.slice(0, key.length - secret.length + KEY_PREFIX_CHARS),
-      digestKey(key),
-      rateLimitPerMinute,
-    ],
+      [
+        workspaceId,
+        kind,
+        name,
+        key.slice(0, key.length - secret.length + KEY_PREFIX_CHARS),
+        digestKey(key),
+        rateLimitPerMinute,
+      ],
+    ),
   );
-  const [created] = rows;
-  if (created === undefined) throw new Error('INSERT … RETURNING gave no row');
   return { id: created.id, key };
 }
 

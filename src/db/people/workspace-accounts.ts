@@ -8,7 +8,7 @@
  *   link ─► account of one workspace ─► (provider verifies the address) ─► verified account
  */
 
-import type { Connection, Queryable } from '../database.ts';
+import { type Connection, onlyRow, type Queryable } from '../database.ts';
 import { lockLedger } from './audit.ts';
 import { revokeSessions } from './sessions.ts';
 import { type Account, findAccount, USER_COLUMNS, type User } from './users.ts';
@@ -34,14 +34,13 @@ export async function createWorkspaceAccount(
     await revokeSessions(connection, former[0].id, null);
     return former[0];
   }
-  const { rows } = await connection.query<User>(
-    `INSERT INTO users (workspace_id, invited_email, display_name, password_hash)
+  return onlyRow(
+    await connection.query<User>(
+      `INSERT INTO users (workspace_id, invited_email, display_name, password_hash)
      VALUES ($1, $2, $3, $4) RETURNING ${USER_COLUMNS}`,
-    [workspaceId, email, displayName, passwordHash],
+      [workspaceId, email, displayName, passwordHash],
+    ),
   );
-  const [user] = rows;
-  if (user === undefined) throw new Error('an INSERT returned no row');
-  return user;
 }
 
 /**

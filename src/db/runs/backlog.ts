@@ -1,5 +1,5 @@
 /** What waits for the pass, over all workspaces: for `/metrics`, alerts and autoscaling. */
-import type { Database } from '../database.ts';
+import { type Database, onlyRow } from '../database.ts';
 import { backlogOf } from './due-runs.ts';
 
 /** Most due runs that are counted of each kind: one statement reads no more entries of an index. */
@@ -14,8 +14,5 @@ export interface Backlog {
 
 /** @param settleMs as the pass has it (`RunTimes`) */
 export async function readBacklog(database: Database, settleMs: number): Promise<Backlog> {
-  const { rows } = await database.query<Backlog>(backlogOf(BACKLOG_MAX), [settleMs]);
-  const [backlog] = rows;
-  if (backlog === undefined) throw new Error('the backlog has no row');
-  return backlog;
+  return onlyRow(await database.query<Backlog>(backlogOf(BACKLOG_MAX), [settleMs]));
 }

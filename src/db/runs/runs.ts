@@ -5,7 +5,7 @@
 import type { Hex8, Hex16 } from '../../model/json.ts';
 import type { Severity } from '../../model/rules.ts';
 import type { Checked, PageCursor, RunFilter, RunNames, RunSummary } from '../../model/runs.ts';
-import type { Database } from '../database.ts';
+import { type Database, onlyRow } from '../database.ts';
 import { containing } from '../findings/finding-filter.ts';
 import { MATCHED_NAME, NAME_CHARS_MAX } from '../findings/findings.ts';
 import { fromMicros, toMicros, utcDayOf } from '../sql-times.ts';
@@ -232,10 +232,7 @@ const NAMES = suggestedNames('runs', 'first_arrival_at DESC, run_id DESC');
 
 /** What the filters of the list suggest. */
 export async function suggestRunNames(database: Database, workspaceId: number): Promise<RunNames> {
-  const { rows } = await database.query<RunNames>(NAMES, [workspaceId]);
-  const [names] = rows;
-  if (names === undefined) throw new Error('a SELECT without FROM has one row');
-  return names;
+  return onlyRow(await database.query<RunNames>(NAMES, [workspaceId]));
 }
 
 /** One run of a workspace; null when it has none of that id. */

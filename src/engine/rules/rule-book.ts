@@ -5,9 +5,12 @@ import type { Catalog } from './catalog.ts';
 import { decide, orphanedOverrides, refusal, stateCounts, supportCounts } from './effective-set.ts';
 
 export function createRuleBook({ snapshot, rules }: Catalog): RuleBook {
+  const byId = new Map(rules.map((rule) => [rule.id, rule]));
   return {
     snapshot,
     rules,
+    find: (ruleId) => byId.get(ruleId) ?? null,
+    titleOf: (ruleId) => byId.get(ruleId)?.title ?? ruleId,
     references: referenceIndex(rules),
     counts: supportCounts(rules),
     decide,

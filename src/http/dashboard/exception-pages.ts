@@ -39,9 +39,8 @@ export const exceptionForm = z.object({
 const noFinding = () => new SluiceError('not_found', 'This workspace has no such finding.');
 
 export function exceptionPages(deps: ExceptionPageDependencies): Route[] {
-  const { exceptions, findings, look, rules } = deps;
-  const titles = new Map(rules.rules.map(({ id, title }) => [id, title]));
-  const titleOf = (ruleId: string): string => titles.get(ruleId) ?? ruleId;
+  const { exceptions, findings, look } = deps;
+  const { titleOf } = deps.rules;
   const page = pageRoutes(deps);
   const form = formRoutes(deps);
   return [

@@ -82,8 +82,7 @@ const NOTHING_NEW: Answer = pageAnswer('');
 
 export function findingPages(deps: FindingPageDependencies): Route[] {
   const { findings, rules, look } = deps;
-  const titles = new Map(rules.rules.map(({ id, title }) => [id, title]));
-  const titleOf = (ruleId: string): string => titles.get(ruleId) ?? ruleId;
+  const { titleOf } = rules;
   const listFilterOf = (query: z.infer<typeof stateQuery>, { email: me }: Viewer): FindingFilter =>
     filterOf(query, { ...findings, me });
 

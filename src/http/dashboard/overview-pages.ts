@@ -20,7 +20,6 @@ export interface OverviewPageDependencies extends DashboardDependencies {
 
 export function overviewPages(deps: OverviewPageDependencies): Route[] {
   const { look, rules, overview, refused, noteOverviewVisit, observeUrl, replicaState } = deps;
-  const titles = new Map(rules.rules.map(({ id, title }) => [id, title]));
   const page = pageRoutes(deps);
   return [
     { method: 'GET', path: '/', handler: (exchange) => exchange.answer(redirect('/app')) },
@@ -38,7 +37,7 @@ export function overviewPages(deps: OverviewPageDependencies): Route[] {
         rules: ruleFactsOf(rules, settings),
         refused: refusals,
         newFindings,
-        titleOf: (ruleId) => titles.get(ruleId) ?? ruleId,
+        titleOf: rules.titleOf,
         observeUrl,
         nowMs,
         iso: (ms) => new Date(ms).toISOString(),

@@ -17,7 +17,7 @@ import { PREVIEWS, previewPage, previewsPage } from '../../web/app/previews/prev
 import type { TierPreview } from '../../web/app/previews/tier-preview.ts';
 import { hasRulesTab } from '../../web/app/rule-counts.ts';
 import { upgradePage } from '../../web/app/rules.ts';
-import type { RuleReader } from '../api/rules/rule-routes.ts';
+import { type RuleReader, requireRule } from '../api/rules/rule-routes.ts';
 import { readForm } from '../transport/json-body.ts';
 import { hexId, idOf, parseQuery } from '../transport/query.ts';
 import type { Route } from '../transport/router.ts';
@@ -47,9 +47,8 @@ export function tierPreviewOf(
   last: Preview | null,
 ): TierPreview {
   const rules = tierRules(book, settings);
-  const titles = new Map(rules.map(({ id, title }) => [id, title]));
   const noisy = noisyRules(rules, last).map((one) => {
-    return { ...one, title: titles.get(one.ruleId) ?? one.ruleId };
+    return { ...one, title: book.titleOf(one.ruleId) };
   });
   return { last, noisy };
 }
@@ -63,9 +62,7 @@ async function wantedRules(
   if (ruleId === undefined) {
     return tierRules(book, await book.settings(workspaceId)).map(({ id }) => id);
   }
-  const rule = book.rules.find(({ id }) => id === ruleId);
-  if (rule === undefined) throw new SluiceError('not_found', 'The corpus has no such rule.');
-  const refused = book.refusal(rule);
+  const refused = book.refusal(requireRule(book, ruleId));
   if (refused !== null) throw new SluiceError('rule_refused', refused.detail);
   return [ruleId];
 }
@@ -74,8 +71,7 @@ export function previewPages(deps: PreviewPageDependencies): Route[] {
   const { rules: book, previews, look } = deps;
   const page = pageRoutes(deps);
   const form = formRoutes(deps);
-  const byId = new Map(book.rules.map((rule) => [rule.id, rule]));
-  const findRule = (id: string) => byId.get(id) ?? null;
+  const findRule = book.find;
   const find = async (workspaceId: number, parameter: string | undefined) => {
     const id = idOf(parameter);
     const preview = id === null ? null : await previews.find(workspaceId, id);

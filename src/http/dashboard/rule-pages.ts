@@ -15,7 +15,9 @@ import { COVERAGE, coveragePage } from '../../web/app/rules/coverage.ts';
 import { ruleFilters } from '../../web/app/rules/rule-filters.ts';
 import { type DecidedRule, rulesPage, upgradePage } from '../../web/app/rules.ts';
 import {
+  noRule,
   type RuleReader,
+  requireRule,
   rulesQuery,
   showRule,
   showSettings,
@@ -65,18 +67,6 @@ const overrideForm = z.object({
 const tierBody = z.strictObject({ experimental: z.boolean() });
 const overrideBody = z.strictObject({ enabled: z.boolean().nullable() });
 
-const noRule = () => new SluiceError('not_found', 'The corpus has no such rule.');
-
-function findRule({ rules }: RuleReader, id: string | undefined): Rule | null {
-  return rules.find((one) => one.id === id) ?? null;
-}
-
-function ruleOf(book: RuleReader, id: string | undefined): Rule {
-  const rule = findRule(book, id);
-  if (rule === null) throw noRule();
-  return rule;
-}
-
 /**
  * Switches a rule on or off for the workspace, or removes its override: also of a rule that cannot
  * run, or that the snapshot does not have.
@@ -90,7 +80,7 @@ async function overrideRule(
   enabled: boolean | null,
   { rules, settings }: RulePageDependencies,
 ): Promise<RuleRefusal | null> {
-  const rule = findRule(rules, ruleId);
+  const rule = rules.find(ruleId);
   if (rule === null) {
     const { overrides } = await rules.settings(workspace.id);
     if (enabled !== null || !overrides.has(ruleId)) throw noRule();
@@ -124,7 +114,7 @@ function pages(deps: RulePageDependencies): Route[] {
         return rulesPage(look, viewer, {
           tier: tierPreviewOf(book, settings, last),
           ...ruleFactsOf(book, settings),
-          rules: found.rules.map(({ id }) => decided(ruleOf(book, id), settings)),
+          rules: found.rules.map(({ id }) => decided(requireRule(book, id), settings)),
           records,
           query: exchange.query,
           page: found.page,
@@ -148,7 +138,7 @@ function pages(deps: RulePageDependencies): Route[] {
     page(ONE, {}, async ({ request, viewer, parameters, nowMs }) => {
       const settings = await book.settings(request.workspace.id);
       if (!hasRulesTab(viewer)) return upgradePage(look, viewer, ruleFactsOf(book, settings));
-      const rule = ruleOf(book, parameters.ruleId);
+      const rule = requireRule(book, parameters.ruleId);
       const last = await previews.latest(request.workspace.id, rule.id);
       const record = await book.record(request.workspace.id, rule.id);
       return rulePage(look, viewer, decided(rule, settings), { last, record, nowMs });
@@ -177,7 +167,7 @@ function forms(deps: RulePageDependencies): Route[] {
       const { enabled } = await readForm(exchange, overrideForm);
       const refused = await overrideRule(request, ruleId, enabled, deps);
       if (refused !== null) throw new SluiceError('rule_refused', refused.detail);
-      return findRule(deps.rules, ruleId) === null ? LIST : `${LIST}/${ruleId}`;
+      return deps.rules.find(ruleId) === null ? LIST : `${LIST}/${ruleId}`;
     }),
   ];
 }
@@ -214,7 +204,7 @@ function jsonWrites(deps: RulePageDependencies): Route[] {
             return problem(new SluiceError('rule_refused', detail), { reason });
           }
           // Of a rule that the snapshot does not have, only the override could be removed.
-          const show = findRule(deps.rules, ruleId) === null ? showTier : showOne;
+          const show = deps.rules.find(ruleId) === null ? showTier : showOne;
           return await show(exchange, { workspaceId: request.workspace.id }, parameters);
         },
         deps,

@@ -93,8 +93,7 @@ function withoutTexts(shown: ShownSteps): ShownSteps {
 
 export function runPages(deps: RunPageDependencies): Route[] {
   const { runs, findings, rules, look } = deps;
-  const titles = new Map(rules.rules.map(({ id, title }) => [id, title]));
-  const titleOf = (ruleId: string): string => titles.get(ruleId) ?? ruleId;
+  const { titleOf } = rules;
   const page = pageRoutes(deps);
 
   /** The finding that a query opens, which may be one more than are listed. */

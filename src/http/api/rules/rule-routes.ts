@@ -145,6 +145,15 @@ export function toRulePage(
   };
 }
 
+export const noRule = () => new SluiceError('not_found', 'The corpus has no such rule.');
+
+/** @throws {SluiceError} `not_found` when the snapshot has no such rule */
+export function requireRule(book: RuleBook, ruleId = ''): Rule {
+  const rule = book.find(ruleId);
+  if (rule === null) throw noRule();
+  return rule;
+}
+
 /** One rule in full. */
 export function toRule(
   rule: Rule,
@@ -203,8 +212,7 @@ export function listRules(reader: RuleReader): AuthorizedHandler {
 /** `GET /platform/v1/atr/rules/{ruleId}` */
 export function showRule(reader: RuleReader): AuthorizedHandler {
   return async (_exchange, { workspaceId }, { ruleId }) => {
-    const rule = reader.rules.find(({ id }) => id === ruleId);
-    if (rule === undefined) throw new SluiceError('not_found', 'The corpus has no such rule.');
+    const rule = requireRule(reader, ruleId);
     const settings = await reader.settings(workspaceId);
     return json(toRule(rule, settings, reader, await reader.record(workspaceId, rule.id)));
   };
