@@ -36,6 +36,7 @@ import {
   settingsOfServer,
 } from './database-checks.ts';
 import {
+  dataDirCheck,
   diskCheck,
   nativeModuleChecks,
   openFilesCheck,
@@ -167,11 +168,13 @@ async function inspect(): Promise<Check[]> {
   const { config, checks } = readSettings();
   const files = openFilesCheck();
   const dataDir = config?.dataDir ?? readDataDir(process.env);
+  const holdsDatabase = config !== null && config.databaseUrl === null;
   const machine = [
     runtimeCheck(currentRuntime()),
     ...(await nativeModuleChecks()),
     ...(files === null ? [] : [files]),
-    diskCheck(dataDir, config !== null && config.databaseUrl === null),
+    dataDirCheck(dataDir, holdsDatabase),
+    diskCheck(dataDir, holdsDatabase),
   ];
   const always = [...machine, ...checks, corpusCheck()];
   if (config === null) return always;

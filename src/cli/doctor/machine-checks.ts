@@ -1,5 +1,5 @@
 /** Checks of this machine: Node.js and its C library, native modules, memory, disk, files, ports. */
-import { existsSync, readFileSync, statfsSync } from 'node:fs';
+import { accessSync, constants, existsSync, readFileSync, statfsSync, statSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { availableParallelism, totalmem } from 'node:os';
 import { dirname } from 'node:path';
@@ -86,6 +86,41 @@ function existingFolder(path: string): string {
   return existsSync(path) || dirname(path) === path ? path : existingFolder(dirname(path));
 }
 
+/** Why DATA_DIR, or the folder above it that exists, cannot be written to; null when it can. */
+function writeFault(folder: string): string | null {
+  try {
+    if (!statSync(folder).isDirectory()) return 'is no folder';
+    accessSync(folder, constants.W_OK | constants.X_OK);
+    return null;
+  } catch (error) {
+    return `cannot be written to: ${(error as NodeJS.ErrnoException).code}`;
+  }
+}
+
+/**
+ * Whether the user of this process may write to DATA_DIR, or create it.
+ *
+ * @param faultOf for tests: root may write anywhere
+ */
+export function dataDirCheck(
+  dataDir: string,
+  holdsDatabase: boolean,
+  faultOf: (folder: string) => string | null = writeFault,
+): Check {
+  const folder = existingFolder(dataDir);
+  const fault = faultOf(folder);
+  const name = 'DATA_DIR';
+  if (fault === null) return ok(name, dataDir);
+  const found = `${folder} ${fault}`;
+  return holdsDatabase
+    ? problem(name, found, 'Let the user of the server own it, or set DATA_DIR to another folder.')
+    : warning(
+        name,
+        found,
+        'Let the user of the server own it: the catalogue of rules is made again at every start.',
+      );
+}
+
 /** Free space where DATA_DIR is, or will be. */
 export function diskCheck(dataDir: string, holdsDatabase: boolean): Check {
   const { bavail, blocks, bsize } = statfsSync(existingFolder(dataDir));
@@ -145,7 +180,8 @@ async function portCheck(name: string, host: string, port: number): Promise<Chec
     if (listener === 'sluice') return ok(name, `${where}: a Sluice server is running there`);
     if (listener === 'silent') {
       const found = `${where} is in use, and /health did not answer in ${HEALTH_MS_MAX / 1000} s`;
-      return warning(name, found, 'See whether the program that uses the port hangs.');
+      const change = `See whether the program that uses the port hangs, or set ${name} to another one.`;
+      return warning(name, found, change);
     }
     const change = `End the program that uses the port, or set ${name} to another one.`;
     return problem(name, `${where} is used by another program`, change);

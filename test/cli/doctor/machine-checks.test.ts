@@ -1,7 +1,14 @@
-/** What `sluice doctor` reports about Node.js and its C library, of cores and memory. */
+/** What `sluice doctor` reports about Node.js and its C library, of cores, memory and DATA_DIR. */
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 
-import { resourceChecks, runtimeCheck } from '../../../src/cli/doctor/machine-checks.ts';
+import {
+  dataDirCheck,
+  resourceChecks,
+  runtimeCheck,
+} from '../../../src/cli/doctor/machine-checks.ts';
 import { readConfig } from '../../../src/config/config.ts';
 import { explainLoadFailure } from '../../../src/terminal/node-runtime.ts';
 
@@ -35,6 +42,29 @@ test('threads beyond the cores and bodies beyond the memory are warnings', () =>
     resourceChecks(readConfig(settings), cores, bytes).map(({ state }) => state);
   expect(states({ MATCH_THREADS: '3' }, 4, 8 * GIB)).toEqual(['ok', 'ok']);
   expect(states({ MATCH_THREADS: '8' }, 4, GIB / 4)).toEqual(['warning', 'warning']);
+});
+
+describe('DATA_DIR', () => {
+  const mayNot = () => 'cannot be written to: EACCES';
+
+  test('may be made by the server where the folder above can be written to', () => {
+    expect(dataDirCheck(join(tmpdir(), 'not', 'there', 'yet'), true).state).toBe('ok');
+  });
+
+  test('that cannot be written to keeps the embedded database from starting', () => {
+    const check = dataDirCheck('/var/lib/sluice', true, mayNot);
+    expect(check.state).toBe('problem');
+    expect(check.found).toContain('EACCES');
+    expect(dataDirCheck('/var/lib/sluice', false, mayNot).state).toBe('warning');
+  });
+
+  test('below a file is no folder', () => {
+    const check = dataDirCheck(join(fileURLToPath(import.meta.url), 'data'), true);
+    expect(check).toMatchObject({
+      state: 'problem',
+      found: expect.stringContaining('is no folder'),
+    });
+  });
 });
 
 describe('a program that could not be loaded', () => {
