@@ -372,7 +372,7 @@ describe('beside a running server', () => {
     const { servers, total } = jsonOf<{ servers: object[]; total: object }>(await runProcess(args));
     expect(servers).toMatchObject([
       { name: admin.host, error: null, rates: { rows: expect.any(Number) } },
-      { name: away, error: 'ECONNREFUSED', rates: null },
+      { name: away, error: expect.stringContaining('ECONNREFUSED'), rates: null },
     ]);
     expect(total).toMatchObject({ rows: expect.any(Number) });
     const none = await runCommand(['top', away]);
