@@ -54,7 +54,7 @@ describe('signed in', () => {
 
   test.each([
     ['/app/findings?severity=huge&q=stolen+key', ['value="huge" selected', 'value="stolen key"']],
-    ['/app/findings?since=yesterday', ['name="since" value="yesterday"', 'since must be an ISO']],
+    ['/app/findings?since=yesterday', ['name="since" value="yesterday"', 'since: must be an ISO']],
     ['/app/findings?run_id=%3Cb%3E', ['value="&lt;b&gt;"']],
     ['/app/runs?state=odd&agent=planner', ['value="odd" selected', 'value="planner"']],
   ])('a filter that is not valid is shown again: %s', async (path, texts) => {
