@@ -950,7 +950,7 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'src/http/limits/leases.ts',
     search: 'Math.max(0, Math.min(ahead, limit - (count.count - ahead)))',
     replacement: 'ahead',
-    tests: ['test/http/limits/regions.test.ts'],
+    tests: ['test/http/limits/leases.test.ts', 'test/http/limits/regions.test.ts'],
   },
   {
     name: 'regions/window-over',
@@ -958,7 +958,7 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'src/http/limits/leases.ts',
     search: 'lease.left === 0 || !isSurelyOpen(lease.count)) return',
     replacement: 'lease.left === 0) return',
-    tests: ['test/http/limits/regions.test.ts'],
+    tests: ['test/http/limits/leases.test.ts'],
   },
   {
     name: 'retention/assigned',

@@ -67,6 +67,19 @@ test('a destination is one process at a time, until its lease ends', async () =>
   expect(await beginAttempt(scratch.database, second, message)).toBe(1);
 });
 
+test('a destination that is paused in the middle of a turn gets nothing more', async () => {
+  await queue(2);
+  const destination = await claim();
+  const [first, second] = await nextMessages(scratch.database, destination);
+  if (first === undefined || second === undefined) throw new Error('no messages');
+  expect(await beginAttempt(scratch.database, destination, first)).toBe(1);
+  await scratch.rows('UPDATE alert_destinations SET paused = true');
+  expect(await beginAttempt(scratch.database, destination, second)).toBeNull();
+  expect(
+    await scratch.rows('SELECT attempts FROM alert_outbox WHERE finding_id = $1', [second.id]),
+  ).toEqual([{ attempts: 0 }]);
+});
+
 test('the next turn waits two seconds for each message of the last', async () => {
   await queue(3);
   await releaseDestination(scratch.database, await claim(), { messages: 3, last: DELIVERED });
@@ -156,6 +169,20 @@ test('what waits for too long without being tried is given up, unless it is paus
   await scratch.rows('UPDATE alert_destinations SET paused = false');
   await tidyOutbox(scratch.database);
   expect(await dead()).toEqual([{ n: 1 }]);
+});
+
+test.each([
+  ['35 hours', 'failed'],
+  ['37 hours', 'dead'],
+])('an attempt that fails %s after its finding: %s', async (age, outcome) => {
+  await queue(1);
+  await scratch.rows('UPDATE alert_outbox SET queued_at = now() - $1::interval', [age]);
+  const destination = await claim();
+  const [message] = await nextMessages(scratch.database, destination);
+  if (message === undefined) throw new Error('no message');
+  const attempt = (await beginAttempt(scratch.database, destination, message)) ?? 0;
+  const ended = { message, attempt, result: FAILED };
+  expect(await endAttempt(scratch.database, destination, ended, 'm')).toBe(outcome);
 });
 
 test('what was not delivered is listed by message, the latest first', async () => {

@@ -105,7 +105,10 @@ test.each<[RunFilter, number[]]>([
   [{ hasFindings: true }, [2]],
   [{ hasFindings: false }, [4, 3, 1]],
   [{ since: new Date('2026-11-21T00:00:00Z') }, [4]],
+  [{ since: new Date('2026-11-21T10:00:00Z') }, [4]],
   [{ until: new Date('2026-11-21T00:00:00Z') }, [3, 2, 1]],
+  // A range has its begin, and not its end.
+  [{ until: new Date('2026-11-21T10:00:00Z') }, [3, 2, 1]],
   [{ sessionId: 's-1', state: 'completed' }, [1]],
 ])('%o fits %o', async (filter, expected) => {
   expect(await ids(filter)).toEqual(expected.map(hex16));
