@@ -31,6 +31,7 @@ async function workSoFar({ client }: Stage): Promise<Work> {
 /** Stores spans for so long, as fast as they are answered. */
 export async function measureSustained(stage: Stage, seconds: number): Promise<Sustained> {
   let before: Work | null = null;
+  let after: Work | null = null;
   const measured: Measured = await measureLoad(
     stage,
     stage.sluice,
@@ -40,12 +41,15 @@ export async function measureSustained(stage: Stage, seconds: number): Promise<S
       pace: { type: 'while', seconds },
       expected: null,
     },
-    async () => {
+    async (ended) => {
       before = await workSoFar(stage);
+      await ended;
+      // Not later: counting the rows afterwards writes each page to the WAL once more (hint bits).
+      after = await workSoFar(stage);
     },
   );
-  const after = await workSoFar(stage);
-  const done = (name: keyof Work): number => Math.round(after[name] - (before?.[name] ?? 0));
+  const done = (name: keyof Work): number =>
+    Math.round((after?.[name] ?? 0) - (before?.[name] ?? 0));
   return {
     measured,
     seconds,
