@@ -28,10 +28,18 @@ async function workSoFar({ client }: Stage): Promise<Work> {
   return work;
 }
 
+function workBetween(before: Work, after: Work): Work {
+  const done = (name: keyof Work): number => Math.round(after[name] - before[name]);
+  return {
+    checkpoints: done('checkpoints'),
+    autovacuums: done('autovacuums'),
+    walMegabytes: done('walMegabytes'),
+  };
+}
+
 /** Stores spans for so long, as fast as they are answered. */
 export async function measureSustained(stage: Stage, seconds: number): Promise<Sustained> {
-  let before: Work | null = null;
-  let after: Work | null = null;
+  let work: Work = { checkpoints: 0, autovacuums: 0, walMegabytes: 0 };
   const measured: Measured = await measureLoad(
     stage,
     stage.sluice,
@@ -42,19 +50,11 @@ export async function measureSustained(stage: Stage, seconds: number): Promise<S
       expected: null,
     },
     async (ended) => {
-      before = await workSoFar(stage);
+      const before = await workSoFar(stage);
       await ended;
       // Not later: counting the rows afterwards writes each page to the WAL once more (hint bits).
-      after = await workSoFar(stage);
+      work = workBetween(before, await workSoFar(stage));
     },
   );
-  const done = (name: keyof Work): number =>
-    Math.round((after?.[name] ?? 0) - (before?.[name] ?? 0));
-  return {
-    measured,
-    seconds,
-    checkpoints: done('checkpoints'),
-    autovacuums: done('autovacuums'),
-    walMegabytes: done('walMegabytes'),
-  };
+  return { measured, seconds, ...work };
 }

@@ -89,7 +89,7 @@ function existingFolder(path: string): string {
 /** Why DATA_DIR, or the folder above it that exists, cannot be written to; null when it can. */
 function writeFault(folder: string): string | null {
   try {
-    if (!statSync(folder).isDirectory()) return 'is no folder';
+    if (!statSync(folder).isDirectory()) return 'is not a folder';
     accessSync(folder, constants.W_OK | constants.X_OK);
     return null;
   } catch (error) {

@@ -58,11 +58,11 @@ describe('DATA_DIR', () => {
     expect(dataDirCheck('/var/lib/sluice', false, mayNot).state).toBe('warning');
   });
 
-  test('below a file is no folder', () => {
+  test('below a file is not a folder', () => {
     const check = dataDirCheck(join(fileURLToPath(import.meta.url), 'data'), true);
     expect(check).toMatchObject({
       state: 'problem',
-      found: expect.stringContaining('is no folder'),
+      found: expect.stringContaining('is not a folder'),
     });
   });
 });

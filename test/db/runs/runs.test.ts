@@ -107,7 +107,7 @@ test.each<[RunFilter, number[]]>([
   [{ since: new Date('2026-11-21T00:00:00Z') }, [4]],
   [{ since: new Date('2026-11-21T10:00:00Z') }, [4]],
   [{ until: new Date('2026-11-21T00:00:00Z') }, [3, 2, 1]],
-  // A range has its begin, and not its end.
+  // A time range includes its beginning, not its end.
   [{ until: new Date('2026-11-21T10:00:00Z') }, [3, 2, 1]],
   [{ sessionId: 's-1', state: 'completed' }, [1]],
 ])('%o fits %o', async (filter, expected) => {
