@@ -226,11 +226,16 @@ describe('a read replica', () => {
     });
   });
 
-  test('is not a server that takes writes, nor that of another database', async () => {
+  test.each([
+    ['a server that takes writes', 0, '/sluice'],
+    ['the standby of another database', 1, '/postgres'],
+  ])('is not %s', async (_, server, database) => {
     const [one = 0] = cluster.ports;
     const primary = openEyes(cluster.url(one));
     const failures: string[] = [];
-    const settings = { url: cluster.url(one), connections: 1, lagMaxMs: 1000, waiting: {} };
+    const url = new URL(cluster.url(cluster.ports[server] ?? 0));
+    url.pathname = database;
+    const settings = { url: url.href, connections: 1, lagMaxMs: 1000, waiting: {} };
     const replica = new ReadReplica(primary, settings, {
       replicaUsed: () => {},
       replicaUnused: (error) => failures.push(String(error)),
@@ -295,8 +300,17 @@ test('the standby that was promoted is no replica any more: reads go to the prim
     withinMs: HAPPENS_WITHIN_MS,
     what: 'the replica is not used',
   });
-  const ready = await request(`${server.baseUrl}/ready`);
-  expect([ready.status, JSON.parse(ready.text).degraded]).toEqual([200, ['replica']]);
+  const seen = { status: 0, degraded: undefined };
+  // Results of probes are reused for a second.
+  await waitFor(
+    async () => {
+      const { status, text } = await request(`${server.baseUrl}/ready`);
+      Object.assign(seen, { status, degraded: JSON.parse(text).degraded });
+      return seen.degraded !== undefined;
+    },
+    { withinMs: HAPPENS_WITHIN_MS, what: '/ready names what is degraded' },
+  );
+  expect(seen).toEqual({ status: 200, degraded: ['replica'] });
   const headers = { authorization: `Bearer ${server.firstKeys?.workspace}` };
   // A pool may first lose the connections that it still has to the former primary.
   await waitFor(

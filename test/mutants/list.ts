@@ -923,10 +923,10 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'replica/restarted',
     defect: 'a standby that was restarted is used before it has replayed what it had',
-    file: 'src/db/replica/read-replica.ts',
-    search: 'if (row.server !== this.#server) this.#age.forget();',
+    file: 'src/db/replica/replica-age.ts',
+    search: 'if (server !== this.#server) this.forget();',
     replacement: '',
-    tests: REPLICA,
+    tests: ['test/db/replica/replica-age.test.ts'],
   },
   {
     name: 'replica/not-there-yet',

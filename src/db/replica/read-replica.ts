@@ -84,7 +84,6 @@ export class ReadReplica {
   readonly #age = new ReplicaAge(performance.now());
   readonly #timer: NodeJS.Timeout;
   readonly #underWay = new Set<(left: ReplicaLeft) => void>();
-  #server: string | null = null;
   #isUsed = false;
   /** to the last measurement */
   #answers = false;
@@ -229,10 +228,7 @@ export class ReadReplica {
       this.#age.forget();
       throw new Error('DATABASE_READ_URL does not lead to a standby of the database');
     }
-    // A standby that was restarted begins before what it had replayed.
-    if (row.server !== this.#server) this.#age.forget();
-    this.#server = row.server;
-    this.#age.reached(BigInt(row.position));
+    this.#age.reached(BigInt(row.position), row.server);
   }
 
   #decide(): void {

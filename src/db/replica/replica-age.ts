@@ -23,6 +23,7 @@ export class ReplicaAge {
   /** oldest first; positions never fall */
   #waiting: ReplicaSample[] = [];
   #replayed: ReplicaSample | null = null;
+  #server: string | null = null;
   /** of the last sample that was known to be replayed, or of the start */
   #knownMs: number;
 
@@ -48,8 +49,14 @@ export class ReplicaAge {
     }
   }
 
-  /** The standby has replayed up to `position`. */
-  reached(position: bigint): void {
+  /**
+   * The standby has replayed up to `position`.
+   *
+   * @param server another one after a restart: a standby then begins before what it had replayed
+   */
+  reached(position: bigint, server: string): void {
+    if (server !== this.#server) this.forget();
+    this.#server = server;
     const behind = this.#waiting.findIndex((sample) => sample.position > position);
     const passed = behind === -1 ? this.#waiting.length : behind;
     this.#replayed = this.#waiting[passed - 1] ?? this.#replayed;
@@ -57,7 +64,7 @@ export class ReplicaAge {
     this.#waiting = this.#waiting.slice(passed);
   }
 
-  /** What the standby has replayed is unknown: it was restarted, or is another one. */
+  /** What the standby has replayed is unknown: it was restarted, or is another server. */
   forget(): void {
     this.#replayed = null;
   }

@@ -13,7 +13,7 @@ const sample = (atMs: number, position: number) => ({
 test('before anything is replayed, nothing is known', () => {
   const age = new ReplicaAge(100);
   age.sampled(sample(110, 5));
-  age.reached(4n);
+  age.reached(4n, 'a');
   expect([age.replayed, age.ageMs(150)]).toEqual([null, 50]);
 });
 
@@ -21,7 +21,7 @@ test('an idle primary makes no standby old', () => {
   const age = new ReplicaAge(0);
   for (const atMs of [10, 20, 30]) {
     age.sampled(sample(atMs, 7));
-    age.reached(7n);
+    age.reached(7n, 'a');
   }
   expect(age.ageMs(31)).toBe(1);
 });
@@ -29,23 +29,28 @@ test('an idle primary makes no standby old', () => {
 test('a standby that replays no more grows old while nobody measures', () => {
   const age = new ReplicaAge(0);
   age.sampled(sample(10, 1));
-  age.reached(1n);
+  age.reached(1n, 'a');
   expect(age.ageMs(5010)).toBe(5000);
 });
 
 test('a restarted standby must replay a sample again, and its age is not forgotten', () => {
   const age = new ReplicaAge(0);
-  age.sampled(sample(10, 1));
-  age.reached(1n);
-  age.forget();
-  expect([age.replayed, age.ageMs(20)]).toEqual([null, 10]);
+  age.sampled(sample(10, 5));
+  age.reached(5n, 'a');
+  age.reached(3n, 'a');
+  expect(age.replayed?.atMs).toBe(10);
+  age.sampled(sample(20, 5));
+  age.reached(3n, 'after the restart');
+  expect([age.replayed, age.ageMs(30)]).toEqual([null, 20]);
+  age.reached(5n, 'after the restart');
+  expect(age.replayed?.atMs).toBe(20);
 });
 
 test('samples of a former primary are void', () => {
   const age = new ReplicaAge(0);
   age.sampled(sample(10, 1000));
   age.sampled(sample(20, 500));
-  age.reached(600n);
+  age.reached(600n, 'a');
   expect(age.replayed?.atMs).toBe(20);
   age.sampled(sample(30, 400));
   expect(age.replayed).toBeNull();
@@ -72,7 +77,7 @@ test('never younger than the truth, and exact while samples are kept', () => {
         samples.push(taken);
         age.sampled(taken);
         replayed = Math.min(written, replayed + event.replayed);
-        age.reached(BigInt(replayed));
+        age.reached(BigInt(replayed), 'a');
         const newest = samples.filter(({ position }) => position <= BigInt(replayed)).at(-1);
         const known = age.replayed?.atMs ?? 0;
         expect(known).toBeLessThanOrEqual(newest?.atMs ?? 0);
