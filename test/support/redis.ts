@@ -11,7 +11,7 @@ import { Redis } from 'ioredis';
 import { findFreePort } from './free-port.ts';
 import { waitFor } from './wait-for.ts';
 
-/** A sentinel asks its master for replicas every ten seconds. */
+/** A sentinel asks its master for replicas, and these for their state, every ten seconds. */
 const REPLICA_WITHIN_MS = 60_000;
 
 export interface TestRedis {
@@ -44,10 +44,16 @@ function endWithTests(child: ChildProcess, folder: string): void {
 }
 
 async function spawnRedis(port: number, masterPort?: string): Promise<ChildProcess> {
-  const of = masterPort === undefined ? [] : ['--replicaof', `127.0.0.1 ${masterPort}`];
+  // A master waits five seconds for further replicas before it sends its data, if nothing is said.
+  const replication =
+    masterPort === undefined
+      ? ['--repl-diskless-sync-delay', '0']
+      : ['--replicaof', `127.0.0.1 ${masterPort}`];
+  const startedText =
+    masterPort === undefined ? 'Ready to accept connections' : 'sync: Finished with success';
   // Its own: a replica keeps what its master sent in a file there, which the next one would load.
   const folder = await mkdtemp(join(tmpdir(), 'sluice-redis-'));
-  const settings = ['--port', `${port}`, '--bind', '127.0.0.1', '--dir', folder, ...of];
+  const settings = ['--port', `${port}`, '--bind', '127.0.0.1', '--dir', folder, ...replication];
   const child = spawn('redis-server', [...settings, '--save', '', '--appendonly', 'no'], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
@@ -56,7 +62,7 @@ async function spawnRedis(port: number, masterPort?: string): Promise<ChildProce
     child.once('error', reject);
     child.once('exit', (code) => reject(new Error(`redis-server ended with ${code}`)));
     child.stdout.on('data', (text: Buffer) => {
-      if (text.includes('Ready to accept connections')) resolve();
+      if (text.includes(startedText)) resolve();
     });
   });
   return child;
@@ -115,7 +121,7 @@ export async function endRedis(): Promise<void> {
 }
 
 /**
- * Starts a server and waits until it takes connections.
+ * Starts a server and waits until it takes connections, or follows its master.
  *
  * @param masterUrl of the server that it is to be a replica of
  */

@@ -30,6 +30,8 @@ const REDIS_TIMEOUT_MS = 250;
 /** A connection without an answer for this long is closed and opened again. */
 const SILENCE_MAX_MS = 2000;
 const CONNECT_TIMEOUT_MS = 5000;
+/** After ioredis has given a connection up. */
+const CONNECT_AGAIN_MS = 1000;
 /** While Redis fails, one request in this time tries it; the others do not wait for it. */
 const TRIAL_EVERY_MS = 1000;
 /** In the same region Redis answers sooner, at least once in so many answers. */
@@ -256,6 +258,18 @@ export function createRedisCounts(url: string, events: CountEvents): RedisCounts
     distance.reset();
     health.noteAnswer();
   });
+  let isClosed = false;
+  // Besides our own `disconnect`, ioredis 6.0 ends a connection for good when a sentinel announces a
+  // new master while the query for the master's address is pending.
+  redis.on('end', () => {
+    if (isClosed) return;
+    health.noteFault(new Error('The connection to Redis ended'));
+    const connectAgain = (): void => {
+      // A failure is an 'error' event too, and leads to the next 'end'.
+      if (!isClosed) redis.connect().catch((error) => health.noteFault(error));
+    };
+    setTimeout(connectAgain, CONNECT_AGAIN_MS).unref();
+  });
 
   const increment = async (name: string, requests: number): Promise<RedisCount | null> => {
     if (health.isResting) return null;
@@ -281,6 +295,7 @@ export function createRedisCounts(url: string, events: CountEvents): RedisCounts
       await redis.ping();
     },
     close: async () => {
+      isClosed = true;
       await batch.finish();
       redis.disconnect();
     },
