@@ -1008,4 +1008,28 @@ export const MUTANTS: readonly Mutant[] = [
     replacement: 'text',
     tests: ['test/db/runs/runs.test.ts', 'test/db/findings/finding-list.test.ts'],
   },
+  {
+    name: 'memory/rows-in-use',
+    defect: 'rows are written over those of a request that is not committed',
+    file: 'src/ingest/row-bytes.ts',
+    search: 'if (slab.unreleased === 0 && slab !== this.#slab)',
+    replacement: 'if (slab !== this.#slab)',
+    tests: ['test/e2e/reused-memory.test.ts'],
+  },
+  {
+    name: 'memory/body-in-use',
+    defect: 'a body is received into memory of one that is not decoded',
+    file: 'src/http/ingest/ingest-routes.ts',
+    search: 'if (wire === null) return null;',
+    replacement: 'if (wire === null) return null;\n  exchange.releaseBody();',
+    tests: ['test/e2e/reused-memory.test.ts'],
+  },
+  {
+    name: 'limits/redis-ended',
+    defect: 'a connection to Redis that ioredis gave up is not opened again',
+    file: 'src/http/limits/redis-counts.ts',
+    search: 'if (!isClosed) redis.connect()',
+    replacement: 'if (isClosed) redis.connect()',
+    tests: ['test/http/limits/redis-counts.test.ts'],
+  },
 ];

@@ -96,8 +96,18 @@ interface Report {
     readonly name: string;
     readonly status: string;
     readonly message: string;
-    readonly assertionResults: readonly { readonly fullName: string; readonly status: string }[];
+    readonly assertionResults: readonly {
+      readonly fullName: string;
+      readonly status: string;
+      readonly failureMessages: readonly string[];
+    }[];
   }[];
+}
+
+interface Failure {
+  /** of the test */
+  readonly name: string;
+  readonly message: string;
 }
 
 /**
@@ -110,7 +120,8 @@ function firstFailure(
   copy: string,
   files: readonly string[],
   { only, timeout = TESTS_WITHIN_MS }: { only?: string | undefined; timeout?: number } = {},
-): string | null {
+): Failure | null {
+  const named = (name: string, message = ''): Failure => ({ name, message });
   const report = join(copy, 'mutant-report.json');
   rmSync(report, { force: true });
   const names = only === undefined ? [] : ['-t', only];
@@ -128,21 +139,23 @@ function firstFailure(
     timeout,
     maxBuffer: OUTPUT_BYTES_MAX,
   });
-  if (error !== undefined && 'code' in error && error.code === 'ETIMEDOUT') return 'no end in time';
+  if (error !== undefined && 'code' in error && error.code === 'ETIMEDOUT')
+    return named('no end in time');
   if (!existsSync(report)) throw new RunnerError(`no report:\n${stdout}${stderr}`);
   const { numPassedTests, testResults } = JSON.parse(readFileSync(report, 'utf8')) as Report;
   for (const { name, status, message, assertionResults } of testResults) {
     const failed = assertionResults.find((one) => one.status === 'failed');
-    if (failed !== undefined) return failed.fullName;
-    if (status === 'failed') return `${name.slice(copy.length + 1)}: ${message.split('\n')[0]}`;
+    if (failed !== undefined) return named(failed.fullName, failed.failureMessages.join('\n'));
+    if (status === 'failed')
+      return named(`${name.slice(copy.length + 1)}: ${message.split('\n')[0]}`);
   }
   if (numPassedTests === 0) throw new RunnerError(`no test ran:\n${stdout}${stderr}`);
   // A test that never yields fails no assertion: its worker runs out of memory.
-  return exitCode === 0 ? null : 'the tests’ process, which ended in the middle of one';
+  return exitCode === 0 ? null : named('the tests’ process, which ended in the middle of one');
 }
 
 /** The first test of any mutant that fails although nothing is planted; null when all pass. */
-function baselineFailure(copy: string, mutants: readonly Mutant[]): string | null {
+function baselineFailure(copy: string, mutants: readonly Mutant[]): Failure | null {
   const timeout = ALL_TESTS_WITHIN_MS;
   const filesOf = (some: readonly Mutant[]) => [...new Set(some.flatMap(({ tests }) => tests))];
   const whole = mutants.filter(({ only }) => only === undefined);
@@ -165,7 +178,7 @@ function judge(mutant: Mutant, copy: string): Outcome {
     build(copy);
     const failed = firstFailure(copy, mutant.tests, { only: mutant.only });
     const seconds = Math.round((performance.now() - startedAt) / 1000);
-    return { killed: failed !== null, by: failed ?? 'no test', seconds };
+    return { killed: failed !== null, by: failed?.name ?? 'no test', seconds };
   } finally {
     writeFileSync(path, source);
   }
@@ -207,7 +220,9 @@ function run(mutants: readonly Mutant[]): boolean {
     build(copy);
     process.stdout.write(`${mutants.length} defects; first their tests without any\n`);
     const failed = baselineFailure(copy, mutants);
-    if (failed !== null) throw new RunnerError(`without any defect this fails: ${failed}`);
+    if (failed !== null) {
+      throw new RunnerError(`without any defect this fails: ${failed.name}\n${failed.message}`);
+    }
     let survived = 0;
     for (const mutant of mutants) {
       const outcome = judge(mutant, copy);
