@@ -13,10 +13,13 @@ import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest';
 import { copyCheckout } from '../support/checkout.ts';
 import { runProcess } from '../support/command.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { CATALOGUE_FOLDER } from '../support/kept-catalogue.ts';
 import { ROOT, startServer } from '../support/server.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const run = promisify(execFile);
+/** The catalogue of these sources, which a checkout of the same ones reads too. */
+const KEPT = { DATA_DIR: CATALOGUE_FOLDER };
 /** The files of a checkout that `npm start` needs. */
 const SOURCES = ['src', 'bin', 'corpus', 'docs', 'README.md', 'ARCHITECTURE.md', 'CHANGELOG.md'];
 
@@ -65,7 +68,7 @@ describe('a temporary folder that another user has prepared', () => {
     folder = await mkdtemp(join(tmpdir(), 'sluice-shared-tmp-'));
     await chmod(folder, 0o777);
     marker = join(folder, 'hostile-code-ran');
-    database = await createTestDatabase();
+    database = await createTestDatabase({ template: inject('migratedTemplate') });
     await poison();
   });
   afterEach(async () => {
@@ -110,7 +113,7 @@ describe('a checkout', () => {
     const ports = { PORT: '0', OBSERVE_PORT: '0', ADMIN_PORT: '0' };
     const child = spawn('npm', ['start'], {
       cwd: root,
-      env: { PATH, HOME, HOST: '127.0.0.1', DATABASE_URL: database.url, ...ports },
+      env: { PATH, HOME, HOST: '127.0.0.1', DATABASE_URL: database.url, ...KEPT, ...ports },
       stdio: ['ignore', 'pipe', 'inherit'],
       detached: true,
     });

@@ -127,7 +127,7 @@ async function accessibilityFaults(checks: keyof typeof CHECKS = 'all'): Promise
   }
   return await page.evaluate(async (options) => {
     const { axe } = globalThis as unknown as { axe: typeof AxeBuilder };
-    const { violations } = await axe.run(options);
+    const { violations } = await axe.run({ ...options, resultTypes: ['violations'] });
     return violations.map(
       ({ id, nodes }) => `${id}: ${nodes.map((node) => node.html.slice(0, 120)).join(' | ')}`,
     );
@@ -678,11 +678,16 @@ describe.skipIf(chromiumPath === null)('the dashboard', () => {
     }
     await waitFor(
       async () => {
-        await open('/app');
-        return (await page.locator('table[aria-label="Refused requests"]').count()) > 0;
+        const { rows } = await gateway.database.query(
+          'SELECT FROM rejected_requests WHERE workspace_id = $1 AND since IS NOT NULL',
+          [gateway.workspace.id],
+        );
+        return rows.length > 0;
       },
-      { withinMs: 60_000, what: 'refused requests are shown' },
+      { withinMs: 60_000, what: 'refused requests are recorded' },
     );
+    await open('/app');
+    await page.locator('table[aria-label="Refused requests"]').waitFor();
     const { rows } = await gateway.database.query<{ previewId: string; destinationId: string }>(
       `INSERT INTO alert_destinations (workspace_id, name, format, url, secret, severities, paused)
        VALUES ($1, $2, 'json', 'https://receiver.invalid/' || $2, 'secret', '{critical}', true)

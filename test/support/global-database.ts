@@ -21,6 +21,7 @@ import { stopServer } from '../../src/db/embedded/server.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { CLUSTER_ROOTS, clusterPrefix } from './cluster-root.ts';
 import { copyCluster } from './copy-cluster.ts';
+import { resumeServer } from './freeze-server.ts';
 import { startPgBouncer } from './pgbouncer.ts';
 import { announcePooler } from './through-pooler.ts';
 
@@ -138,7 +139,9 @@ async function clearAwayDeadRuns(): Promise<void> {
       const pid = /^sluice-test-(\d+)-\w+$/.exec(name)?.[1];
       if (pid === undefined || (await processIdentity(Number(pid))) !== null) continue;
       const dataDir = join(root, name);
-      await stopServer(join(dataDir, 'postgres'));
+      const home = join(dataDir, 'postgres');
+      await resumeServer(home);
+      await stopServer(home);
       await rm(dataDir, { recursive: true, force: true });
     }
   }
