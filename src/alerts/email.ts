@@ -1,8 +1,10 @@
 /** Sends e-mail by SMTP, through the server of `SMTP_URL`, as plain text. */
-import { createTransport } from 'nodemailer';
+import { createRequire } from 'node:module';
 
 import type { DeliveryFailure, SendResult } from '../model/alerts.ts';
 import { withinLimit } from '../time-limit.ts';
+
+const load = createRequire(import.meta.url);
 
 /** From the connection to the answer; below a lease (outbox.ts). */
 const MAIL_TIMEOUT_MS = 15_000;
@@ -72,6 +74,8 @@ export function createMailer(
   host: string,
   timeoutMs: number = MAIL_TIMEOUT_MS,
 ): Mailer {
+  // Takes a tenth of a second to load; a server without SMTP_URL does without.
+  const { createTransport } = load('nodemailer') as typeof import('nodemailer');
   const transport = createTransport({
     url,
     requireTLS: needsTls(new URL(url)),

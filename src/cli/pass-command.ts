@@ -9,33 +9,8 @@ import {
   SHARDS_MAX,
   SHARDS_PER_WORKER,
 } from '../db/distribute.ts';
-import { pinnedCorpus } from '../main/corpus-location.ts';
-import { createPass } from '../main/create-pass.ts';
-import { createObserver } from '../observe/events.ts';
-import { prepareMatching } from '../pool/workers.ts';
 import { answer, type OutputOptions } from './answer.ts';
 import { withDatabase } from './with-database.ts';
-
-async function runPass(options: OutputOptions): Promise<void> {
-  await withDatabase(async (open, config) => {
-    const { events } = createObserver(config.logLevel);
-    const matching = await prepareMatching(pinnedCorpus(), config.dataDir);
-    const { pass, workers } = createPass(config, open, matching, events);
-    try {
-      const facts = await pass.runOnce();
-      answer(
-        options,
-        facts,
-        () =>
-          `${facts.evaluated} runs evaluated, ${facts.findings} findings, ` +
-          `${facts.undecided} to be retried, in ${facts.elapsedMs} ms`,
-      );
-    } finally {
-      await pass.stop();
-      await workers.close();
-    }
-  });
-}
 
 interface MigrateOptions extends OutputOptions {
   readonly citus?: true;
@@ -72,7 +47,11 @@ export function addUpkeepCommands(program: Command): void {
     .description('evaluate all runs that are due now, then exit')
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  RUN_SETTLE_MS=0 sluice pass run')
-    .action(runPass);
+    .action(async (options: OutputOptions) => {
+      // Matching and metrics take a tenth of a second to load.
+      const { runPass } = await import('./run-pass.ts');
+      await runPass(options);
+    });
   program
     .command('migrate')
     .description('update the database schema (the server also does this when it starts)')

@@ -44,10 +44,12 @@ async function listen(
   { onChanged, onListening, signal }: Listening,
 ): Promise<void> {
   let heartbeat: NodeJS.Timeout | undefined;
+  let stop = (): void => {};
   try {
     await new Promise<never>((_resolve, reject) => {
       signal.throwIfAborted();
-      signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+      stop = () => reject(signal.reason);
+      signal.addEventListener('abort', stop);
       connection.once('error', reject);
       connection.once('end', () => reject(new Error('The connection was closed.')));
       connection.on('notification', ({ payload = '' }) => {
@@ -59,6 +61,7 @@ async function listen(
     });
   } finally {
     clearInterval(heartbeat);
+    signal.removeEventListener('abort', stop);
   }
 }
 

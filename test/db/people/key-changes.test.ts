@@ -1,6 +1,7 @@
 /** Revocations of keys are notified at once, also after the listening connection was lost. */
+import { getEventListeners } from 'node:events';
 import pg from 'pg';
-import { afterEach, beforeEach, expect, inject, test } from 'vitest';
+import { afterEach, beforeEach, expect, inject, test, vi } from 'vitest';
 import { inTransaction } from '../../../src/db/database.ts';
 import { type KeyChanges, listenForKeyChanges } from '../../../src/db/people/key-changes.ts';
 import { createKey, revokeKey } from '../../../src/db/people/keys.ts';
@@ -102,19 +103,34 @@ test('what is no id is ignored', async () => {
   expect(revoked).toEqual([7]);
 });
 
-test('a connection that the server ends is replaced, and the loss is reported once', async () => {
-  const [id = 0] = await makeKeys(1);
-  listen();
-  const first = await listening();
-  await scratch.rows('SELECT pg_terminate_backend($1)', [first]);
-  await waitFor(async () => ![first, null].includes(await listeningPid()), {
+/** Ends the listening connection, and waits for the next one. */
+async function loseConnection(): Promise<void> {
+  const lost = await listening();
+  await scratch.rows('SELECT pg_terminate_backend($1)', [lost]);
+  await waitFor(async () => ![lost, null].includes(await listeningPid()), {
     withinMs: WITHIN_MS,
     what: 'another listener',
   });
+}
+
+test('a connection that the server ends is replaced, and the loss is reported once', async () => {
+  const [id = 0] = await makeKeys(1);
+  listen();
+  await loseConnection();
   expect(faults).toMatchObject([{ code: '57P01' }]);
   await revokeKey(scratch.database, id);
   await heard(1);
   expect(revoked).toEqual([id]);
+});
+
+test('connections that are lost leave no listeners behind', async () => {
+  const added = vi.spyOn(AbortSignal.prototype, 'addEventListener');
+  listen();
+  await loseConnection();
+  await loseConnection();
+  const signal = added.mock.contexts[0] as AbortSignal;
+  added.mockRestore();
+  expect(getEventListeners(signal, 'abort').length).toBeLessThanOrEqual(1);
 });
 
 test('a database that lets nobody in: tried again until it does; reported once', async () => {
