@@ -60,3 +60,17 @@ export const SURFACES = [
   'tool_name: run_shell',
   'tool_result: It left the depot at noon.',
 ];
+
+/**
+ * Takes off what an instrumentation wrapped around the client's methods: a worker keeps its modules, and the
+ * next file instruments the same ones. `disable()` of an instrumentation does so only for modules that it
+ * found itself.
+ */
+export function unwrap({ Chat, Completions, Embeddings, Images, Responses }: typeof OpenAI): void {
+  for (const { prototype } of [Chat.Completions, Completions, Embeddings, Images, Responses]) {
+    for (const name of Object.getOwnPropertyNames(prototype)) {
+      const method = Reflect.get(prototype, name) as { __unwrap?: () => void };
+      method.__unwrap?.();
+    }
+  }
+}

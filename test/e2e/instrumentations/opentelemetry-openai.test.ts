@@ -15,10 +15,11 @@ import { type ProviderStub, startProvider } from './openai-stub.ts';
 let instrumented: Instrumented;
 let provider: ProviderStub;
 let client: OpenAI;
+let instrumentation: OpenAIInstrumentation;
 beforeAll(async () => {
   instrumented = await openInstrumented();
   provider = await startProvider();
-  const instrumentation = new OpenAIInstrumentation({ captureMessageContent: true });
+  instrumentation = new OpenAIInstrumentation({ captureMessageContent: true });
   instrumentation.setTracerProvider(instrumented.tracerProvider);
   instrumentation.setLoggerProvider(instrumented.loggerProvider);
   // Without one it fails over streamed answers.
@@ -28,6 +29,7 @@ beforeAll(async () => {
   client = new required.OpenAI({ apiKey: 'unused', baseURL: provider.baseUrl, maxRetries: 0 });
 });
 afterAll(async () => {
+  instrumentation.disable();
   await provider.close();
   await instrumented.close();
 });

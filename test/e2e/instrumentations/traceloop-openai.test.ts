@@ -4,21 +4,24 @@ import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { type Instrumented, openInstrumented, PLANTED } from './instrumented.ts';
-import { SURFACES, tellStory } from './openai-story.ts';
+import { SURFACES, tellStory, unwrap } from './openai-story.ts';
 import { type ProviderStub, startProvider } from './openai-stub.ts';
 
 let instrumented: Instrumented;
 let provider: ProviderStub;
 let client: OpenAI;
+let instrumentation: OpenAIInstrumentation;
 beforeAll(async () => {
   instrumented = await openInstrumented();
   provider = await startProvider();
-  const instrumentation = new OpenAIInstrumentation({ traceContent: true });
+  instrumentation = new OpenAIInstrumentation({ traceContent: true });
   instrumentation.setTracerProvider(instrumented.tracerProvider);
   instrumentation.manuallyInstrument(OpenAI);
   client = new OpenAI({ apiKey: 'unused', baseURL: provider.baseUrl, maxRetries: 0 });
 });
 afterAll(async () => {
+  instrumentation.disable();
+  unwrap(OpenAI);
   await provider.close();
   await instrumented.close();
 });
