@@ -31,22 +31,30 @@ export function inTimeOrder(steps: readonly Step[]): Step[] {
     .map(({ step }) => step);
 }
 
+/** What `numberSteps` sets. */
+export interface Numbered {
+  number: number;
+  twin: number;
+}
+
 /**
  * Gives the steps of one run the numbers that they have on its pages: by start, at equal starts parents
  * before children, and then as they were read.
+ *
+ * @param steps are changed: copies of 20,000 would hold the event loop for 20 ms
+ * @returns them, in this order
  */
-export function numberSteps<S extends OrderedStep>(
-  steps: readonly S[],
-): (Omit<S, 'number' | 'twin'> & { number: number; twin: number })[] {
+export function numberSteps<S extends OrderedStep>(steps: readonly S[]): (S & Numbered)[] {
   const twins = new Map<string, number>();
   return placed(steps).map(({ step }, index, all) => {
     const { startUnixNano } = step;
     const isTied =
       all[index - 1]?.step.startUnixNano === startUnixNano ||
       all[index + 1]?.step.startUnixNano === startUnixNano;
-    const twin = isTied ? twinOf(step, twins) : 0;
-    // With the step first, V8 takes ten times as long.
-    return { number: index + 1, twin, ...step };
+    const numbered = step as S & Numbered;
+    numbered.number = index + 1;
+    numbered.twin = isTied ? twinOf(step, twins) : 0;
+    return numbered;
   });
 }
 

@@ -4,7 +4,7 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { TreeStep } from '../../model/run-tree.ts';
-import { numberSteps } from '../../model/step-order.ts';
+import { type Numbered, numberSteps } from '../../model/step-order.ts';
 import type { Database } from '../database.ts';
 import { placementOf, type TelemetryPlacement } from '../placement.ts';
 import { IN_TIME, narrowRows } from './step-rows.ts';
@@ -41,8 +41,6 @@ const READ_TREE: Readonly<Record<TelemetryPlacement, string>> = {
   distributed: readingTree('distributed'),
 };
 
-type UnnumberedStep = Omit<TreeStep, 'number' | 'twin'>;
-
 const idOf = (value: string): string | null => (value === '-' ? null : value);
 
 /** Reads the values of a line from left to right, without a list of them. */
@@ -63,8 +61,11 @@ class LineReader {
   }
 }
 
-function readStep(line: LineReader): UnnumberedStep {
+/** A step whose numbers are still to be set. */
+function readStep(line: LineReader): TreeStep & Numbered {
   return {
+    number: 0,
+    twin: 0,
     source: line.next() === 'log' ? 'log' : 'span',
     spanId: idOf(line.next()),
     parentSpanId: idOf(line.next()),
@@ -93,7 +94,7 @@ export async function readTree(
   const { rows } = await database.query<{ lines: string | null }>(statement, parameters);
   const lines = rows[0]?.lines?.split('\n') ?? [];
   const reader = new LineReader();
-  const steps: UnnumberedStep[] = [];
+  const steps: (TreeStep & Numbered)[] = [];
   for (let from = 0; from < lines.length; from += PIECE_STEPS) {
     if (from > 0) await nextTurn();
     for (const line of lines.slice(from, from + PIECE_STEPS)) {
