@@ -104,7 +104,7 @@ function exchange(
         response.destroy();
       },
     );
-    sent.once('error', reject);
+    sent.on('error', reject);
     sent.end(body);
   });
 }

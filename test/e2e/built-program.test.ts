@@ -22,6 +22,8 @@ const run = promisify(execFile);
 const KEPT = { DATA_DIR: CATALOGUE_FOLDER };
 /** The files of a checkout that `npm start` needs. */
 const SOURCES = ['src', 'bin', 'corpus', 'docs', 'README.md', 'ARCHITECTURE.md', 'CHANGELOG.md'];
+/** WebAssembly of the same sources, which a build keeps: compiling it takes longer than all the rest. */
+const COMPILED = ['dist/ordinary-rows.wasm', 'dist/assembled-from'];
 
 describe('a temporary folder that another user has prepared', () => {
   let folder: string;
@@ -107,7 +109,7 @@ async function outcome(file: string, args: readonly string[], cwd: string) {
 
 describe('a checkout', () => {
   test('npm start builds what is not built, and starts that; a change is built again', async () => {
-    const root = await copyCheckout(SOURCES, []);
+    const root = await copyCheckout([...SOURCES, ...COMPILED], []);
     const database = await createTestDatabase({ template: inject('migratedTemplate') });
     const { PATH = '', HOME = '' } = process.env;
     const ports = { PORT: '0', OBSERVE_PORT: '0', ADMIN_PORT: '0' };

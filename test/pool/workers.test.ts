@@ -302,7 +302,7 @@ async function storeLongRun(runId: string, steps: number): Promise<void> {
 /** What they look for is everywhere, and never whole: each is matched against every text. */
 const SLOW_RULES = [
   RULE,
-  ...Array.from({ length: 300 }, (_, n) =>
+  ...Array.from({ length: 100 }, (_, n) =>
     tinyRule({
       id: `ATR-2026-${91_000 + n}`,
       conditions: [['content', `(?:word[0-9]+ ){${2 + (n % 50)}}[^w0-9 ]`]],
@@ -312,7 +312,7 @@ const SLOW_RULES = [
 const ALL_SLOW = new Map([[1, { ...RULES, mask: new Uint8Array(SLOW_RULES.length).fill(1) }]]);
 
 test('a run that uses up its CPU time is stored all the same and says how much is unread', async () => {
-  await storeLongRun(hex16(1), 12);
+  await storeLongRun(hex16(1), 4);
   const runs = await claimAll();
   const stingy = start(scratch.url, { runCpuBudgetMs: 1, rules: SLOW_RULES });
   try {
@@ -331,9 +331,9 @@ test('a run that uses up its CPU time is stored all the same and says how much i
   const [row] = await scratch.rows(
     'SELECT evaluation, attempts, evaluated_steps, unread_steps FROM runs',
   );
-  expect(row).toMatchObject({ evaluation: 'evaluated', attempts: 1, evaluated_steps: 13 });
+  expect(row).toMatchObject({ evaluation: 'evaluated', attempts: 1, evaluated_steps: 5 });
   expect(row?.unread_steps).toBeGreaterThan(0);
-  expect(row?.unread_steps).toBeLessThanOrEqual(13);
+  expect(row?.unread_steps).toBeLessThanOrEqual(5);
 });
 
 test('a long run and short ones take turns on a thread: the short ones are done first', async () => {
