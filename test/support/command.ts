@@ -6,7 +6,7 @@ import { type ChildProcess, fork, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import pLimit from 'p-limit';
 
-import { CATALOGUE_FOLDER, COMPILED_CODE } from './kept-catalogue.ts';
+import { CATALOGUE_FOLDER } from './kept-catalogue.ts';
 import { QUICK_SCRYPT } from './quick-scrypt.ts';
 import { throughPooler } from './through-pooler.ts';
 
@@ -41,7 +41,7 @@ const turn = pLimit(2);
 
 function environment(settings: Settings): Record<string, string> {
   const { PATH = '', HOME = '' } = process.env;
-  return { PATH, HOME, ...COMPILED_CODE, DATA_DIR: CATALOGUE_FOLDER, ...throughPooler(settings) };
+  return { PATH, HOME, DATA_DIR: CATALOGUE_FOLDER, ...throughPooler(settings) };
 }
 
 function startHost(): ChildProcess {

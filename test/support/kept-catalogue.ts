@@ -22,12 +22,6 @@ export const CATALOGUE_FOLDER = fileURLToPath(
   new URL('../../node_modules/.cache/sluice/', import.meta.url),
 );
 
-/**
- * The programs' code as V8 has compiled it, for the processes that tests start: a third of what a start
- * costs. Node.js 20 has no such cache.
- */
-export const COMPILED_CODE = { NODE_COMPILE_CACHE: join(CATALOGUE_FOLDER, 'compiled') };
-
 /** The corpus's catalogue and tables, as every server of this build has them. */
 export function keptMatching(): MatchingData {
   const kept = readMatching(CATALOGUE_FOLDER, matchingKey(MANIFEST_PATH));

@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import { stopServer } from '../../src/db/embedded/server.ts';
-import { CATALOGUE_FOLDER, COMPILED_CODE, handCatalogueTo } from './kept-catalogue.ts';
+import { CATALOGUE_FOLDER, handCatalogueTo } from './kept-catalogue.ts';
 import { QUICK_SCRYPT } from './quick-scrypt.ts';
 import { throughPooler } from './through-pooler.ts';
 import { waitFor } from './wait-for.ts';
@@ -84,7 +84,7 @@ export function launchServer(settings: Settings, root: string = ROOT): ServerPro
   const kept = settings.DATABASE_URL === undefined ? {} : { DATA_DIR: CATALOGUE_FOLDER };
   const child = spawn(process.execPath, ['--v8-pool-size=0', ...QUICK_SCRYPT, 'dist/main.js'], {
     cwd: root,
-    env: { PATH, HOME, ...COMPILED_CODE, ...SETTINGS, ...kept, ...throughPooler(settings) },
+    env: { PATH, HOME, ...SETTINGS, ...kept, ...throughPooler(settings) },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   children.add(child);
