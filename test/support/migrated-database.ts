@@ -18,8 +18,8 @@ export interface MigratedDatabase {
   rows(sql: string, values?: readonly unknown[]): Promise<Record<string, unknown>[]>;
   /** Outside a transaction, which a pool's own `query` is. */
   vacuum(tables: string): Promise<void>;
-  /** Resolves when a statement waits for another transaction's lock. */
-  blocked(): Promise<void>;
+  /** Resolves when so many statements wait for another transaction's lock; default: one. */
+  blocked(statements?: number): Promise<void>;
   /** Ends the pool and removes the database. */
   close(): Promise<void>;
 }
@@ -39,10 +39,10 @@ export async function openMigratedDatabase(): Promise<MigratedDatabase> {
       await connection.query(`VACUUM (ANALYZE) ${tables}`);
       connection.release();
     },
-    blocked: async () => {
+    blocked: async (statements = 1) => {
       const waiting = `SELECT FROM pg_stat_activity
                         WHERE datname = current_database() AND wait_event_type = 'Lock'`;
-      await waitFor(async () => (await database.query(waiting)).rows.length > 0, {
+      await waitFor(async () => (await database.query(waiting)).rows.length >= statements, {
         withinMs: 60_000,
         what: 'a statement that waits for a lock',
       });

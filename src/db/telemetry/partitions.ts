@@ -94,6 +94,10 @@ async function lockCreation(connection: Connection): Promise<void> {
   }
 }
 
+/** The lock that attaching and detaching a partition take first. */
+const lockParent = (parent: PartitionedTable): string =>
+  `LOCK TABLE ONLY ${parent} IN SHARE UPDATE EXCLUSIVE MODE`;
+
 /** @returns the names of those that were created or attached now */
 async function ensure(database: Database, wanted: readonly NewPartition[]): Promise<string[]> {
   const isDistributed = (await placementOf(database)) === 'distributed';
@@ -104,6 +108,9 @@ async function ensure(database: Database, wanted: readonly NewPartition[]): Prom
     for (const { parent, name, values, storage } of wanted) {
       const state = await stateOf(connection, name);
       if (state === 'attached') continue;
+      // A statement that waits for this lock keeps no snapshot; ALTER TABLE and CREATE TABLE would, and
+      // finishing a detaching holds it and waits for older snapshots: a deadlock.
+      if (!isDistributed) await connection.query(lockParent(parent));
       if (state === 'missing') {
         // The parent's storage and compression (migration 0007) apply to its partitions.
         await connection.query(
@@ -195,14 +202,20 @@ export async function oldestDay(database: Database): Promise<string | null> {
 }
 
 /**
- * A reader would leave its partition partly detached, and until that is finished no other partition of
- * the same parent can be detached: so readers are detected before.
+ * Waits for other processes that detach, without a snapshot (`ensure`). And a reader would leave its
+ * partition partly detached, and until that is finished no other partition of the same parent can be
+ * detached: so readers are detected before.
  *
- * @throws SQLSTATE 55P03 when a transaction reads it
+ * @throws SQLSTATE 55P03 when a transaction reads it, or another process takes long
  */
-async function requireUnread(database: Database, name: string): Promise<void> {
+async function requireFree(
+  database: Database,
+  { parent, name, detaching }: Partition,
+): Promise<void> {
   await inTransaction(database, async (connection) => {
-    await connection.query(`LOCK TABLE ${name} IN ACCESS EXCLUSIVE MODE NOWAIT`);
+    await connection.query(`SET LOCAL lock_timeout = ${DROP_LOCK_TIMEOUT_MS}`);
+    await connection.query(lockParent(parent));
+    if (!detaching) await connection.query(`LOCK TABLE ${name} IN ACCESS EXCLUSIVE MODE NOWAIT`);
   });
 }
 
@@ -227,11 +240,11 @@ async function detach(database: Database, { parent, name, detaching }: Partition
 }
 
 async function dropPartition(database: Database, partition: Partition): Promise<void> {
-  const { parent, name, attached, detaching } = partition;
+  const { parent, name, attached } = partition;
   // Citus detaches nothing concurrently: the table is dropped as a partition.
   const isDistributed = parent !== RECEIPTS && (await placementOf(database)) === 'distributed';
   if (attached && !isDistributed) {
-    if (!detaching) await requireUnread(database, name);
+    await requireFree(database, partition);
     await detach(database, partition);
   }
   await inTransaction(database, async (connection) => {

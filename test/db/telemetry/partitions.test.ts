@@ -252,6 +252,38 @@ describe('keeping partitions', () => {
     expect(await attached()).toEqual(ofDays('2026_11_29'));
   });
 
+  test('a partition is made while a detaching is finished, without a deadlock', async () => {
+    await ensureDay(scratch.database, NOON_MS);
+    const reader = await detachHalf('spans_2026_11_20');
+    await reader.query('COMMIT');
+    reader.release();
+    const gate = await scratch.database.connect();
+    await gate.query('BEGIN; SELECT pg_advisory_xact_lock(1)');
+    // Creating stops after CREATE TABLE, before the partition is attached.
+    await scratch.rows(
+      `CREATE FUNCTION stop_at_gate() RETURNS event_trigger LANGUAGE plpgsql AS
+         'BEGIN PERFORM pg_advisory_xact_lock(1); END'`,
+    );
+    await scratch.rows(
+      `CREATE EVENT TRIGGER gate ON ddl_command_end WHEN TAG IN ('CREATE TABLE')
+         EXECUTE FUNCTION stop_at_gate()`,
+    );
+    const created = ensureDay(scratch.database, NOON_MS + 9 * DAY_MS);
+    await scratch.blocked();
+    const events = { partitionsChanged: () => undefined };
+    const drop = () => dropOutdated(scratch.database, NOON_MS + 9 * DAY_MS, 1, events);
+    const settled = Promise.allSettled([created, drop()]);
+    await scratch.blocked(2);
+    await gate.query('COMMIT');
+    gate.release();
+    const [creation, dropping] = await settled;
+    expect(creation.status).toBe('fulfilled');
+    // On a busy machine it may have waited for its two seconds.
+    if (dropping.status === 'rejected') expect(dropping.reason).toMatchObject({ code: '55P03' });
+    await drop();
+    expect(await attached()).toEqual(ofDays('2026_11_29'));
+  });
+
   test('partitions are made though nothing can be dropped', async () => {
     await ensureDaysOf(-5, -5);
     const reader = await scratch.database.connect();
