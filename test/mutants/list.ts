@@ -1032,4 +1032,21 @@ export const MUTANTS: readonly Mutant[] = [
     replacement: 'if (isClosed) redis.connect()',
     tests: ['test/http/limits/redis-counts.test.ts'],
   },
+  {
+    name: 'partitions/parent-lock',
+    defect:
+      'a partition is made without the lock of its parent, for which ALTER TABLE waits with a snapshot',
+    file: 'src/db/telemetry/partitions.ts',
+    search: 'if (!isDistributed) await connection.query(lockParent(parent))',
+    replacement: 'if (isDistributed) await connection.query(lockParent(parent))',
+    tests: ['test/db/telemetry/partitions.test.ts'],
+  },
+  {
+    name: 'keys/lost-listener',
+    defect: 'a lost connection that listened for changed keys leaves a listener behind',
+    file: 'src/db/people/key-changes.ts',
+    search: "signal.removeEventListener('abort', stop);",
+    replacement: '',
+    tests: ['test/db/people/key-changes.test.ts'],
+  },
 ];

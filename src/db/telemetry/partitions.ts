@@ -108,8 +108,8 @@ async function ensure(database: Database, wanted: readonly NewPartition[]): Prom
     for (const { parent, name, values, storage } of wanted) {
       const state = await stateOf(connection, name);
       if (state === 'attached') continue;
-      // A statement that waits for this lock keeps no snapshot; ALTER TABLE and CREATE TABLE would, and
-      // finishing a detaching holds it and waits for older snapshots: a deadlock.
+      // DETACH PARTITION … FINALIZE holds this lock while it waits for transactions with older snapshots.
+      // LOCK TABLE waits without one; CREATE TABLE and ALTER TABLE have one: a deadlock.
       if (!isDistributed) await connection.query(lockParent(parent));
       if (state === 'missing') {
         // The parent's storage and compression (migration 0007) apply to its partitions.
@@ -202,9 +202,9 @@ export async function oldestDay(database: Database): Promise<string | null> {
 }
 
 /**
- * Waits for other processes that detach, without a snapshot (`ensure`). And a reader would leave its
- * partition partly detached, and until that is finished no other partition of the same parent can be
- * detached: so readers are detected before.
+ * Waits until no other process attaches or detaches, without a snapshot as in `ensure`, and detects readers:
+ * one would leave its partition partly detached, and until that is finished no other partition of the
+ * same parent can be detached.
  *
  * @throws SQLSTATE 55P03 when a transaction reads it, or another process takes long
  */

@@ -66,6 +66,13 @@ async function detachHalf(name: string) {
   return reader;
 }
 
+/** The same, and the reader has ended. */
+async function leaveHalfDetached(name: string): Promise<void> {
+  const reader = await detachHalf(name);
+  await reader.query('COMMIT');
+  reader.release();
+}
+
 const ofDays = (...days: string[]): string[] =>
   TABLES.flatMap((table) => days.map((day) => `${table}_${day}`));
 
@@ -228,9 +235,7 @@ describe('keeping partitions', () => {
 
   test('finishes a detaching while a process waits to create a partition', async () => {
     await ensureDay(scratch.database, NOON_MS);
-    const reader = await detachHalf('spans_2026_11_20');
-    await reader.query('COMMIT');
-    reader.release();
+    await leaveHalfDetached('spans_2026_11_20');
     const creating = await scratch.database.connect();
     await creating.query("BEGIN; SELECT pg_advisory_xact_lock(x'736c756963652b31'::bigint)");
     const created = ensureDay(scratch.database, NOON_MS + 9 * DAY_MS);
@@ -254,9 +259,7 @@ describe('keeping partitions', () => {
 
   test('a partition is made while a detaching is finished, without a deadlock', async () => {
     await ensureDay(scratch.database, NOON_MS);
-    const reader = await detachHalf('spans_2026_11_20');
-    await reader.query('COMMIT');
-    reader.release();
+    await leaveHalfDetached('spans_2026_11_20');
     const gate = await scratch.database.connect();
     await gate.query('BEGIN; SELECT pg_advisory_xact_lock(1)');
     // Creating stops after CREATE TABLE, before the partition is attached.
@@ -278,8 +281,10 @@ describe('keeping partitions', () => {
     gate.release();
     const [creation, dropping] = await settled;
     expect(creation.status).toBe('fulfilled');
-    // On a busy machine it may have waited for its two seconds.
-    if (dropping.status === 'rejected') expect(dropping.reason).toMatchObject({ code: '55P03' });
+    // On a busy machine one of its statements may have waited for two seconds, its most.
+    if (dropping.status === 'rejected') {
+      expect(['55P03', '57014']).toContain(Reflect.get(dropping.reason, 'code'));
+    }
     await drop();
     expect(await attached()).toEqual(ofDays('2026_11_29'));
   });
