@@ -5,12 +5,16 @@
  * A run's arrival is PostgreSQL's `now()`, and its steps are looked up on the days around it. If
  * rows were stored by this process's own clock and that were days off, they would be in the wrong
  * partitions and never found. Reading PostgreSQL's clock for every request would cost a round trip,
- * so it is read every minute and advanced by a monotonic clock in between.
+ * so it is read every minute and advanced by a monotonic clock in between. That clock stops while the
+ * machine sleeps, so the transaction that stores a request compares (`telemetry/arrival-times.ts`).
  */
 import type { Events } from '../observe/events.ts';
 import type { Queryable } from './database.ts';
 
-/** A reading that took longer is too imprecise; the previous one is kept. */
+/**
+ * A reading that took longer is too imprecise; the previous one is kept, unless this one proves it
+ * wrong.
+ */
 const ROUND_TRIP_MAX_MS = 2000;
 /** A larger difference between the two clocks makes the process not ready, and nothing is dropped. */
 export const CLOCK_DIFFERENCE_MAX_MS = 30_000;
@@ -45,8 +49,8 @@ export class DatabaseClock {
   };
 
   /**
-   * Reads PostgreSQL's clock and compares this process's with it. To be called before `nowMs`, and every
-   * minute.
+   * Reads PostgreSQL's clock and compares this process's with it. To be called before `nowMs`, every
+   * minute, and when a transaction finds that the reading is no longer right.
    *
    * @throws the database's error; the previous reading is kept
    */
@@ -59,8 +63,11 @@ export class DatabaseClock {
     const [row] = rows;
     if (row === undefined) throw new Error('PostgreSQL did not return its time');
     const roundTripMs = endedMs - startedMs;
-    if (roundTripMs > ROUND_TRIP_MAX_MS && this.#originMs !== null) return;
-    this.#originMs = row.ms - (startedMs + endedMs) / 2;
+    const [earliestMs, latestMs] = [row.ms - endedMs, row.ms - startedMs];
+    const before = this.#originMs ?? Number.NaN;
+    const isPossible = before >= earliestMs && before <= latestMs;
+    if (roundTripMs > ROUND_TRIP_MAX_MS && isPossible) return;
+    this.#originMs = (earliestMs + latestMs) / 2;
     const differenceMs = Math.round(this.#wallMs() - this.nowMs());
     // The reading is exact to half a round trip.
     this.#differs = Math.abs(differenceMs) - roundTripMs / 2 > CLOCK_DIFFERENCE_MAX_MS;

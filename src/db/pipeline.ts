@@ -67,7 +67,7 @@ function firstStatement(settings: Readonly<Record<string, string>>): string {
     ([name, value]) => `, set_config('${name}', '${value}', true)`,
   );
   return `SELECT extract(epoch FROM pg_postmaster_start_time())::text, pg_backend_pid(),
-    ${localTimeout(STATEMENT_TIMEOUT_MS)}${set.join('')}`;
+    extract(epoch FROM now())::float8 * 1000, ${localTimeout(STATEMENT_TIMEOUT_MS)}${set.join('')}`;
 }
 
 /** Statements that a connection keeps; further ones are parsed each time. */
@@ -95,7 +95,7 @@ class Pipeline implements pg.Submittable {
   #hasFailed = false;
   readonly #first: string;
   /** of the first statement */
-  server = '';
+  begun: BegunTransaction = { server: '', nowMs: Number.NaN };
 
   constructor(
     steps: Iterable<PipelineStep>,
@@ -163,7 +163,7 @@ class Pipeline implements pg.Submittable {
 
   /** The only row is the one of the first statement. */
   handleDataRow({ fields }: { readonly fields: readonly (string | null)[] }): void {
-    this.server = fields[0] ?? '';
+    this.begun = { server: fields[0] ?? '', nowMs: Number(fields[2]) };
     this.#isDirect = Number(fields[1]) === this.#announcedPid;
   }
 
@@ -252,10 +252,17 @@ export interface PipelineSettings {
   /** PostgreSQL's settings for the transaction: plain words and numbers */
   readonly settings?: Readonly<Record<string, string>>;
   /**
-   * Called with the server's identity before COMMIT is sent; what it throws prevents it. Unless COMMIT
-   * fails with a warning, an error after that does not say whether it succeeded.
+   * Called before COMMIT is sent; what it throws prevents it. Unless COMMIT fails with a warning, an error
+   * after that does not say whether it succeeded.
    */
-  readonly beforeCommit?: (server: string) => void;
+  readonly beforeCommit?: (begun: BegunTransaction) => void;
+}
+
+export interface BegunTransaction {
+  /** identity of the server */
+  readonly server: string;
+  /** the transaction's `now()`, in milliseconds since 1970 */
+  readonly nowMs: number;
 }
 
 /**
@@ -271,9 +278,9 @@ export async function runPipeline(
   steps: Iterable<PipelineStep>,
   { settings = {}, beforeCommit = () => {} }: PipelineSettings = {},
 ): Promise<void> {
-  const server = await new Promise<string>((resolve, reject) => {
+  const begun = await new Promise<BegunTransaction>((resolve, reject) => {
     const settle = (error: Error | null) =>
-      error === null ? resolve(pipeline.server) : reject(error);
+      error === null ? resolve(pipeline.begun) : reject(error);
     const begin = {
       first: firstStatement(settings),
       announcedPid: announcedPid(connection),
@@ -281,7 +288,7 @@ export async function runPipeline(
     const pipeline = new Pipeline(steps, begin, settle);
     connection.query(pipeline);
   });
-  beforeCommit(server);
+  beforeCommit(begun);
   await commit(connection);
 }
 

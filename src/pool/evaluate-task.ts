@@ -16,7 +16,12 @@ import { type Database, ping } from '../db/database.ts';
 import { isOutage } from '../db/outage.ts';
 import { completeRuns, type EvaluatedRun } from '../db/runs/complete-runs.ts';
 import type { ClaimedRun } from '../db/runs/evaluation-queue.ts';
-import { readStepsOfRuns, type StepsOfRun, TOGETHER_BYTES_MAX } from '../db/runs/steps.ts';
+import {
+  isUnreadable,
+  readStepsOfRuns,
+  type StepsOfRun,
+  TOGETHER_BYTES_MAX,
+} from '../db/runs/steps.ts';
 import { RunEvaluation } from '../engine/evaluate.ts';
 import type { Matcher } from '../engine/matcher/matcher.ts';
 import { totalUsage } from '../engine/step-usage.ts';
@@ -159,6 +164,9 @@ async function judge(
   try {
     const timer = context.meter.next();
     const { steps, unread } = read;
+    if (isUnreadable({ steps, unread })) {
+      return { kind: 'undecided', why: `none of the run's ${unread} steps can be read` };
+    }
     const evaluation = new RunEvaluation(steps, matcher, enabled, settings, timer);
     const isDone = await workInSlices(evaluation, flow, cpuMaxMs, context);
     if (!isDone && pace === 'quick') return { kind: 'long', isLarge: false };

@@ -1,5 +1,5 @@
 /** PostgreSQL's clock as a process reads it, whatever its own clock shows. */
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 
 import { CLOCK_DIFFERENCE_MAX_MS, DatabaseClock } from '../../src/db/database-clock.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
@@ -92,4 +92,24 @@ test('a database that is away leaves the reading before it; without one there is
   isAway = true;
   await expect(clock.read()).rejects.toThrow('away');
   expect(Math.abs(clock.nowMs() - (await byPostgres()))).toBeLessThan(2000);
+});
+
+test('a slow reading replaces only one that it proves wrong, as after the machine has slept', async () => {
+  const { clock } = clockOf(0, scratch.database);
+  await clock.read();
+  const now = vi.spyOn(performance, 'now');
+  onTestFinished(() => now.mockRestore());
+  const read = async (startedMs: number, endedMs: number): Promise<number> => {
+    now.mockReturnValueOnce(startedMs).mockReturnValueOnce(endedMs).mockReturnValue(endedMs);
+    await clock.read();
+    now.mockReturnValue(0);
+    return clock.nowMs();
+  };
+  const startMs = await read(0, 0);
+  // The answer took 30 s, at any moment of which PostgreSQL may have looked at its clock.
+  expect(await read(-20_000, 10_000)).toBe(startMs);
+  // 30 days have passed by PostgreSQL's clock that this process has not seen.
+  const sleptMs = 30 * 86_400_000;
+  const seenMs = await read(-sleptMs - 15_000, -sleptMs + 15_000);
+  expect(Math.abs(seenMs - startMs - sleptMs)).toBeLessThan(2000);
 });

@@ -4,42 +4,17 @@
  */
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
-import { ATTACK, ATTACK_RULE } from '../support/attack-text.ts';
+import { ATTACK_RULE } from '../support/attack-text.ts';
 import { waitFor } from '../support/wait-for.ts';
-import {
-  type Gateway,
-  openGateway,
-  post,
-  randomId,
-  rawSpan,
-  request,
-  traceBody,
-} from './gateway.ts';
+import { attackRun } from './attack.ts';
+import { type Gateway, openGateway, post, request, traceBody } from './gateway.ts';
 
 const DAYS_3_MS = 3 * 86_400_000;
 const SHIFT = fileURLToPath(new URL('../support/shifted-clock.mjs', import.meta.url));
 const ATTACKS = 5;
 
-/** A run of a root and a tool call whose result is the attack. */
-function attack(): { traceId: string; spans: unknown[] } {
-  const root = rawSpan();
-  const { traceId } = root;
-  const call = rawSpan({
-    traceId,
-    parentSpanId: root.spanId,
-    spanId: randomId(8),
-    name: 'execute_tool fetch',
-    attributes: [
-      { key: 'gen_ai.operation.name', value: { stringValue: 'execute_tool' } },
-      { key: 'gen_ai.tool.name', value: { stringValue: 'fetch' } },
-      { key: 'gen_ai.tool.call.result', value: { stringValue: ATTACK } },
-    ],
-  });
-  return { traceId, spans: [root, call] };
-}
-
 async function sendAttacks({ server, keys }: Gateway): Promise<string[]> {
-  const attacks = Array.from({ length: ATTACKS }, attack);
+  const attacks = Array.from({ length: ATTACKS }, attackRun);
   for (const { spans } of attacks) {
     const answer = await post(`${server.observeUrl}/v1/traces`, keys.agent, traceBody(spans));
     expect(answer.status).toBe(200);

@@ -311,6 +311,33 @@ const SLOW_RULES = [
 ];
 const ALL_SLOW = new Map([[1, { ...RULES, mask: new Uint8Array(SLOW_RULES.length).fill(1) }]]);
 
+test.each(['quick', 'long', 'apart'] as const)(
+  'a run none of whose steps can be read is undecided, never evaluated with 0 texts: %s',
+  async (pace) => {
+    // As if its rows were stored on another day than its arrival.
+    await storeRun(TRACE_ID, PROMPT);
+    const readable = hex16(2);
+    await storeRun(readable, PROMPT);
+    const days = { firstArrivalOn: '2020-01-01', lastArrivalOn: '2020-01-01' };
+    const runs = (await claimAll()).map((run) =>
+      run.runId === TRACE_ID ? { ...run, ...days } : run,
+    );
+    const outcome = await evaluate({ ...quickTask(runs), pace });
+    expect(outcome.kind === 'done' && outcome.runs).toHaveLength(runs.length);
+    expect(outcome).toMatchObject({
+      runs: runs.map(({ runId }) =>
+        runId === TRACE_ID
+          ? { kind: 'undecided', why: "none of the run's 1 steps can be read" }
+          : { kind: 'evaluated', findings: ['high'], checked: 'fully' },
+      ),
+    });
+    expect(await scratch.rows('SELECT run_id FROM findings')).toEqual([{ run_id: readable }]);
+    expect(await scratch.rows(`SELECT evaluation FROM runs WHERE run_id = '${TRACE_ID}'`)).toEqual([
+      { evaluation: 'pending' },
+    ]);
+  },
+);
+
 test('a run that uses up its CPU time is stored all the same and says how much is unread', async () => {
   await storeLongRun(hex16(1), 4);
   const runs = await claimAll();

@@ -1,5 +1,5 @@
 /**
- * Programs of the machine that some tests need: a redis-server, PgBouncer, promtool, a Chromium,
+ * Programs of the machine that some tests need: a redis-server, PgBouncer, libfaketime, promtool, a Chromium,
  * shells. Where one is missing, those tests are skipped and the last lines of the run say so (run-summary.ts); with REQUIRE_ALL=1,
  * as in CI, they fail.
  */
@@ -44,6 +44,13 @@ export const pgbouncerPath: string | null = findProgram('pgbouncer', process.env
 
 export const haproxyPath: string | null = findProgram('haproxy');
 
+const LIBRARY_FOLDERS = ['x86_64-linux-gnu', 'aarch64-linux-gnu'];
+/** libfaketime, for processes with threads, as Debian installs it. */
+export const faketimePath: string | null =
+  LIBRARY_FOLDERS.map((folder) => `/usr/lib/${folder}/faketime/libfaketimeMT.so.1`).find((path) =>
+    existsSync(path),
+  ) ?? null;
+
 /** Where the browser is; null when there is none. */
 export const chromiumPath: string | null =
   CHROMIUM.find((path) => path !== '' && existsSync(path)) ?? null;
@@ -56,6 +63,7 @@ export const shellsFound: readonly string[] = SHELLS.filter(isOnPath);
 export const missingPrograms: readonly string[] = [
   ...(canStartRedis ? [] : ['no redis-server on the PATH: limits shared over Redis']),
   ...(pgbouncerPath === null ? ['no pgbouncer on the PATH: connections through a pooler'] : []),
+  ...(faketimePath === null ? ['no libfaketime: what a suspended machine stores'] : []),
   ...(haproxyPath === null ? ['no haproxy on the PATH: rolling restarts'] : []),
   ...(canRunPromtool ? [] : ['no promtool on the PATH: whether the alerts of deploy/ fire']),
   ...(chromiumPath === null ? ['no Chromium, nor CHROMIUM_PATH: the pages in a real browser'] : []),

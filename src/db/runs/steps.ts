@@ -59,6 +59,13 @@ export interface StepsOfRun {
   readonly unread: number;
 }
 
+/**
+ * Checks whether steps are stored of which none could be read, whatever the reason: nothing can be said
+ * about the run.
+ */
+export const isUnreadable = ({ steps, unread }: Pick<StepsOfRun, 'steps' | 'unread'>): boolean =>
+  steps.length === 0 && unread > 0;
+
 /** A run that retention has removed since it was claimed. */
 const REMOVED_RUN = { hasSteps: false, total: 0 };
 

@@ -6,13 +6,16 @@
  * A batch that PostgreSQL refuses for its data is halved until the bad request is alone; the others are
  * stored. A request that was stored before, here or by another process, is taken out of its batch by
  * its receipt (`receipts.ts`). A batch without an answer to its COMMIT is looked up by its receipts.
+ * A request whose day is not that of its transaction is refused, and the clock is read again.
  */
 import { SluiceError } from '../../errors.ts';
 import type { Events } from '../../observe/events.ts';
 import { type Connection, type Database, withConnection } from '../database.ts';
+import type { DatabaseClock } from '../database-clock.ts';
 import { CommitWarning } from '../pipeline.ts';
 import { placementOf } from '../placement.ts';
 import { type RunTimes, type SettleAllowance, settleAllowance } from '../runs/run-times.ts';
+import { hourOf, isMisdated, MisdatedError } from './arrival-times.ts';
 import { storeBatch } from './copy-transaction.ts';
 import type { EncodedRequest } from './encoded-request.ts';
 import { ensureDay, ensurePeriods } from './partitions.ts';
@@ -21,7 +24,6 @@ import {
   isBeingStored,
   isStoredAlready,
   lockTimeoutMs,
-  RECEIPT_KEPT_MS,
   type Receipt,
   receiptKey,
   receiptPeriods,
@@ -62,6 +64,8 @@ export interface BatchStoreSettings {
   readonly runTimes?: RunTimes | undefined;
   /** a transaction that takes longer is aborted, and its connection destroyed */
   readonly batchTimeoutMs?: number | undefined;
+  /** by which requests are dated; without it, any moment of arrival is stored */
+  readonly clock?: Pick<DatabaseClock, 'read'> | undefined;
   /** called before the answers: these requests no longer wait, and are not being stored */
   readonly onLeave: (batch: readonly WaitingRequest[]) => void;
 }
@@ -70,9 +74,6 @@ export type StoreEvents = Pick<
   Events,
   'batchCommitted' | 'batchFailed' | 'requestUnstorable' | 'requestsResent' | 'partitionsChanged'
 >;
-
-/** Since 1970. Days and the periods of receipts begin with an hour. */
-const hourOf = (atMs: number): number => Math.floor(atMs / RECEIPT_KEPT_MS);
 
 type Received = WaitingRequest & { readonly receipt: Receipt };
 
@@ -87,6 +88,7 @@ export class BatchStore {
   readonly #batchTimeoutMs: number;
   readonly #onLeave: (batch: readonly WaitingRequest[]) => void;
   readonly #allowance: SettleAllowance | null;
+  readonly #clock: Pick<DatabaseClock, 'read'> | null;
   readonly #known = new KnownContents();
   /** hours since 1970 whose partitions are there */
   readonly #ensured = new Set<number>();
@@ -98,6 +100,7 @@ export class BatchStore {
     this.#events = events;
     this.#batchTimeoutMs = settings.batchTimeoutMs ?? BATCH_TIMEOUT_MS;
     this.#onLeave = settings.onLeave;
+    this.#clock = settings.clock ?? null;
     const { runTimes } = settings;
     this.#allowance = runTimes === undefined ? null : settleAllowance(runTimes);
   }
@@ -174,7 +177,9 @@ export class BatchStore {
         receipts,
         placement,
         lockTimeoutMs: receipts.length === 0 ? null : lockTimeoutMs(isPart),
-        onCommit: () => {
+        onCommit: (nowMs) => {
+          const isMisdatedNow = ({ arrivedAtMs }: EncodedRequest) => isMisdated(arrivedAtMs, nowMs);
+          if (this.#clock !== null && requests.some(isMisdatedNow)) throw new MisdatedError(nowMs);
           progress.isCommitting = true;
         },
       });
@@ -206,6 +211,10 @@ export class BatchStore {
     const [first] = batch;
     if (isStoredAlready(error)) {
       await this.#answerResends(batch);
+      return;
+    }
+    if (error instanceof MisdatedError) {
+      await this.#refuseMisdated(batch, error);
       return;
     }
     if ((isRowFault(error) || isBeingStored(error)) && batch.length > 1) {
@@ -249,6 +258,20 @@ export class BatchStore {
     }
     this.#onLeave(resends);
     this.#events.requestsResent(resends.length);
+    if (others.length > 0) await this.store(others);
+  }
+
+  /**
+   * Refuses the misdated requests of a batch once the clock has been read again, so that they are dated
+   * right when they are sent again, and stores the others.
+   */
+  async #refuseMisdated(batch: readonly WaitingRequest[], error: MisdatedError): Promise<void> {
+    const isWrong = ({ request }: WaitingRequest) => isMisdated(request.arrivedAtMs, error.nowMs);
+    await this.#clock?.read().catch(() => {
+      // It is read every minute; until then every batch is checked.
+    });
+    this.#refuse(batch.filter(isWrong), error);
+    const others = batch.filter((waiting) => !isWrong(waiting));
     if (others.length > 0) await this.store(others);
   }
 

@@ -151,8 +151,8 @@ interface BatchSettings {
   readonly lockTimeoutMs?: number | null;
   /** where the rows are stored */
   readonly placement?: TelemetryPlacement;
-  /** called before COMMIT is sent */
-  readonly onCommit?: () => void;
+  /** called with the transaction's time before COMMIT is sent; what it throws prevents it */
+  readonly onCommit?: (nowMs: number) => void;
 }
 
 interface BatchContents
@@ -218,10 +218,10 @@ export async function storeBatch(
       ...(lockTimeoutMs === null ? {} : { lock_timeout: String(lockTimeoutMs) }),
       ...(placement === 'local' ? {} : SEQUENTIAL),
     },
-    beforeCommit: (identity) => {
-      known.requireServer(identity, assumed);
-      server = identity;
-      onCommit();
+    beforeCommit: (begun) => {
+      known.requireServer(begun.server, assumed);
+      server = begun.server;
+      onCommit(begun.nowMs);
     },
   });
   await rememberContents(resources, known, server);

@@ -13,6 +13,7 @@ import type { Database } from '../database.ts';
 import type { RunTimes } from '../runs/run-times.ts';
 import {
   BatchStore,
+  type BatchStoreSettings,
   RETRY_AFTER_SECONDS,
   type Stored,
   type StoreEvents,
@@ -61,6 +62,8 @@ export interface CopyWriterSettings {
   readonly batchBytesMax?: number;
   /** a transaction that takes longer is aborted, and its connection destroyed */
   readonly batchTimeoutMs?: number;
+  /** as for `BatchStore` */
+  readonly clock?: BatchStoreSettings['clock'];
 }
 
 type WriterEvents = StoreEvents & Pick<Events, 'inflightChanged'>;
@@ -224,9 +227,10 @@ export class CopyWriter {
   constructor(database: Database, settings: CopyWriterSettings, events: WriterEvents) {
     this.#events = events;
     this.#budget = settings.budget;
-    const { runTimes, batchTimeoutMs } = settings;
+    const { runTimes, batchTimeoutMs, clock } = settings;
     const onLeave = (batch: readonly WaitingRequest[]): void => this.#leave(batch);
-    const batches = new BatchStore(database, { runTimes, batchTimeoutMs, onLeave }, events);
+    const ofBatches = { runTimes, batchTimeoutMs, clock, onLeave };
+    const batches = new BatchStore(database, ofBatches, events);
     const store = (batch: readonly WaitingRequest[]): Promise<void> => batches.store(batch);
     this.#lanes = new BatchLanes(settings, () => this.#inflightBytes, store);
   }

@@ -64,7 +64,7 @@ export interface AcceptorDependencies {
   readonly databases: RequestDatabases;
   readonly placement: TelemetryPlacement;
   /** read before any port is opened */
-  readonly clock: Pick<DatabaseClock, 'nowMs'>;
+  readonly clock: Pick<DatabaseClock, 'nowMs' | 'read'>;
   readonly catalog: Catalog;
   /** requests per minute; closed by the caller */
   readonly minuteCounts: Pick<MinuteCounts, 'consume' | 'ping'>;
@@ -116,7 +116,7 @@ function ingestOf(
   const { ingest } = databases;
   const { maxInflightBytes, maxBodyBytes, maxDecodedBodyBytes } = config;
   const rowBudget = new ByteBudget(maxInflightBytes);
-  const settings = { budget: rowBudget, runTimes: runTimesOf(config) };
+  const settings = { budget: rowBudget, runTimes: runTimesOf(config), clock };
   const writer = new CopyWriter(ingest, settings, events);
   stops.add('writer', () => writer.close());
   const bodies = new Ingest(writer, clock.nowMs, {

@@ -4,6 +4,7 @@
  */
 import type { Database } from '../../db/database.ts';
 import {
+  isUnreadable,
   type RunToRead,
   readStepsOfRuns,
   type StepsOfRun,
@@ -70,7 +71,9 @@ async function previewRun(
   { matcher, settings, work, cpuMs }: PreviewBatchDependencies,
 ): Promise<PreviewTally> {
   if (read === null) return { ...EMPTY_TALLY, skipped: 1 };
-  const evaluation = new RunEvaluation(read.steps, matcher, enabled, settings);
+  const { steps, unread } = read;
+  if (isUnreadable({ steps, unread })) return { ...EMPTY_TALLY, skipped: 1 };
+  const evaluation = new RunEvaluation(steps, matcher, enabled, settings);
   let usedMs = 0;
   // Slices of other tasks run in between; their time is not this run's.
   const slice = (isOver: () => boolean): boolean => {
