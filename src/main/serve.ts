@@ -13,7 +13,7 @@ import { addRuleCosts, type RuleCost } from '../db/findings/rule-costs.ts';
 import { readRuleSettings } from '../db/findings/rule-settings.ts';
 import { ensureFirstWorkspace, FIRST_SLUG, type FirstKeys } from '../db/people/first-start.ts';
 import { listenForKeyChanges } from '../db/people/key-changes.ts';
-import { listWorkspaces } from '../db/people/workspaces.ts';
+import { firstWorkspace } from '../db/people/workspaces.ts';
 import { UPKEEP_EVERY_MS } from '../db/retention/deletion.ts';
 import { Retention } from '../db/retention/retention.ts';
 import { readBacklog } from '../db/runs/backlog.ts';
@@ -107,7 +107,7 @@ async function firstWorkspaceStates(
   database: Database,
   { countStates }: RuleBook,
 ): Promise<{ readonly states: StateCounts; readonly slug: string }> {
-  const [first] = await listWorkspaces(database);
+  const first = await firstWorkspace(database);
   const settings = await readRuleSettings(database, first?.id ?? NO_WORKSPACE);
   return { states: countStates(settings), slug: first?.slug ?? FIRST_SLUG };
 }

@@ -7,7 +7,7 @@ import { addMember, memberJoined } from './memberships.ts';
 import { generatePassword, hashPassword } from './passwords.ts';
 import { createUser } from './users.ts';
 import { keyCreated, workspaceCreated } from './workspace-writes.ts';
-import { createWorkspace, listWorkspaces } from './workspaces.ts';
+import { createWorkspace, firstWorkspace } from './workspaces.ts';
 
 const LOCK_KEY = '0x736c756963652b32';
 /** Slug of the workspace that the first start creates. */
@@ -52,7 +52,7 @@ export async function ensureFirstWorkspace(
 ): Promise<FirstKeys | null> {
   return await inTransaction(database, async (connection) => {
     await connection.query(`SELECT pg_advisory_xact_lock(${BigInt(LOCK_KEY)})`);
-    if ((await listWorkspaces(connection)).length > 0) return null;
+    if ((await firstWorkspace(connection)) !== null) return null;
     const workspace = await createWorkspace(connection, FIRST_SLUG, 'Default');
     const { id: workspaceId, slug } = workspace;
     await lockLedger(connection, workspaceId);

@@ -26,6 +26,14 @@ export async function listWorkspaces(database: Queryable): Promise<Workspace[]> 
   return rows;
 }
 
+/** The oldest workspace; null if there is none. */
+export async function firstWorkspace(database: Queryable): Promise<Workspace | null> {
+  const { rows } = await database.query<Workspace>(
+    `SELECT ${COLUMNS} FROM workspaces ORDER BY id LIMIT 1`,
+  );
+  return rows[0] ?? null;
+}
+
 /** The workspace with an id; null if there is none. */
 export async function findWorkspaceById(
   database: Queryable,

@@ -36,7 +36,7 @@ export async function deleteUnusedContents(
   nowMs: number,
   retentionDays: number,
 ): Promise<number> {
-  if (retentionDays === 0) return 0;
+  if (retentionDays === 0 || turn.isOver) return 0;
   // A day that is past retention is still there while somebody reads it.
   const firstKeptDay = utcDay(nowMs - retentionDays * DAY_MS);
   const oldest = (await oldestDay(turn.database)) ?? firstKeptDay;

@@ -55,6 +55,17 @@ const SCAN = `
            ORDER BY first_arrival_at, run_id LIMIT ${BATCH_ROWS}) AS r
    ORDER BY r.first_arrival_at, r.run_id`;
 
+/** Workspaces of one statement. */
+const SLICE_WORKSPACES = 1000;
+/** LATERAL with LIMIT looks into the index once for each workspace. */
+const SLICE = `
+  SELECT id, old.workspace_id IS NOT NULL AS "hasOld"
+    FROM (SELECT id FROM workspaces WHERE id >= $2 ORDER BY id LIMIT ${SLICE_WORKSPACES}) AS w
+    LEFT JOIN LATERAL (
+      SELECT workspace_id FROM runs WHERE workspace_id = w.id AND first_arrival_at < $1
+       ORDER BY first_arrival_at LIMIT 1) AS old ON true
+   ORDER BY id`;
+
 /** Ingest, which may be adding a step, and the pass are not waited for. */
 const LOCK_RUNS = `
   SELECT r.run_id AS "runId" FROM runs r
@@ -66,6 +77,11 @@ const STILL_OUTDATED = `
   SELECT r.run_id AS "runId" FROM runs r
    WHERE r.workspace_id = $3 AND r.run_id = ANY ($4::uuid[]) AND ${IS_OUTDATED}`;
 
+interface SliceRow {
+  readonly id: number;
+  /** whether a run of it began before the moment */
+  readonly hasOld: boolean;
+}
 interface RunRow {
   readonly runId: Hex16;
 }
@@ -77,33 +93,44 @@ export class OutdatedRuns {
   /** where the next turn begins: one that took too long ended there */
   #place: Place | null = null;
 
-  /**
-   * Deletes what is outdated, workspace after workspace.
-   *
-   * @param workspaceIds in rising order
-   */
-  async delete(
-    turn: DeletionTurn,
-    workspaceIds: readonly number[],
-    before: OutdatedBefore,
-  ): Promise<DeletedRuns> {
+  /** Deletes what is outdated, workspace after workspace. */
+  async delete(turn: DeletionTurn, before: OutdatedBefore): Promise<DeletedRuns> {
     let total = NOTHING;
-    const from = this.#place?.workspaceId ?? 0;
-    for (const workspaceId of workspaceIds.filter((id) => id >= from)) {
-      if (this.#place?.workspaceId !== workspaceId) this.#place = null;
-      for (;;) {
-        if (turn.isOver) return total;
-        const batch = await turn.batch((connection) =>
-          this.#deleteBatch(connection, workspaceId, before),
-        );
-        // Another process deletes.
-        if (batch === null) return total;
-        total = { runs: total.runs + batch.runs, findings: total.findings + batch.findings };
-        if (batch.isLast) break;
+    let from = this.#place?.workspaceId ?? 0;
+    while (!turn.isOver) {
+      const slice = await turn.database.query<SliceRow>(SLICE, [before.runs, from]);
+      const last = slice.rows.at(-1);
+      if (last === undefined) {
+        this.#place = null;
+        return total;
       }
+      for (const { id } of slice.rows.filter(({ hasOld }) => hasOld)) {
+        const { isOver, runs, findings } = await this.#deleteOf(turn, id, before);
+        total = { runs: total.runs + runs, findings: total.findings + findings };
+        if (isOver) return total;
+      }
+      from = last.id + 1;
     }
-    this.#place = null;
     return total;
+  }
+
+  /** `isOver`: the turn has ended, or another process deletes. */
+  async #deleteOf(
+    turn: DeletionTurn,
+    workspaceId: number,
+    before: OutdatedBefore,
+  ): Promise<DeletedRuns & { readonly isOver: boolean }> {
+    let total = NOTHING;
+    if (this.#place?.workspaceId !== workspaceId) this.#place = null;
+    while (!turn.isOver) {
+      const batch = await turn.batch((connection) =>
+        this.#deleteBatch(connection, workspaceId, before),
+      );
+      if (batch === null) break;
+      total = { runs: total.runs + batch.runs, findings: total.findings + batch.findings };
+      if (batch.isLast) return { ...total, isOver: false };
+    }
+    return { ...total, isOver: true };
   }
 
   async #deleteBatch(

@@ -4,7 +4,6 @@
  */
 import type { Events } from '../../observe/events.ts';
 import type { Database } from '../database.ts';
-import { listWorkspaces } from '../people/workspaces.ts';
 import { oldestDay } from '../telemetry/partitions.ts';
 import { DeletionTurn } from './deletion.ts';
 import { CONTENT_TABLES, deleteUnusedContents } from './outdated-contents.ts';
@@ -55,7 +54,7 @@ export class Retention {
 
   async #deleteRuns(turn: DeletionTurn, nowMs: number) {
     const { runs, findings } = this.days;
-    if (runs === 0) return { runs: 0, findings: 0 };
+    if (runs === 0 || turn.isOver) return { runs: 0, findings: 0 };
     // A day that is past retention is still there while somebody reads it. One day less, because a step
     // just after midnight may belong to a run whose last arrival is just before it.
     const oldest = await oldestDay(turn.database);
@@ -64,8 +63,6 @@ export class Retention {
       runs: new Date(Math.min(nowMs - runs * DAY_MS, stepsFrom)),
       findings: findings === 0 ? null : new Date(nowMs - findings * DAY_MS),
     };
-    const workspaces = await listWorkspaces(turn.database);
-    const ids = workspaces.map(({ id }) => id).sort((a, b) => a - b);
-    return await this.#runs.delete(turn, ids, before);
+    return await this.#runs.delete(turn, before);
   }
 }

@@ -14,7 +14,7 @@ import { dropOutdated, ensureDays, ensureReceipts } from './partitions.ts';
  * Dropping is irreversible: PostgreSQL's clock is read first, and while it and this machine's differ,
  * nothing is dropped, whichever of them is wrong.
  *
- * @param signal aborted when the server stops; the turn then ends after the batch under way
+ * @param signal aborted when the server stops; the turn then ends after the statement under way
  * @throws the database's first error, after everything was tried
  */
 export async function upkeepPartitions(
@@ -29,9 +29,11 @@ export async function upkeepPartitions(
   await ensureReceipts(database, clock.nowMs(), events);
   if (clock.differs) return;
   const nowMs = clock.nowMs();
+  const { telemetry } = retention.days;
   const results = [
-    await settled(removeOutdatedTitles(database, nowMs, retention.days.telemetry)),
-    await settled(dropOutdated(database, nowMs, retention.days.telemetry, events)),
+    // First: this is what frees the disk.
+    await settled(dropOutdated(database, nowMs, telemetry, events, signal)),
+    await settled(removeOutdatedTitles(database, nowMs, telemetry, signal)),
     await settled(retention.deleteOutdated(database, nowMs, events, signal)),
   ];
   for (const result of results) if (result.status === 'rejected') throw result.reason;

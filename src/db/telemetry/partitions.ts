@@ -292,6 +292,7 @@ export async function ensureReceipts(
  *
  * @param nowMs milliseconds since 1970, by PostgreSQL's clock
  * @param retentionDays whole days kept beside today; 0 keeps everything
+ * @param signal aborted when the server stops; no further partition is dropped then
  * @throws the first error, after the others were tried
  */
 export async function dropOutdated(
@@ -299,6 +300,7 @@ export async function dropOutdated(
   nowMs: number,
   retentionDays: number,
   events: Pick<Events, 'partitionsChanged'>,
+  signal: AbortSignal = new AbortController().signal,
 ): Promise<void> {
   const firstKeptHour = utcHour(receiptPeriods(nowMs)[0]);
   const firstKeptDay = retentionDays === 0 ? '' : utcDay(nowMs - retentionDays * DAY_MS);
@@ -307,6 +309,7 @@ export async function dropOutdated(
   for (const partition of await listPartitions(database)) {
     const { parent, name } = partition;
     const firstKept = parent === RECEIPTS ? firstKeptHour : firstKeptDay;
+    if (signal.aborted) break;
     if (name >= partitionName(parent, firstKept)) continue;
     try {
       await dropPartition(database, partition);

@@ -280,7 +280,7 @@ describe('many', () => {
         stop.abort();
         return result;
       };
-      turns.push((await runs.delete(turn, [workspaceId], before)).runs);
+      turns.push((await runs.delete(turn, before)).runs);
     }
     expect(turns).toEqual([0, 0, 500]);
   });
@@ -301,7 +301,7 @@ describe('many', () => {
   test('nothing is deleted once the server stops', async () => {
     await addRuns(1, 10, { daysAgo: 91 });
     const turn = new DeletionTurn(scratch.database, AbortSignal.abort());
-    expect(await new OutdatedRuns().delete(turn, [workspaceId], before)).toEqual({
+    expect(await new OutdatedRuns().delete(turn, before)).toEqual({
       runs: 0,
       findings: 0,
     });
