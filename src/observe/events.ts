@@ -58,7 +58,7 @@ const WORKS_AGAIN = {
 type Concern = keyof typeof WORKS_AGAIN;
 
 /** Logs outages: one line at the beginning, one at the end. */
-interface OutageLog {
+export interface OutageLog<Concern extends string> {
   readonly fails: (
     concern: Concern,
     level: 'warn' | 'error',
@@ -68,7 +68,10 @@ interface OutageLog {
   readonly works: (concern: Concern) => void;
 }
 
-function outageLog(log: Logger): OutageLog {
+export function outageLog<Concern extends string>(
+  log: Logger,
+  worksAgain: Readonly<Record<Concern, string>>,
+): OutageLog<Concern> {
   const outages = new Outages<Concern>();
   return {
     fails: (concern, level, facts, message) => {
@@ -76,14 +79,14 @@ function outageLog(log: Logger): OutageLog {
     },
     works: (concern) => {
       const ended = outages.works(concern);
-      if (ended !== null) log.info(ended, WORKS_AGAIN[concern]);
+      if (ended !== null) log.info(ended, worksAgain[concern]);
     },
   };
 }
 
 const DATABASE_AWAY = 'the database cannot be reached';
 
-function ingestEvents(log: Logger, metrics: Metrics, outages: OutageLog) {
+function ingestEvents(log: Logger, metrics: Metrics, outages: OutageLog<Concern>) {
   return {
     requestAnswered(signal: Signal, status: number): void {
       metrics.requests.inc({ signal, status: String(status) });
@@ -147,7 +150,7 @@ function ingestEvents(log: Logger, metrics: Metrics, outages: OutageLog) {
   };
 }
 
-function storeEvents(log: Logger, metrics: Metrics, outages: OutageLog) {
+function storeEvents(log: Logger, metrics: Metrics, outages: OutageLog<Concern>) {
   return {
     inflightChanged(bytes: number): void {
       metrics.inflight.set(bytes);
@@ -251,7 +254,7 @@ function storeEvents(log: Logger, metrics: Metrics, outages: OutageLog) {
   };
 }
 
-function passEvents(log: Logger, metrics: Metrics, outages: OutageLog) {
+function passEvents(log: Logger, metrics: Metrics, outages: OutageLog<Concern>) {
   return {
     passFinished(facts: PassFacts): void {
       metrics.passes.inc({ outcome: 'finished' });
@@ -373,7 +376,7 @@ function peopleEvents(log: Logger, metrics: Metrics) {
   };
 }
 
-function lifecycleEvents(log: Logger, metrics: Metrics, outages: OutageLog) {
+function lifecycleEvents(log: Logger, metrics: Metrics, outages: OutageLog<Concern>) {
   return {
     started(facts: Record<string, unknown>): void {
       log.info(facts, 'started');
@@ -464,7 +467,7 @@ export interface Observer {
 export function createObserver(level: string, destination: LogDestination = openLog()): Observer {
   const log = pino({ level, base: null }, destination);
   const metrics = createMetrics();
-  const outages = outageLog(log);
+  const outages = outageLog(log, WORKS_AGAIN);
   const events = {
     ...ingestEvents(log, metrics, outages),
     ...storeEvents(log, metrics, outages),

@@ -7,7 +7,7 @@ import { Counter, Gauge, Registry } from 'prom-client';
 
 import type { Signal } from '../model/telemetry.ts';
 import { errorFacts } from './error-facts.ts';
-import { type LogDestination, openLog } from './events.ts';
+import { type LogDestination, openLog, outageLog } from './events.ts';
 
 /** What the queue and the server are like when `/metrics` is read. */
 export interface RelayState {
@@ -21,6 +21,20 @@ export interface RelayState {
 
 /** Why a request that was accepted is not sent any more. */
 export type DropReason = 'refused' | 'expired' | 'damaged';
+
+/** What is done with the queue's files. */
+export type QueueWork = 'write' | 'read' | 'remove';
+
+const FAILS: Readonly<Record<QueueWork, string>> = {
+  write: 'the queue cannot be written',
+  read: 'the queue cannot be read',
+  remove: 'what was sent cannot be removed from the queue',
+};
+const WORKS_AGAIN: Readonly<Record<QueueWork, string>> = {
+  write: 'the queue can be written again',
+  read: 'the queue can be read again',
+  remove: 'what was sent can be removed from the queue again',
+};
 
 function declareMetrics(registry: Registry, state: () => RelayState) {
   const registers = [registry];
@@ -76,6 +90,7 @@ export function createRelayObserver(
   const log = pino({ level, base: null }, destination);
   const registry = new Registry();
   const metrics = declareMetrics(registry, state);
+  const outages = outageLog<QueueWork>(log, WORKS_AGAIN);
   const events = {
     requestAnswered(signal: Signal, status: number): void {
       metrics.requests.inc({ signal, status: String(status) });
@@ -122,9 +137,13 @@ export function createRelayObserver(
     incompleteRecordDropped(bytes: number): void {
       log.info({ bytes }, 'a request that was not acknowledged was removed from the queue');
     },
-    queueFailed(error: unknown): void {
+    /** Two lines in the log, when it begins to fail and when it works again; each failure is counted. */
+    queueFailed(work: QueueWork, error: unknown): void {
       metrics.faults.inc({ place: 'queue' });
-      log.error(errorFacts(error), 'the queue cannot be written or read');
+      outages.fails(work, 'error', errorFacts(error), FAILS[work]);
+    },
+    queueWorked(work: QueueWork): void {
+      outages.works(work);
     },
     requestFailed(error: unknown): void {
       metrics.faults.inc({ place: 'request' });

@@ -153,11 +153,12 @@ export class Forwarder {
   async #enqueue(request: RelayedRequest, sending: Promise<SendOutcome> | null): Promise<Delivery> {
     try {
       await this.#queue.append({ ...request, acceptedAtMs: this.#age.nowMs() }, sending);
+      this.#events.queueWorked('write');
       this.#events.requestQueued(request.signal);
       this.start();
       return { kind: 'queued' };
     } catch (error) {
-      if (!(error instanceof QueueFull)) this.#events.queueFailed(error);
+      if (!(error instanceof QueueFull)) this.#events.queueFailed('write', error);
       const retryAfterMs = Math.max(BACKOFF_MS_MIN, this.#resumesAtMs - performance.now());
       return { kind: 'full', retryAfterMs };
     }
@@ -167,12 +168,13 @@ export class Forwarder {
   #takeOldest(): Queued | null {
     try {
       const oldest = this.#queue.next();
+      this.#events.queueWorked('read');
       // What is being sent is waited for, so that the next process does not send it again.
       if (oldest === null || (this.#isStopping && oldest.attached === null)) return null;
       this.#queue.take();
       return oldest;
     } catch (error) {
-      this.#events.queueFailed(error);
+      this.#events.queueFailed('read', error);
       setTimeout(() => this.start(), BACKOFF_MS_MAX).unref();
       return null;
     }
@@ -189,8 +191,9 @@ export class Forwarder {
     if (isDone === null) return;
     try {
       this.#queue.remove(request);
+      this.#events.queueWorked('remove');
     } catch (error) {
-      this.#events.queueFailed(error);
+      this.#events.queueFailed('remove', error);
     }
   }
 

@@ -6,6 +6,8 @@
 import { accessSync, constants, existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 
+import { canMount } from './small-disk.ts';
+
 const CHROMIUM = [
   process.env.CHROMIUM_PATH ?? '',
   // The same engine without a window, for a fifth less CPU time.
@@ -73,10 +75,14 @@ export const missingPrograms: readonly string[] = [
 ];
 
 /** What is on no machine of its own: it is tested where somebody has set it up (docs/citus.md). */
-export const missingClusters: readonly string[] =
-  process.env.CITUS_DATABASE_URL === undefined
+export const missingClusters: readonly string[] = [
+  ...(process.env.CITUS_DATABASE_URL === undefined
     ? ['NOT TESTED: Citus, because CITUS_DATABASE_URL names no cluster']
-    : [];
+    : []),
+  ...(canMount
+    ? []
+    : ['NOT TESTED: a relay on a full disk, because no file system may be mounted']),
+];
 
 /** Must every test run? */
 export const mustRunAll: boolean = process.env.REQUIRE_ALL === '1';

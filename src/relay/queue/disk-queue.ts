@@ -8,8 +8,8 @@
  * up to which everything was removed: a request removed before an older one may be sent again.
  *
  * A record that is incomplete was never acknowledged, so it is dropped. A process begins a new file
- * at its start and after each failed write; files that have been sent are deleted. One process per
- * folder: the caller holds the lock.
+ * at its start and after each failed write; files that have been sent are deleted, and so is a file
+ * whose first write failed. One process per folder: the caller holds the lock.
  */
 import { statSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
@@ -275,7 +275,7 @@ export class DiskQueue<Attached> {
         await this.#write(records, group);
         for (const { resolve } of group) resolve();
       } catch (error) {
-        await this.#sealLastFile();
+        await this.#giveUpLastFile();
         for (const { reject } of group) reject(error);
       } finally {
         this.#waitingBytes -= records.length;
@@ -326,13 +326,28 @@ export class DiskQueue<Attached> {
   }
 
   /** After a failed write: its bytes are never read, and the next write begins another file. */
-  async #sealLastFile(): Promise<void> {
+  async #giveUpLastFile(): Promise<void> {
     const last = this.#files.at(-1);
     const writer = this.#writer;
     if (last === undefined || writer === null) return;
     this.#writer = null;
     await writer.truncate(last.end).catch(() => {});
     await writer.close().catch(() => {});
-    last.size = statSync(pathOf(this.#folder, last.number)).size;
+    try {
+      if (last.end === 0) this.#deleteUnusedFile(last);
+      else last.size = statSync(pathOf(this.#folder, last.number)).size;
+    } catch {
+      // Nothing reads past its end; it is deleted with the files that were sent.
+    }
+  }
+
+  /** Deletes the last file, which has no record. Its number is used again. */
+  #deleteUnusedFile({ number }: QueueFile): void {
+    removeFile(this.#folder, number);
+    this.#nextNumber = number;
+    this.#files.pop();
+    if (this.#readIndex < this.#files.length) return;
+    this.#readIndex = Math.max(0, this.#files.length - 1);
+    this.#readOffset = this.#files.at(-1)?.end ?? 0;
   }
 }
