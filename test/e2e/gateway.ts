@@ -5,6 +5,7 @@
  * Requests go over real sockets; nothing here reaches into the server's process.
  */
 import { randomBytes } from 'node:crypto';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { inject } from 'vitest';
 
 import { createDatabase, type Database } from '../../src/db/database.ts';
@@ -102,7 +103,15 @@ export interface Answer {
   readonly text: string;
 }
 
+/**
+ * Sends a request and reads the answer.
+ *
+ * `fetch` reuses connections. The server closes an idle one after 10 s, and `fetch` sees that only in
+ * a turn of the event loop: a test that computed for longer would send on a closed connection.
+ */
 export async function request(url: string, init: RequestInit = {}): Promise<Answer> {
+  await nextTurn();
+  await nextTurn();
   const response = await fetch(url, { redirect: 'error', ...init });
   return { status: response.status, headers: response.headers, text: await response.text() };
 }

@@ -85,8 +85,10 @@ test('only the poisoned request is refused, whatever shares its batch', async ()
     new Set(neighbourIds),
   );
 
+  // A row without a body counts refusals, this one too, and is written some seconds later.
   const { rows } = await gateway.database.query(
-    'SELECT workspace_id, signal, error_code, error, body_bytes, body FROM rejected_requests',
+    `SELECT workspace_id, signal, error_code, error, body_bytes, body FROM rejected_requests
+      WHERE body IS NOT NULL`,
   );
   const body = Buffer.from(JSON.stringify(traceBody(poison)));
   expect(rows).toEqual([
@@ -117,7 +119,8 @@ test('of a large body the beginning is kept; none of it reaches the log', async 
 
   expect(status).toBe(400);
   const { rows } = await gateway.database.query(
-    'SELECT body_bytes, octet_length(body) AS kept, body FROM rejected_requests',
+    `SELECT body_bytes, octet_length(body) AS kept, body FROM rejected_requests
+      WHERE body IS NOT NULL`,
   );
   const body = Buffer.from(JSON.stringify(traceBody([span])));
   expect(rows).toMatchObject([{ body_bytes: body.length, kept: 256 * 1024 }]);

@@ -23,7 +23,8 @@ import {
   findReceipts,
   isBeingStored,
   isStoredAlready,
-  lockTimeoutMs,
+  LOCK_WAIT_MS,
+  LOCK_WAIT_OF_PART_MS,
   type Receipt,
   receiptKey,
   receiptPeriods,
@@ -66,6 +67,8 @@ export interface BatchStoreSettings {
   readonly batchTimeoutMs?: number | undefined;
   /** by which requests are dated; without it, any moment of arrival is stored */
   readonly clock?: Pick<DatabaseClock, 'read'> | undefined;
+  /** how long a batch with receipts waits for the locks of others */
+  readonly lockWaitMs?: number | undefined;
   /** called before the answers: these requests no longer wait, and are not being stored */
   readonly onLeave: (batch: readonly WaitingRequest[]) => void;
 }
@@ -86,6 +89,7 @@ export class BatchStore {
   readonly #database: Database;
   readonly #events: StoreEvents;
   readonly #batchTimeoutMs: number;
+  readonly #lockWaitMs: number;
   readonly #onLeave: (batch: readonly WaitingRequest[]) => void;
   readonly #allowance: SettleAllowance | null;
   readonly #clock: Pick<DatabaseClock, 'read'> | null;
@@ -99,6 +103,7 @@ export class BatchStore {
     this.#database = database;
     this.#events = events;
     this.#batchTimeoutMs = settings.batchTimeoutMs ?? BATCH_TIMEOUT_MS;
+    this.#lockWaitMs = settings.lockWaitMs ?? LOCK_WAIT_MS;
     this.#onLeave = settings.onLeave;
     this.#clock = settings.clock ?? null;
     const { runTimes } = settings;
@@ -164,6 +169,7 @@ export class BatchStore {
   ): Promise<void> {
     const requests = batch.map(({ request }) => request);
     const receipts = storeReceipts(received(batch));
+    const lockWaitMs = isPart ? LOCK_WAIT_OF_PART_MS : this.#lockWaitMs;
     for (const { arrivedAtMs } of requests) {
       if (!this.#ensured.has(hourOf(arrivedAtMs))) await this.#ensureHour(arrivedAtMs);
     }
@@ -176,7 +182,7 @@ export class BatchStore {
         allowance: this.#allowance,
         receipts,
         placement,
-        lockTimeoutMs: receipts.length === 0 ? null : lockTimeoutMs(isPart),
+        lockTimeoutMs: receipts.length === 0 ? null : lockWaitMs,
         onCommit: (nowMs) => {
           const isMisdatedNow = ({ arrivedAtMs }: EncodedRequest) => isMisdated(arrivedAtMs, nowMs);
           if (this.#clock !== null && requests.some(isMisdatedNow)) throw new MisdatedError(nowMs);

@@ -64,6 +64,8 @@ export interface CopyWriterSettings {
   readonly batchTimeoutMs?: number;
   /** as for `BatchStore` */
   readonly clock?: BatchStoreSettings['clock'];
+  /** how long a batch with receipts waits for the locks of others */
+  readonly lockWaitMs?: number;
 }
 
 type WriterEvents = StoreEvents & Pick<Events, 'inflightChanged'>;
@@ -227,9 +229,9 @@ export class CopyWriter {
   constructor(database: Database, settings: CopyWriterSettings, events: WriterEvents) {
     this.#events = events;
     this.#budget = settings.budget;
-    const { runTimes, batchTimeoutMs, clock } = settings;
+    const { runTimes, batchTimeoutMs, lockWaitMs, clock } = settings;
     const onLeave = (batch: readonly WaitingRequest[]): void => this.#leave(batch);
-    const ofBatches = { runTimes, batchTimeoutMs, clock, onLeave };
+    const ofBatches = { runTimes, batchTimeoutMs, lockWaitMs, clock, onLeave };
     const batches = new BatchStore(database, ofBatches, events);
     const store = (batch: readonly WaitingRequest[]): Promise<void> => batches.store(batch);
     this.#lanes = new BatchLanes(settings, () => this.#inflightBytes, store);

@@ -25,9 +25,9 @@ export const PERIOD_MS = 4 * RECEIPT_KEPT_MS;
  * its requests. That takes about as long as a batch; after this the other process, or its
  * connection, hangs.
  */
-const LOCK_WAIT_MS = 2000;
+export const LOCK_WAIT_MS = 2000;
 /** The same for a part of such a batch, so that the request that waits is soon found. */
-const LOCK_WAIT_OF_PART_MS = 100;
+export const LOCK_WAIT_OF_PART_MS = 100;
 /** For looking receipts up. */
 const LOOK_UP_LIMIT_MS = 2000;
 const COPY = `COPY ${RECEIPTS} (workspace_id, period, body_hash, answer) FROM STDIN (FORMAT binary)`;
@@ -65,15 +65,6 @@ export function receiptPeriods(arrivedAtMs: number): readonly [earliest: number,
 /** A text that is the same for a request and its resends. */
 export function receiptKey(workspaceId: number, { bodyHash }: Receipt): string {
   return `${workspaceId}/${bodyHash}`;
-}
-
-/**
- * How long a batch with receipts waits for a lock.
- *
- * @param isPart of a batch that waited too long
- */
-export function lockTimeoutMs(isPart: boolean): number {
-  return isPart ? LOCK_WAIT_OF_PART_MS : LOCK_WAIT_MS;
 }
 
 /**
