@@ -180,8 +180,7 @@ export async function serve(
 ): Promise<Started> {
   const { events } = observer;
   const corpusTask = pinnedCorpus();
-  // Twice: here, so that a tampered corpus is refused before anything starts; and in the process
-  // that parses the files, so that what is parsed is what was verified.
+  // Also in `prepareMatching`; here so that a tampered corpus is refused before anything starts.
   verifyCorpus(corpusTask.packageDir, loadManifest(MANIFEST_PATH));
   const preparing = prepareMatching(corpusTask, config.dataDir);
   // Its failure is awaited below; until then it must not count as unhandled.

@@ -8,6 +8,7 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { Piscina } from 'piscina';
+import { loadManifest, verifyCorpus } from '../engine/corpus/corpus.ts';
 import type { CatalogAnswer, CatalogRequest } from './catalog-process.ts';
 import { type MatchingData, matchingKey, readMatching } from './matching-cache.ts';
 import type { PreviewBatch } from './preview/preview-batch.ts';
@@ -67,12 +68,13 @@ export interface Workers {
 /**
  * The catalogue with its prefilter tables in shared memory: from the file in `dataDir` when that was
  * kept by this build for this corpus, or else loaded and built in a process of its own and kept there.
- * That process leaves this thread free, and the memory it takes is given back. The caller has verified
- * the corpus.
+ * That process leaves this thread free, and the memory it takes is given back. Nothing evaluates without
+ * this, so the corpus is verified here, whatever is kept.
  *
  * @throws what the engine throws: a tampered corpus, decisions about another one
  */
 export async function prepareMatching(task: CatalogTask, dataDir: string): Promise<MatchingData> {
+  verifyCorpus(task.packageDir, loadManifest(task.manifestPath));
   const kept = readMatching(dataDir, matchingKey(task.manifestPath));
   const { catalog, tables } = kept ?? (await askCatalogProcess({ ...task, keepIn: dataDir }));
   return { catalog, tables: inSharedMemory(tables) };

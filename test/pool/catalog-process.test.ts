@@ -49,15 +49,18 @@ test('both are kept in the data folder, and a later start takes them from there'
   await handCatalogueTo(folder);
   const built = await prepareMatching(CORPUS, folder);
   expectSame(readMatching(folder, matchingKey(MANIFEST_PATH)), built);
-  // A folder without rules: building fails, reading what was kept does not.
-  const later = await prepareMatching({ ...CORPUS, packageDir: folder }, folder);
+  const later = await prepareMatching(CORPUS, folder);
   expectSame(later, built);
   expect(later.tables.ascii.bitmaps.buffer).toBeInstanceOf(SharedArrayBuffer);
 });
 
-test('a corpus whose files are missing is refused, in the words of the engine', async () => {
-  const withoutRules = { ...CORPUS, packageDir: folder };
-  await expect(prepareMatching(withoutRules, join(folder, 'none'))).rejects.toThrow(
-    /cannot be trusted/,
-  );
-});
+test.each(['none', '.'])(
+  'a corpus whose files are missing is refused, in the words of the engine, whatever is kept: %s',
+  async (kept) => {
+    await handCatalogueTo(folder);
+    const withoutRules = { ...CORPUS, packageDir: folder };
+    await expect(prepareMatching(withoutRules, join(folder, kept))).rejects.toThrow(
+      /cannot be trusted/,
+    );
+  },
+);
