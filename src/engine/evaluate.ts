@@ -53,6 +53,8 @@ export interface Evaluation {
   readonly truncated: number;
   /** the values among `truncated` */
   readonly unparsed: number;
+  /** number of steps with JSON that their sender cut */
+  readonly cutSteps: number;
   /** the kind of each step, by its index */
   readonly kinds: readonly StepKind[];
   /** the beginning of the first text that a user sent */
@@ -96,6 +98,7 @@ export class RunEvaluation {
   readonly #kinds: StepKind[] = [];
   readonly #surfaces = new Set<Surface>();
   #exceeded = 0;
+  #cutSteps = 0;
   #title: string | null = null;
   #stepsRead = 0;
   #isOver: IsOver = () => false;
@@ -142,6 +145,7 @@ export class RunEvaluation {
       surfaceNames: SURFACES.filter((surface) => this.#surfaces.has(surface)),
       truncated: truncated + this.#exceeded,
       unparsed: this.#exceeded,
+      cutSteps: this.#cutSteps,
       kinds: this.#kinds.length === this.#steps.length ? this.#kinds : stepKindsOf(this.#steps),
       title: this.#title,
       unreadSteps: this.#steps.length - this.#stepsRead,
@@ -152,9 +156,10 @@ export class RunEvaluation {
     const isOver: IsOver = () => this.#isOver();
     let texts: SurfaceText[] = [];
     let chars = 0;
-    for (const { kind, texts: surfaceTexts, exceeded } of extractSteps(this.#steps)) {
+    for (const { kind, texts: surfaceTexts, exceeded, isCut } of extractSteps(this.#steps)) {
       const step = this.#kinds.push(kind) - 1;
       this.#exceeded += exceeded;
+      if (isCut) this.#cutSteps += 1;
       this.#title ??= titleFrom(surfaceTexts);
       for (const { surface, text } of surfaceTexts) {
         texts.push({ step, surface, text });

@@ -192,7 +192,7 @@ function conclude(
   }
   const evaluation = {
     run,
-    facts: runFactsOf(steps, kinds, surfaceNames, run.state),
+    facts: runFactsOf(steps, kinds, surfaceNames, run.state, result.cutSteps > 0),
     findings,
     redactExcerpts,
     ruleSetSha256,

@@ -162,6 +162,19 @@ describe('evaluateRun', () => {
     expect(unparsed).toBe(1);
   });
 
+  it('counts each step with JSON that its sender cut once, and finds nothing in the rest by the cut', () => {
+    const cut = operation('chat', {
+      'gen_ai.input.messages':
+        '[{"role":"system","content":"a secret"},{"role":"user","content":"s',
+      'gen_ai.output.messages': '[{"role":"assistant","content":"no',
+    });
+    const { findings, cutSteps } = evaluateRun([cut, ...steps], matcher, all, settings);
+    expect(findings.map(({ place }) => place?.step)).not.toContain(1);
+    expect(cutSteps).toBe(1);
+    const prose = operation('chat', { 'gen_ai.input.messages': '[note] {a secret' });
+    expect(evaluateRun([prose], matcher, all, settings).cutSteps).toBe(0);
+  });
+
   it('says on which surfaces the texts were', () => {
     expect(evaluateRun(steps, matcher, all, settings).surfaceNames).toEqual([
       'step_input',

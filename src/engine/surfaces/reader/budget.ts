@@ -1,5 +1,5 @@
 /**
- * Owns the budget for parsing one value. A value may be as large as a request; rules are matched on
+ * Owns the budget for parsing one value, and what parsing it showed. A value may be as large as a request; rules are matched on
  * a few dozen kilobytes of it. A value that exceeds the budget must not be lost: its strings are
  * matched as they were written, not parsed, and the run counts the value as exceeded.
  */
@@ -19,11 +19,32 @@ export interface Budget {
   nodes: number;
   /** something was not parsed, or left out, because too little was left */
   exceeded: boolean;
+  /** a string that the sender sent as a whole value is JSON that ends early */
+  cut: boolean;
+  /** the strings that the sender sent as whole values, for which `cut` is noted */
+  readonly sent: readonly unknown[];
+  /** lists and objects that a cut left open: more members may have followed */
+  readonly openEnded: WeakSet<object>;
 }
 
-/** A full budget, for one value. */
-export function createBudget(): Budget {
-  return { chars: CHARS_MAX, nodes: NODES_MAX, exceeded: false };
+/**
+ * A full budget, for one value.
+ * @param sent the value, or a list of values, if unterminated JSON in it means that its sender cut it
+ */
+export function createBudget(sent: unknown = []): Budget {
+  return {
+    chars: CHARS_MAX,
+    nodes: NODES_MAX,
+    exceeded: false,
+    cut: false,
+    sent: Array.isArray(sent) ? sent : [sent],
+    openEnded: new WeakSet(),
+  };
+}
+
+/** Whether more may have followed in this list or object before its sender cut it. */
+export function isOpenEnded(value: unknown, { openEnded }: Budget): boolean {
+  return typeof value === 'object' && value !== null && openEnded.has(value);
 }
 
 /**

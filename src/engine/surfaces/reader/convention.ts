@@ -137,8 +137,6 @@ export type AttributeRow = {
   /** read on steps with this value of an attribute only; on all others */
   readonly where?: AttributeValue;
   readonly whereNot?: AttributeValue;
-  /** The product truncates its JSON: the rest is read as the structure that it was. */
-  readonly mayBeCut?: true;
   /** The texts that the product writes in place of others, such as `[image]`; they are not read. */
   readonly stubs?: RegExp;
   /**

@@ -3,7 +3,7 @@
  * descriptions of arguments (JSON Schema) in place of arguments.
  */
 import type { JsonValue } from '../../../model/json.ts';
-import type { Budget } from './budget.ts';
+import { type Budget, isOpenEnded } from './budget.ts';
 import type { MemberPath, ValueEnvelope } from './convention.ts';
 import { isObject, open } from './value-text.ts';
 
@@ -36,7 +36,9 @@ export function unwrapEnvelope(
     if (!Object.keys(opened).every(isKnown)) return whole;
   }
   const values = take.flatMap(membersAt);
-  return values.length === 0 ? whole : { names, values };
+  // What is taken was cut off.
+  const isCutOff = isObject(opened) && beside !== undefined && isOpenEnded(opened, budget);
+  return values.length === 0 && !isCutOff ? whole : { names, values };
 }
 
 /** The values at the end of a path through members and the elements of lists. */
@@ -80,15 +82,16 @@ const TYPE = /^[\w.[\]|,]{1,60}$/;
 export function isSchema(value: JsonValue, budget: Budget): boolean {
   const opened = open(value, budget);
   if (!isObject(opened)) return false;
+  const isEnded = (one: JsonValue) => !isOpenEnded(one, budget);
   const { properties, type } = opened;
   if (isObject(properties) && (type === undefined || type === 'object')) {
     return (
       Object.keys(opened).every((name) => OBJECT_MEMBERS.has(name)) &&
-      Object.values(properties).every(isProperty)
+      Object.values(properties).every((one) => isProperty(one) || !isEnded(one))
     );
   }
   const members = Object.values(opened);
-  return members.length > 0 && members.every(isDescription);
+  return members.length > 0 && members.every((one) => isDescription(one, isEnded(one)));
 }
 
 function isProperty(value: JsonValue): boolean {
@@ -98,7 +101,11 @@ function isProperty(value: JsonValue): boolean {
   return Object.keys(value).length === 0 || described.some((one) => one !== undefined);
 }
 
-function isDescription(value: JsonValue): boolean {
-  if (!isObject(value) || typeof value.type !== 'string' || !TYPE.test(value.type)) return false;
+/** @param isEnded false: the type may have been cut off */
+function isDescription(value: JsonValue, isEnded: boolean): boolean {
+  if (!isObject(value)) return false;
+  const { type } = value;
+  const isTyped = typeof type === 'string' && TYPE.test(type);
+  if (!isTyped && (isEnded || type !== undefined)) return false;
   return Object.keys(value).every((name) => SCHEMA_MEMBERS.has(name));
 }

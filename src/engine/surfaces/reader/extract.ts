@@ -29,6 +29,8 @@ export interface StepExtraction {
   readonly texts: readonly Pick<SurfaceText, 'surface' | 'text'>[];
   /** values that exceed their budget, so that strings in them were not parsed */
   readonly exceeded: number;
+  /** a value is JSON that its sender cut */
+  readonly isCut: boolean;
 }
 
 /** Extracts the texts of a run's steps, in time order. Linear in the steps' size. */
@@ -62,7 +64,7 @@ function* extractStepInPieces(
   kind: StepKind,
   tables: ConventionTables,
 ): Generator<void, StepExtraction, void> {
-  if (kind === 'duplicate') return { kind, texts: [], exceeded: 0 };
+  if (kind === 'duplicate') return { kind, texts: [], exceeded: 0, isCut: false };
   const own = yield* readStepInPieces(step, kind, tables);
   const status = readStatus(step, kind);
   /** text → the surfaces that have it, as bits */
@@ -77,7 +79,7 @@ function* extractStepInPieces(
     seen.set(key, surfaces | surface);
     texts.push(piece);
   }
-  return { kind, texts, exceeded: own.exceeded + status.exceeded };
+  return { kind, texts, exceeded: own.exceeded + status.exceeded, isCut: own.isCut };
 }
 
 /**

@@ -8,7 +8,7 @@ import type { JsonObject, JsonValue } from '../../../model/json.ts';
 import type { Surface } from '../../../model/steps.ts';
 import { CONVENTIONS } from '../conventions/conventions.ts';
 import { isBase64 } from './base64.ts';
-import type { Budget } from './budget.ts';
+import { type Budget, isOpenEnded } from './budget.ts';
 import type { PartShape } from './convention.ts';
 import { BARE_TEXT, CALL, SHARED_PARTS } from './part-shapes.ts';
 import { isObject, stringsOf, textsOf } from './value-text.ts';
@@ -31,18 +31,20 @@ export function isPart(value: JsonValue): boolean {
 /**
  * The texts of one part.
  * @param said the surface of what the message's author says; null leaves it out (operator's text)
- * @returns for a part of no known shape: all its strings, as said
+ * @returns for a part of no known shape: all its strings, as said; of one that was cut: none
  */
 export function readPart(part: JsonValue, said: Surface | null, budget: Budget): Piece[] {
   if (!isObject(part)) return onSurface(said, textsOf(part, budget));
   const found = findShape(part);
+  // Cut before it showed its shape, a part may be a call, or a tool's result.
+  if (found === null && isOpenEnded(part, budget)) return [];
   if (found === null) return onSurface(said, stringsOf(part, budget));
   const { shape, body, around } = found;
   const taken = new Set<string>();
   const take = (names: readonly string[] = []): JsonValue => {
     const name = names.find((one) => !isEmpty(body[one]));
     if (name !== undefined) taken.add(name);
-    return name === undefined ? null : unwrap(body[name] ?? null);
+    return name === undefined ? null : unwrap(body[name] ?? null, budget);
   };
   const reference = shape.media === undefined ? null : take(shape.media.reference);
   return [
@@ -125,8 +127,9 @@ function isEmpty(value: JsonValue | undefined): boolean {
 /** Types that the AI SDK wraps results in. Any other structure may be the tool's own. */
 const WRAPPED = /^(?:(?:error-)?(?:text|json)|content)$/;
 
-function unwrap(value: JsonValue): JsonValue {
+function unwrap(value: JsonValue, budget: Budget): JsonValue {
   if (!isObject(value) || typeof value.type !== 'string' || !WRAPPED.test(value.type)) return value;
   const { type: _, value: inner, ...rest } = value;
+  if (inner === undefined && isOpenEnded(value, budget)) return null;
   return inner === undefined || Object.keys(rest).length > 0 ? value : inner;
 }

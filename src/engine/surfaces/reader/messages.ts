@@ -9,7 +9,7 @@
 import type { JsonObject, JsonValue } from '../../../model/json.ts';
 import type { Surface } from '../../../model/steps.ts';
 import { type Author, authorOf, fromLangChain, fromLangGraph, isConversation } from './authors.ts';
-import type { Budget } from './budget.ts';
+import { type Budget, isOpenEnded } from './budget.ts';
 import type { Side } from './convention.ts';
 import { isPart, onSurface, type Piece, readPart, textMembers } from './message-parts.ts';
 import { isObject, open, stringsOf, textsOf } from './value-text.ts';
@@ -72,8 +72,18 @@ export function readWritten(
   fallback: Surface,
   budget: Budget,
 ): Piece[] {
-  const read = isConversation(open(value, budget), side) ? readMessages : readExchange;
-  return read(value, side, fallback, budget);
+  const opened = open(value, budget);
+  const isRead = isConversation(opened, side) || mayBeConversation(opened, budget);
+  return (isRead ? readMessages : readExchange)(value, side, fallback, budget);
+}
+
+/**
+ * Whether this was cut before it showed that it is a conversation. A single message is none.
+ * A user who types unterminated JSON is read by its authors, too; its run shows that it was cut.
+ */
+function mayBeConversation(value: JsonValue, budget: Budget): boolean {
+  if (!isOpenEnded(value, budget)) return false;
+  return Array.isArray(value) || (isObject(value) && authorOf(value) === undefined);
 }
 
 /**
@@ -148,13 +158,30 @@ function readOne(
   const handed = fromLangGraph(one);
   if (handed !== null) return handed.flatMap((inner) => readOne(inner, side, fallback, budget));
   const serialized = fromLangChain(one);
-  if (serialized !== null) return readMessage(serialized, side, fallback, budget);
+  if (serialized !== null) {
+    if (isOpenEnded(one.kwargs, budget)) budget.openEnded.add(serialized);
+    return readMessage(serialized, side, fallback, budget);
+  }
+  // LangChain's message, cut before its content.
+  if (isUnsigned(one, side, budget) || ('lc' in one && isOpenEnded(one, budget))) return [];
   if ('role' in one || 'parts' in one) return readMessage(one, side, fallback, budget);
   if (isPart(one)) return readPart(one, fallback, budget);
   if (authorOf(one) !== undefined) return readMessage(one, side, fallback, budget);
-  if (isEnvelope(one)) return readEnvelope(one, side, fallback, budget);
+  if (isEnvelope(one, budget) || isOpenEnded(one, budget)) {
+    return readEnvelope(one, side, fallback, budget);
+  }
   if (isBareMessage(one)) return readMessage(one, side, fallback, budget);
   return onSurface(fallback, textsOf(written, budget));
+}
+
+/**
+ * Whether this is a message of a request that was cut before its author: it may be the operator's. A
+ * model's answer has no operator.
+ */
+function isUnsigned(one: JsonObject, side: Side, budget: Budget): boolean {
+  if (side !== 'input' || !isOpenEnded(one, budget)) return false;
+  const isMessage = [...MESSAGE_MEMBERS, ...SPOKEN_MEMBERS].some((name) => name in one);
+  return isMessage && !('role' in one) && authorOf(one) === undefined && !isPart(one);
 }
 
 /** Members of messages that are metadata, if the value looks like it. */
@@ -201,14 +228,16 @@ const MESSAGE_LISTS = new Set([
 const ONE_MESSAGE = new Set(['message', 'delta', 'response', 'content', 'inputs', 'outputs']);
 
 /** Whether this is a request or a response, with its messages as a member. */
-function isEnvelope(value: JsonObject): boolean {
+function isEnvelope(value: JsonObject, budget: Budget): boolean {
   if ('messages' in value) return true;
-  return Object.entries(value).some(([name, inner]) => holdsMessages(name, inner));
+  return Object.entries(value).some(([name, inner]) => holdsMessages(name, inner, budget));
 }
 
-function holdsMessages(name: string, value: JsonValue): boolean {
+function holdsMessages(name: string, value: JsonValue, budget: Budget): boolean {
   if (name === 'messages') return true;
-  if (MESSAGE_LISTS.has(name) && Array.isArray(value)) return value.some(isMessage);
+  if (MESSAGE_LISTS.has(name) && Array.isArray(value)) {
+    return value.some(isMessage) || isOpenEnded(value, budget);
+  }
   return ONE_MESSAGE.has(name) && isObject(value) && isMessage(value);
 }
 
@@ -241,7 +270,7 @@ function readEnvelope(
 ): Piece[] {
   return Object.entries(envelope).flatMap(([name, value]) => {
     const inner = open(value, budget);
-    if (holdsMessages(name, inner)) return readMessages(inner, side, fallback, budget);
+    if (holdsMessages(name, inner, budget)) return readMessages(inner, side, fallback, budget);
     // LangGraph: the call that a node of tools is to make.
     if (name === 'lg_tool_call' && isPart(inner)) return readPart(inner, fallback, budget);
     // A model's answer repeats the request's settings. Other outputs have members of a sender's choice.
@@ -288,7 +317,8 @@ const OTHER_MEMBERS: ReadonlySet<string> = new Set([
 function readMessage(message: JsonObject, side: Side, fallback: Surface, budget: Budget): Piece[] {
   const author = authorOf(message);
   const said = author === undefined ? fallback : AUTHOR_SURFACES[side][author];
-  if (!MESSAGE_MEMBERS.some((name) => name in message)) {
+  const isWhole = !isOpenEnded(message, budget);
+  if (isWhole && !MESSAGE_MEMBERS.some((name) => name in message)) {
     const { role: _role, type: _type, ...rest } = message;
     return onSurface(said, stringsOf(rest, budget));
   }

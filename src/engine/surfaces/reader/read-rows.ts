@@ -15,7 +15,6 @@ import type {
   Side,
 } from './convention.ts';
 import { type ConventionTables, eventRow, logEvent } from './convention-tables.ts';
-import { closeCut } from './cut-json.ts';
 import { isSchema } from './envelope.ts';
 import { onSurface, type Piece } from './message-parts.ts';
 import { contentOf, decodeParts, readMessageEvent, readMessages } from './messages.ts';
@@ -29,6 +28,8 @@ interface StepTexts {
   readonly pieces: readonly Piece[];
   /** values that exceed their budget, so that strings in them were not parsed */
   readonly exceeded: number;
+  /** a value is JSON that its sender cut */
+  readonly isCut: boolean;
 }
 
 /** Span events that are read in one piece. */
@@ -45,7 +46,7 @@ export function* readStepInPieces(
 ): Generator<void, StepTexts, void> {
   const reading = new StepReading(step, kind, tables);
   const pieces = yield* reading.inPieces();
-  return { pieces, exceeded: reading.exceeded };
+  return { pieces, exceeded: reading.exceeded, isCut: reading.isCut };
 }
 
 /** Converts a stored value to plain JSON. */
@@ -62,6 +63,7 @@ class StepReading {
   /** sides with a text from an attribute or event that is not `raw` */
   readonly #sidesRead = new Set<Side>();
   exceeded = 0;
+  isCut = false;
 
   constructor(step: Step, kind: StepKind, tables: ConventionTables) {
     this.#step = step;
@@ -177,8 +179,9 @@ class StepReading {
     { side, wrappers, renamed }: FlattenedMessages,
     plain: ToPlain,
   ): Piece[] {
-    return this.#onBudget((budget) => {
-      const leaves = under.map(([key, value]) => [key.slice(prefix.length), plain(value)] as const);
+    const leaves = under.map(([key, value]) => [key.slice(prefix.length), plain(value)] as const);
+    const sent = leaves.map(([, value]) => value);
+    return this.#onBudget(sent, (budget) => {
       const fallback = surfaceOn(FALLBACK_SURFACE[side], this.#kind);
       return readMessages(unflatten(leaves, wrappers, renamed), side, fallback, budget);
     });
@@ -186,11 +189,11 @@ class StepReading {
 
   /** Reads one value on a budget of its own. */
   #readOne(stored: JsonValue, row: AttributeRow, read: RowReading, plain: ToPlain): Piece[] {
-    return this.#onBudget((budget) => {
-      const sent = plain(stored);
-      const whole = row.mayBeCut === true && typeof sent === 'string' ? closeCut(sent) : sent;
+    const sent = plain(stored);
+    // A plain text may be the beginning of JSON by itself: a model's answer at its limit of tokens.
+    return this.#onBudget(read.as === 'text' ? [] : sent, (budget) => {
       const value =
-        row.earlierBy === undefined ? whole : this.#newElements(whole, row.earlierBy, budget);
+        row.earlierBy === undefined ? sent : this.#newElements(sent, row.earlierBy, budget);
       const maybeSchema =
         row.schemaWith !== undefined && this.#step.attributes[row.schemaWith] !== undefined;
       if (maybeSchema && isSchema(value, budget)) return [];
@@ -234,7 +237,7 @@ class StepReading {
         const { onTool, encodedBy, beside, side, role } = row;
         const isToolText =
           onTool !== undefined && this.#kind === 'tool' && isFrom(this.#step, onTool.provider);
-        const pieces = this.#onBudget((budget) =>
+        const pieces = this.#onBudget(carriedIn(carrier), (budget) =>
           isToolText
             ? onSurface(onTool.surface, textsOf(contentOf(carrier, budget), budget))
             : readMessageEvent(
@@ -260,9 +263,9 @@ class StepReading {
 
   /** Reads an event that carries attributes; a log record's body may have them in a JSON string. */
   #readCarried(rows: readonly AttributeRow[] | RowTable, sent: JsonValue): Piece[] {
-    const budget = createBudget();
+    const budget = createBudget(sent);
     const carrier = open(sent, budget);
-    if (budget.exceeded) this.exceeded += 1;
+    this.#note(budget);
     if (isObject(carrier)) {
       const applicable = rows instanceof RowTable ? rows.rowsFor(carrier) : rows;
       return this.#readAttributes(applicable, carrier, asIs);
@@ -272,12 +275,22 @@ class StepReading {
       : [];
   }
 
-  #onBudget(read: (budget: Budget) => Piece[]): Piece[] {
-    const budget = createBudget();
+  #onBudget(sent: JsonValue, read: (budget: Budget) => Piece[]): Piece[] {
+    const budget = createBudget(sent);
     const pieces = read(budget);
-    if (budget.exceeded) this.exceeded += 1;
+    this.#note(budget);
     return pieces;
   }
+
+  #note({ exceeded, cut }: Budget): void {
+    if (exceeded) this.exceeded += 1;
+    if (cut) this.isCut = true;
+  }
+}
+
+/** The values that an event carries. */
+function carriedIn(carrier: JsonValue): JsonValue[] {
+  return isObject(carrier) ? Object.values(carrier) : [carrier];
 }
 
 function isOn(

@@ -40,16 +40,18 @@ const USER_KEYS = nameKeys('userId');
  * @param kinds of the steps, by their index
  * @param surfaces of its texts
  * @param state as the store has it: by the span without a parent, or by timeout
+ * @param isCut a value of the run is JSON that its sender cut
  */
 export function runFactsOf(
   steps: readonly Step[],
   kinds: readonly StepKind[],
   surfaces: readonly Surface[],
   state: RunState,
+  isCut = false,
 ): RunFacts {
   const top = topmostAgent(steps, kinds);
   const ordered = top === null ? steps : [top, ...steps];
-  const textGaps = textGapsOf(steps);
+  const textGaps = textGapsOf(steps, isCut);
   const isCaptured =
     surfaces.some((surface) => surface !== 'tool_name') && !textGaps.includes('withheld_by_sender');
   const models = steps.filter((_, index) => kinds[index] === 'llm');
@@ -168,8 +170,9 @@ interface NotedGaps {
 }
 
 /** Why text of the run is missing, each reason once. */
-function textGapsOf(steps: readonly Step[]): TextGap[] {
+function textGapsOf(steps: readonly Step[], isCut: boolean): TextGap[] {
   const noted: NotedGaps = { gaps: new Set(), sizes: new Set(), texts: new Set() };
+  if (isCut) noted.gaps.add('cut_by_sender');
   for (const { attributes, events, dropped } of steps) {
     if (dropped > 0) noted.gaps.add('dropped_by_sender');
     noteGaps(attributes, noted);

@@ -1,13 +1,15 @@
 /**
  * Owns the conversion of a value to texts: stored values to plain JSON, JSON inside strings parsed,
- * structures as the texts that rules are written for. Bytes, base64 and placeholders are no text.
+ * structures as the texts that rules are written for. JSON that ends early is read up to its end. Bytes,
+ * base64 and placeholders are no text.
  *
  * Must never throw for any value, and never lose a string: what is parsed inside a string is matched
  * in addition. What cannot be parsed is matched as it is.
  */
 import type { JsonObject, JsonValue } from '../../../model/json.ts';
 import { isPicture, shortenBase64 } from './base64.ts';
-import { type Budget, DEPTH_MAX, take } from './budget.ts';
+import { type Budget, DEPTH_MAX, isOpenEnded, take } from './budget.ts';
+import { parseCut } from './cut-json.ts';
 import { resolveEscapes } from './json-escapes.ts';
 import { isPlaceholder } from './run-rows.ts';
 
@@ -77,7 +79,16 @@ export function textsOf(value: JsonValue, budget: Budget): string[] {
   }
   if (typeof value !== 'object') return [String(value)];
   if (!take(budget, 'chars', charsOf(value))) return distinct(stringsOf(value, budget));
-  return joined([shortenBase64(JSON.stringify(value))], stringsOf(value, budget));
+  const written = JSON.stringify(value);
+  const sent = isOpenEnded(value, budget) ? withoutClosers(written) : written;
+  return joined([shortenBase64(sent)], stringsOf(value, budget));
+}
+
+/** The JSON of a structure that was cut, without the closing that its sender did not send. */
+function withoutClosers(written: string): string {
+  let end = written.length;
+  while (end > 0 && (written[end - 1] === '}' || written[end - 1] === ']')) end -= 1;
+  return written.slice(0, written[end - 1] === '"' ? end - 1 : end);
 }
 
 function joined(layers: readonly string[], strings: readonly string[]): string[] {
@@ -112,8 +123,8 @@ export function stringsOf(root: JsonValue, budget: Budget): string[] {
 
 /**
  * A string as written and, while it is a JSON string, the string inside; then the structure inside,
- * if any. A string that begins like JSON but is none (an exporter truncated it) also has its escapes
- * resolved, because they would hide line breaks and quotes.
+ * if any. A string that begins like JSON but is none also has its escapes resolved, because they would
+ * hide line breaks and quotes.
  */
 function unfold(
   text: string,
@@ -142,14 +153,18 @@ function parseJson(text: string, budget: Budget): JsonValue | undefined {
   // A screenshot inside is no reason not to parse its message.
   const source = text.length > budget.chars ? shortenBase64(text) : text;
   if (!take(budget, 'chars', source.length)) return undefined;
-  let parsed: JsonValue;
   try {
-    parsed = JSON.parse(source);
+    const parsed: JsonValue = JSON.parse(source);
+    return fits(parsed, budget) ? parsed : undefined;
   } catch {
-    // Not JSON (a Python repr, a truncated value): the caller matches it as it is.
-    return undefined;
+    const cut = parseCut(source);
+    // Not JSON (a Python repr): the caller matches it as it is.
+    if (cut === undefined) return undefined;
+    if (!budget.cut) budget.cut = budget.sent.includes(text);
+    if (!fits(cut.value, budget)) return undefined;
+    for (const one of cut.open) budget.openEnded.add(one);
+    return cut.value;
   }
-  return fits(parsed, budget) ? parsed : undefined;
 }
 
 /** Whether the structure is not too deep, and within the budget's nodes. */

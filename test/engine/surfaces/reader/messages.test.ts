@@ -177,7 +177,7 @@ describe('readMessages: what is said', () => {
     ['a list of parts', [{ type: 'text', content: 'x' }], ['step_input: x']],
     ['a list of strings', ['x', 'y'], ['step_input: x', 'step_input: y']],
     ['plain text', 'x', ['step_input: x']],
-    ['cut JSON', '[{"role":"user","content":"x', ['step_input: [{"role":"user","content":"x']],
+    ['cut JSON', '[{"role":"user","content":"x', ['step_input: x']],
     [
       'JSON that a user wrote',
       [{ role: 'user', content: '{"a":"x"}' }],

@@ -171,6 +171,12 @@ describe('gaps in the text', () => {
     expect(factsOf([span(), step]).textGaps).toEqual([gap]);
   });
 
+  it('cut_by_sender: a value is JSON that ends early', () => {
+    expect(runFactsOf([span()], ['llm'], ['step_input'], 'completed', true).textGaps).toEqual([
+      'cut_by_sender',
+    ]);
+  });
+
   it.each<[string, Step[]]>([
     ['on the step', [log({ attributes: { prompt_length: '3', prompt: 'abc' } })]],
     [

@@ -50,7 +50,6 @@ const TOOL_PARAMETERS: AttributeRow = {
 
 const TOOL_INPUT: AttributeRow = {
   key: 'tool_input',
-  mayBeCut: true,
   read: { as: 'structure', surface: 'tool_args' },
 };
 
@@ -97,12 +96,11 @@ export const CLAUDE_CODE: Convention = {
     ...event('api_request_body', 'llm', [
       {
         key: 'body',
-        mayBeCut: true,
         read: { as: 'messages', side: 'input', envelope: { take: ['messages'] } },
       },
     ]),
     ...event('api_response_body', 'llm', [
-      { key: 'body', mayBeCut: true, read: { as: 'messages', side: 'output' } },
+      { key: 'body', read: { as: 'messages', side: 'output' } },
     ]),
     {
       event: 'tool.output',

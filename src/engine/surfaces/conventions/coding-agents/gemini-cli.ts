@@ -47,25 +47,21 @@ export const GEMINI_CLI: Convention = {
     {
       key: 'gen_ai.input.messages',
       onKinds: ['tool'],
-      mayBeCut: true,
       read: { as: 'structure', surface: 'tool_args', envelope: { name: ['name'], take: ['args'] } },
     },
     {
       key: 'gen_ai.input.messages',
       onKinds: ['agent'],
-      mayBeCut: true,
       read: { as: 'structure', surface: 'step_input' },
     },
     {
       key: 'gen_ai.input.messages',
       notOnKinds: ['tool', 'agent'],
-      mayBeCut: true,
       read: { as: 'messages', side: 'input' },
     },
     {
       key: 'gen_ai.output.messages',
       onKinds: ['tool'],
-      mayBeCut: true,
       // Beside it are the call again and the tool's description.
       read: {
         as: 'messages',
@@ -81,13 +77,11 @@ export const GEMINI_CLI: Convention = {
     {
       key: 'gen_ai.output.messages',
       onKinds: ['agent'],
-      mayBeCut: true,
       read: { as: 'structure', surface: 'agent_output' },
     },
     {
       key: 'gen_ai.output.messages',
       notOnKinds: ['tool', 'agent'],
-      mayBeCut: true,
       read: {
         as: 'messages',
         side: 'output',
@@ -107,12 +101,11 @@ export const GEMINI_CLI: Convention = {
       { key: 'metadata', read: { as: 'structure', surface: 'tool_result' } },
     ]),
     ...event('api_request', 'llm', [
-      { key: 'request_text', mayBeCut: true, read: { as: 'messages', side: 'input' } },
+      { key: 'request_text', read: { as: 'messages', side: 'input' } },
     ]),
     ...event('api_response', 'llm', [
       {
         key: 'response_text',
-        mayBeCut: true,
         read: {
           as: 'messages',
           side: 'output',

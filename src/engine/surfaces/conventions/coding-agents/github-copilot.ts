@@ -16,7 +16,6 @@ export const GITHUB_COPILOT: Convention = {
     { key: 'copilot_chat.user_request', read: { as: 'text', surface: 'step_input' } },
     {
       key: 'copilot_chat.hook_input',
-      mayBeCut: true,
       read: { as: 'structure', surface: 'step_input' },
     },
     {

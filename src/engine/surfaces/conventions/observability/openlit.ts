@@ -16,7 +16,7 @@ function texts(surface: SurfaceByKind, keys: readonly string[]): AttributeRow[] 
 }
 
 function structures(surface: SurfaceByKind, keys: readonly string[]): AttributeRow[] {
-  return keys.map((key) => ({ key, mayBeCut: true, read: { as: 'structure', surface } }));
+  return keys.map((key) => ({ key, read: { as: 'structure', surface } }));
 }
 
 export const OPENLIT: Convention = {
@@ -58,7 +58,6 @@ export const OPENLIT: Convention = {
     ...['gen_ai.workflow.input', 'gen_ai.execution.input'].map(
       (key): AttributeRow => ({
         key,
-        mayBeCut: true,
         read: { as: 'exchange', side: 'input', surface: 'step_input' },
       }),
     ),
@@ -83,7 +82,6 @@ export const OPENLIT: Convention = {
     ...['gen_ai.workflow.output', 'gen_ai.execution.output'].map(
       (key): AttributeRow => ({
         key,
-        mayBeCut: true,
         read: { as: 'exchange', side: 'output', surface: GIVEN },
       }),
     ),
@@ -92,7 +90,6 @@ export const OPENLIT: Convention = {
       (key): AttributeRow => ({
         key,
         raw: 'input',
-        mayBeCut: true,
         read: { as: 'structure', surface: INPUT_SURFACE },
       }),
     ),
@@ -100,7 +97,6 @@ export const OPENLIT: Convention = {
       (key): AttributeRow => ({
         key,
         raw: 'output',
-        mayBeCut: true,
         read: { as: 'structure', surface: 'tool_result' },
       }),
     ),

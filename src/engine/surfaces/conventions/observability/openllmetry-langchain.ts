@@ -29,12 +29,10 @@ export const OPENLLMETRY_LANGCHAIN: Convention = {
     ...entityRows(INPUT, OUTPUT),
     {
       key: 'gen_ai.tool.call.arguments',
-      mayBeCut: true,
       read: { as: 'structure', surface: 'tool_args', envelope: INPUT },
     },
     {
       key: 'gen_ai.tool.call.result',
-      mayBeCut: true,
       read: { as: 'structure', surface: 'tool_result', envelope: OUTPUT },
     },
   ],

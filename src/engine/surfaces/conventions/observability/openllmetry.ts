@@ -24,7 +24,6 @@ export function entityRows(
   output?: ValueEnvelope,
 ): AttributeRow[] {
   const inputRow = {
-    mayBeCut: true,
     read: {
       as: 'exchange',
       side: 'input',
@@ -33,7 +32,6 @@ export function entityRows(
     },
   } as const;
   const outputRow = {
-    mayBeCut: true,
     read: {
       as: 'exchange',
       side: 'output',
@@ -96,7 +94,6 @@ export const OPENLLMETRY: Convention = {
     {
       key: 'mcp.response.value',
       read: { as: 'structure', surface: 'tool_result' },
-      mayBeCut: true,
     },
     { prefix: 'gen_ai.completion.', read: { as: 'flattened', side: 'output' } },
   ],

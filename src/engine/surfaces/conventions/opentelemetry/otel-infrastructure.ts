@@ -24,12 +24,10 @@ const ROWS: readonly AttributeRow[] = [
   { key: 'graphql.document', read: { as: 'text', surface: 'query_text' } },
   {
     key: 'http.request.body.content',
-    mayBeCut: true,
     read: { as: 'structure', surface: INPUT_SURFACE },
   },
   {
     key: 'http.response.body.content',
-    mayBeCut: true,
     read: { as: 'structure', surface: ERROR_SURFACE },
   },
   { key: 'process.command_line', read: { as: 'text', surface: 'tool_args' } },

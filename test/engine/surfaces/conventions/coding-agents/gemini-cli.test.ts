@@ -249,7 +249,7 @@ describe('spans hold the input and output of their operation', () => {
     const value = `${cut}...[TRUNCATED: original length 20000]`;
     expect(read(operation('tool_call', { 'gen_ai.input.messages': value }))).toEqual([
       'tool_name: run_shell_command',
-      'tool_args: {"command":"echo one two"}',
+      'tool_args: {"command":"echo one two',
       'tool_args: echo one two',
     ]);
   });

@@ -67,15 +67,12 @@ it('a turn of the model, without the system prompt and the tools', () => {
   ]);
 });
 
-it('a turn with more beside its messages, or cut, hides nothing', () => {
+it('a turn with more beside its messages hides nothing; cut, it is read by author', () => {
   const more = '{"messages":[],"more":"x"}';
   const turn = (input: string) => observed('gen_ai.generate', { 'flue.turn.input': input });
   expect(read(turn(more))).toEqual(['step_input: x']);
   const cut = '{"messages":[{"role":"user","content":"one\\ntwo';
-  expect(read(turn(cut))).toEqual([
-    `step_input: ${cut}`,
-    'step_input: {"messages":[{"role":"user","content":"one\ntwo',
-  ]);
+  expect(read(turn(cut))).toEqual(['step_input: one\ntwo']);
 });
 
 it('a tool', () => {

@@ -97,12 +97,9 @@ describe('a model', () => {
     ]);
   });
 
-  it('truncated JSON is read as it is', () => {
+  it('truncated JSON is read by author', () => {
     const cut = '{"messages":[{"role":"user","content":[{"text":"one\\ntwo';
-    expect(read(action('model', { 'genkit:input': cut }))).toEqual([
-      `step_input: ${cut}`,
-      'step_input: {"messages":[{"role":"user","content":[{"text":"one\ntwo',
-    ]);
+    expect(read(action('model', { 'genkit:input': cut }))).toEqual(['step_input: one\ntwo']);
   });
 });
 

@@ -76,7 +76,7 @@ describe.each(['lk.', 'lk.pii.'])('under %s', (prefix) => {
     ]);
   });
 
-  it('a history with other members beside it, or truncated, is read whole', () => {
+  it('a history with other members beside it, is read whole; truncated, by author', () => {
     const more = '{"items":[],"more":"x"}';
     expect(read(agents('llm_node', { [`${prefix}chat_ctx`]: more }))).toEqual([
       `step_input: ${more}`,
@@ -84,8 +84,7 @@ describe.each(['lk.', 'lk.pii.'])('under %s', (prefix) => {
     ]);
     const cut = '{"items":[{"role":"user","content":["one\\ntwo';
     expect(read(agents('llm_node', { [`${prefix}chat_ctx`]: cut }))).toEqual([
-      `step_input: ${cut}`,
-      'step_input: {"items":[{"role":"user","content":["one\ntwo',
+      'step_input: one\ntwo',
     ]);
   });
 });

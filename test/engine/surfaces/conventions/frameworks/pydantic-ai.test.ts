@@ -171,10 +171,10 @@ describe('version 2 and later', () => {
     }
   });
 
-  it('incomplete messages are read as they are', () => {
+  it('incomplete messages are read by author', () => {
     const cut = JSON.stringify(messages).slice(0, 130);
     const step = agent({ 'pydantic_ai.all_messages': cut, 'pydantic_ai.new_message_index': 3 });
-    expect(read(step)).toEqual([`step_input: ${cut}`, 'agent_output: Yes, at noon.']);
+    expect(read(step)).toEqual(['agent_output: Yes, at noon.']);
   });
 
   it('a structured result', () => {

@@ -98,11 +98,10 @@ describe('an observation', () => {
     ]);
   });
 
-  it('truncated JSON is read as it is', () => {
+  it('truncated JSON is read by author', () => {
     const cut = '[{"role":"user","content":"one\\ntwo';
     expect(read(observation('generation', { 'langfuse.observation.input': cut }))).toEqual([
-      `step_input: ${cut}`,
-      'step_input: [{"role":"user","content":"one\ntwo',
+      'step_input: one\ntwo',
     ]);
   });
 

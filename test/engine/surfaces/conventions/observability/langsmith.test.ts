@@ -135,12 +135,9 @@ describe('a run', () => {
     expect(read(run('chain', state))).toEqual(['step_input: in', 'agent_output: out']);
   });
 
-  it('truncated JSON is read as it is', () => {
+  it('truncated JSON is read by author', () => {
     const cut = '{"messages":[{"role":"user","content":"one\\ntwo';
-    expect(read(run('llm', { 'gen_ai.prompt': cut }))).toEqual([
-      `step_input: ${cut}`,
-      'step_input: {"messages":[{"role":"user","content":"one\ntwo',
-    ]);
+    expect(read(run('llm', { 'gen_ai.prompt': cut }))).toEqual(['step_input: one\ntwo']);
   });
 });
 

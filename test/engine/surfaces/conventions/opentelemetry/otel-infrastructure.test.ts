@@ -48,7 +48,7 @@ describe('attributes', () => {
     [
       'a body that was cut',
       { 'http.request.body.content': '{"a":"in' },
-      ['step_input: {"a":"in"}', 'step_input: in'],
+      ['step_input: {"a":"in', 'step_input: in'],
     ],
     [
       'a command',
