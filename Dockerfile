@@ -23,12 +23,12 @@ RUN npm run build \
  && npm prune --omit=dev --no-audit --no-fund \
  && addon="uws_linux_$(node -p 'process.arch')_$(node -p 'process.versions.modules').node" \
  && test -f "node_modules/uWebSockets.js/${addon}" \
- && find node_modules/uWebSockets.js -name '*.node' ! -name "${addon}" -delete \
+ && find node_modules/uWebSockets.js dist -name 'uws_*.node' ! -name "${addon}" -delete \
  && find node_modules/re2 -mindepth 1 -maxdepth 1 \
       ! -name build ! -name package.json ! -name 're2.*' ! -name LICENSE ! -name lib \
       -exec rm -rf {} + \
  && find node_modules/re2/build -type f ! -name re2.node -delete \
- && rm -rf src bin/build.js \
+ && rm -rf src bin/build.js bin/mend-uws.js \
  && node bin/sluice.js corpus verify
 
 FROM ${NODE_IMAGE}

@@ -24,6 +24,8 @@ import {
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
+import { MENDED_FILES, writeMended } from './mend-uws.js';
+
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const SOURCES = join(ROOT, 'src');
 const BUILT = join(ROOT, 'dist');
@@ -44,7 +46,7 @@ const PROGRAMS = [
   'relay/decode-process',
 ];
 /** Inputs of the build beside `src/`. */
-const TOOLS = ['package-lock.json', 'bin/build.js'];
+const TOOLS = ['package-lock.json', 'bin/build.js', 'bin/mend-uws.js'];
 /** rolldown's own, for what TARGET does not have. */
 const HELPERS = '@oxc-project/runtime';
 /** Of Node.js 20. */
@@ -84,7 +86,11 @@ const toolFiles = () => TOOLS.map((name) => join(ROOT, name));
 
 /** Whether `dist/` was built from these sources, and its WebAssembly is whole. */
 function isBuiltFrom(digest) {
-  return readBuilt(STAMP)?.toString() === digest && assembledBefore() !== null;
+  return (
+    readBuilt(STAMP)?.toString() === digest &&
+    assembledBefore() !== null &&
+    MENDED_FILES.every((name) => existsSync(join(BUILT, name)))
+  );
 }
 
 const assemblyStamp = (digest, program) =>
@@ -211,6 +217,7 @@ async function build(digest) {
   try {
     await compile(draft);
     await assemble(draft);
+    writeMended(join(ROOT, 'node_modules/uWebSockets.js'), draft);
     copyOthers(draft);
     writeFileSync(join(draft, STAMP), digest);
     publish(draft, digest);

@@ -9,8 +9,8 @@ import { expect, test } from 'vitest';
 import { documentFiles } from '../src/main/documents.ts';
 
 const ROOT = new URL('../', import.meta.url);
-/** Far above its size, far below that of anything that was added by mistake. */
-const PACKED_BYTES_MAX = 5 * 1024 * 1024;
+/** Above its size, of which 5 MB are the copies of uWebSockets.js for Node 20. */
+const PACKED_BYTES_MAX = 10 * 1024 * 1024;
 
 interface Packed {
   readonly size: number;

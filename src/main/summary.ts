@@ -5,6 +5,7 @@
 import type { Config } from '../config/config.ts';
 import type { FirstKeys } from '../db/people/first-start.ts';
 import type { Snapshot, StateCounts, SupportCounts } from '../model/rules.ts';
+import { runtimeFault } from '../terminal/node-runtime.ts';
 import { paint } from '../terminal/paint.ts';
 import { corpusLine, stateLines } from '../terminal/rule-counts.ts';
 
@@ -56,6 +57,11 @@ function keyLines(keys: FirstKeys | null, baseUrl: string): string[] {
   ];
 }
 
+function warnings(): string[] {
+  const fault = runtimeFault({ version: process.versions.node, platform: process.platform });
+  return fault === null ? [] : [line('warning', fault)];
+}
+
 /** The summary, as text to print. */
 export function summarize(facts: SummaryFacts): string {
   const { config, firstKeys } = facts;
@@ -72,6 +78,7 @@ export function summarize(facts: SummaryFacts): string {
     line('metrics', facts.metricsUrl),
     line('database', facts.databaseWhere),
     line('limits', limits),
+    ...warnings(),
     ...ruleLines(facts),
     '',
     ...keyLines(firstKeys, facts.baseUrl),

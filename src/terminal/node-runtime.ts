@@ -54,6 +54,21 @@ export function runtimeProblem({ version, glibc, platform }: NodeRuntime): strin
   return `Node.js ${major} needs glibc ${least}: update to Debian 13 or Ubuntu 24.04${other}.`;
 }
 
+/**
+ * Which requests get no answer on a Node.js that Sluice runs on; null if all do. Its build of uWebSockets.js
+ * has that fault; on Linux a mended copy is loaded instead (`src/http/uws.ts`).
+ */
+export function runtimeFault({
+  version,
+  platform,
+}: Pick<NodeRuntime, 'version' | 'platform'>): string | null {
+  if (platform === 'linux' || !version.startsWith('20.')) return null;
+  return (
+    'Node.js 20 does not answer requests with headers such as X_Foo on this system: ' +
+    'use Node.js 22 or 24.'
+  );
+}
+
 /** The messages of dlopen and Node.js about a native module that does not fit. */
 const NATIVE_FAULT = /GLIBC_\d|NODE_MODULE_VERSION|uWS\.js supports only|re2\.node|uws_\w+\.node/;
 

@@ -152,7 +152,7 @@ function purityFaults({ path, references, specifiers }: SourceFile): string[] {
 
 const ENVIRONMENT_READ: ReadonlyMap<string, readonly string[]> = new Map([
   ['src/terminal/paint.ts', ['env', 'env.NO_COLOR', 'env.TERM']],
-  ['src/http/transport/server.ts', ['env', 'env.UWS_HTTP_MAX_HEADERS_SIZE']],
+  ['src/http/uws.ts', ['env', 'env.UWS_HTTP_MAX_HEADERS_SIZE']],
 ]);
 
 /**

@@ -8,6 +8,7 @@ import type { Config } from '../../config/config.ts';
 import {
   type NodeRuntime,
   RECOMMENDED_NODE,
+  runtimeFault,
   runtimeProblem,
   TESTED_MAJORS,
 } from '../../terminal/node-runtime.ts';
@@ -35,6 +36,8 @@ export function runtimeCheck(runtime: NodeRuntime): Check {
   if (!TESTED_MAJORS.includes(major)) {
     return warning('Node.js', found, `This version is not tested. Use ${RECOMMENDED_NODE}.`);
   }
+  const fault = runtimeFault(runtime);
+  if (fault !== null) return warning('Node.js', found, fault);
   if (major === 20) {
     return warning('Node.js', found, `Its support ended in April 2026. Use ${RECOMMENDED_NODE}.`);
   }

@@ -9,20 +9,12 @@ import type { TemplatedApp, us_listen_socket } from 'uWebSockets.js';
 
 import { OperatorError, SluiceError } from '../../errors.ts';
 import type { Events } from '../../observe/events.ts';
+import { uWS } from '../uws.ts';
 import { BodyMemory } from './body-memory.ts';
 import { Exchange, type HeaderList } from './exchange.ts';
 import { answeredError, problem } from './problem.ts';
 import { createRouter, type Match, type Route } from './router.ts';
 import { UnsentAnswers } from './unsent-answers.ts';
-
-/**
- * Most bytes of a request's head: 4 KiB by default, which a browser's cookies alone may have.
- * uWebSockets.js takes it from the environment, once, when it is loaded. The one for Node 20 still takes
- * any head that arrives at once.
- */
-const HEAD_BYTES_MAX = 16 * 1024;
-process.env.UWS_HTTP_MAX_HEADERS_SIZE = String(HEAD_BYTES_MAX);
-const { default: uWS } = await import('uWebSockets.js');
 
 /** How long stopping waits for running requests. */
 const DRAIN_MS_MAX = 20_000;

@@ -10,7 +10,7 @@ import {
   runtimeCheck,
 } from '../../../src/cli/doctor/machine-checks.ts';
 import { readConfig } from '../../../src/config/config.ts';
-import { explainLoadFailure } from '../../../src/terminal/node-runtime.ts';
+import { explainLoadFailure, runtimeFault } from '../../../src/terminal/node-runtime.ts';
 
 const GIB = 1024 ** 3;
 
@@ -35,6 +35,16 @@ test.each([
 test('macOS has no glibc and needs none', () => {
   const mac = { version: '24.4.0', glibc: null, platform: 'darwin', arch: 'arm64' };
   expect(runtimeCheck(mac).state).toBe('ok');
+});
+
+test('on Node.js 20 there, some requests are not answered', () => {
+  const mac = { version: '20.20.2', glibc: null, platform: 'darwin', arch: 'arm64' };
+  expect(runtimeCheck(mac)).toMatchObject({
+    state: 'warning',
+    change: expect.stringContaining('X_Foo'),
+  });
+  expect(runtimeFault({ version: '22.0.0', platform: 'darwin' })).toBeNull();
+  expect(runtimeFault({ version: '20.20.2', platform: 'linux' })).toBeNull();
 });
 
 test('threads beyond the cores and bodies beyond the memory are warnings', () => {

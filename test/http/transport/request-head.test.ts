@@ -15,6 +15,10 @@ import { openSocket, statuses } from '../../support/raw-socket.ts';
  */
 const REFUSES_BY_ITSELF = Number(process.versions.node.split('.')[0]) >= 22;
 const LIMITS = { bytesMax: 1000, deadlineMs: 10_000, reserve: () => true };
+/** RFC 9110, section 5.6.2: the characters of a header's name that are no letters and no digits. */
+const PUNCTUATION = [..."!#$%&'*+-.^_`|~"];
+/** What may not be in one; a colon ends it. */
+const SEPARATORS = [...'"(),/;<=>?@[\\]{} \t\x01\x7f\x80\xff'];
 /** A request that is smuggled in the body of another. */
 const HIDDEN = 'GET /hidden HTTP/1.1\r\nHost: a\r\n\r\n';
 
@@ -139,6 +143,79 @@ describe('a transfer encoding', () => {
     await client.until('"read"');
     expect(bodies).toEqual(['hello']);
     client.abort();
+  });
+});
+
+describe('names of headers', () => {
+  let seen: (readonly [string, string])[];
+  let named: Listener;
+  beforeAll(async () => {
+    const show = (exchange: Exchange): void => {
+      seen.push([exchange.authorization ?? '', exchange.forwardedFor]);
+      exchange.answer(json('seen'));
+    };
+    named = await openListener(
+      {
+        setting: 'PORT',
+        host: '127.0.0.1',
+        port: 0,
+        sites: new Map([['', [{ method: 'GET', path: '/see', handler: show }]]]),
+      },
+      {
+        requestFailed: (_place, error) => expect.unreachable(String(error)),
+        requestUnavailable: () => {},
+      },
+    );
+  });
+  beforeEach(() => {
+    seen = [];
+  });
+  afterAll(() => named.close());
+
+  const lines = (name: string): string =>
+    `GET /see HTTP/1.1\r\nHost: a\r\n${name}: 1\r\nAuthorization: Bearer x\r\n\r\n`;
+
+  test.each(PUNCTUATION)('%s is answered, and so is what follows it', async (character) => {
+    const names = [`X${character}Foo`, `${character}x`, `X-Very-Long-${character}9${character}`];
+    const client = await openSocket(named.port);
+    for (const name of names) await client.send(lines(name));
+    await client.until(/(?:"seen"[\s\S]*){3}/);
+    expect(seen).toEqual(names.map(() => ['Bearer x', '']));
+    client.abort();
+  });
+
+  test('a head that arrives byte by byte', async () => {
+    const client = await openSocket(named.port);
+    client.socket.setNoDelay(true);
+    for (const byte of lines('X_Foo.Bar^~')) await client.send(byte);
+    await client.until('"seen"');
+    expect(seen).toEqual([['Bearer x', '']]);
+    client.abort();
+  });
+
+  test('a name with an underscore is another one than that with a hyphen', async () => {
+    const client = await openSocket(named.port);
+    const text = lines('X_Forwarded_For').replace('Bearer x\r\n', '$&Content_Length: 9\r\n');
+    await client.send(text + text);
+    await client.until(/(?:"seen"[\s\S]*){2}/);
+    expect(seen).toEqual([
+      ['Bearer x', ''],
+      ['Bearer x', ''],
+    ]);
+    client.abort();
+  });
+
+  test('no other character is taken for one', async () => {
+    const clients = await Promise.all(SEPARATORS.map(() => openSocket(named.port)));
+    for (const [at, client] of clients.entries()) {
+      await client.send(Buffer.from(lines(`X${SEPARATORS[at]}Foo`), 'latin1'));
+    }
+    await (await fetch(`http://127.0.0.1:${named.port}/see`)).text();
+    expect(seen).toEqual([['', '']]);
+    for (const client of clients) {
+      expect(statuses(client.received()).filter((status) => status !== 400)).toEqual([]);
+      client.abort();
+    }
   });
 });
 
