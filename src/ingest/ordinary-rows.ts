@@ -12,11 +12,11 @@ import { readFileSync } from 'node:fs';
 import type { TelemetryPlacement } from '../db/placement.ts';
 import {
   type Columns,
+  ENUM_MAX,
   type Encoding,
   LOG_COLUMNS,
   POINT_COLUMNS,
   SPAN_COLUMNS,
-  STATUS_CODE_MAX,
 } from '../model/columns.ts';
 import type { Signal } from '../model/telemetry.ts';
 import { decimalDouble } from '../otlp/fast/decimal-double.ts';
@@ -234,7 +234,7 @@ export class OrdinaryRows implements OrdinaryTaken {
       column('status_code'),
       column('name'),
       column('status_message'),
-      STATUS_CODE_MAX,
+      ENUM_MAX,
     );
   }
 

@@ -61,12 +61,11 @@ export type Column = readonly [
 ];
 export type Columns = Readonly<Record<string, Column>>;
 
-/** `SPAN_KIND_CONSUMER` */
-export const SPAN_KIND_MAX = 5;
-/** `STATUS_CODE_ERROR` */
-export const STATUS_CODE_MAX = 2;
-/** `SEVERITY_NUMBER_FATAL4` */
-export const SEVERITY_MAX = 24;
+/**
+ * Largest value of an enum: PostgreSQL's smallint. Values that OTLP does not know are stored, too,
+ * as proto3 keeps them.
+ */
+export const ENUM_MAX = 32_767;
 
 export const SPAN_COLUMNS = {
   start_unix_nano: ['bigint', 'time', 'startUnixNano', 'startTimeUnixNano'],
@@ -76,7 +75,7 @@ export const SPAN_COLUMNS = {
   trace_id: ['uuid', 'traceId', 'traceId', 'traceId'],
   run_id: ['uuid', 'sessionRun'],
   resource_id: ['uuid', 'resource', 'resourceId'],
-  kind: ['smallint', 'int16', 'kind', 'kind', SPAN_KIND_MAX],
+  kind: ['smallint', 'int16', 'kind', 'kind', ENUM_MAX],
   status_code: ['smallint', 'int16', 'statusCode'],
   flags: ['bigint', 'counter', 'flags', 'flags'],
   dropped_attributes: ['bigint', 'counter', 'droppedAttributes', 'droppedAttributesCount'],
@@ -100,7 +99,7 @@ export const LOG_COLUMNS = {
   trace_id: ['uuid', 'optionalTraceId', 'traceId', 'traceId'],
   run_id: ['uuid', 'sessionRun'],
   resource_id: ['uuid', 'resource', 'resourceId'],
-  severity_number: ['smallint', 'int16', 'severityNumber', 'severityNumber', SEVERITY_MAX],
+  severity_number: ['smallint', 'int16', 'severityNumber', 'severityNumber', ENUM_MAX],
   flags: ['bigint', 'counter', 'flags', 'flags'],
   dropped_attributes: ['bigint', 'counter', 'droppedAttributes', 'droppedAttributesCount'],
   span_id: ['bytea', 'optionalSpanId', 'spanId', 'spanId'],

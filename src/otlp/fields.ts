@@ -1,10 +1,11 @@
 /**
  * Reads single OTLP fields from JSON (OTLP specification, "JSON Protobuf Encoding", and ProtoJSON):
- * absent and null mean the default, 64-bit integers are strings or numbers, ids are hexadecimal.
+ * absent and null mean the default, integers are strings or numbers, ids are hexadecimal.
  * `to…` functions convert or return null; `parse…` functions set the fault and return the default.
  * Must never throw, for any input.
  */
 
+import { ENUM_MAX } from '../model/columns.ts';
 import type { Hex8, Hex16, Int64, JsonObject, JsonValue } from '../model/json.ts';
 import type { Fault, Reason } from './fault.ts';
 
@@ -18,11 +19,14 @@ const ZERO_SPAN_ID = '0'.repeat(16);
 
 const UINT64 = /^(?:0|[1-9]\d{0,18})$/;
 const DECIMAL = /^(-?)0*([1-9]\d{0,18}|0)$/;
+const DECIMAL_NUMBER = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;
+const BIGINT_DIGITS = 19;
 const BIGINT_MAX = '9223372036854775807';
 const BIGINT_MIN_DIGITS = '9223372036854775808';
 const UINT32_MAX = 0xffffffff;
 const INT32_MIN = -0x80000000;
 const INT32_MAX = 0x7fffffff;
+const ENUM_MIN = -ENUM_MAX - 1;
 const JSON_NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 
 /** True for absent fields and null, which ProtoJSON reads as the default. */
@@ -50,15 +54,39 @@ export function toSpanId(raw: Raw): Hex8 | null {
   return SPAN_ID.test(id) ? id : null;
 }
 
+/** Checks whether a parent's id is empty or all zeros, which both mean that there is no parent. */
+export function isNoParentId(id: string): boolean {
+  return id === '' || id === ZERO_SPAN_ID;
+}
+
+/**
+ * Writes a number with a fraction or an exponent as an integer, exactly; null if it is no integer,
+ * or one of more digits than a bigint has.
+ *
+ * @param text as in JSON, but may have leading zeros
+ */
+export function toPlainInteger(text: string): string | null {
+  const [, sign = '', whole = '', fraction = '', exponent = '0'] = DECIMAL_NUMBER.exec(text) ?? [];
+  if (whole === '') return null;
+  const digits = (whole + fraction).replace(/^0+/, '');
+  if (digits === '') return '0';
+  let end = digits.length;
+  while (digits[end - 1] === '0') end -= 1;
+  const zeros = digits.length - end - fraction.length + Number(exponent);
+  if (zeros < 0 || end + zeros > BIGINT_DIGITS) return null;
+  return sign + digits.slice(0, end) + '0'.repeat(zeros);
+}
+
 /**
  * The canonical decimal text; null for anything but an integer in PostgreSQL's bigint range. A
- * number beyond 2^53 is null too, because it is already rounded; `parseLongIntegers` gives it as a
- * string.
+ * string may have an exponent or a fraction, as in ProtoJSON: `1e3`, `1.0`. A number beyond 2^53 is
+ * null too, because it is already rounded; `parseLongIntegers` gives it as a string.
  */
 export function toInt64(raw: JsonValue): Int64 | null {
   if (typeof raw === 'number') return Number.isSafeInteger(raw) ? String(raw) : null;
   if (typeof raw !== 'string') return null;
-  const [, sign = '', digits = ''] = DECIMAL.exec(raw) ?? [];
+  const [, sign = '', digits = ''] =
+    DECIMAL.exec(raw) ?? DECIMAL.exec(toPlainInteger(raw) ?? '') ?? [];
   if (digits === '') return null;
   const limit = sign === '' ? BIGINT_MAX : BIGINT_MIN_DIGITS;
   if (digits.length === limit.length && digits > limit) return null;
@@ -144,17 +172,9 @@ function parseInteger(
   return 0;
 }
 
-/** Reads an enum: an integer from 0 to `max`, never a name or a string; the default is 0. */
-export function parseEnum(
-  raw: Raw,
-  max: number,
-  reason: Reason,
-  field: string,
-  fault: Fault,
-): number {
-  if (typeof raw !== 'string') return parseInteger(raw, 0, max, reason, field, fault);
-  fault.refuse(reason, field);
-  return 0;
+/** Reads an enum: an integer, never a name; the default is 0. Unknown values are kept. */
+export function parseEnum(raw: Raw, reason: Reason, field: string, fault: Fault): number {
+  return parseInteger(raw, ENUM_MIN, ENUM_MAX, reason, field, fault);
 }
 
 /** Reads a double; null if unset. */

@@ -7,6 +7,7 @@
 
 import { isAscii } from 'node:buffer';
 import type { JsonValue } from '../model/json.ts';
+import { toPlainInteger } from './fields.ts';
 
 /** A parsed body, and the text it was parsed from, for `parseLongIntegers`. */
 export type ParsedJson =
@@ -129,14 +130,12 @@ function quoteLongIntegers(text: string): string {
   return out + text.slice(copied);
 }
 
-/**
- * All digits of an integer beyond 2^53; null for any other number, including `1.7e18`, a double.
- */
+/** All digits of an integer beyond 2^53, also of `1.7e18`; null for any other number. */
 function longDigits(literal: string): string | null {
   const value = Number(literal);
   if (!Number.isInteger(value) || Number.isSafeInteger(value)) return null;
   if (Math.abs(value) > INT64_LIMIT) return null;
-  return PLAIN_INTEGER.test(literal) ? literal : String(BigInt(value));
+  return PLAIN_INTEGER.test(literal) ? literal : toPlainInteger(literal);
 }
 
 /** The index after the closing quote of the string that opens at `start`. */

@@ -3,7 +3,6 @@
  * is not linked to a span; it never rejects the record.
  */
 
-import { SEVERITY_MAX } from '../model/columns.ts';
 import type { JsonObject, JsonValue } from '../model/json.ts';
 import type { LogRow, LogSession, ResourceRow } from '../model/telemetry.ts';
 import { parseAnyValue, parseAttributes } from './any-value.ts';
@@ -56,13 +55,8 @@ function parseLogRecord(record: JsonValue, draft: RequestDraft, fault: Fault): L
   }
   const timeUnixNano = parseTime(record.timeUnixNano, 'timeUnixNano', fault);
   const observedUnixNano = parseTime(record.observedTimeUnixNano, 'observedTimeUnixNano', fault);
-  const severityNumber = parseEnum(
-    record.severityNumber,
-    SEVERITY_MAX,
-    'bad_severity',
-    'severityNumber',
-    fault,
-  );
+  const { severityNumber: severity } = record;
+  const severityNumber = parseEnum(severity, 'bad_severity', 'severityNumber', fault);
   const severityText = parseText(record.severityText, 'severityText', fault);
   const eventName = parseText(record.eventName, 'eventName', fault);
   const flags = parseUint32(record.flags, 'bad_flags', 'flags', fault);

@@ -14,6 +14,7 @@ import {
   isObject,
   isUnset,
   parseBool,
+  parseEnum,
   parseList,
   parseObject,
   parseText,
@@ -162,10 +163,10 @@ function parseMetric(metric: JsonObject, kind: Kind, data: JsonObject, fault: Fa
 }
 
 function parseTemporality(data: JsonObject, field: string, fault: Fault): number {
-  const value = data.aggregationTemporality;
-  if (value === 1 || value === 2) return value;
-  fault.refuse('bad_temporality', `${field}.aggregationTemporality`);
-  return 0;
+  const path = `${field}.aggregationTemporality`;
+  const value = parseEnum(data.aggregationTemporality, 'bad_temporality', path, fault);
+  if (value === 0) fault.refuse('bad_temporality', path);
+  return value;
 }
 
 function parsePoint(

@@ -3,13 +3,13 @@
  * trace.proto define which are valid; `REASONS` lists the reasons for rejections.
  */
 
-import { SPAN_KIND_MAX, STATUS_CODE_MAX } from '../model/columns.ts';
-import type { JsonText, JsonValue } from '../model/json.ts';
+import type { JsonObject, JsonText, JsonValue } from '../model/json.ts';
 import type { SpanRow } from '../model/telemetry.ts';
 import { parseAttributes } from './any-value.ts';
 import { type DecodeResult, decodeEnvelope, type Envelope, type RequestDraft } from './envelope.ts';
 import type { Fault } from './fault.ts';
 import {
+  isNoParentId,
   isObject,
   isUnset,
   parseDropped,
@@ -64,11 +64,11 @@ function parseSpan(span: JsonValue, draft: RequestDraft, fault: Fault): SpanRow 
   const traceState = parseText(span.traceState, 'traceState', fault);
   const flags = parseUint32(span.flags, 'bad_flags', 'flags', fault);
   const name = parseText(span.name, 'name', fault);
-  const kind = parseEnum(span.kind, SPAN_KIND_MAX, 'bad_kind', 'kind', fault);
+  const kind = parseEnum(span.kind, 'bad_kind', 'kind', fault);
   const startUnixNano = parseTime(span.startTimeUnixNano, 'startTimeUnixNano', fault);
   const endUnixNano = parseTime(span.endTimeUnixNano, 'endTimeUnixNano', fault);
   const status = parseObject(span.status, 'status', fault);
-  const statusCode = parseEnum(status.code, STATUS_CODE_MAX, 'bad_status', 'status.code', fault);
+  const statusCode = parseEnum(status.code, 'bad_status', 'status.code', fault);
   const statusMessage = parseText(status.message, 'status.message', fault);
   const droppedAttributes = parseDropped(
     span.droppedAttributesCount,
@@ -106,7 +106,7 @@ function parseSpan(span: JsonValue, draft: RequestDraft, fault: Fault): SpanRow 
 }
 
 function parseParentSpanId(raw: Raw, fault: Fault): string | null {
-  if (isUnset(raw) || raw === '') return null;
+  if (isUnset(raw) || (typeof raw === 'string' && isNoParentId(raw))) return null;
   const id = toSpanId(raw);
   if (id === null) fault.refuse('bad_parent_span_id', 'parentSpanId');
   return id;
@@ -132,18 +132,32 @@ export function parseLink(link: Raw, fault: Fault): JsonText {
     fault.refuse('not_an_object', '');
     return '';
   }
-  const traceId = toTraceId(link.traceId);
-  if (traceId === null) fault.refuse('bad_link', 'traceId');
-  const spanId = toSpanId(link.spanId);
-  if (spanId === null) fault.refuse('bad_link', 'spanId');
+  const ids =
+    linkedId(link, 'traceId', toTraceId, fault) + linkedId(link, 'spanId', toSpanId, fault);
   const traceState = parseText(link.traceState, 'traceState', fault);
   const flags = parseUint32(link.flags, 'bad_flags', 'flags', fault);
   const dropped = parseDropped(link.droppedAttributesCount, 'droppedAttributesCount', fault);
   const attributes = parseAttributes(link.attributes, 'attributes', fault);
-  let text = `{"traceId":"${traceId}","spanId":"${spanId}"`;
+  let text = ids;
   if (traceState !== '') text += `,"traceState":${quote(traceState)}`;
   if (attributes !== '{}') text += `,"attributes":${attributes}`;
   if (flags !== 0) text += `,"flags":${flags}`;
   if (dropped !== 0) text += `,"droppedAttributesCount":${dropped}`;
-  return `${text}}`;
+  return `{${text.slice(1)}}`;
+}
+
+/**
+ * Writes one of a link's ids, with a comma before it. A link may have zeros or nothing as its ids
+ * (OpenTelemetry's trace API, "Add Link"): an id that is none is written as it was sent.
+ */
+function linkedId(
+  link: JsonObject,
+  field: 'traceId' | 'spanId',
+  toId: (raw: Raw) => string | null,
+  fault: Fault,
+): JsonText {
+  const raw = link[field];
+  if (isUnset(raw)) return '';
+  if (typeof raw !== 'string') fault.refuse('bad_link', field);
+  return `,"${field}":${quote(toId(raw) ?? String(raw))}`;
 }

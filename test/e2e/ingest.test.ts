@@ -267,7 +267,11 @@ describe('what is in it', () => {
 
   test('bad records are counted and named, their neighbours stored', async () => {
     const good = [rawSpan(), rawSpan()];
-    const bad = [rawSpan({ traceId: 'nothing' }), rawSpan({ kind: 9 }), rawSpan({ kind: -1 })];
+    const bad = [
+      rawSpan({ traceId: 'nothing' }),
+      rawSpan({ kind: 40_000 }),
+      rawSpan({ kind: 'x' }),
+    ];
     const mixed = [good[0], bad[0], bad[1], good[1], bad[2]];
     const answer = await post(tracesUrl, gateway.keys.agent, traceBody(mixed));
     expect(answer.status).toBe(200);
@@ -287,9 +291,26 @@ describe('what is in it', () => {
     );
   });
 
+  test('a span with a parent of zeros and links without ids is stored, and finishes its run', async () => {
+    const links = [
+      { traceId: '0'.repeat(32), spanId: '0'.repeat(16), traceState: 'a=b' },
+      { traceId: '', spanId: 'x' },
+      {},
+    ];
+    const root = rawSpan({ parentSpanId: '0'.repeat(16), links, flags: '1e0' });
+    const answer = await post(tracesUrl, gateway.keys.agent, traceBody([root]));
+    expect([answer.status, answer.text]).toEqual([200, '{}']);
+    const { rows } = await gateway.database.query(
+      `SELECT links, parent_span_id AS parent, state
+         FROM spans JOIN runs ON runs.run_id = spans.trace_id WHERE spans.trace_id = $1`,
+      [root.traceId],
+    );
+    expect(rows).toEqual([{ links, parent: null, state: 'completed' }]);
+  });
+
   test('the rejected count is named for the signal', async () => {
     const { observeUrl } = gateway.server;
-    const logs = { resourceLogs: [{ scopeLogs: [{ logRecords: [{ severityNumber: 99 }] }] }] };
+    const logs = { resourceLogs: [{ scopeLogs: [{ logRecords: [{ severityNumber: 'x' }] }] }] };
     const point = { asInt: '1' };
     const metric = { name: 'm', gauge: { dataPoints: [point] } };
     const metrics = { resourceMetrics: [{ scopeMetrics: [{ metrics: [metric] }] }] };

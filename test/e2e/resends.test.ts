@@ -158,7 +158,7 @@ test('another value of Sluice-Deduplicate is refused, and nothing is stored', as
 });
 
 test('a partial success is answered by the same counts and reasons', async () => {
-  const body = traceBody([rawSpan(), rawSpan({ kind: 9 })]);
+  const body = traceBody([rawSpan(), rawSpan({ kind: 'x' })]);
   const first = await send('traces', body);
   expect(JSON.parse(first.text)).toMatchObject({ partialSuccess: { rejectedSpans: '1' } });
   expect(await send('traces', body, { server: other })).toMatchObject({

@@ -109,7 +109,8 @@ describe('a span is not ordinary', () => {
     ['with a line break', '"name":"a\nb"'],
     ['with an infinite number', attribute('{"doubleValue":1e999}')],
     ['with a time too large', '"endTimeUnixNano":"9223372036854775808"'],
-    ['with a kind that is none', '"kind":6'],
+    ['with a kind that cannot be stored', '"kind":32768'],
+    ['with a parent of zeros', `"parentSpanId":"${'0'.repeat(16)}"`],
     ['with a comma too many', '"kind":1,'],
     ['with a list that ends with a comma', '"attributes":[{"key":"k"},]'],
   ])('%s', (_, members) => {

@@ -54,11 +54,26 @@ const LONG_INTS = [
 ];
 const INTS = ['0', '1', '-1', '42', '-9007199254740991', '923372036854775807'];
 const ODD_INTS = ['-0', '007', '9223372036854775807', '-9223372036854775808', '-00'];
-const BAD_INTS = ['9223372036854775808', '1.5', 'x', '', '+1', '1e3'];
+const BAD_INTS = [
+  ...[
+    '9223372036854775808',
+    '1.5',
+    'x',
+    '',
+    '+1',
+    '1e3',
+    '1.0',
+    '10E+2',
+    '-5.0e1',
+    '100e-2',
+    '1e-1',
+  ],
+  ...['9.223372036854775807e18', '0.9223372036854775808E19', '1e400', '0e400'],
+];
 const DOUBLES = ['0', '-0', '0.5', '0.7', '1e21', '1E-7', '5', '5.0', '1.7976931348623157e308'];
 const ODD_DOUBLES = ['1e999', '123456789012345678901234567890', '0.1000', '1e3'];
 const UINTS = ['0', '1', '257', '4294967295'];
-const BAD_UINTS = ['4294967296', '-1', '1.5', '1e2', '2.0', '-0'];
+const BAD_UINTS = ['4294967296', '-1', '1.5', '1e2', '2.0', '-0', '1e-2', '32767', '32768'];
 
 const digits = (random: Random, count: number): string =>
   Array.from({ length: count }, () => pick(random, [...'0123456789abcdef'])).join('');
@@ -95,7 +110,10 @@ function uint(random: Random, max: number): Tree {
   return mostly(
     random,
     () => literal(String(Math.floor(random() * (max + 1)))),
-    () => pick<Tree>(random, [null, '1', literal(pick(random, BAD_UINTS)), true, 'x']),
+    () => {
+      const odd = pick(random, BAD_UINTS);
+      return pick<Tree>(random, [null, '1', odd, literal(odd), true, 'x']);
+    },
   );
 }
 
@@ -240,8 +258,8 @@ function event(random: Random): Tree {
 
 function link(random: Random): Tree {
   return object(
-    ['traceId', id(random, 32)],
-    ['spanId', id(random, 16)],
+    ['traceId', pick<Tree>(random, ['0'.repeat(32), '', 'no "id"', id(random, 32)])],
+    ['spanId', pick<Tree>(random, ['0'.repeat(16), '', null, id(random, 16)])],
     ['traceState', text(random)],
     ['attributes', attributes(random, 1)],
     ['flags', uint32(random)],
@@ -250,18 +268,21 @@ function link(random: Random): Tree {
 
 export function spanTree(random: Random): Tree {
   const rest = some(random, [
-    ['parentSpanId', pick<Tree>(random, ['', null, id(random, 16), id(random, 16)])],
+    [
+      'parentSpanId',
+      pick<Tree>(random, ['', null, '0'.repeat(16), id(random, 16), id(random, 16)]),
+    ],
     ['traceState', text(random)],
     ['flags', uint32(random)],
     ['name', text(random)],
-    ['kind', uint(random, 5)],
+    ['kind', uint(random, 7)],
     ['startTimeUnixNano', time(random)],
     ['endTimeUnixNano', time(random)],
     [
       'status',
       some(random, [
         ['message', text(random)],
-        ['code', uint(random, 2)],
+        ['code', uint(random, 3)],
       ]),
     ],
     ['droppedAttributesCount', uint32(random)],
@@ -282,7 +303,7 @@ export function logTree(random: Random): Tree {
   return some(random, [
     ['timeUnixNano', time(random)],
     ['observedTimeUnixNano', time(random)],
-    ['severityNumber', uint(random, 24)],
+    ['severityNumber', uint(random, 30)],
     ['severityText', text(random)],
     ['eventName', text(random)],
     ['body', anyValue(random, 3)],

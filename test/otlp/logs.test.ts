@@ -77,6 +77,7 @@ describe('ids that are no ids mean that the record is not linked', () => {
     { traceId: '0'.repeat(32), spanId: '0'.repeat(16) },
     { traceId: 'x', spanId: 5 },
     { traceId: [], spanId: {} },
+    { traceId: TRACE_ID.slice(1), spanId: TRACE_ID.slice(17) },
   ])('%j', (ids) => {
     const { logs, rejections } = accepted(decodeLogs(logsBody([ids])));
     expect(logs).toEqual([{ resourceId: logs[0]?.resourceId, ...DEFAULT_ROW }]);
@@ -107,7 +108,7 @@ describe('refused log records', () => {
     ['x', 'not_an_object', ''],
     [{ timeUnixNano: 'x' }, 'bad_time', 'timeUnixNano'],
     [{ observedTimeUnixNano: -1 }, 'bad_time', 'observedTimeUnixNano'],
-    [{ severityNumber: 25 }, 'bad_severity', 'severityNumber'],
+    [{ severityNumber: 32768 }, 'bad_severity', 'severityNumber'],
     [{ severityNumber: 'INFO' }, 'bad_severity', 'severityNumber'],
     [{ severityText: 9 }, 'bad_text', 'severityText'],
     [{ eventName: {} }, 'bad_text', 'eventName'],

@@ -330,13 +330,18 @@ describe('a bad metric costs its own points', () => {
     [{ metadata: {}, gauge: { dataPoints: points } }, 'attributes_not_a_list', 3, 'metadata'],
     [{ sum: { dataPoints: points } }, 'bad_temporality', 3, 'sum.aggregationTemporality'],
     [
-      { histogram: { aggregationTemporality: 3, dataPoints: points } },
+      { histogram: { aggregationTemporality: 0, dataPoints: points } },
       'bad_temporality',
       3,
       'histogram.aggregationTemporality',
     ],
     [
-      { exponentialHistogram: { aggregationTemporality: '1', dataPoints: points } },
+      {
+        exponentialHistogram: {
+          aggregationTemporality: 'AGGREGATION_TEMPORALITY_DELTA',
+          dataPoints: points,
+        },
+      },
       'bad_temporality',
       3,
       'exponentialHistogram.aggregationTemporality',

@@ -20,8 +20,8 @@ test.each([
 ] as const)('a partial success of %s counts %s', (signal, field) => {
   expect(encodeExportResponse({ signal, rejections: REJECTIONS }).toString()).toBe(
     `{"partialSuccess":{"${field}":"3","errorMessage":"` +
-      'bad_kind (2, first at a[0].kind): must be an integer from 0 to 5; ' +
-      'bad_status (1, first at a[3].status.code): must be an integer from 0 to 2"}}',
+      'bad_kind (2, first at a[0].kind): must be an integer that fits 16 bits, not a name; ' +
+      'bad_status (1, first at a[3].status.code): must be an integer that fits 16 bits, not a name"}}',
   );
 });
 

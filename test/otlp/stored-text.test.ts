@@ -39,6 +39,7 @@ test.each([
   ],
   [valueInPieces, '{"$$bytes":null}', '{"kvlistValue":{"values":[{"key":"$bytes","value":{}}]}}'],
   [rowsInPieces, '[]', '[]'],
+  [rowsInPieces, '[{},{"spanId":""}]', '[{},{"spanId":""}]'],
   [
     rowsInPieces,
     '[{"name":"e","timeUnixNano":"5","attributes":{}},{"flags":7}]',

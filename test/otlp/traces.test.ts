@@ -233,16 +233,15 @@ describe('refused spans', () => {
     [span({ spanId: '0'.repeat(16) }), 'bad_span_id', 'spanId'],
     [span({ spanId: `${SPAN_ID}0` }), 'bad_span_id', 'spanId'],
     [span({ parentSpanId: 'x' }), 'bad_parent_span_id', 'parentSpanId'],
-    [span({ parentSpanId: '0'.repeat(16) }), 'bad_parent_span_id', 'parentSpanId'],
+    [span({ parentSpanId: '0'.repeat(15) }), 'bad_parent_span_id', 'parentSpanId'],
     [span({ parentSpanId: 5 }), 'bad_parent_span_id', 'parentSpanId'],
     [span({ traceState: 1 }), 'bad_text', 'traceState'],
     [span({ name: {} }), 'bad_text', 'name'],
     [span({ status: { message: [] } }), 'bad_text', 'status.message'],
     [span({ flags: -1 }), 'bad_flags', 'flags'],
     [span({ flags: 4294967296 }), 'bad_flags', 'flags'],
-    [span({ kind: 6 }), 'bad_kind', 'kind'],
-    [span({ kind: -1 }), 'bad_kind', 'kind'],
-    [span({ kind: '3' }), 'bad_kind', 'kind'],
+    [span({ kind: 32768 }), 'bad_kind', 'kind'],
+    [span({ kind: '-32769' }), 'bad_kind', 'kind'],
     [span({ kind: 'SPAN_KIND_CLIENT' }), 'bad_kind', 'kind'],
     [span({ kind: 1.5 }), 'bad_kind', 'kind'],
     [span({ startTimeUnixNano: '-1' }), 'bad_time', 'startTimeUnixNano'],
@@ -250,8 +249,8 @@ describe('refused spans', () => {
     [span({ endTimeUnixNano: '9223372036854775808' }), 'bad_time', 'endTimeUnixNano'],
     [span({ endTimeUnixNano: { low: 1, high: 2 } }), 'bad_time', 'endTimeUnixNano'],
     [span({ status: 2 }), 'not_an_object', 'status'],
-    [span({ status: { code: 3 } }), 'bad_status', 'status.code'],
-    [span({ status: { code: '2' } }), 'bad_status', 'status.code'],
+    [span({ status: { code: 32768 } }), 'bad_status', 'status.code'],
+    [span({ status: { code: 'STATUS_CODE_OK' } }), 'bad_status', 'status.code'],
     [span({ droppedAttributesCount: 'x' }), 'bad_dropped_count', 'droppedAttributesCount'],
     [span({ droppedEventsCount: -1 }), 'bad_dropped_count', 'droppedEventsCount'],
     [span({ droppedLinksCount: 0.5 }), 'bad_dropped_count', 'droppedLinksCount'],
@@ -269,8 +268,8 @@ describe('refused spans', () => {
     [span({ events: [{ attributes: {} }] }), 'attributes_not_a_list', 'events[0].attributes'],
     [span({ links: 'x' }), 'not_a_list', 'links'],
     [span({ links: [1] }), 'not_an_object', 'links[0]'],
-    [span({ links: [{ spanId: SPAN_ID }] }), 'bad_link', 'links[0].traceId'],
-    [span({ links: [{ traceId: TRACE_ID, spanId: '' }] }), 'bad_link', 'links[0].spanId'],
+    [span({ links: [{ traceId: 5, spanId: SPAN_ID }] }), 'bad_link', 'links[0].traceId'],
+    [span({ links: [{ traceId: TRACE_ID, spanId: [] }] }), 'bad_link', 'links[0].spanId'],
     [
       span({ links: [{ traceId: TRACE_ID, spanId: SPAN_ID, flags: 'x' }] }),
       'bad_flags',
@@ -284,7 +283,7 @@ describe('refused spans', () => {
   });
 
   test('are counted by reason, with the path of the first, under their first fault', () => {
-    const spans = [span({ kind: 9, traceId: '' }), span({ kind: 9 }), span({ kind: 7 })];
+    const spans = [span({ kind: 'x', traceId: '' }), span({ kind: 'x' }), span({ kind: 0.5 })];
     expect(accepted(decodeTraces(tracesBody(spans))).rejections).toEqual([
       {
         reason: 'bad_trace_id',
@@ -297,6 +296,89 @@ describe('refused spans', () => {
         firstPath: 'resourceSpans[0].scopeSpans[0].spans[1].kind',
       },
     ]);
+  });
+});
+
+describe('legal spans that are seldom sent', () => {
+  const ZERO_TRACE = '0'.repeat(32);
+  const ZERO_SPAN = '0'.repeat(16);
+  const rowOf = (members: JsonObject) => {
+    const { spans, rejections } = accepted(decodeTraces(tracesBody([span(members)])));
+    expect(rejections).toEqual([]);
+    return spans[0];
+  };
+
+  test.each<[string, string | null]>([
+    ['', null],
+    [ZERO_SPAN, null],
+    [SPAN_ID.toUpperCase(), SPAN_ID],
+  ])('the parent "%s" is stored as %s', (parentSpanId, stored) => {
+    expect(rowOf({ parentSpanId })).toEqual({ ...DEFAULT_ROW, parentSpanId: stored });
+  });
+
+  test.each<[JsonObject, JsonObject]>([
+    [
+      { traceId: ZERO_TRACE, spanId: ZERO_SPAN },
+      { traceId: ZERO_TRACE, spanId: ZERO_SPAN },
+    ],
+    [
+      { traceId: '', spanId: '' },
+      { traceId: '', spanId: '' },
+    ],
+    [{}, {}],
+    [{ traceId: null, spanId: null }, {}],
+    [{ traceId: TRACE_ID }, { traceId: TRACE_ID }],
+    [{ spanId: SPAN_ID.toUpperCase() }, { spanId: SPAN_ID }],
+    [
+      { traceId: 'ABC', spanId: `${SPAN_ID}F"` },
+      { traceId: 'ABC', spanId: `${SPAN_ID}F"` },
+    ],
+  ])('a link with the ids %j is stored with %j', (ids, stored) => {
+    const rest = { traceState: 'v=1', attributes: attributes({ stringValue: 'm' }), flags: 1 };
+    const links = [ids, { ...ids, ...rest }];
+    const storedRest = { traceState: 'v=1', attributes: { k: 'm' }, flags: 1 };
+    expect(rowOf({ links })).toEqual({
+      ...DEFAULT_ROW,
+      links: JSON.stringify([stored, { ...stored, ...storedRest }]),
+    });
+  });
+
+  test.each([3, '3', '3.0', '30e-1', '0.3E+1', '003'])('%j is 3 in every integer', (three) => {
+    const row = rowOf({
+      kind: three,
+      flags: three,
+      startTimeUnixNano: three,
+      endTimeUnixNano: three,
+      status: { code: three },
+      attributes: attributes({ intValue: three }),
+      droppedAttributesCount: three,
+      droppedEventsCount: three,
+      droppedLinksCount: three,
+      events: [{ timeUnixNano: three, droppedAttributesCount: three }],
+      links: [{ flags: three, droppedAttributesCount: three }],
+    });
+    expect(row).toEqual({
+      ...DEFAULT_ROW,
+      kind: 3,
+      flags: 3,
+      startUnixNano: '3',
+      endUnixNano: '3',
+      statusCode: 3,
+      attributes: '{"k":3}',
+      droppedAttributes: 3,
+      droppedEvents: 3,
+      droppedLinks: 3,
+      events: '[{"name":"","timeUnixNano":"3","attributes":{},"droppedAttributesCount":3}]',
+      links: '[{"flags":3,"droppedAttributesCount":3}]',
+    });
+  });
+
+  test.each([32767, -32768, 6])('an enum of %i is kept', (value) => {
+    expect(rowOf({ kind: value, status: { code: String(value) } })).toEqual({
+      ...DEFAULT_ROW,
+      kind: value,
+      statusCode: value,
+    });
   });
 });
 

@@ -1,7 +1,8 @@
 /** Scans one span with its events and links, by the rules of `../traces.ts`. */
 
-import { SPAN_COLUMNS, STATUS_CODE_MAX } from '../../model/columns.ts';
+import { ENUM_MAX, SPAN_COLUMNS } from '../../model/columns.ts';
 import { Fault } from '../fault.ts';
+import { isNoParentId } from '../fields.ts';
 import { parseListText } from '../list-text.ts';
 import { parseLink } from '../traces.ts';
 import type { Arena } from './arena.ts';
@@ -91,8 +92,9 @@ export class SpanScanner {
       return;
     }
     const { ids, numbers } = this.row;
-    if (!scanId(scanner, ids, PARENT_SPAN_ID_OFFSET, 8)) throw FALLBACK;
-    numbers[PARENT_SPAN_ID] = 1;
+    const text = scanner.at + 1;
+    if (scanId(scanner, ids, PARENT_SPAN_ID_OFFSET, 8)) numbers[PARENT_SPAN_ID] = 1;
+    else if (!isNoParentId(scanner.slice(text, scanner.at - 1))) throw FALLBACK;
   }
 
   #scanStatus(): void {
@@ -103,7 +105,7 @@ export class SpanScanner {
     let seen = 0;
     for (let member = scanner.firstField(table); member >= 0; member = scanner.nextField(table)) {
       seen = markSeen(seen, member);
-      if (member === 0) row.numbers[STATUS_CODE] = scanUint(scanner, STATUS_CODE_MAX);
+      if (member === 0) row.numbers[STATUS_CODE] = scanUint(scanner, ENUM_MAX);
       else scanText(scanner, row, STATUS_MESSAGE);
     }
   }

@@ -5,6 +5,7 @@
  */
 import { z } from 'zod';
 
+import { ENUM_MAX } from '../../../model/columns.ts';
 import { component } from '../openapi/component.ts';
 
 const traceId = z
@@ -59,6 +60,11 @@ const scope = component(
     .describe('The instrumentation that made the records.'),
 );
 
+const enumValue = z
+  .int()
+  .min(-ENUM_MAX - 1)
+  .max(ENUM_MAX);
+
 const span = component(
   'Span',
   z
@@ -68,18 +74,21 @@ const span = component(
       parentSpanId: z
         .union([spanId, z.literal('')])
         .optional()
-        .describe('Absent or empty: the root, whose arrival finishes the run.'),
+        .describe('Absent, empty or zeros: the root, whose arrival finishes the run.'),
       name: text,
-      kind: z.int().min(0).max(5).optional(),
+      kind: enumValue.optional().describe('0 to 5; other values are kept.'),
       startTimeUnixNano: nanoseconds('Begin').optional(),
       endTimeUnixNano: nanoseconds('End').optional(),
       attributes,
       events: z
         .array(z.object({ name: text, timeUnixNano: nanoseconds('When').optional(), attributes }))
         .optional(),
-      links: z.array(z.object({ traceId, spanId, attributes })).optional(),
+      links: z
+        .array(z.object({ traceId: text, spanId: text, attributes }))
+        .optional()
+        .describe('Ids that are none are stored as they are sent.'),
       status: z
-        .object({ code: z.int().min(0).max(2).optional(), message: text })
+        .object({ code: enumValue.optional(), message: text })
         .optional()
         .describe('Code 0 unset, 1 ok, 2 error; 2 at the root makes the run `failed`.'),
       traceState: text,
@@ -99,7 +108,7 @@ const logRecord = component(
       spanId: z.union([spanId, z.literal('')]).optional(),
       timeUnixNano: nanoseconds('When it happened').optional(),
       observedTimeUnixNano: nanoseconds('When it was seen').optional(),
-      severityNumber: z.int().min(0).max(24).optional(),
+      severityNumber: enumValue.optional().describe('0 to 24; other values are kept.'),
       severityText: text,
       eventName: text,
       body: anyValue.optional(),
