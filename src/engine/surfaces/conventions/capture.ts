@@ -74,6 +74,18 @@ export const CAPTURE: readonly CaptureRow[] = [
     line: 'UseOpenTelemetry(configure: client => client.EnableSensitiveData = true)',
   },
   {
+    fits: { scopes: ['haystack'], attributes: ['haystack.'] },
+    line: 'HAYSTACK_CONTENT_TRACING_ENABLED=true',
+  },
+  {
+    fits: { scopes: ['openclaw'], services: ['openclaw'], attributes: ['openclaw.'] },
+    line: 'diagnostics.otel.captureContent: true',
+  },
+  {
+    fits: { scopes: ['@sentry/'], attributes: ['sentry.'] },
+    line: 'Sentry.init({ sendDefaultPii: true })',
+  },
+  {
     fits: {
       scopes: [
         '@traceloop/',
@@ -95,8 +107,27 @@ export const CAPTURE: readonly CaptureRow[] = [
   },
   {
     fits: {
-      scopes: ['@voltagent/', 'langfuse-sdk', 'lmnr', 'logfire', 'strands.'],
-      attributes: ['braintrust.', 'flue.', 'genkit:', 'langfuse.', 'lmnr.', 'mastra.', 'mlflow.'],
+      scopes: [
+        '@voltagent/',
+        'agentscope',
+        'goose',
+        'langfuse-sdk',
+        'pipecat',
+        'lmnr',
+        'logfire',
+        'strands.',
+      ],
+      attributes: [
+        'agentscope.',
+        'braintrust.',
+        'fi.span.kind',
+        'flue.',
+        'genkit:',
+        'langfuse.',
+        'lmnr.',
+        'mastra.',
+        'mlflow.',
+      ],
     },
     line: null,
   },

@@ -9,15 +9,20 @@ import { CLAUDE_CODE } from './coding-agents/claude-code.ts';
 import { CODEX } from './coding-agents/codex.ts';
 import { GEMINI_CLI } from './coding-agents/gemini-cli.ts';
 import { GITHUB_COPILOT } from './coding-agents/github-copilot.ts';
+import { GOOSE } from './coding-agents/goose.ts';
+import { OPENCLAW } from './coding-agents/openclaw.ts';
+import { AGENTSCOPE } from './frameworks/agentscope.ts';
 import { CREWAI } from './frameworks/crewai.ts';
 import { FLUE } from './frameworks/flue.ts';
 import { GENKIT } from './frameworks/genkit.ts';
 import { GOOGLE_ADK, GOOGLE_GENAI } from './frameworks/google-adk.ts';
+import { HAYSTACK } from './frameworks/haystack.ts';
 import { LITELLM } from './frameworks/litellm.ts';
 import { LIVEKIT } from './frameworks/livekit.ts';
 import { MASTRA } from './frameworks/mastra.ts';
 import { MICROSOFT } from './frameworks/microsoft.ts';
 import { OPENAI_AGENTS } from './frameworks/openai-agents.ts';
+import { PIPECAT } from './frameworks/pipecat.ts';
 import { PYDANTIC_AI } from './frameworks/pydantic-ai.ts';
 import { SPRING_AI } from './frameworks/spring-ai.ts';
 import { STRANDS } from './frameworks/strands.ts';
@@ -34,6 +39,8 @@ import { OPENINFERENCE } from './observability/openinference.ts';
 import { OPENLIT } from './observability/openlit.ts';
 import { OPENLLMETRY } from './observability/openllmetry.ts';
 import { OPENLLMETRY_LANGCHAIN } from './observability/openllmetry-langchain.ts';
+import { SENTRY } from './observability/sentry.ts';
+import { TRACE_AI } from './observability/trace-ai.ts';
 import { VECTOR_DATABASES } from './observability/vector-databases.ts';
 import { LOGFIRE_MCP, MCP } from './opentelemetry/mcp.ts';
 import { OTEL_GENAI } from './opentelemetry/otel-genai.ts';
@@ -46,11 +53,18 @@ export const CONVENTIONS: readonly Convention[] = [
   CODEX,
   GEMINI_CLI,
   GITHUB_COPILOT,
+  GOOSE,
+  OPENCLAW,
   GENKIT,
   MASTRA,
   LIVEKIT,
   VOLTAGENT,
   FLUE,
+  AGENTSCOPE,
+  HAYSTACK,
+  PIPECAT,
+  SENTRY,
+  TRACE_AI,
   LANGFUSE,
   BRAINTRUST,
   LAMINAR,

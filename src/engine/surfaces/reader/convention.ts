@@ -160,7 +160,7 @@ export type AttributeRow = {
 
 interface AttributeValue {
   readonly key: string;
-  readonly value: string;
+  readonly value: string | boolean;
 }
 
 /**

@@ -225,7 +225,15 @@ const MESSAGE_LISTS = new Set([
   'outputs',
   'inputs',
 ]);
-const ONE_MESSAGE = new Set(['message', 'delta', 'response', 'content', 'inputs', 'outputs']);
+const ONE_MESSAGE = new Set([
+  'message',
+  'last_message',
+  'delta',
+  'response',
+  'content',
+  'inputs',
+  'outputs',
+]);
 
 /** Whether this is a request or a response, with its messages as a member. */
 function isEnvelope(value: JsonObject, budget: Budget): boolean {
@@ -238,7 +246,11 @@ function holdsMessages(name: string, value: JsonValue, budget: Budget): boolean 
   if (MESSAGE_LISTS.has(name) && Array.isArray(value)) {
     return value.some(isMessage) || isOpenEnded(value, budget);
   }
-  return ONE_MESSAGE.has(name) && isObject(value) && isMessage(value);
+  if (!isObject(value)) return false;
+  // What a node or a component, by its name, gets or returns.
+  const { messages } = value;
+  if (Array.isArray(messages) && messages.some(isMessage)) return true;
+  return ONE_MESSAGE.has(name) && isMessage(value);
 }
 
 /** Whether a value looks like a message, or wraps one. */

@@ -12,6 +12,11 @@ export const MICROSOFT: Convention = {
     // Agent Framework's workflows
     { names: { 'workflow.run': 'chain', 'executor.process': 'chain' } },
   ],
+  attributes: [
+    // Semantic Kernel's agents, in versions before 1.38 (Python) and in .NET.
+    { key: 'gen_ai.agent.invocation_input', read: { as: 'messages', side: 'input' } },
+    { key: 'gen_ai.agent.invocation_output', read: { as: 'messages', side: 'output' } },
+  ],
   // Semantic Kernel in Python, of text completion: the body is the prompt.
   events: [{ event: 'gen_ai.prompt', carries: 'message', side: 'input', role: 'user' }],
 };

@@ -7,11 +7,27 @@
  * annotations and evaluations, images, vectors, ids. `tool.parameters` are arguments with some
  * products and their schema with others; a schema is no text.
  */
+import type { StepKind } from '../../../../model/steps.ts';
 import type { Convention } from '../../reader/convention.ts';
 import { INPUT_SURFACE, OUTPUT_SURFACE } from '../../reader/step-surfaces.ts';
 
 const KIND = 'openinference.span.kind';
 const WRAPPERS = ['message', 'message_content', 'tool_call'];
+
+/** Values of the kind, in lower case. */
+export const OPENINFERENCE_KINDS: Readonly<Record<string, StepKind>> = {
+  llm: 'llm',
+  tool: 'tool',
+  agent: 'agent',
+  chain: 'chain',
+  prompt: 'chain',
+  retriever: 'retriever',
+  reranker: 'other',
+  embedding: 'embedding',
+  guardrail: 'other',
+  evaluator: 'other',
+  unknown: 'other',
+};
 
 export const OPENINFERENCE: Convention = {
   name: 'openinference',
@@ -23,19 +39,7 @@ export const OPENINFERENCE: Convention = {
   kinds: [
     {
       key: KIND,
-      kinds: {
-        llm: 'llm',
-        tool: 'tool',
-        agent: 'agent',
-        chain: 'chain',
-        prompt: 'chain',
-        retriever: 'retriever',
-        reranker: 'other',
-        embedding: 'embedding',
-        guardrail: 'other',
-        evaluator: 'other',
-        unknown: 'other',
-      },
+      kinds: OPENINFERENCE_KINDS,
     },
     { has: 'llm.model_name', kind: 'llm' },
   ],

@@ -1,0 +1,31 @@
+/**
+ * Goose (block/goose `crates/goose/src/agents`, `crates/goose/src/providers`): fields of Rust's `tracing`
+ * spans, exported by `crates/goose/src/otel`. Data only.
+ *
+ * Left out: `model_config`.
+ */
+import type { Convention } from '../../reader/convention.ts';
+import { INPUT_SURFACE, OUTPUT_SURFACE } from '../../reader/step-surfaces.ts';
+
+export const GOOSE: Convention = {
+  name: 'goose',
+  appliesTo: { scopes: ['goose'], services: ['goose'] },
+  kinds: [
+    {
+      names: {
+        reply: 'agent',
+        dispatch_tool_call: 'tool',
+        complete: 'llm',
+        complete_with_model: 'llm',
+        stream: 'llm',
+      },
+    },
+  ],
+  attributes: [
+    { key: 'user_message', read: { as: 'messages', side: 'input' } },
+    { key: 'trace_input', read: { as: 'messages', side: 'input' } },
+    { key: 'trace_output', read: { as: 'messages', side: 'output' } },
+    { key: 'input', read: { as: 'exchange', side: 'input', surface: INPUT_SURFACE } },
+    { key: 'output', read: { as: 'exchange', side: 'output', surface: OUTPUT_SURFACE } },
+  ],
+};

@@ -1,0 +1,33 @@
+/**
+ * OpenClaw (openclaw/openclaw `extensions/diagnostics-otel`): the text beside OpenTelemetry GenAI, which older
+ * versions do not write. Data only.
+ *
+ * Left out: `openclaw.content.system_prompt`, `openclaw.content.tool_definitions`.
+ */
+import type { Convention } from '../../reader/convention.ts';
+
+export const OPENCLAW: Convention = {
+  name: 'openclaw',
+  attributes: [
+    {
+      key: 'openclaw.content.input_messages',
+      raw: 'input',
+      read: { as: 'messages', side: 'input' },
+    },
+    {
+      key: 'openclaw.content.output_messages',
+      raw: 'output',
+      read: { as: 'messages', side: 'output' },
+    },
+    {
+      key: 'openclaw.content.tool_input',
+      raw: 'equal',
+      read: { as: 'structure', surface: 'tool_args' },
+    },
+    {
+      key: 'openclaw.content.tool_output',
+      raw: 'equal',
+      read: { as: 'structure', surface: 'tool_result' },
+    },
+  ],
+};
