@@ -7,6 +7,7 @@
 import { parseArgs } from 'node:util';
 import { type Config, readConfig } from '../src/config/config.ts';
 import { OperatorError } from '../src/errors.ts';
+import { onStopSignal, SIGNAL_EXIT_CODES, type StopSignal } from '../src/main/stop-signals.ts';
 import { reportFailure } from '../src/terminal/failure.ts';
 import { paint } from '../src/terminal/paint.ts';
 import { awaitFindings, expectedWaitMs } from './await-findings.ts';
@@ -16,7 +17,6 @@ import { findingsReport, type RunReport, runLine } from './report.ts';
 import { sendRun } from './send-run.ts';
 import { openSession, type Session } from './session.ts';
 
-const EXIT_INTERRUPTED = 130;
 const MS_PER_SECOND = 1000;
 
 const HELP = `
@@ -138,14 +138,15 @@ function parseOptions(): { workspace: string | null; help: boolean } {
 }
 
 const interruption = new AbortController();
-process.once('SIGINT', () => interruption.abort());
+onStopSignal((signal) => interruption.abort(signal));
 try {
   const { workspace, help } = parseOptions();
   if (help) write(HELP);
   else await run(workspace, interruption.signal);
 } catch (error) {
-  if (interruption.signal.aborted) process.exitCode = EXIT_INTERRUPTED;
-  else {
+  if (interruption.signal.aborted) {
+    process.exitCode = SIGNAL_EXIT_CODES[interruption.signal.reason as StopSignal];
+  } else {
     reportFailure(error);
     process.exitCode = 1;
   }

@@ -16,4 +16,6 @@ async function loadServer() {
 }
 
 const { runServer } = await loadServer();
+const { handleClosedOutput } = await import('./terminal/closed-output.ts');
+handleClosedOutput();
 await runServer();

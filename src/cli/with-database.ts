@@ -2,7 +2,7 @@
  * Runs a command against the configured database, which is started for it if necessary.
  *
  * A signal ends the command after the database is closed; an embedded server started for the command
- * would otherwise keep running. The exit code is then 130 or 143.
+ * would otherwise keep running. The exit code is then 130, 143 or 129.
  */
 import { type Config, readConfig } from '../config/config.ts';
 import type { Queryable } from '../db/database.ts';

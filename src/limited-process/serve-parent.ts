@@ -28,7 +28,7 @@ export function serveParent<To, From>(
   take: (received: ReceivedMessage<To>, answer: SendAnswer<From>) => Promise<void>,
 ): void {
   // A terminal or service manager signals every process of the group; the parent handles it.
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => {});
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {});
   process.on('disconnect', () => process.exit());
   process.on('uncaughtException', (exception) => {
     void send({ exception }).finally(() => process.exit(1));

@@ -1,6 +1,6 @@
 /**
- * The process of `sluice relay`: lock, start, summary, signals, stop. A first SIGINT or SIGTERM stops
- * cleanly, a second one ends the process at once; either way nothing acknowledged is lost.
+ * The process of `sluice relay`: lock, start, summary, signals, stop. A first SIGINT, SIGTERM or
+ * SIGHUP stops cleanly, a second one ends the process at once; either way nothing acknowledged is lost.
  */
 import { claimOwnership, type Ownership } from '../db/embedded/owner.ts';
 import { OperatorError } from '../errors.ts';

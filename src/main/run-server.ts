@@ -1,7 +1,7 @@
 /**
  * The server's process: configuration, start, summary, signals, stop, exit code.
  *
- * A first SIGINT or SIGTERM stops cleanly, also during the start; a second one ends at once.
+ * A first SIGINT, SIGTERM or SIGHUP stops cleanly, also during the start; a second one ends at once.
  * Requests that were answered 200 are committed either way.
  */
 

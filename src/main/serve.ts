@@ -22,6 +22,7 @@ import { ensureDays, ensureReceipts } from '../db/telemetry/partitions.ts';
 import { loadManifest, verifyCorpus } from '../engine/corpus/corpus.ts';
 import { runnableRules } from '../engine/rules/effective-set.ts';
 import { createRuleBook } from '../engine/rules/rule-book.ts';
+import type { Probe } from '../http/api/open/probe-routes.ts';
 import { createMinuteCounts } from '../http/limits/minute-counts.ts';
 import { createListenerMemory } from '../http/transport/server.ts';
 import type { RuleBook, Snapshot, StateCounts, SupportCounts } from '../model/rules.ts';
@@ -112,6 +113,19 @@ async function firstWorkspaceStates(
   return { states: countStates(settings), slug: first?.slug ?? FIRST_SLUG };
 }
 
+/** Creates the `workspace` probe, which fails until `exists` is called. */
+function createWorkspaceProbe(): { readonly check: Probe; readonly exists: () => void } {
+  let isThere = false;
+  return {
+    check: async () => {
+      if (!isThere) throw new Error('the first workspace does not exist yet');
+    },
+    exists: () => {
+      isThere = true;
+    },
+  };
+}
+
 /** What takes requests, with connections and counts of its own; its listeners are opened later. */
 function openAcceptor(
   open: OpenDatabase,
@@ -199,10 +213,12 @@ export async function serve(
   stops.add('previews', () => previews.stop());
   const corpusProbe = watchCorpus(corpusTask, events, stops);
   const retirement = createRetirement(config.drainMs);
+  const workspace = createWorkspaceProbe();
   const parts = {
     corpus: corpusProbe,
     pass: () => pass.check(),
     clock: clock.check,
+    workspace: workspace.check,
     accepting: retirement.check,
   };
   const acceptor = openAcceptor(open, { config, clock, catalog, parts, replica, events }, stops);
@@ -227,6 +243,7 @@ export async function serve(
   const { states, slug } = await firstWorkspaceStates(open.database, book);
   // Last: keys and password can be shown only once, so nothing may fail between here and there.
   const firstKeys = await ensureFirstWorkspace(open.database, config);
+  workspace.exists();
   return {
     ports: { base, observe, admin: admin.ports[0] ?? 0 },
     databaseWhere: open.where,

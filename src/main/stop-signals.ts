@@ -1,14 +1,18 @@
 /**
- * SIGINT and SIGTERM: the first one starts a clean stop, a second one ends the process at once.
+ * SIGINT, SIGTERM, and SIGHUP of a terminal that is closed: the first one starts a clean stop, a second
+ * one ends the process at once.
  */
 
-export type StopSignal = 'SIGINT' | 'SIGTERM';
+export type StopSignal = 'SIGINT' | 'SIGTERM' | 'SIGHUP';
 
 /** The exit codes of shells for a signal: 128 plus its number. */
 export const SIGNAL_EXIT_CODES: Readonly<Record<StopSignal, number>> = {
   SIGINT: 130,
   SIGTERM: 143,
+  SIGHUP: 129,
 };
+
+const STOP_SIGNALS = Object.keys(SIGNAL_EXIT_CODES) as StopSignal[];
 
 /**
  * Under `npm start` or `npx` one Ctrl-C arrives twice: from the terminal, and forwarded by npm. Only a
@@ -32,10 +36,8 @@ export function onStopSignal(onFirst: (signal: StopSignal) => void): () => void 
       process.exit(SIGNAL_EXIT_CODES[signal]);
     }
   };
-  process.on('SIGINT', onSignal);
-  process.on('SIGTERM', onSignal);
+  for (const signal of STOP_SIGNALS) process.on(signal, onSignal);
   return () => {
-    process.off('SIGINT', onSignal);
-    process.off('SIGTERM', onSignal);
+    for (const signal of STOP_SIGNALS) process.off(signal, onSignal);
   };
 }

@@ -448,9 +448,14 @@ export type Events = ReturnType<typeof ingestEvents> &
 /** Where log lines go, each whole and with its line end. */
 export type LogDestination = DestinationStream;
 
-/** Standard error, so that standard output stays a command's answer. */
+/**
+ * Opens standard error, so that standard output stays a command's answer. When it cannot be written (a
+ * closed terminal, a full disk), lines are lost and the process continues.
+ */
 export function openLog(): LogDestination {
-  return pino.destination({ dest: 2, sync: false });
+  const log = pino.destination({ dest: 2, sync: false });
+  log.on('error', () => {});
+  return log;
 }
 
 export interface Observer {

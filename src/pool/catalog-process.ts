@@ -36,7 +36,7 @@ function answerTo({ keepIn, ...task }: CatalogRequest): CatalogAnswer {
 }
 
 // A terminal or service manager signals every process of the group; the parent handles it.
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => {});
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {});
 process.on('disconnect', () => process.exit());
 process.once('message', (request: CatalogRequest) => {
   process.send?.(answerTo(request), () => process.disconnect());

@@ -1,6 +1,7 @@
 /**
- * What a command does when the program that reads its output has ended, as in `sluice rules list | head`:
- * it finishes its work and ends quietly. Node.js would report the error EPIPE with a stack.
+ * Handles closed output. When the program that reads a command's output has ended, as in
+ * `sluice rules list | head`, or the terminal is closed, the command finishes its work and ends quietly.
+ * Node.js would report the error EPIPE, or of a terminal EIO, with a stack.
  */
 import { reportFailure } from './failure.ts';
 
@@ -14,7 +15,7 @@ export function isOutputClosed(): boolean {
 /** Starts handling errors of standard output and standard error; call it once, before any output. */
 export function handleClosedOutput(): void {
   const onError = (error: Error): void => {
-    if ('code' in error && error.code === 'EPIPE') {
+    if ('code' in error && (error.code === 'EPIPE' || error.code === 'EIO')) {
       isClosed = true;
       return;
     }

@@ -289,6 +289,7 @@ test('probes and metrics are open', async () => {
         corpus: 'ok',
         pass: 'ok',
         clock: 'ok',
+        workspace: 'ok',
         accepting: 'ok',
       },
     });

@@ -4,10 +4,11 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdir } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest';
 
+import { claimOwnership } from '../../src/db/embedded/owner.ts';
 import { findServer } from '../../src/db/embedded/server.ts';
 import { copyCluster } from '../support/copy-cluster.ts';
 import { createDataDirectory, type DataDirectory, launchServer, ROOT } from '../support/server.ts';
@@ -49,6 +50,46 @@ test.each(MOMENTS)('a server that is stopped %s undoes its start', async (what, 
   await expectNothingLeft();
 });
 
+test('a server whose terminal is closed stops, and its PostgreSQL with it', async () => {
+  await copyCluster(inject('clusterFolder'), folder.path);
+  const { PATH = '', HOME = '' } = process.env;
+  // Gives the server a terminal, which is hung up when this process ends.
+  const terminal = spawn(
+    'script',
+    ['--quiet', '--command', `exec '${process.execPath}' dist/main.js`, '/dev/null'],
+    {
+      cwd: ROOT,
+      env: { PATH, HOME, DATA_DIR: folder.path, PORT: '0', OBSERVE_PORT: '0', ADMIN_PORT: '0' },
+      stdio: ['ignore', 'pipe', 'ignore'],
+    },
+  );
+  let shown = '';
+  terminal.stdout.setEncoding('utf8').on('data', (text: string) => {
+    shown += text;
+  });
+  const ended = once(terminal, 'exit');
+  try {
+    await waitFor(() => shown.includes('Stop: Ctrl-C.'), {
+      withinMs: 2 * HAPPENS_WITHIN_MS,
+      what: () => `the server says that it is ready: ${shown}`,
+    });
+  } finally {
+    terminal.kill('SIGKILL');
+    await ended;
+  }
+  await waitFor(async () => !(await isServerRunning()), {
+    withinMs: HAPPENS_WITHIN_MS,
+    what: 'PostgreSQL is stopped',
+  });
+  expect(await readFile(join(folder.home, 'server.log'), 'utf8')).toContain(
+    'database system is shut down',
+  );
+  await waitFor(async () => (await claimOwnership(folder.home)) !== null, {
+    withinMs: HAPPENS_WITHIN_MS,
+    what: 'the server ends',
+  });
+});
+
 describe('a command', () => {
   let child: ChildProcess;
   afterEach(() => child.kill('SIGKILL'));
@@ -65,6 +106,7 @@ describe('a command', () => {
   test.each([
     ['SIGINT', 130],
     ['SIGTERM', 143],
+    ['SIGHUP', 129],
   ] as const)(
     'ended by %s while PostgreSQL starts exits with %i, its database closed',
     async (signal, code) => {

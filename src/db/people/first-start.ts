@@ -9,7 +9,7 @@ import { createUser } from './users.ts';
 import { keyCreated, workspaceCreated } from './workspace-writes.ts';
 import { createWorkspace, firstWorkspace } from './workspaces.ts';
 
-const LOCK_KEY = '0x736c756963652b32';
+const LOCK_KEY = '0x736c756963652b33';
 /** Slug of the workspace that the first start creates. */
 export const FIRST_SLUG = 'default';
 const FIRST_START = { userId: null, name: 'first start', origin: 'server' };

@@ -55,6 +55,8 @@ export interface PartProbes {
   readonly corpus: Probe;
   readonly pass: Probe;
   readonly clock: Probe;
+  /** fails until the first workspace exists */
+  readonly workspace: Probe;
   /** fails while the server is being stopped */
   readonly accepting: Probe;
 }
@@ -83,7 +85,7 @@ export interface Acceptor extends Pick<ProbeDependencies, 'optionalProbes'> {
 /** The probes of `/ready`, the same on every listener. */
 export function probesOf(
   database: Database,
-  { corpus, pass, clock, accepting }: PartProbes,
+  { corpus, pass, clock, workspace, accepting }: PartProbes,
 ): Map<string, Probe> {
   return new Map<string, Probe>([
     ['db', () => ping(database)],
@@ -91,6 +93,7 @@ export function probesOf(
     ['corpus', corpus],
     ['pass', pass],
     ['clock', clock],
+    ['workspace', workspace],
     ['accepting', accepting],
   ]);
 }

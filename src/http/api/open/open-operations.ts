@@ -13,6 +13,7 @@ const PASSING = {
   corpus: 'ok',
   clock: 'ok',
   pass: 'ok',
+  workspace: 'ok',
   accepting: 'ok',
 };
 
