@@ -1,8 +1,11 @@
 /** Telemetry requests that were refused for a fault of their sender, as they are counted and shown. */
 
+/** A request that is answered 200, because OTLP asks for it, though nothing in it or in a part of it is known. */
+export const NOTHING_KNOWN = 'nothing_known';
+
 /** Equal refusals of one key, address, program and path. */
 export interface RefusedSender {
-  /** a code of the error table; in a stored group also `revoked_key` */
+  /** a code of the error table, or `NOTHING_KNOWN`; in a stored group also `revoked_key` */
   readonly reason: string;
   /** the client's address, or `unknown` */
   readonly address: string;

@@ -77,6 +77,8 @@ export interface Rejection {
   readonly count: number;
   /** path of the first one, as `resourceSpans[0].scopeSpans[2].spans[7].traceId` */
   readonly firstPath: string;
+  /** says more than the reason, where that depends on the body */
+  readonly message?: string;
 }
 
 /** One export request, decoded: rows to store and rejected records. */

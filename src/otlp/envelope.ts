@@ -6,7 +6,7 @@
  * A fault in the lists around them makes the body undecodable: nothing can be counted.
  */
 
-import type { Hex16, JsonValue } from '../model/json.ts';
+import type { Hex16, JsonObject, JsonValue } from '../model/json.ts';
 import type {
   DecodedRequest,
   LogRow,
@@ -22,6 +22,7 @@ import { isObject, parseList, parseObject } from './fields.ts';
 import { parseJson, parseLongIntegers } from './json.ts';
 import { parseResource, parseScope, type Resource, toResourceRow } from './origin.ts';
 import { SessionEnds } from './session-ends.ts';
+import { describeUnknown } from './unknown-keys.ts';
 
 /**
  * The request, or the fault that makes the body undecodable; `path` is empty for the whole body.
@@ -44,6 +45,10 @@ export interface Envelope {
   readonly finish?: (draft: RequestDraft) => void;
 }
 
+/** Beside the list of scopes, and beside the list of items. */
+const RESOURCE_KEYS = ['resource', 'schemaUrl'];
+const SCOPE_KEYS = ['scope', 'schemaUrl'];
+
 /** A request being decoded: rows and rejections so far, and the current position in the body. */
 export class RequestDraft {
   readonly spans: SpanRow[] = [];
@@ -61,8 +66,13 @@ export class RequestDraft {
   itemsPath = '';
   /** index of the current item in that list */
   itemIndex = 0;
+  readonly #signal: Signal;
   #makeOrigin: (() => ResourceRow) | null = null;
   #origin: ResourceRow | null = null;
+
+  constructor(signal: Signal) {
+    this.#signal = signal;
+  }
 
   /** Starts the items of one scope; `origin` is called only if one of them is accepted. */
   enterScope(itemsPath: string, origin: () => ResourceRow): void {
@@ -85,6 +95,24 @@ export class RequestDraft {
   rejectItem(count: number, within = ''): void {
     const item = joinPath(`${this.itemsPath}[${this.itemIndex}]`, within);
     this.reject(this.fault, count, item);
+  }
+
+  /**
+   * Notes an object in which nothing is known, unless one was noted before: no record is rejected.
+   *
+   * @param beside keys that are known there beside the list
+   * @param path of the object; empty for the body
+   */
+  noteUnknown(object: JsonObject, list: string, beside: readonly string[], path: string): void {
+    if (this.rejections.has('nothing_known')) return;
+    const message = describeUnknown(object, list, beside, path, this.#signal);
+    if (message === null) return;
+    this.rejections.set('nothing_known', {
+      reason: 'nothing_known',
+      count: 0,
+      firstPath: path,
+      message,
+    });
   }
 
   /** Rejects `count` records for a fault found inside `parent`. */
@@ -137,11 +165,12 @@ export function decodeEnvelope(body: Buffer, envelope: Envelope): DecodeResult {
 
 /** Reads the whole body into a new draft, which must not be used if `frame` is set afterwards. */
 function walkResources(body: JsonValue, envelope: Envelope, frame: Fault): RequestDraft {
-  const draft = new RequestDraft();
+  const draft = new RequestDraft(envelope.signal);
   if (!isObject(body)) {
     frame.refuse('not_an_object', '');
     return draft;
   }
+  draft.noteUnknown(body, envelope.resourceList, [], '');
   const resources = parseList(body[envelope.resourceList], envelope.resourceList, frame);
   for (const [index, raw] of resources.entries()) {
     draft.resourceIndex = index;
@@ -149,6 +178,7 @@ function walkResources(body: JsonValue, envelope: Envelope, frame: Fault): Reque
     const entry = parseObject(raw, path, frame);
     const fault = new Fault();
     const resource = parseResource(entry, fault);
+    draft.noteUnknown(entry, envelope.scopeList, RESOURCE_KEYS, path);
     const scopesPath = `${path}.${envelope.scopeList}`;
     const scopes = parseList(entry[envelope.scopeList], scopesPath, frame);
     for (const [scopeIndex, scope] of scopes.entries()) {
@@ -170,6 +200,7 @@ function walkScope(
   const entry = parseObject(raw, path, frame);
   const fault = new Fault();
   const scope = parseScope(entry, fault);
+  draft.noteUnknown(entry, envelope.itemList, SCOPE_KEYS, path);
   const itemsPath = `${path}.${envelope.itemList}`;
   const items = parseList(entry[envelope.itemList], itemsPath, frame);
   if (parent.fault.refused || fault.refused) {

@@ -33,6 +33,7 @@ export const REASONS = {
   bad_count: 'must be an unsigned integer that fits 63 bits',
   bad_buckets: 'buckets, bounds and count must agree, and bounds must rise',
   bad_quantile: 'must be a number from 0 to 1',
+  nothing_known: 'no key is known here',
 } as const;
 
 export type Reason = keyof typeof REASONS;

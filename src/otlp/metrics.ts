@@ -53,6 +53,9 @@ const KINDS: readonly Kind[] = [
   { kind: 'summary', field: 'summary', hasTemporality: false, parseValues: parseSummary },
 ];
 
+/** Beside the list of points. */
+const DATA_KEYS = ['aggregationTemporality', 'isMonotonic'];
+
 /** Bit 0 of a point's flags: no recorded value (DataPointFlags in metrics.proto). */
 const NO_RECORDED_VALUE = 1;
 
@@ -93,6 +96,10 @@ function addMetric(item: JsonValue, draft: RequestDraft): void {
   }
   const data = parseObject(item[kind.field], kind.field, fault);
   const metric = parseMetric(item, kind, data, fault);
+  if (isUnset(data.dataPoints)) {
+    const dataPath = `${draft.itemsPath}[${draft.itemIndex}].${kind.field}`;
+    draft.noteUnknown(data, 'dataPoints', DATA_KEYS, dataPath);
+  }
   const pointsPath = `${kind.field}.dataPoints`;
   const points = parseList(data.dataPoints, pointsPath, fault);
   if (fault.refused) {

@@ -1,6 +1,7 @@
 /**
  * Encodes the body of every response to an OTLP request, in JSON like the request. Messages give
- * the reason, the count and the path; they must never contain a value that a client sent.
+ * the reason, the count and the path; they must never contain a value that a client sent. Only the keys of an
+ * object in which nothing is known are named, a few and cut (`unknown-keys.ts`).
  */
 
 import { ERRORS, type ErrorCode } from '../errors.ts';
@@ -39,9 +40,10 @@ export function encodeExportResponse(
   if (rejections.length === 0) return SUCCESS;
   let rejected = 0;
   const sentences: string[] = [];
-  for (const { reason, count, firstPath } of rejections) {
+  for (const { reason, count, firstPath, message } of rejections) {
     rejected += count;
-    sentences.push(`${reason} (${count}, first at ${firstPath}): ${explanation(reason)}`);
+    const where = `(${count}, first at ${firstPath}): ${explanation(reason)}`;
+    sentences.push(message ?? `${reason} ${where}`);
   }
   const partialSuccess = {
     [REJECTED_FIELD[signal]]: String(rejected),

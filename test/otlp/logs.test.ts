@@ -134,7 +134,11 @@ describe('refused log records', () => {
   });
 });
 
-test('a body of another signal holds nothing for this one', () => {
+test('a body of another signal holds nothing for this one, and that is said', () => {
   const result = decodeLogs(toBody({ resourceSpans: [{ scopeSpans: [{ spans: [{}] }] }] }));
-  expect(accepted(result)).toMatchObject({ logs: [], spans: [], rejections: [] });
+  expect(accepted(result)).toMatchObject({
+    logs: [],
+    spans: [],
+    rejections: [{ reason: 'nothing_known', count: 0, firstPath: '' }],
+  });
 });

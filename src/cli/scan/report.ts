@@ -51,8 +51,8 @@ export function mergeResults(results: readonly ScanResult[]): ScanResult {
   const checked = new Set(results.flatMap((one) => one.checked));
   const rejected = new Map<string, Rejection>();
   for (const one of results.flatMap((result) => result.rejected)) {
-    const { count, firstPath } = rejected.get(one.reason) ?? { ...one, count: 0 };
-    rejected.set(one.reason, { reason: one.reason, count: count + one.count, firstPath });
+    const first = rejected.get(one.reason) ?? { ...one, count: 0 };
+    rejected.set(one.reason, { ...first, count: first.count + one.count });
   }
   return {
     hits: results.flatMap((one) => one.hits),
@@ -68,7 +68,8 @@ export function mergeResults(results: readonly ScanResult[]): ScanResult {
 export function reservations(report: ScanResult): string[] {
   const { undecided, truncated, unparsed, rejected } = report;
   const count = rejected.reduce((sum, one) => sum + one.count, 0);
-  const reasons = rejected.map(({ reason }) => reason).join(', ');
+  const reasons = rejected.filter((one) => one.count > 0).map(({ reason }) => reason);
+  const unknown = rejected.flatMap(({ message }) => message ?? []);
   return [
     ...(undecided.length > 0 ? [`Rules undecided: ${undecided.join(', ')}`] : []),
     ...(truncated > 0
@@ -77,7 +78,8 @@ export function reservations(report: ScanResult): string[] {
     ...(unparsed > 0
       ? [`Values checked as written, because too large or too deep to parse: ${unparsed}`]
       : []),
-    ...(count > 0 ? [`Records not read: ${count} (${reasons})`] : []),
+    ...(count > 0 ? [`Records not read: ${count} (${reasons.join(', ')})`] : []),
+    ...unknown.map((message) => `Not read: ${message}`),
   ];
 }
 

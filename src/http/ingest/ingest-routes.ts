@@ -8,6 +8,7 @@
  */
 import { ERRORS, SluiceError } from '../../errors.ts';
 import type { Ingest, IngestRequest, IngestResult, StoredAnswer } from '../../ingest/ingest.ts';
+import { NOTHING_KNOWN } from '../../model/refused-requests.ts';
 import type { Signal } from '../../model/telemetry.ts';
 import type { Events } from '../../observe/events.ts';
 import { readDeduplicate } from '../../otlp/deduplicate-header.ts';
@@ -81,7 +82,7 @@ export interface IngestDependencies extends AdmissionDependencies, AnswerLimitSe
   /** stores a request that PostgreSQL refused, for the operator */
   readonly keepRejected: (rejected: RejectedBody) => Promise<void>;
   /** counts refusals, for the sender's workspace or the operator */
-  readonly refused: Pick<RefusedRequests, 'note'>;
+  readonly refused: Pick<RefusedRequests, 'note' | 'noteNothingKnown'>;
   readonly events: Pick<
     Events,
     | 'requestAnswered'
@@ -214,7 +215,7 @@ async function ingestRequest(
     const decoded = await readAndDecode(exchange, signal, workspaceId, account, deps);
     if (decoded === null) return null;
     const { isResend, body } = await store(decoded, workspaceId, deps);
-    if (!isResend) report(decoded.request, deps);
+    if (!isResend) report(exchange, decoded.request, deps);
     return body;
   } finally {
     // The rows, or the kept part of a refused body, have been stored: nothing reads the body now.
@@ -224,9 +225,11 @@ async function ingestRequest(
 }
 
 function report(
+  exchange: Exchange,
   { signal, rejections, replacedCharacters }: IngestRequest,
-  { events }: IngestDependencies,
+  { events, refused }: IngestDependencies,
 ): void {
+  if (rejections.some(({ reason }) => reason === NOTHING_KNOWN)) refused.noteNothingKnown(exchange);
   if (rejections.length > 0) events.recordsRejected(signal, rejections);
   if (replacedCharacters > 0) events.charactersReplaced(replacedCharacters);
 }
@@ -274,22 +277,31 @@ export function ingestRoutes(
 }
 
 /** For exporters, which read google.rpc.Status, and for people, who read problem details. */
+export function servedElsewhere(
+  error: 'bare_path_gone' | 'not_found',
+  message: string,
+  servedPath: string,
+  servedUrl: string,
+): BodyOf<typeof gone> {
+  const { rpcCode, status, title } = ERRORS[error];
+  return {
+    code: rpcCode,
+    message,
+    type: `/docs/errors#${error}`,
+    title,
+    status,
+    detail: message,
+    served_path: servedPath,
+    served_url: servedUrl,
+  };
+}
+
 export function goneBody(signal: Signal, observeUrl: string, baseUrl: string): BodyOf<typeof gone> {
   const served = BASE_PATHS[signal];
   const message =
     `${BARE_PATHS[signal]} is not served on this host. Send to ${baseUrl}${served}, or keep ` +
     `the path and send to ${observeUrl}.`;
-  const { rpcCode, status, title } = ERRORS.bare_path_gone;
-  return {
-    code: rpcCode,
-    message,
-    type: '/docs/errors#bare_path_gone',
-    title,
-    status,
-    detail: message,
-    served_path: served,
-    served_url: `${baseUrl}${served}`,
-  };
+  return servedElsewhere('bare_path_gone', message, served, `${baseUrl}${served}`);
 }
 
 /** 410 at the bare paths of the base host, with the path to use; requires no key. */

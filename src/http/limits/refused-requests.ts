@@ -9,7 +9,7 @@
  * senders. Keys are held by digest, never in clear.
  */
 import { ERRORS, type ErrorCode, type SluiceError } from '../../errors.ts';
-import type { RefusedGroup } from '../../model/refused-requests.ts';
+import { NOTHING_KNOWN, type RefusedGroup } from '../../model/refused-requests.ts';
 import type { Events } from '../../observe/events.ts';
 import { networkOf } from '../transport/browser-head.ts';
 import type { Exchange } from '../transport/exchange.ts';
@@ -101,15 +101,23 @@ export class RefusedRequests {
 
   /** Counts the refusal of a request to an ingest path; call it before the answer is sent. */
   note(request: RefusedRequest, { code }: SluiceError): void {
-    if (!isSendersFault(code)) return;
-    this.#events.requestRefused(code);
+    if (isSendersFault(code)) this.#count(request, code);
+  }
+
+  /** Counts a request that was answered 200 with a message, because nothing in a part of it is known. */
+  noteNothingKnown(request: RefusedRequest): void {
+    this.#count(request, NOTHING_KNOWN);
+  }
+
+  #count(request: RefusedRequest, reason: RefusedGroup['reason']): void {
+    this.#events.requestRefused(reason);
     const { path, clientAddress: address } = request;
     const userAgent = request.userAgent.slice(0, SHOWN_CHARS_MAX);
     const key = this.#identify(request.authorization);
     const credential = key?.credential ?? null;
-    const id = `${key?.id ?? ''}\n${code}\n${address}\n${path}\n${userAgent}`;
+    const id = `${key?.id ?? ''}\n${reason}\n${address}\n${path}\n${userAgent}`;
     const create = (): Group => ({
-      reason: code,
+      reason,
       digest: key?.digest ?? null,
       keyPrefix: key?.prefix ?? null,
       address,

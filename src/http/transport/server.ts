@@ -11,7 +11,7 @@ import { OperatorError, SluiceError } from '../../errors.ts';
 import type { Events } from '../../observe/events.ts';
 import { uWS } from '../uws.ts';
 import { BodyMemory } from './body-memory.ts';
-import { Exchange, type HeaderList } from './exchange.ts';
+import { type Answer, Exchange, type HeaderList } from './exchange.ts';
 import { answeredError, problem } from './problem.ts';
 import { createRouter, type Match, type Route } from './router.ts';
 import { UnsentAnswers } from './unsent-answers.ts';
@@ -29,6 +29,8 @@ export interface ListenAddress {
 
 type OnUnrouted = (exchange: Exchange, error: SluiceError) => void;
 
+type AnswerUnknown = (exchange: Exchange) => Answer | null;
+
 type AnswerBrowser = (exchange: Exchange, error: SluiceError, headers?: HeaderList) => boolean;
 
 export interface ListenerSettings extends ListenAddress {
@@ -40,6 +42,8 @@ export interface ListenerSettings extends ListenAddress {
   readonly trustedHops?: number;
   /** called before a request that no route takes is answered */
   readonly onUnrouted?: OnUnrouted;
+  /** answers a request that no route takes, where more can be said than 404; null elsewhere */
+  readonly answerUnknown?: AnswerUnknown;
   /** answers a browser with a page where no route does; false for a program */
   readonly answerBrowser?: AnswerBrowser;
 }
@@ -86,12 +90,13 @@ function createSites(sites: ListenerSettings['sites']): Resolve {
 interface Dispatching {
   readonly resolve: Resolve;
   readonly onUnrouted: OnUnrouted;
+  readonly answerUnknown: AnswerUnknown;
   readonly answerBrowser: AnswerBrowser;
   readonly events: Pick<Events, 'requestFailed' | 'requestUnavailable'>;
 }
 
 function dispatch(exchange: Exchange, dispatching: Dispatching): void {
-  const { resolve, onUnrouted, answerBrowser, events } = dispatching;
+  const { resolve, onUnrouted, answerUnknown, answerBrowser, events } = dispatching;
   const match = resolve(exchange.host, exchange.method, exchange.path);
   if (exchange.fault !== null) {
     const error = new SluiceError('bad_request', exchange.fault);
@@ -103,7 +108,9 @@ function dispatch(exchange: Exchange, dispatching: Dispatching): void {
   if (match.kind === 'unknown') {
     const error = new SluiceError('not_found', 'Nothing is served at this path.');
     onUnrouted(exchange, error);
-    if (!answerBrowser(exchange, error)) exchange.answer(problem(error));
+    const answer = answerUnknown(exchange);
+    if (answer !== null) exchange.answer(answer);
+    else if (!answerBrowser(exchange, error)) exchange.answer(problem(error));
     return;
   }
   if (match.kind === 'wrong_method') {
@@ -177,8 +184,12 @@ export async function openListener(
     if (open === 0) onIdle?.();
   };
   const { isBehindTls = false, trustedHops = 0 } = settings;
-  const { onUnrouted = () => {}, answerBrowser = () => false } = settings;
-  const dispatching = { resolve, onUnrouted, answerBrowser, events };
+  const {
+    onUnrouted = () => {},
+    answerUnknown = () => null,
+    answerBrowser = () => false,
+  } = settings;
+  const dispatching = { resolve, onUnrouted, answerUnknown, answerBrowser, events };
   const headers = isBehindTls ? [NO_SNIFFING, HTTPS_ONLY] : [NO_SNIFFING];
   const shared = { isDraining: () => isRetiring, headers, unsent, memory, trustedHops };
   app.any('/*', (response, request) => {

@@ -15,8 +15,10 @@ import {
   type IngestDependencies,
   ingestRoutes,
 } from '../../http/ingest/ingest-routes.ts';
+import { nearMissAnswer } from '../../http/ingest/near-misses.ts';
 import type { RefusedRequests } from '../../http/limits/refused-requests.ts';
 import { type Asset, assetRoutes } from '../../http/transport/assets.ts';
+import type { Exchange } from '../../http/transport/exchange.ts';
 import type { Route } from '../../http/transport/router.ts';
 import type { ListenAddress, ListenerSettings } from '../../http/transport/server.ts';
 import type { MetricsText } from '../../observe/metrics.ts';
@@ -109,6 +111,10 @@ export function publicListeners(config: Config, site: SiteDependencies): Listene
   const { host: authority, hostname } = new URL(observeUrl);
   const pages = unknownPages(app);
   const shared = { trustedHops, onUnrouted };
+  const onBase = (exchange: Exchange) =>
+    nearMissAnswer(exchange, { paths: BASE_PATHS, url: baseUrl });
+  const onObserve = (exchange: Exchange) =>
+    nearMissAnswer(exchange, { paths: BARE_PATHS, url: observeUrl });
   const probe = probeRoutes(site);
   const forPeople = [...dashboardRoutes(site), ...cliRoutes(cli), ...assetRoutes(assets)];
   const base = [...publicRoutes(config, site), ...forPeople, ...probe];
@@ -119,11 +125,18 @@ export function publicListeners(config: Config, site: SiteDependencies): Listene
       {
         ...first,
         ...shared,
+        answerUnknown: onBase,
         answerBrowser: pages,
         isBehindTls: isHttps(baseUrl),
         sites: new Map([['', base]]),
       },
-      { ...second, ...shared, isBehindTls: isHttps(observeUrl), sites: new Map([['', observe]]) },
+      {
+        ...second,
+        ...shared,
+        answerUnknown: onObserve,
+        isBehindTls: isHttps(observeUrl),
+        sites: new Map([['', observe]]),
+      },
     ];
   }
   const sites = new Map([
@@ -132,9 +145,14 @@ export function publicListeners(config: Config, site: SiteDependencies): Listene
   ]);
   // Proxies forward the Host header without the port; where the names differ, the name is enough.
   if (hostname !== new URL(baseUrl).hostname) sites.set(hostname, observe);
+  const isObserve = ({ host: named }: Exchange) => sites.get(named.toLowerCase()) === observe;
+  const answerUnknown = (exchange: Exchange) =>
+    isObserve(exchange) ? onObserve(exchange) : onBase(exchange);
   const answerBrowser: ListenerSettings['answerBrowser'] = (exchange, error, headers) =>
-    sites.get(exchange.host.toLowerCase()) !== observe && pages(exchange, error, headers);
-  return [{ ...first, ...shared, answerBrowser, isBehindTls: isHttps(baseUrl), sites }];
+    !isObserve(exchange) && pages(exchange, error, headers);
+  return [
+    { ...first, ...shared, answerUnknown, answerBrowser, isBehindTls: isHttps(baseUrl), sites },
+  ];
 }
 
 /** The listener for the operator, on the loopback interface unless `ADMIN_HOST` names another. */

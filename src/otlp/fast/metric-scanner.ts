@@ -15,7 +15,7 @@ import type { OrdinaryOffers, OrdinarySink } from './ordinary-offers.ts';
 import { PointScanner } from './point-scanner.ts';
 import { markSeen } from './row-scanner.ts';
 import type { ScannedRow } from './scanned-row.ts';
-import { FALLBACK } from './scanner.ts';
+import { FALLBACK, requireList } from './scanner.ts';
 
 /** Takes points as they are scanned. */
 interface PointSink extends OrdinarySink {
@@ -97,16 +97,20 @@ export class MetricScanner {
     const table = this.#data;
     const isHistogram = KINDS[kind] === 'histogram';
     let seen = 0;
+    let hasList = false;
+    const unknownBefore = scanner.unknownFields;
     for (let member = scanner.firstField(table); member >= 0; member = scanner.nextField(table)) {
       seen = markSeen(seen, member);
       if (member > 0) {
         this.#noteMember(NAMES.length + member - 1);
       } else if (!scanner.isNull()) {
+        hasList = true;
         for (let next = scanner.openList(); next; next = scanner.nextElement()) {
           this.points += this.#scanPoints(isHistogram, sink);
         }
       }
     }
+    requireList(scanner, hasList, unknownBefore);
   }
 
   /** Scans one or more points; @returns how many. */

@@ -19,7 +19,7 @@ import { OrdinaryOffers, type OrdinarySink } from './ordinary-offers.ts';
 import { OriginMemo } from './origin-memo.ts';
 import { markSeen } from './row-scanner.ts';
 import type { ScannedRow } from './scanned-row.ts';
-import { FALLBACK } from './scanner.ts';
+import { FALLBACK, requireList } from './scanner.ts';
 import { SpanScanner } from './span-scanner.ts';
 
 /** Takes rows as they are scanned; they must be dropped if `scan` returns false. */
@@ -135,15 +135,19 @@ export class RequestScanner {
     const scanner = this.#scanner;
     const table = this.#frames[signal].body;
     let seen = 0;
+    let hasList = false;
+    const unknownBefore = scanner.unknownFields;
     for (let field = scanner.firstField(table); field >= 0; field = scanner.nextField(table)) {
       seen = markSeen(seen, field);
       if (scanner.isNull()) continue;
+      hasList = true;
       for (let next = scanner.openList(); next; next = scanner.nextElement()) {
         if (this.#endsPiece()) yield;
         yield* this.#scanResource(signal, sink);
       }
     }
     scanner.expectEnd();
+    requireList(scanner, hasList, unknownBefore);
   }
 
   /** Whether to pause; checked before each resource, scope and record. */
@@ -160,6 +164,8 @@ export class RequestScanner {
     const resource: OriginTexts = { origin: '', schemaUrl: '' };
     const scopes: ScannedScope[] = [];
     let seen = 0;
+    let hasList = false;
+    const unknownBefore = scanner.unknownFields;
     const table = this.#frames[signal].resource;
     for (let field = scanner.firstField(table); field >= 0; field = scanner.nextField(table)) {
       seen = markSeen(seen, field);
@@ -168,12 +174,14 @@ export class RequestScanner {
         continue;
       }
       if (scanner.isNull()) continue;
+      hasList = true;
       for (let next = scanner.openList(); next; next = scanner.nextElement()) {
         if (this.#endsPiece()) yield;
         checkOriginWork(resource, scopes.length);
         scopes.push(yield* this.#scanScope(signal, resource, sink));
       }
     }
+    requireList(scanner, hasList, unknownBefore);
     checkOriginWork(resource, scopes.length);
     let work = 0;
     for (const scope of scopes) {
@@ -204,6 +212,8 @@ export class RequestScanner {
     let rows = 0;
     let kinds = 0;
     let seen = 0;
+    let hasList = false;
+    const unknownBefore = scanner.unknownFields;
     const table = this.#frames[signal].scope;
     for (let field = scanner.firstField(table); field >= 0; field = scanner.nextField(table)) {
       seen = markSeen(seen, field);
@@ -212,6 +222,7 @@ export class RequestScanner {
         continue;
       }
       if (scanner.isNull()) continue;
+      hasList = true;
       for (let next = scanner.openList(); next; next = scanner.nextElement()) {
         if (this.#endsPiece()) yield;
         rows += this.#scanItems(signal, sink);
@@ -221,6 +232,7 @@ export class RequestScanner {
         rejectSessionProduct(this.#originOf(resource, texts), kinds);
       }
     }
+    requireList(scanner, hasList, unknownBefore);
     const number = rows === 0 ? -1 : sink.closeScope();
     const { origin, schemaUrl } = texts;
     return { origin, schemaUrl, number, kinds };

@@ -21,6 +21,20 @@ import { FieldTable, UNKNOWN_FIELD } from './field-table.ts';
  */
 export const FALLBACK = new Error('falls back to the plain decoder');
 
+/**
+ * Falls back for an object in which nothing is known (`../unknown-keys.ts`): the plain decoder says so.
+ *
+ * @param hasList whether it has the list that belongs there
+ * @param unknownBefore `unknownFields` when it was opened
+ */
+export function requireList(
+  { unknownFields }: Pick<Scanner, 'unknownFields'>,
+  hasList: boolean,
+  unknownBefore: number,
+): void {
+  if (!hasList && unknownFields > unknownBefore) throw FALLBACK;
+}
+
 export const QUOTE = 0x22;
 export const COMMA = 0x2c;
 export const COLON = 0x3a;
@@ -60,6 +74,8 @@ export class Scanner {
   at = 0;
   /** objects and lists opened so far; one that is read twice counts twice */
   structures = 0;
+  /** members skipped so far because their object's table does not have them */
+  unknownFields = 0;
   /** the last time read: whole seconds, and nanoseconds below one second */
   seconds = 0;
   nanos = 0;
@@ -186,6 +202,7 @@ export class Scanner {
   #knownField(table: FieldTable): number {
     let field = this.field(table);
     while (field === UNKNOWN_FIELD) {
+      this.unknownFields += 1;
       this.skipValue();
       if (!this.nextMember()) return NO_FIELD;
       field = this.field(table);

@@ -1,5 +1,9 @@
 /** The panel of refused requests: which key, from where, why, and what to change in the sender. */
-import type { ListedRefusal, ListedRefusals } from '../../model/refused-requests.ts';
+import {
+  type ListedRefusal,
+  type ListedRefusals,
+  NOTHING_KNOWN,
+} from '../../model/refused-requests.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { count, time } from './format.ts';
 import { scrolling } from './shell.ts';
@@ -11,7 +15,7 @@ interface Advice {
 
 const ENDPOINT = html`Set <code>OTEL_EXPORTER_OTLP_ENDPOINT</code> to the observe address without a path: exporters add <code>/v1/traces</code>, <code>/v1/metrics</code> or <code>/v1/logs</code> themselves.`;
 
-/** By the codes of the error table that a sender of telemetry can get, and `revoked_key`. */
+/** By the codes of the error table that a sender of telemetry can get, `NOTHING_KNOWN` and `revoked_key`. */
 const ADVICE: Readonly<Record<string, Advice>> = {
   revoked_key: {
     what: 'Revoked key',
@@ -44,6 +48,10 @@ const ADVICE: Readonly<Record<string, Advice>> = {
   undecodable_body: {
     what: 'Invalid OTLP JSON',
     change: html`Send the same body with <code>curl</code>: the response says what is wrong and where.`,
+  },
+  [NOTHING_KNOWN]: {
+    what: 'Nothing known in the body, or in a part of it',
+    change: html`Send each signal to its own path, as OTLP 1.x in lowerCamelCase JSON. The response says what was expected, and which keys the body has.`,
   },
   unstorable_rows: {
     what: 'Rejected by PostgreSQL',
