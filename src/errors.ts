@@ -2,9 +2,9 @@
  * The one error table. Every refusal a client can see has its line here: code, HTTP status, the
  * google.rpc.Code that OTLP answers carry, and whether trying again can help.
  *
- * Anything that is not in the table is treated as retryable (503): OTLP clients give up on every
- * status but 429, 502, 503 and 504, so an unforeseen fault must not be a 500 (OTLP spec,
- * "Failures").
+ * An exception that is not in the table is `store_unavailable` if the database is away, else
+ * `internal_error`. On ingest it is `not_stored`, which is retryable: OTLP clients give up on every
+ * status but 429, 502, 503 and 504 (OTLP spec, "Failures").
  */
 
 interface ErrorEntry {
@@ -62,6 +62,14 @@ export const ERRORS = {
   too_many_attempts: { status: 429, rpcCode: 8, title: 'Too many attempts', retryable: true },
   overloaded: { status: 503, rpcCode: 14, title: 'Overloaded', retryable: true },
   store_unavailable: { status: 503, rpcCode: 14, title: 'Database unavailable', retryable: true },
+  not_stored: { status: 503, rpcCode: 14, title: 'Not stored', retryable: true },
+  provider_unavailable: {
+    status: 503,
+    rpcCode: 14,
+    title: 'Sign-in provider unavailable',
+    retryable: true,
+  },
+  internal_error: { status: 500, rpcCode: 13, title: 'Internal error', retryable: false },
   shutting_down: { status: 503, rpcCode: 14, title: 'Shutting down', retryable: true },
 } as const satisfies Record<string, ErrorEntry>;
 
@@ -99,6 +107,17 @@ export class SluiceError extends Error {
     this.code = code;
     this.reason = options.shortage ?? code;
     this.retryAfterSeconds = options.retryAfterSeconds ?? (ERRORS[code].retryable ? 1 : null);
+  }
+}
+
+/**
+ * Something that this process needs is away or took too long; the same call may succeed later. For
+ * errors without a code that says so.
+ */
+export class UnavailableError extends Error {
+  constructor(message: string, options: { cause?: unknown } = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = 'UnavailableError';
   }
 }
 

@@ -9,6 +9,7 @@
 import pg from 'pg';
 
 import type { HostTarget } from '../database-url.ts';
+import { UnavailableError } from '../errors.ts';
 
 /** For a host that hangs while others are tried. */
 const PROBE_TIMEOUT_MS = 3000;
@@ -42,7 +43,7 @@ async function requireTarget(client: pg.Client, target: HostTarget): Promise<voi
   const { rows } = await client.query<HostState>(STATE);
   const [state] = rows;
   if (state !== undefined && ACCEPTED[target](state)) return;
-  throw new Error(
+  throw new UnavailableError(
     `${client.host}:${client.port} is ${state?.isStandby ? 'a standby' : 'read-only'}`,
   );
 }
@@ -99,7 +100,7 @@ export class HostChoice {
     } catch (error) {
       const { errors } = error as AggregateError;
       const reasons = errors.map((one) => (one instanceof Error ? one.message : String(one)));
-      throw new Error(`no host can be used: ${reasons.join('; ')}`, { cause: error });
+      throw new UnavailableError(`no host can be used: ${reasons.join('; ')}`, { cause: error });
     }
   }
 
@@ -140,7 +141,7 @@ export function createSwitchingClient(
     async #connect(): Promise<pg.Client> {
       const address = await choice.choose();
       // The pool's time limit, which has destroyed the socket meanwhile.
-      if (this.connection.stream.destroyed) throw new Error('The connection timed out.');
+      if (this.connection.stream.destroyed) throw new UnavailableError('The connection timed out.');
       try {
         this.host = address.host;
         this.port = address.port;

@@ -6,6 +6,8 @@
  */
 import type pg from 'pg';
 
+import { UnavailableError } from '../errors.ts';
+
 const ROLLBACK_TIMEOUT_MS = 2000;
 
 export class TimedConnection {
@@ -49,7 +51,7 @@ export class TimedConnection {
 
   #startTimer(limitMs: number): NodeJS.Timeout {
     return setTimeout(() => {
-      this.#expired = new Error(`The database took longer than ${limitMs} ms.`);
+      this.#expired = new UnavailableError(`The database took longer than ${limitMs} ms.`);
       this.release(this.#expired);
     }, limitMs);
   }

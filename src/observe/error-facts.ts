@@ -1,8 +1,8 @@
 /**
  * The part of an error that may be logged: never customers' text.
  *
- * PostgreSQL puts values into the messages of data errors and into `detail`, so of these errors only
- * the code is logged.
+ * PostgreSQL puts values into the messages of data errors and into `detail`, and JSON.parse quotes
+ * what it cannot parse, so of these errors only kind and code are logged.
  */
 
 export interface ErrorFacts {
@@ -12,12 +12,23 @@ export interface ErrorFacts {
   readonly at?: string;
 }
 
+/** A request whose handler threw. */
+export interface FailedRequest {
+  readonly method?: string;
+  /** path of its route, with `{name}` for parameters */
+  readonly route?: string;
+  /** in its answer, if the error is one that nobody expected */
+  readonly id?: string | null;
+}
+
 /**
  * SQLSTATE classes of errors in the rows themselves: data exception, integrity constraint, program
  * limit exceeded (JSON nested too deeply, a value too long for an index).
  */
 const DATA_ERROR_CLASSES = new Set(['22', '23', '54']);
 const SQLSTATE_CHARS = 5;
+/** The beginning of a stack frame's line. */
+const FRAME = /^ {4}at /;
 
 function textProperty(value: object, key: string): string | undefined {
   const found: unknown = Reflect.get(value, key);
@@ -29,6 +40,11 @@ export function isDataError(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const code = textProperty(error, 'code');
   return code?.length === SQLSTATE_CHARS && DATA_ERROR_CLASSES.has(code.slice(0, 2));
+}
+
+/** Checks whether an error's message may quote its input: JSON.parse and BigInt do. */
+function quotesData(error: Error): boolean {
+  return isDataError(error) || error instanceof SyntaxError;
 }
 
 /** SQLSTATEs, or their beginnings, of a server that takes no connection or has closed one. */
@@ -57,6 +73,23 @@ export function isConnectionError(error: unknown): boolean {
   return isState && CONNECTION_STATES.some((state) => code.startsWith(state));
 }
 
+/** Most stack frames of an error that are logged. */
+const FRAMES_MAX = 20;
+
+/** Returns the stack frames of an error, innermost first: `name (file:line:column)`, no message. */
+export function framesOf(error: unknown): string[] {
+  if (!(error instanceof Error) || error.stack === undefined) return [];
+  const { message, stack } = error;
+  const at = stack.indexOf(message);
+  // The message may hold any text, lines that look like frames as well.
+  return stack
+    .slice(at < 0 ? 0 : at + message.length)
+    .split('\n')
+    .filter((line) => FRAME.test(line))
+    .slice(0, FRAMES_MAX)
+    .map((line) => line.replace(FRAME, ''));
+}
+
 /** Names an error by kind, code and (where it cannot hold customers' text) message. */
 export function errorFacts(error: unknown): ErrorFacts {
   if (!(error instanceof Error)) return { error: typeof error };
@@ -65,7 +98,7 @@ export function errorFacts(error: unknown): ErrorFacts {
   return {
     error: error.name,
     ...(code === undefined ? {} : { code }),
-    ...(isDataError(error) ? {} : { message: error.message }),
+    ...(quotesData(error) ? {} : { message: error.message }),
     ...(table === undefined ? {} : { at: table }),
   };
 }

@@ -11,7 +11,7 @@ import type { Severity, Snapshot } from '../model/rules.ts';
 import type { Checked } from '../model/runs.ts';
 import type { Rejection, Signal } from '../model/telemetry.ts';
 import { alertEvents } from './alert-events.ts';
-import { errorFacts, isConnectionError } from './error-facts.ts';
+import { errorFacts, type FailedRequest, framesOf, isConnectionError } from './error-facts.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
 import { Outages } from './outages.ts';
 import { replicaEvents } from './replica-events.ts';
@@ -125,11 +125,16 @@ function ingestEvents(log: Logger, metrics: Metrics, outages: OutageLog<Concern>
     charactersReplaced(count: number): void {
       metrics.replaced.inc(count);
     },
-    requestFailed(place: string, error: unknown): void {
+    /**
+     * A request ended with an exception that is not in the error table.
+     *
+     * @param request its method, and the path of its route; `id` is in the answer
+     */
+    requestFailed(place: string, error: unknown, request: FailedRequest = {}): void {
       metrics.faults.inc({ place });
-      const facts = { place, ...errorFacts(error) };
+      const facts = { place, ...request, ...errorFacts(error) };
       if (isConnectionError(error)) outages.fails('database', 'error', facts, DATABASE_AWAY);
-      else log.error(facts, 'request failed');
+      else log.error({ ...facts, frames: framesOf(error) }, 'request failed');
     },
     /**
      * A request was answered 503.

@@ -257,6 +257,17 @@ describe('what does not fit', () => {
     await refused(browser, await visitProvider(browser));
   });
 
+  test('a token that the provider did not sign', async () => {
+    const forge = ({ body }: { body: { id_token: string } }): void => {
+      const [head, claims, signature = ''] = body.id_token.split('.');
+      const other = Buffer.from(signature, 'base64url').reverse().toString('base64url');
+      body.id_token = `${head}.${claims}.${other}`;
+    };
+    provider.service.once('beforeResponse', forge);
+    const browser = visitor();
+    await refused(browser, await visitProvider(browser));
+  });
+
   test('the provider says no', async () => {
     const browser = visitor();
     const back = await visitProvider(browser);

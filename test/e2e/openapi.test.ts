@@ -417,7 +417,20 @@ describe('other refusals', () => {
   test('no other status is documented but outages, which other tests cause', () => {
     const statuses = OPERATIONS.flatMap(({ responses }) => Object.keys(responses));
     expect([...new Set(statuses)].toSorted()).toEqual(
-      ['200', '400', '401', '403', '404', '409', '410', '413', '415', '429', '503'].toSorted(),
+      [
+        '200',
+        '400',
+        '401',
+        '403',
+        '404',
+        '409',
+        '410',
+        '413',
+        '415',
+        '429',
+        '500',
+        '503',
+      ].toSorted(),
     );
   });
 });

@@ -2,7 +2,7 @@
  * A request that PostgreSQL refuses although it passed every check of ours. A constraint on the live
  * table plays the fault of ours that nobody has found yet: the refusal is PostgreSQL's own.
  */
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { waitFor } from '../support/wait-for.ts';
 import {
@@ -128,4 +128,61 @@ test('of a large body the beginning is kept; none of it reaches the log', async 
   const log = gateway.server.stdout() + gateway.server.stderr();
   expect(log).toContain('23514');
   expect(log).not.toContain(secret);
+});
+
+describe('an exception that nobody expected', () => {
+  // A column of another name plays the fault of ours: every statement that names it fails.
+  beforeAll(async () => {
+    await gateway.database.query('ALTER TABLE runs RENAME state TO state_of');
+  });
+  afterAll(async () => {
+    await gateway.database.query('ALTER TABLE runs RENAME state_of TO state');
+  });
+
+  /** The line of the log with this id. */
+  async function logged(id: string): Promise<Record<string, unknown>> {
+    const line = await waitFor(
+      () =>
+        (gateway.server.stdout() + gateway.server.stderr())
+          .split('\n')
+          .find((one) => one.includes(id)),
+      { withinMs: SETTLES_WITHIN_MS, what: `a line of the log with ${id}` },
+    );
+    return JSON.parse(line) as Record<string, unknown>;
+  }
+
+  test('of a read: 500 with an id, and the log has route, code and stack frames', async () => {
+    const answer = await request(`${gateway.server.baseUrl}/platform/v1/runs/${randomId(16)}`, {
+      headers: { authorization: `Bearer ${gateway.keys.workspace}` },
+    });
+    expect(answer.status).toBe(500);
+    expect(answer.headers.get('content-type')).toBe('application/problem+json');
+    expect(answer.headers.get('retry-after')).toBeNull();
+    const body = JSON.parse(answer.text);
+    expect(body).toMatchObject({ type: '/docs/errors#internal_error', status: 500 });
+    expect(await logged(body.id)).toMatchObject({
+      method: 'GET',
+      route: '/platform/v1/runs/{runId}',
+      place: 'read',
+      code: '42703',
+      frames: expect.arrayContaining([expect.stringMatching(/:\d+:\d+\)?$/)]),
+    });
+  });
+
+  test('of ingest: 503, so that exporters send it again', async () => {
+    await gateway.database.query('ALTER TABLE api_keys RENAME kind TO kind_of');
+    try {
+      const key = `sluice_live_${'A'.repeat(43)}`;
+      const answer = await post(
+        `${gateway.server.observeUrl}/v1/traces`,
+        key,
+        traceBody([rawSpan()]),
+      );
+      expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '1']);
+      const [, id = ''] = /the id ([0-9a-f]{16})/.exec(JSON.parse(answer.text).message) ?? [];
+      expect(await logged(id)).toMatchObject({ route: '/v1/traces', place: 'ingest' });
+    } finally {
+      await gateway.database.query('ALTER TABLE api_keys RENAME kind_of TO kind');
+    }
+  });
 });

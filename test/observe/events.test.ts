@@ -4,7 +4,7 @@
  */
 import { beforeEach, describe, expect, test } from 'vitest';
 import { SluiceError } from '../../src/errors.ts';
-import { errorFacts } from '../../src/observe/error-facts.ts';
+import { errorFacts, framesOf } from '../../src/observe/error-facts.ts';
 import { createObserver, type Events } from '../../src/observe/events.ts';
 import type { Metrics } from '../../src/observe/metrics.ts';
 
@@ -82,11 +82,15 @@ describe('ingest', () => {
   });
 
   test('a fault is logged with its place', async () => {
-    events.requestFailed('ingest', new TypeError('x is not a function'));
+    const error = new TypeError('x is not a function');
+    const request = { method: 'GET', route: '/things/{id}', id: '0123456789abcdef' };
+    events.requestFailed('ingest', error, request);
     expect(lines).toEqual([
       {
         level: 50,
         place: 'ingest',
+        ...request,
+        frames: framesOf(error),
         error: 'TypeError',
         message: 'x is not a function',
         msg: 'request failed',

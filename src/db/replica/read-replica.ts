@@ -8,7 +8,7 @@
  * So a read never shows a state older than the limit. A read that fails on the standby, as one that
  * replay has cancelled (SQLSTATE 40001), is made once more, on the primary.
  */
-import { SluiceError } from '../../errors.ts';
+import { SluiceError, UnavailableError } from '../../errors.ts';
 import type { ReplicaState } from '../../model/overview.ts';
 import { createDatabase, type Database, limitedStatement } from '../database.ts';
 import { settledBefore } from '../findings/findings.ts';
@@ -109,7 +109,7 @@ export class ReadReplica {
 
   /** The `replica` probe: rejects while reads go to the primary. */
   readonly check = async (): Promise<void> => {
-    if (!this.isUsable()) throw new Error('the read replica is away or behind');
+    if (!this.isUsable()) throw new UnavailableError('the read replica is away or behind');
   };
 
   /**

@@ -46,7 +46,7 @@ export function authorized(
         await exchange.stream(revocable(answer, check));
       } else exchange.answer(answer);
     } catch (thrown) {
-      const error = answeredError(thrown, 'read', deps.events);
+      const error = answeredError(thrown, 'read', exchange, deps.events);
       exchange.answer(problem(error));
     }
   };

@@ -94,7 +94,7 @@ export function withCliSession(handler: CliHandler<CliCall>, deps: CliCallDepend
       const actor = { userId, name, sessionId, origin: `${address}, command line` };
       answer = await handler(exchange, { session, actor, address }, parameters);
     } catch (thrown) {
-      const error = answeredError(thrown, 'cli', deps.events);
+      const error = answeredError(thrown, 'cli', exchange, deps.events);
       answer = withScope(problem(error), error);
     }
     exchange.answer({ ...answer, headers: [...NO_STORE, ...(answer.headers ?? [])] });

@@ -54,7 +54,7 @@ function open(handle: (exchange: Exchange) => Promise<Answer>, deps: DeviceDepen
       checkControls(exchange.query, parameters);
       answer = await handle(exchange);
     } catch (thrown) {
-      const error = answeredError(thrown, 'cli', deps.events);
+      const error = answeredError(thrown, 'cli', exchange, deps.events);
       const code = ERRORS[error.code].status === 400 ? { error: 'invalid_request' } : {};
       answer = problem(error, code);
     }

@@ -245,7 +245,7 @@ function handlerFor(signal: Signal, deps: IngestDependencies, allowed: AllowedOr
       events.requestAnswered(signal, 200);
       exchange.answer({ status: 200, contentType: JSON_TYPE, headers, body });
     } catch (thrown) {
-      const error = answeredError(thrown, 'ingest', events);
+      const error = answeredError(thrown, 'ingest', exchange, events);
       events.requestAnswered(signal, ERRORS[error.code].status);
       refused.note(exchange, error);
       exchange.answer(statusAnswer(error, headers));

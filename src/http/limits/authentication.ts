@@ -56,7 +56,7 @@ export interface Authenticator {
    * The credential of a sender; synchronous when it is cached.
    *
    * @throws {SluiceError} `missing_credential`, `invalid_credential`, `wrong_key_kind`,
-   *   `overloaded` or `store_unavailable`
+   *   or `overloaded`; and the database's error
    */
   readonly authenticate: (
     sender: Sender,
@@ -184,9 +184,6 @@ class KeyCache {
         const entries = credential === null ? this.#unknown : this.#valid;
         entries.set(id, { expiresAtMs, refreshAtMs, credential });
         return credential;
-      })
-      .catch((cause: unknown) => {
-        throw new SluiceError('store_unavailable', 'The key could not be checked.', { cause });
       })
       .finally(() => {
         this.#lookups.delete(id);

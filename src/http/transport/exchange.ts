@@ -91,6 +91,8 @@ export interface BodyLimits {
 type BodyListener = (added: number | null, isLast: boolean) => void;
 
 export class Exchange extends RequestHead {
+  /** path of the route that handles it, with `{name}` for parameters; empty for none */
+  route = '';
   readonly #response: HttpResponse;
   readonly #settings: ExchangeSettings;
   #onClosed: () => void;

@@ -1,15 +1,33 @@
 /** Answers outside ingest: JSON, and errors as `application/problem+json` (RFC 9457). */
 
+import { randomBytes } from 'node:crypto';
+
 import { ERRORS, SluiceError } from '../../errors.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { Events } from '../../observe/events.ts';
 import type { BodyOf } from '../api/openapi/component.ts';
 import type { problemBody } from '../api/openapi/error-schema.ts';
-import type { Answer, HeaderList } from './exchange.ts';
+import type { Answer, Exchange, HeaderList } from './exchange.ts';
 import { InvalidInput } from './invalid-input.ts';
+import { isTransient } from './transient-error.ts';
 
 export const JSON_TYPE = 'application/json';
 export const PROBLEM_TYPE = 'application/problem+json';
+
+const ID_BYTES = 8;
+
+/** An exception that nobody expected. The log line with its `id` says where it was thrown. */
+export class UnexpectedError extends SluiceError {
+  /** 16 hexadecimal digits */
+  readonly id: string;
+
+  constructor(code: 'internal_error' | 'not_stored', cause: unknown) {
+    const id = randomBytes(ID_BYTES).toString('hex');
+    const what = code === 'not_stored' ? 'The request could not be stored' : 'The request failed';
+    super(code, `${what} because of an error in this server. Its log has the id ${id}.`, { cause });
+    this.id = id;
+  }
+}
 
 /** 200 with a JSON body. */
 export function json(body: unknown, status = 200): Answer {
@@ -54,35 +72,42 @@ export function problem(
     error instanceof InvalidInput
       ? { errors: error.faults.map(({ path, message }) => ({ path, message })) }
       : {};
+  const id = error instanceof UnexpectedError ? { id: error.id } : {};
   return {
     status,
     contentType: PROBLEM_TYPE,
     headers: [...errorHeaders(error), ...headers],
-    body: JSON.stringify({ ...body, ...reason, ...errors, ...members }),
+    body: JSON.stringify({ ...body, ...reason, ...errors, ...id, ...members }),
   };
 }
 
+/** The part of the server that answers a request; for the log and the counters. */
+export type AnswerPlace = 'app' | 'cli' | 'dispatch' | 'ingest' | 'read';
+
 /**
- * The error of the table that is answered for what was thrown, after it was reported: an exception that
- * nobody expected, and every 503.
- *
- * @param place of the route, for the log and the counters
+ * Returns the error of the table to answer for what was thrown. Reports every 503, and every exception
+ * that is not in the table, with its route and stack frames.
  */
 export function answeredError(
   thrown: unknown,
-  place: string,
+  place: AnswerPlace,
+  { method, route }: Pick<Exchange, 'method' | 'route'>,
   events: Pick<Events, 'requestFailed' | 'requestUnavailable'>,
 ): SluiceError {
-  const error = toSluiceError(thrown);
-  if (error !== thrown) events.requestFailed(place, thrown);
+  const error = toSluiceError(thrown, place);
+  const id = error instanceof UnexpectedError ? error.id : null;
+  if (error !== thrown) events.requestFailed(place, thrown, { method, route, id });
   if (ERRORS[error.code].status === 503) events.requestUnavailable(place, error.reason);
   return error;
 }
 
-/** The error of the table that was thrown; any other exception becomes a retryable one (errors.ts). */
-export function toSluiceError(thrown: unknown): SluiceError {
+/** Returns the error of the table for what was thrown (errors.ts). */
+export function toSluiceError(thrown: unknown, place: AnswerPlace): SluiceError {
   if (thrown instanceof SluiceError) return thrown;
-  return new SluiceError('store_unavailable', 'The server cannot answer this request right now.', {
-    cause: thrown,
-  });
+  if (isTransient(thrown)) {
+    return new SluiceError('store_unavailable', 'The database cannot answer right now.', {
+      cause: thrown,
+    });
+  }
+  return new UnexpectedError(place === 'ingest' ? 'not_stored' : 'internal_error', thrown);
 }

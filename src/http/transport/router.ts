@@ -24,6 +24,8 @@ export type Match =
   | {
       readonly kind: 'found';
       readonly handler: Handler;
+      /** the route's path, with `{name}` for parameters */
+      readonly route: string;
       readonly parameters: Parameters;
       readonly refusal: Refusal | null;
     }
@@ -31,6 +33,7 @@ export type Match =
   | { readonly kind: 'unknown' };
 
 interface Target {
+  readonly route: string;
   readonly segments: readonly string[];
   readonly handlers: Map<string, Handler>;
   readonly refusal: Refusal | null;
@@ -61,7 +64,7 @@ export function createRouter(routes: readonly Route[]): (method: string, path: s
   for (const { method, path, handler, refusal = null } of routes) {
     let target = exact.get(path);
     if (target === undefined) {
-      target = { segments: path.split('/'), handlers: new Map(), refusal };
+      target = { route: path, segments: path.split('/'), handlers: new Map(), refusal };
       exact.set(path, target);
       if (path.includes('{')) patterns.push(target);
     }
@@ -72,7 +75,8 @@ export function createRouter(routes: readonly Route[]): (method: string, path: s
   const resolve = (target: Target, method: string, parameters: Parameters): Match => {
     const handler = target.handlers.get(method);
     const { refusal } = target;
-    if (handler !== undefined) return { kind: 'found', handler, parameters, refusal };
+    const { route } = target;
+    if (handler !== undefined) return { kind: 'found', handler, route, parameters, refusal };
     const allow = [...target.handlers.keys()].sort().join(', ');
     return { kind: 'wrong_method', allow, refusal };
   };

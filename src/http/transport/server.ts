@@ -121,8 +121,9 @@ function dispatch(exchange: Exchange, dispatching: Dispatching): void {
     exchange.answer(match.refusal?.(error, headers, exchange) ?? problem(error, {}, headers));
     return;
   }
+  exchange.route = match.route;
   const fail = (thrown: unknown): void => {
-    exchange.answer(problem(answeredError(thrown, 'dispatch', events)));
+    exchange.answer(problem(answeredError(thrown, 'dispatch', exchange, events)));
   };
   try {
     match.handler(exchange, match.parameters)?.catch(fail);

@@ -34,7 +34,7 @@ async function readAndEcho(exchange: Exchange): Promise<void> {
     bodies.push(body?.toString('latin1') ?? null);
     if (body !== null) exchange.answer({ status: 200, contentType: 'text/plain', body });
   } catch (thrown) {
-    exchange.answer(problem(toSluiceError(thrown)));
+    exchange.answer(problem(toSluiceError(thrown, 'read')));
   }
 }
 

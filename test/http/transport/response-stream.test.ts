@@ -60,7 +60,7 @@ async function handle(exchange: Exchange): Promise<void> {
     ends.push(null);
   } catch (thrown) {
     ends.push(thrown instanceof Error ? thrown : new Error(String(thrown)));
-    exchange.answer(problem(toSluiceError(thrown)));
+    exchange.answer(problem(toSluiceError(thrown, 'read')));
   }
 }
 
@@ -325,10 +325,10 @@ describe('chunks that fail', () => {
     body = { chunks: 0, afterwards: fail };
     const client = await openRaw();
     await client.send(head('GET', '/stream'));
-    await client.until('store_unavailable');
+    await client.until('internal_error');
     await client.send(head('GET', '/hello'));
     const answer = await client.until('"hello"');
-    expect(statuses(answer)).toEqual([503, 200]);
+    expect(statuses(answer)).toEqual([500, 200]);
   });
 
   test('with an error of the table become that one', async () => {

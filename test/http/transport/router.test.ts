@@ -19,9 +19,18 @@ const ROUTES: readonly Route[] = [
 ];
 const match = createRouter(ROUTES);
 
+const PATHS = {
+  list: '/things',
+  make: '/things',
+  show: '/things/{id}',
+  special: '/things/special',
+  step: '/things/{id}/steps/{step}',
+};
+
 const found = (handler: keyof typeof handlers, parameters: Record<string, string> = {}): Match => ({
   kind: 'found',
   handler: handlers[handler],
+  route: PATHS[handler],
   parameters,
   refusal: null,
 });

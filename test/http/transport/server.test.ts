@@ -13,7 +13,7 @@ import { head, openSocket, type RawSocket, statuses } from '../../support/raw-so
 
 let listeners: Listener[];
 let sockets: RawSocket[];
-let failures: [string, unknown][];
+let failures: unknown[][];
 let held: Exchange[];
 
 beforeEach(() => {
@@ -56,7 +56,7 @@ async function listen(
   const listener = await openListener(
     { setting: 'OBSERVE_PORT', host: '127.0.0.1', port, sites, isBehindTls },
     {
-      requestFailed: (place, error) => void failures.push([place, error]),
+      requestFailed: (...facts) => void failures.push(facts),
       requestUnavailable: () => {},
     },
   );
@@ -118,13 +118,16 @@ describe('dispatch', () => {
   });
 
   test.each(['/throws', '/rejects'])(
-    '%s: a fault is reported, answered 503 and not disclosed',
+    '%s: a fault is reported, answered 500 with an id and not disclosed',
     async (path) => {
       const { status, headers, body } = await ask(await listen(), path);
-      expect(status).toBe(503);
-      expect(headers.get('retry-after')).toBe('1');
+      expect(status).toBe(500);
+      expect(headers.get('retry-after')).toBeNull();
       expect(JSON.stringify(body)).not.toContain('secret');
-      expect(failures).toEqual([['dispatch', new Error('secret of the customer')]]);
+      const { id } = body as { id: string };
+      expect(failures).toEqual([
+        ['dispatch', new Error('secret of the customer'), { method: 'GET', route: path, id }],
+      ]);
     },
   );
 

@@ -15,6 +15,19 @@ export const problemBody = component(
   z.object(members).describe('Problem details (RFC 9457).'),
 );
 
+export const internalProblem = component(
+  'InternalProblem',
+  z
+    .object({
+      ...members,
+      id: z
+        .string()
+        .regex(/^[0-9a-f]{16}$/)
+        .describe("Id of the server's log line that says where the error was thrown."),
+    })
+    .describe('Problem details of an unexpected error.'),
+);
+
 export const credentialProblem = component(
   'CredentialProblem',
   z

@@ -11,7 +11,13 @@ import type { KeyKind } from '../../../model/people.ts';
 import { statusAnswer } from '../../ingest/ingest-routes.ts';
 import type { Answer } from '../../transport/exchange.ts';
 import { JSON_TYPE, PROBLEM_TYPE, problem } from '../../transport/problem.ts';
-import { credentialProblem, problemBody, queryProblem, rpcStatus } from './error-schema.ts';
+import {
+  credentialProblem,
+  internalProblem,
+  problemBody,
+  queryProblem,
+  rpcStatus,
+} from './error-schema.ts';
 import type { Content, Example, Header, ResponseEntry } from './operation.ts';
 
 const RETRY_AFTER: Header = {
@@ -65,12 +71,27 @@ function wrongKind(wanted: KeyKind): string {
   return `Use ${kindOf(wanted)} here; this request used ${kindOf(sent)}.`;
 }
 
-/** The answers that every operation with a key has: 401, 403, 429, 503. */
+/** An unexpected error; on ingest it is a 503. */
+const INTERNAL_ERROR: Record<500, ResponseEntry> = {
+  500: {
+    description: 'An unexpected error in the server; its log has the id.',
+    contents: [
+      errorContent('problem', internalProblem, [
+        errorExample('problem', 'internal_error', 'The request failed.', {
+          id: '0123456789abcdef',
+        }),
+      ]),
+    ],
+  },
+};
+
+/** The answers that every operation with a key has: 401, 403, 429, 503, and 500 outside ingest. */
 export function keyAnswers(form: ErrorForm, kind: KeyKind | 'any'): Record<number, ResponseEntry> {
   const content = (schema: z.ZodType, ...examples: Example[]) => [
     errorContent(form, schema, examples),
   ];
   const shared: Record<number, ResponseEntry> = {
+    ...(form === 'problem' ? INTERNAL_ERROR : {}),
     401: {
       description: 'The key is missing, unknown or revoked.',
       headers: [WWW_AUTHENTICATE],

@@ -60,7 +60,9 @@ export function createGithubProvider(
       null,
       headers,
     );
-    if (!answer.ok) throw new Error(`GitHub answered ${answer.status} for ${path}`);
+    if (!answer.ok) {
+      throw new Error(`GitHub answered ${answer.status} for ${path}`, { cause: answer });
+    }
     return await answer.json();
   };
   return {

@@ -16,6 +16,7 @@ import { email, name } from './person-fields.ts';
 /** Most time for an answer of a provider. */
 export const TIMEOUT_SECONDS = 10;
 const NAME_CHARS_MAX = 100;
+const HTTP_SERVER_ERROR = 500;
 
 /** The configuration of a provider. */
 export interface ProviderSettings {
@@ -37,13 +38,13 @@ export interface IdentityProvider {
   readonly name: string;
   /** key of the signature on the cookie (sign-in-flow.ts) */
   readonly secret: string;
-  /** @throws {SluiceError} `store_unavailable` when the provider cannot be reached */
+  /** @throws {SluiceError} `provider_unavailable` or `sign_in_failed` */
   readonly begin: (
     redirectUri: string,
   ) => Promise<{ readonly url: URL; readonly flow: AuthorizationFlow }>;
   /**
    * @param callback the redirect URI with the query of the browser's request
-   * @throws {SluiceError} `sign_in_failed`
+   * @throws {SluiceError} `provider_unavailable` or `sign_in_failed`
    */
   readonly finish: (callback: URL, flow: AuthorizationFlow) => Promise<ProviderAccount>;
 }
@@ -51,8 +52,25 @@ export interface IdentityProvider {
 /** Gets a provider's endpoints and our client's settings. */
 export type Connect = () => Promise<client.Configuration>;
 
-/** Any failure at a provider: the user sees no detail, and the log no personal data. */
+/** Checks whether a provider did not answer, or answered that it cannot now. */
+function isAway(cause: unknown): boolean {
+  if (!(cause instanceof Error)) return false;
+  // fetch rejects with a TypeError; openid-client has a code for its own time limit.
+  if (cause instanceof TypeError && cause.message === 'fetch failed') return true;
+  if (Reflect.get(cause, 'code') === 'OAUTH_TIMEOUT') return true;
+  const answer = cause.cause;
+  return answer instanceof Response ? answer.status >= HTTP_SERVER_ERROR : isAway(answer);
+}
+
+/**
+ * Returns the error to answer when signing in at a provider failed. The user sees no detail, and the log
+ * no personal data.
+ */
 export function failed(provider: string, cause: unknown): SluiceError {
+  if (isAway(cause)) {
+    const message = `${provider} could not be reached. Try again.`;
+    return new SluiceError('provider_unavailable', message, { cause });
+  }
   return new SluiceError('sign_in_failed', `Signing in with ${provider} failed.`, {
     cause,
   });
@@ -71,7 +89,7 @@ export function begins(
       verifier: client.randomPKCECodeVerifier(),
     };
     const configuration = await connect().catch((cause: unknown) => {
-      throw new SluiceError('store_unavailable', `${provider} could not be reached.`, { cause });
+      throw failed(provider, cause);
     });
     const url = client.buildAuthorizationUrl(configuration, {
       redirect_uri: redirectUri,

@@ -43,7 +43,11 @@ export function createOidcProvider(settings: ProviderSettings, issuer: string): 
   const connect = once(() =>
     client.discovery(new URL(issuer), clientId, clientSecret, undefined, {
       timeout: TIMEOUT_SECONDS,
-      execute: isPlainHttp(issuer) ? [client.allowInsecureRequests] : [],
+      // Its answers come over TLS, but a proxy may be in between: its signature is checked as well.
+      execute: [
+        client.enableNonRepudiationChecks,
+        ...(isPlainHttp(issuer) ? [client.allowInsecureRequests] : []),
+      ],
     }),
   );
   return {

@@ -137,7 +137,7 @@ export function browserRoute(
         ? made
         : { ...made, headers: [...(made.headers ?? []), ...deps.changedHeaders] };
     } catch (thrown) {
-      const error = answeredError(thrown, 'app', deps.events);
+      const error = answeredError(thrown, 'app', exchange, deps.events);
       answer = withScope(refuse(error, exchange, visit?.session ?? null), error);
     }
     const own = answer.headers ?? [];

@@ -25,7 +25,10 @@ beforeAll(async () => {
       const path = request.url ?? '';
       requests.push({ path, body, authorization: request.headers.authorization ?? '' });
       const answer = answers[path];
-      response.writeHead(answer === undefined ? 404 : 200, { 'content-type': 'application/json' });
+      const isStatus = typeof answer === 'number';
+      response.writeHead(answer === undefined ? 404 : isStatus ? answer : 200, {
+        'content-type': 'application/json',
+      });
       response.end(JSON.stringify(answer ?? {}));
     });
   });
@@ -135,7 +138,26 @@ test('a provider that cannot be reached may be tried again', async () => {
     { ...SETTINGS, provider: 'own', issuer: 'http://127.0.0.1:9' },
   ]);
   await expect(unreachable?.begin(CALLBACK)).rejects.toMatchObject({
-    code: 'store_unavailable',
+    code: 'provider_unavailable',
+    message: 'own could not be reached. Try again.',
     retryAfterSeconds: 1,
   });
+});
+
+test.each(['/login/oauth/access_token', '/api/user', '/api/user/emails'])(
+  '%s answers that it cannot now: the same when the browser has come back',
+  async (path) => {
+    answers[path] = 502;
+    await expect(signIn()).rejects.toMatchObject({ code: 'provider_unavailable' });
+  },
+);
+
+test('a provider that is gone when the browser has come back may be tried again', async () => {
+  const gone = createGithubProvider(SETTINGS, {
+    site: 'http://127.0.0.1:9',
+    api: 'http://127.0.0.1:9',
+  });
+  const { url, flow } = await gone.begin(CALLBACK);
+  const back = new URL(`${CALLBACK}?code=abc&state=${url.searchParams.get('state')}`);
+  await expect(gone.finish(back, flow)).rejects.toMatchObject({ code: 'provider_unavailable' });
 });
