@@ -124,13 +124,13 @@ function gapsOf({
   checked,
   capture_hint,
 }: z.infer<typeof item>) {
-  const part = text_cap_bytes ? `first ${text_cap_bytes} bytes` : 'beginning';
+  const cap = text_cap_bytes ? `${text_cap_bytes} bytes` : 'a part';
   return [
     late_steps > 0 && `${late_steps} steps arrived after the evaluation and were not checked`,
     unread_steps !== null && unread_steps > 0 && `${unread_steps} steps were not checked in full`,
     truncated_texts !== null &&
       truncated_texts > 0 &&
-      `only the ${part} of ${truncated_texts} texts was checked`,
+      `${truncated_texts} texts were not checked, or not in full: ${cap} of each surface of a step are`,
     (unparsed_values ?? 0) > 0 &&
       `${unparsed_values} values were checked as plain text: too large or too deep to parse`,
     text_gaps !== null &&

@@ -101,7 +101,10 @@ export const CHECKED_CASES: readonly CheckedCase[] = [
     checked: 'partly',
     limits: ['truncated_texts'],
     cell: 'not everything: truncated texts',
-    page: ['2 texts that were checked, but not', 'Only the first 64 KiB of 1 text was checked.'],
+    page: [
+      '2 texts that were checked, but not',
+      'Not checked, or not in full: 1 text beyond the 64 KiB of each surface of a step.',
+    ],
   },
   {
     what: 'with texts above a cap that was not recorded',
@@ -109,7 +112,7 @@ export const CHECKED_CASES: readonly CheckedCase[] = [
     checked: 'partly',
     limits: ['truncated_texts'],
     cell: 'not everything: truncated texts',
-    page: ['Only the beginning of 2 texts was checked.'],
+    page: ['Only a part of 2 texts was checked.'],
   },
   {
     what: 'over its CPU time',

@@ -16,31 +16,49 @@ const QUOTE = /"[^"\n]+"/g;
 /** U+2028 and U+2029 end a row of a table; in the normalised text they are blanks. */
 const LINE_SEPARATOR = /([\u2028\u2029])/;
 
-/** A normalised text with its code. */
+/** A text with its code, as it was written and normalised. */
 export interface CodeText {
-  /** UTF-8 */
+  /** the normalised text as UTF-8 */
   readonly bytes: Buffer;
-  /** UTF-16 offsets; ranges may overlap and are not in order */
+  /** code in the normalised text: UTF-16 offsets; ranges may overlap and are not in order */
   readonly ranges: readonly CharacterRange[];
+  /** code in the text as it was written */
+  readonly written: readonly CharacterRange[];
 }
 
 /** @param text as it was written */
 export function createCodeText(text: string): CodeText {
+  const written = codeRanges(text);
+  const normalised = normalise(text);
+  const bytes = Buffer.from(normalised);
+  if (normalised === text) return { bytes, ranges: written, written };
   const parts = text.split(LINE_SEPARATOR);
   const withSeparators = parts.map((part, index) => (index % 2 === 0 ? normalise(part) : part));
-  return { bytes: Buffer.from(normalise(text)), ranges: codeRanges(withSeparators.join('')) };
+  return { bytes, ranges: codeRanges(withSeparators.join('')), written };
 }
 
 /**
- * Whether the leftmost match of a pattern begins in code. Then the pattern does not count as matching
- * the text, even if it matches again outside.
+ * Whether a hit does not count because it is code: it begins in code as the text was written, and the
+ * leftmost match in the normalised text begins in code, too. So normalisation, which turns other characters
+ * into backticks, makes no code of what is none.
+ * @param at where the hit begins in the text as it was written
  * @throws what RE2 throws
  */
-export function beginsInCode(pattern: Pattern, { bytes, ranges }: CodeText): boolean {
+export function isInCode(pattern: Pattern, at: number, code: CodeText): boolean {
+  return isWithin(at, code.written) && beginsInCode(pattern, code);
+}
+
+/**
+ * Whether the leftmost match of a pattern in the normalised text begins in code. Then the reference engine
+ * does not count the text as matched, even if the pattern matches again outside.
+ */
+function beginsInCode(pattern: Pattern, { bytes, ranges }: CodeText): boolean {
   if (ranges.length === 0) return false;
   const found = pattern.find(bytes);
-  if (found === null) return false;
-  const at = bytes.toString('utf8', 0, found.start).length;
+  return found !== null && isWithin(bytes.toString('utf8', 0, found.start).length, ranges);
+}
+
+function isWithin(at: number, ranges: readonly CharacterRange[]): boolean {
   return ranges.some(({ start, end }) => start <= at && at < end);
 }
 

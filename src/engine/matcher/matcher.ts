@@ -6,7 +6,7 @@
  */
 import type { Rule, RuleCondition } from '../../model/rules.ts';
 import type { Surface, SurfaceText } from '../../model/steps.ts';
-import { beginsInCode } from './code-blocks.ts';
+import { isInCode } from './code-blocks.ts';
 import {
   type ByteRange,
   type Compiled,
@@ -135,13 +135,14 @@ const createFullScope: CreateScope = () => {
     candidates: null,
     placementsOf: () => placements,
     mayHit: () => hasAny,
-    find: (_condition, pattern, { bytes }) => findIn(pattern, bytes),
+    find: (_condition, pattern, { bytes, from }) => findIn(pattern, bytes, from),
   };
 };
 
-/** The leftmost match in all of the bytes. `test` before `find` is much faster. */
-export function findIn(pattern: Pattern, bytes: Buffer): ByteRange | null {
+/** The leftmost match that starts at `from` or later. `test` before `find` is much faster. */
+function findIn(pattern: Pattern, bytes: Buffer, from = 0): ByteRange | null {
   if (!pattern.test(bytes)) return null;
+  if (from > 0) return pattern.findFrom(bytes, from);
   const found = pattern.find(bytes);
   if (found === null) throw new Error('RE2 reports a match it cannot find');
   return found;
@@ -325,9 +326,28 @@ class ConditionMatcher {
       throw new Error(`condition ${this.condition.index}: ${reason.message}`);
     }
     const hit = search(pattern, text, (reading) => scope.find(this.number, pattern, reading));
-    if (hit === null || !this.#suppressInCodeBlocks) return hit;
-    return beginsInCode(pattern, text.code()) ? null : hit;
+    return hit === null || !this.#suppressInCodeBlocks ? hit : searchOutsideCode(pattern, text);
   }
+}
+
+/**
+ * The hit of a pattern that code suppresses: the leftmost match of a reading decides. A scope need not
+ * find that one in the normalised reading, so every reading is searched again.
+ */
+function searchOutsideCode(pattern: Pattern, text: PreparedText): TextHit | null {
+  const find = ({ bytes, from }: TextReading) => findIn(pattern, bytes, from);
+  return search(pattern, text, find, ({ start }, { from }) =>
+    from === 0 ? !isInCode(pattern, start, text.code()) : isUncutHit(pattern, text),
+  );
+}
+
+/**
+ * Whether the pattern hits the whole of a cut text: its leftmost match may be where the text was left out.
+ * Not if the text is too long for that.
+ */
+function isUncutHit(pattern: Pattern, text: PreparedText): boolean {
+  const uncut = text.uncut();
+  return uncut !== null && searchOutsideCode(pattern, uncut) !== null;
 }
 
 /** The outcome of matching one rule. Nothing found and a failure means undecided, not clean. */

@@ -262,6 +262,17 @@ export function settledLength(text: string): number {
   return length;
 }
 
+/**
+ * The first offset, not before `from`, where a cluster begins whatever is before it; null without one.
+ * The reading of a text from there is the end of the whole text's reading.
+ */
+export function clusterStart(text: string, from: number): number | null {
+  NOT_ATTACHED.lastIndex = from;
+  const start = NOT_ATTACHED.exec(text)?.index ?? null;
+  NOT_ATTACHED.lastIndex = 0;
+  return start;
+}
+
 /** The offset of the last character that is not attached to another; 0 when there is none. */
 function lastLetter(text: string): number {
   let from = text.length;

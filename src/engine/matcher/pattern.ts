@@ -22,6 +22,12 @@ export interface Pattern {
   /** Byte range of the leftmost match in `bytes`, or null. Slower than `test` and `mayMatch`. */
   find(bytes: Buffer): ByteRange | null;
   /**
+   * The same among the matches that start at `from` or later. What is before it counts as the text
+   * before the match: to `^` the bytes do not begin there, and `\b` sees the character before.
+   * @param from where a character begins
+   */
+  findFrom(bytes: Buffer, from: number): ByteRange | null;
+  /**
    * As `find`, with greedy and lazy repetitions swapped (`(?U)`): the match starts at the same
    * place, and greedy repetitions match as little as possible.
    */
@@ -42,6 +48,8 @@ export type PatternCompiler = (source: string) => Compiled;
 
 /** Case-insensitive, Unicode. Not `g` or `y`: a `lastIndex` would be state. */
 const FLAGS = 'iu';
+/** With a `lastIndex`, which is set before each search. */
+const FROM = 'iug';
 /** RE2's flag that swaps greedy and lazy repetitions. */
 const UNGREEDY = '(?U)';
 /** From the beginning of the bytes only; `lastIndex` must be 0. */
@@ -121,6 +129,7 @@ function toPattern(source: string, program: RE2): Pattern {
   let backtracker: Finder | undefined;
   let ungreedy: RE2 | null = null;
   let relaxed: RE2 | null = null;
+  let fromFinder: RE2 | null = null;
   return {
     test: (bytes) => program.test(bytes),
     mayMatch: (bytes) => {
@@ -135,6 +144,11 @@ function toPattern(source: string, program: RE2): Pattern {
       }
       finder ??= finderOf(source, program);
       return rangeOf(finder.exec(bytes));
+    },
+    findFrom: (bytes, from) => {
+      fromFinder ??= new RE2(withoutCaptures(source), FROM);
+      fromFinder.lastIndex = from;
+      return rangeOf(fromFinder.exec(bytes));
     },
     findShort: (bytes) => {
       ungreedy ??= new RE2(UNGREEDY + withoutCaptures(source), FLAGS);

@@ -1,7 +1,7 @@
 /**
- * Owns a text that is matched: cut to the cap, as UTF-8 bytes in its readings (as written, normalised).
- * Confirms hits, too: one that touches the cut must also match the uncut text, so that the cap can lose
- * a match but never invent one.
+ * Owns a text that is matched: cut to its share of the cap, as UTF-8 bytes in its readings (as written,
+ * normalised). Confirms hits, too: one that touches a cut must also match the uncut text, so that the cap can
+ * lose a match but never invent one.
  */
 import { type CodeText, createCodeText } from './code-blocks.ts';
 import {
@@ -13,7 +13,7 @@ import {
   toWrittenRange,
 } from './normalised-text.ts';
 import type { ByteRange, Pattern } from './pattern.ts';
-import { boundaryBefore } from './utf8.ts';
+import { type Beginning, beginningOf, bytesWithin, cutText, type End } from './text-cut.ts';
 
 /** The place of a hit: offsets into the text as it was written, before any cut. */
 export interface TextHit extends CharacterRange {
@@ -28,12 +28,19 @@ export interface PreparedText {
   readonly readings: readonly TextReading[];
   /** the normalised text and its code, past the cut as far as matches are followed */
   readonly code: () => CodeText;
+  /** the same text without a cut; null if it is too long for that */
+  readonly uncut: () => PreparedText | null;
 }
 
 /** One reading of a text. */
 export interface TextReading {
   readonly form: TextHit['form'];
   readonly bytes: Buffer;
+  /**
+   * Matches start here or later. Above 0 where the bytes are the end of a text: what is before shows
+   * `^` and `\b` that the text does not begin there. RE2 looks at no more than one character.
+   */
+  readonly from: number;
   /** a match that ends here or later may be due to the cut; Infinity when nothing was cut */
   readonly firmBytes: number;
   readonly toWritten: (range: CharacterRange) => CharacterRange;
@@ -54,6 +61,9 @@ export interface TextReading {
 /** A hit that touches the cut is followed this far past it: four times the default cap. */
 const PAST_CUT_BYTES_MAX = 256 * 1024;
 
+/** A text that is at most this much longer than its share of the cap is searched whole for code. */
+const CODE_PAST_CUT_BYTES_MAX = 1024 * 1024;
+
 /** The first extension past a cut has at least this size. */
 const WIDER_BYTES_MIN = 1024;
 
@@ -70,44 +80,69 @@ interface Source {
   readonly bytesMax: number;
 }
 
-/** The beginning of a text, cut between characters. */
-interface Beginning {
-  readonly text: string;
-  readonly bytes: Buffer;
-  /** most bytes that it may have */
-  readonly capBytes: number;
-  readonly cut: boolean;
-}
-
 /**
  * Prepares one text.
  * @param text offsets of hits are into it
- * @param capBytes most UTF-8 bytes to match; the cut is between characters
+ * @param capBytes most UTF-8 bytes to match: of a longer text its beginning and its end, as two texts
  */
 export function prepareText(text: string, capBytes: number): PreparedText {
   const source = { text, bytesMax: capBytes + PAST_CUT_BYTES_MAX };
-  const beginning = beginningOf(text, capBytes);
-  const readings = [readNormalised(source, beginning), readSpaced(source, beginning)];
+  const { beginning, end } = cutText(text, capBytes);
   let code: CodeText | null = null;
+  let uncut: PreparedText | null | undefined;
   return {
-    bytes: beginning.bytes.byteLength,
+    bytes: beginning.bytes.byteLength + (end?.bytes.byteLength ?? 0),
     cut: beginning.cut,
-    readings: [readWritten(source, beginning), ...readings.filter((reading) => reading !== null)],
+    readings: [...readBeginning(source, beginning), ...(end === null ? [] : readEnd(end))],
     code: () => {
-      code ??= createCodeText(beginningOf(text, source.bytesMax).text);
+      code ??= createCodeText(beginningOf(text, capBytes + CODE_PAST_CUT_BYTES_MAX).text);
       return code;
+    },
+    uncut: () => {
+      if (uncut !== undefined) return uncut;
+      const bytes = bytesWithin(text, capBytes + CODE_PAST_CUT_BYTES_MAX);
+      uncut = bytes === null ? null : prepareText(text, bytes);
+      return uncut;
     },
   };
 }
 
-function beginningOf(text: string, capBytes: number): Beginning {
-  // A character has at least one byte, so text farther than the cap need not be encoded. A lone
-  // surrogate has no UTF-8; it is replaced by U+FFFD, which is one UTF-16 unit, too.
-  const near = text.slice(0, Math.max(0, capBytes) + 1).toWellFormed();
-  const encoded = Buffer.from(near);
-  if (encoded.byteLength <= capBytes) return { text: near, bytes: encoded, capBytes, cut: false };
-  const bytes = encoded.subarray(0, boundaryBefore(encoded, capBytes));
-  return { text: bytes.toString(), bytes, capBytes, cut: true };
+function readBeginning(source: Source, beginning: Beginning): TextReading[] {
+  const readings = [
+    readWritten(source, beginning),
+    readNormalised(source, beginning),
+    readSpaced(source, beginning),
+  ];
+  return readings.filter((reading) => reading !== null);
+}
+
+/** The readings of a cut text's end. Its matches are those of the whole text: see `TextReading.from`. */
+function readEnd({ text, bytes, offset, contextUnits }: End): TextReading[] {
+  const read = (form: TextHit['form'], written: string, normalised: string): TextReading => {
+    const read = form === 'written' ? bytes : Buffer.from(normalised);
+    const context = written.slice(0, contextUnits);
+    return {
+      form,
+      bytes: read,
+      from: Buffer.byteLength(form === 'written' ? context : normalise(context)),
+      firmBytes: Number.POSITIVE_INFINITY,
+      toWritten: (range) => {
+        const { start, end } = form === 'written' ? range : toWrittenRange(written, range);
+        return { start: offset + start, end: offset + end };
+      },
+      toUnits: unitCounter(read),
+      changes: () => null,
+      wider: () => null,
+    };
+  };
+  const readings = [read('written', text, text)];
+  const normalised = normalise(text);
+  if (normalised !== text) readings.push(read('normalised', text, normalised));
+  if (text.includes(NO_BREAK_SPACE)) {
+    const spaced = text.replaceAll(NO_BREAK_SPACE, ' ');
+    readings.push(read('normalised', spaced, normalise(spaced)));
+  }
+  return readings;
 }
 
 function readWritten(source: Source, beginning: Beginning): TextReading {
@@ -115,6 +150,7 @@ function readWritten(source: Source, beginning: Beginning): TextReading {
   return {
     form: 'written',
     bytes,
+    from: 0,
     firmBytes: cut ? bytes.byteLength : Number.POSITIVE_INFINITY,
     toWritten: (range) => range,
     toUnits: unitCounter(bytes),
@@ -136,6 +172,7 @@ function readSpaced(source: Source, beginning: Beginning): TextReading | null {
   return {
     form: 'normalised',
     bytes,
+    from: 0,
     firmBytes: firmBytes(text, normalised, beginning.cut),
     toWritten: (range) => toWrittenRange(text, range),
     toUnits: unitCounter(bytes),
@@ -155,6 +192,7 @@ function readNormalised(source: Source, beginning: Beginning): TextReading | nul
   return {
     form: 'normalised',
     bytes: normalisedBytes,
+    from: 0,
     firmBytes: firmBytes(text, normalised, cut),
     toWritten: (range) => toWrittenRange(bytes.toString(), range),
     toUnits: unitCounter(normalisedBytes),
@@ -209,8 +247,10 @@ function byteOffsets(text: string, offsets: readonly number[]): Int32Array {
 }
 
 /**
- * The leftmost hit of a pattern in a text: in the written reading, else in the normalised one.
- * @param find finds the leftmost match in a reading's bytes
+ * The leftmost hit of a pattern in a text: in the written reading, else in the normalised one; of a cut
+ * text in its beginning, else in its end.
+ * @param find finds the leftmost match in a reading's bytes, from `from` on
+ * @param counts whether a hit counts; if not, the other readings are searched
  * @returns null when the text is clean
  * @throws what RE2 throws: the result is then undecided, never clean
  */
@@ -218,11 +258,12 @@ export function search(
   pattern: Pattern,
   text: PreparedText,
   find: (reading: TextReading) => ByteRange | null,
+  counts: (hit: TextHit, reading: TextReading) => boolean = () => true,
 ): TextHit | null {
   for (const reading of text.readings) {
     const found = find(reading);
     const hit = found === null ? null : confirm(pattern, reading, found);
-    if (hit !== null) return hit;
+    if (hit !== null && counts(hit, reading)) return hit;
   }
   return null;
 }

@@ -1,8 +1,10 @@
 /**
- * Owns the texts of a run: each distinct one prepared once, cut to the cap of its surface and step.
+ * Owns the texts of a run: each distinct one prepared once, cut to its share of the cap of its surface and
+ * step.
  */
 import type { Surface, SurfaceText } from '../../model/steps.ts';
 import { type PreparedText, prepareText } from './prepared-text.ts';
+import { type Sharer, shareCap } from './surface-shares.ts';
 import { TextMap } from './text-map.ts';
 
 /** A text on a surface of a step. */
@@ -24,13 +26,21 @@ export interface PreparedRun {
   readonly distinct: readonly Placement[];
 }
 
+/** A prepared text, and the bytes of the cap that it was given. */
+interface Matched {
+  readonly prepared: PreparedText;
+  readonly share: number;
+}
+
 /** The prepared forms of a distinct text. */
 interface DistinctText {
   /** prepared whole, shared by its surfaces */
   whole: PreparedText | null;
   /** as last matched, by surface */
-  readonly bySurface: Map<Surface, PreparedText>;
+  readonly bySurface: Map<Surface, Matched>;
 }
+
+type Shares = ReadonlyMap<Surface, ReadonlyMap<DistinctText, number>>;
 
 /** The texts of one run, prepared portion by portion, each distinct text once. */
 export class RunTexts {
@@ -40,8 +50,8 @@ export class RunTexts {
   #truncated = 0;
 
   /**
-   * @param capBytes most UTF-8 bytes matched per surface and step. A text that the surface had
-   *   before does not count: a history that is sent in every step must not crowd out new text.
+   * @param capBytes most UTF-8 bytes matched per surface and step, newest texts first. A text that the
+   *   surface had before does not count: a history that is sent in every step must not crowd out new text.
    */
   constructor(capBytes: number) {
     this.#capBytes = capBytes;
@@ -66,39 +76,65 @@ export class RunTexts {
   *prepare(texts: readonly SurfaceText[], isOver: () => boolean): Generator<void, PreparedRun> {
     const all: Placement[] = [];
     const distinct: Placement[] = [];
-    const used = new Map<string, number>();
-    for (const [textIndex, text] of texts.entries()) {
-      this.#place(text, textIndex, used, all, distinct);
-      if (isOver()) yield;
+    let from = 0;
+    while (from < texts.length) {
+      const step = texts[from]?.step;
+      const known: DistinctText[] = [];
+      let to = from;
+      for (; texts[to]?.step === step; to += 1) {
+        known.push(this.#distinctText((texts[to] as SurfaceText).text));
+        if (isOver()) yield;
+      }
+      const shares = this.#sharesOf(texts.slice(from, to), known);
+      for (const [index, one] of known.entries()) {
+        this.#place(texts, from + index, one, shares, all, distinct);
+        if (isOver()) yield;
+      }
+      from = to;
     }
     return { steps: byStep(all), distinct };
   }
 
+  /** The share of each text of a step in the cap of its surface. A text that was matched whole has none. */
+  #sharesOf(texts: readonly SurfaceText[], known: readonly DistinctText[]): Shares {
+    const bySurface = new Map<Surface, Map<DistinctText, Sharer<DistinctText>>>();
+    for (const [index, { surface, text }] of texts.entries()) {
+      const key = known[index] as DistinctText;
+      const before = key.bySurface.get(surface);
+      if (before?.prepared.cut === false) continue;
+      const sharers = bySurface.get(surface) ?? new Map();
+      bySurface.set(surface, sharers.set(key, { key, text, before: before?.share ?? 0 }));
+    }
+    const shares = [...bySurface].map(
+      ([surface, sharers]) => [surface, shareCap([...sharers.values()], this.#capBytes)] as const,
+    );
+    return new Map(shares);
+  }
+
   #place(
-    { step, surface, text }: SurfaceText,
+    texts: readonly SurfaceText[],
     textIndex: number,
-    used: Map<string, number>,
+    distinctText: DistinctText,
+    shares: Shares,
     all: Placement[],
     distinct: Placement[],
   ): void {
-    const account = `${step} ${surface}`;
-    const spent = used.get(account) ?? 0;
-    const left = this.#capBytes - spent;
-    const distinctText = this.#distinctText(text);
-    const { bySurface } = distinctText;
+    const { step, surface, text } = texts[textIndex] as SurfaceText;
+    const { bySurface, whole } = distinctText;
+    const share = shares.get(surface)?.get(distinctText) ?? 0;
     const before = bySurface.get(surface);
-    if (before !== undefined && (!before.cut || before.bytes >= left)) {
-      all.push({ textIndex, step, surface, text: before, earlier: [surface] });
+    if (before !== undefined && (!before.prepared.cut || before.share >= share)) {
+      all.push({ textIndex, step, surface, text: before.prepared, earlier: [surface] });
       return;
     }
-    const { whole } = distinctText;
-    const prepared = whole !== null && whole.bytes <= left ? whole : prepareText(text, left);
+    const prepared = whole !== null && whole.bytes <= share ? whole : prepareText(text, share);
     if (prepared.cut) this.#truncated += 1;
     else distinctText.whole = prepared;
     if (prepared.cut && prepared.bytes === 0) return;
-    used.set(account, spent + prepared.bytes);
-    const earlier = [...bySurface].filter(([, known]) => known === prepared).map(([on]) => on);
-    bySurface.set(surface, prepared);
+    const earlier = [...bySurface]
+      .filter(([, known]) => known.prepared === prepared)
+      .map(([on]) => on);
+    bySurface.set(surface, { prepared, share });
     this.#matched.add(distinctText);
     const placement = { textIndex, step, surface, text: prepared, earlier };
     all.push(placement);

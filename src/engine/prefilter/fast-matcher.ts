@@ -137,9 +137,9 @@ class FilteredScope implements MatchScope {
     return this.#placements.has(condition) || this.#earlier.has(condition);
   }
 
-  find(condition: number, pattern: Pattern, { bytes }: TextReading): ByteRange | null {
-    const windows = this.#candidates.get(bytes)?.get(condition);
-    return windows === undefined ? null : findWithin(pattern, bytes, windows);
+  find(condition: number, pattern: Pattern, reading: TextReading): ByteRange | null {
+    const windows = this.#candidates.get(reading.bytes)?.get(condition);
+    return windows === undefined ? null : findWithin(pattern, reading, windows);
   }
 }
 
@@ -164,22 +164,27 @@ function byText(placements: readonly Placement[]): Map<PreparedText, Placement[]
  * character on either side. At an edge that is not the text's own the match may be due to the edge
  * (`^`, `$`, `\b`), so the whole text is searched.
  */
-function findWithin(pattern: Pattern, bytes: Buffer, windows: MatchWindows): ByteRange | null {
-  if (windows === null) return findLikely(pattern, bytes);
+function findWithin(
+  pattern: Pattern,
+  { bytes, from: begins }: TextReading,
+  windows: MatchWindows,
+): ByteRange | null {
+  if (windows === null) return findLikely(pattern, bytes, begins);
   for (let at = 0; at < windows.length; at += 2) {
     const from = windows[at] ?? 0;
     const to = windows[at + 1] ?? bytes.length;
-    const found = findLikely(pattern, bytes.subarray(from, to));
+    const found = findLikely(pattern, bytes.subarray(from, to), Math.max(0, begins - from));
     if (found === null) continue;
     const start = from + found.start;
     const end = from + found.end;
     const isInside = (start > from || from === 0) && (end < to || to === bytes.length);
-    return isInside ? { start, end } : findLikely(pattern, bytes);
+    return isInside ? { start, end } : findLikely(pattern, bytes, begins);
   }
   return null;
 }
 
 /** The leftmost match in bytes that have the pattern's literals, but mostly no match. */
-function findLikely(pattern: Pattern, bytes: Buffer): ByteRange | null {
-  return pattern.mayMatch(bytes) ? pattern.find(bytes) : null;
+function findLikely(pattern: Pattern, bytes: Buffer, from: number): ByteRange | null {
+  if (!pattern.mayMatch(bytes)) return null;
+  return from === 0 ? pattern.find(bytes) : pattern.findFrom(bytes, from);
 }

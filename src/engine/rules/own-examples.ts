@@ -112,7 +112,10 @@ function withoutLocating(compile: PatternCompiler): PatternCompiler {
     const compiled = compile(source);
     if (compiled.pattern === null) return compiled;
     const { test } = compiled.pattern;
-    return { pattern: { test, mayMatch: test, find, findShort: find }, reason: null };
+    return {
+      pattern: { test, mayMatch: test, find, findFrom: find, findShort: find },
+      reason: null,
+    };
   };
 }
 

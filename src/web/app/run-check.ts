@@ -38,8 +38,12 @@ export function limitsOf(run: RunSummary): string[] {
       `Not checked, or not in full: ${many(unreadSteps ?? 0, 'step')} beyond the limits of one evaluation`,
     ],
     truncated_texts: () => {
-      const part = textCapBytes === null ? 'beginning' : `first ${capOf(textCapBytes)}`;
-      return [`Only the ${part} of ${many(truncatedTexts ?? 0, 'text')} was checked`];
+      const texts = many(truncatedTexts ?? 0, 'text');
+      return [
+        textCapBytes === null
+          ? `Only a part of ${texts} was checked`
+          : `Not checked, or not in full: ${texts} beyond the ${capOf(textCapBytes)} of each surface of a step`,
+      ];
     },
     unparsed_values: () => [
       `Checked as plain text, because too large or too deeply nested to parse: ${many(unparsedValues ?? 0, 'value')}`,

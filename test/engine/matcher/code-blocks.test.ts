@@ -1,6 +1,6 @@
 /**
  * Rules with `suppress_in_code_blocks`: both matchers beside the corpus's reference engine, whose rule
- * is taken over exactly.
+ * is taken over, but only for what is code as it was written.
  */
 import { type AgentEvent, ATREngine, type ATRRule } from 'agent-threat-rules';
 import fc from 'fast-check';
@@ -8,6 +8,8 @@ import { CORE_SCHEMA, load } from 'js-yaml';
 import { describe, expect, it } from 'vitest';
 import { codeRanges } from '../../../src/engine/matcher/code-blocks.ts';
 import { createMatcher, type Matcher } from '../../../src/engine/matcher/matcher.ts';
+import { normalise, toWrittenRange } from '../../../src/engine/matcher/normalised-text.ts';
+import { createPatternCompiler } from '../../../src/engine/matcher/pattern.ts';
 import { createFastMatcher } from '../../../src/engine/prefilter/fast-matcher.ts';
 import type { Rule } from '../../../src/model/rules.ts';
 import { casesOf } from '../../support/exhaustive.ts';
@@ -122,18 +124,89 @@ const text = fc
   .map((some) => some.join(''))
   .filter((content) => !SEPARATED_MARK.test(content) && !REMOVED_BESIDE_BLANK.test(content));
 
+const compile = createPatternCompiler();
+
+/** Where the leftmost match of a pattern starts in a text, in UTF-16 units. */
+function firstMatch(source: string, content: string): number | null {
+  const bytes = Buffer.from(content.toWellFormed());
+  const found = compile(source).pattern?.find(bytes) ?? null;
+  return found === null ? null : bytes.toString('utf8', 0, found.start).length;
+}
+
+const isCode = (content: string, at: number) =>
+  codeRanges(content).some(({ start, end }) => start <= at && at < end);
+
+/** Whether the pattern matches the text as it was written, not in code: normalisation must not change it. */
+function isWrittenHit(source: string, content: string): boolean {
+  const at = firstMatch(source, content);
+  return at !== null && !isCode(content, at);
+}
+
+/** Whether a match of the pattern in a normalised reading begins where the written text has no code. */
+function isUncoveredHit(source: string, content: string): boolean {
+  return [content, content.replaceAll('\ufeff', ' ')].some((written) => {
+    const at = firstMatch(source, normalise(written));
+    if (at === null) return false;
+    return !isCode(content, toWrittenRange(written, { start: at, end: at + 1 }).start);
+  });
+}
+
 describe('suppression in code blocks', () => {
-  it('is that of the reference engine', () => {
+  it('is that of the reference engine where the code is code as it was written', () => {
     const seen = new Set<string>();
+    let more = 0;
     fc.assert(
       fc.property(text, (content) => {
+        const shown = JSON.stringify(content);
         const expected = theirs(content).sort();
-        expect(hitsOf(rules, content), JSON.stringify(content)).toEqual(expected);
+        const found = hitsOf(rules, content).sort();
+        expect(found, shown).toEqual(expect.arrayContaining(expected));
+        if (normalise(content) === content) expect(found, shown).toEqual(expected);
+        for (const { id, condition, conditions } of rules) {
+          const sources = conditions.map(({ pattern }) => pattern);
+          const isHit = (by: (source: string, content: string) => boolean) =>
+            condition === 'any'
+              ? sources.some((source) => by(source, content))
+              : sources.every((source) => by(source, content));
+          if (isHit(isWrittenHit)) expect(found, shown).toContain(id);
+          if (condition === 'all' || !found.includes(id) || expected.includes(id)) continue;
+          const isUncovered = (source: string) =>
+            isWrittenHit(source, content) || isUncoveredHit(source, content);
+          expect(isHit(isUncovered), shown).toBe(true);
+          more += 1;
+        }
         seen.add(expected.join(' '));
       }),
       { numRuns: casesOf(3000) },
     );
     expect(seen.size).toBeGreaterThan(10);
+    expect(more).toBeGreaterThan(10);
+  });
+
+  it.each([
+    ['a fullwidth grave accent around it', '｀needle｀'],
+    ['the Greek varia, whose canonical form is a backtick', '\u1fefneedle\u1fef'],
+    ['fences of them', '｀｀｀\nneedle\n｀｀｀'],
+    ['a fence of backtick and varia', '``\u1fef\nneedle'],
+    ['a backtick, then a fullwidth one', '`needle｀'],
+    ['an invisible character in a fence', '``\u200b`\nneedle\n``\u200b`'],
+    ['an invisible character before a fence', '\u200b```\nneedle'],
+    ['a fullwidth table', '\n｜ a ｜ "needle" ｜'],
+    ['fullwidth quotes in a table', '| a | ＂needle＂ |'],
+    ['a row of a table that begins with an invisible character', '\u2060| "needle" |'],
+  ])('is not for what normalisation makes code: %s', (_name, content) => {
+    expect(theirs(content)).not.toContain('ATR-2026-90000');
+    expect(hitsOf(rules, content)).toContain('ATR-2026-90000');
+    const disguised = content.replace('needle', 'nееdle');
+    expect(hitsOf(rules, disguised)).toContain('ATR-2026-90000');
+  });
+
+  it.each([
+    ['in inline code', '`nееdle`'],
+    ['behind a fence that is indented with U+3000', '\u3000```\nnееdle'],
+    ['in a fence behind a byte order mark', '\ufeff```\nnееdle\n```'],
+  ])('is for a disguised match in code: %s', (_name, content) => {
+    expect(hitsOf(rules, content)).not.toContain('ATR-2026-90000');
   });
 
   it('a mark behind an invisible character is composed, other than by the reference engine', () => {
@@ -168,10 +241,30 @@ describe('suppression in code blocks', () => {
     ['in a quote elsewhere', '1 | "needle"', true],
     ['in code, and again outside', '`needle` needle', false],
     ['outside, and again in code', 'needle `needle`', true],
-    ['in code, disguised, and again outside', '`ｎeedle` needle', false],
   ])('%s', (_name, content, isHit) => {
     expect(theirs(content).includes('ATR-2026-90000')).toBe(isHit);
     expect(hitsOf(rules, content).includes('ATR-2026-90000')).toBe(isHit);
+  });
+
+  it('a disguised match in code does not take away a plain one behind it', () => {
+    const content = '`ｎeedle` needle';
+    expect(theirs(content)).not.toContain('ATR-2026-90000');
+    expect(hitsOf(rules, content)).toContain('ATR-2026-90000');
+    expect(hitsOf(rules, '`needle` ｎeedle')).not.toContain('ATR-2026-90000');
+  });
+
+  it('judges a match at the end of a cut text by the leftmost of the whole text', () => {
+    const [rule] = rules.map((one) => [one]) as [Rule[]];
+    const long = 'x '.repeat(400);
+    const hits = (content: string) => hitsOf(rule, content, 400);
+    expect(hits(`${long}needle`)).toHaveLength(1);
+    expect(hits(`${long}\`needle\``)).toEqual([]);
+    // The fence begins, or the first match is, where the text was left out.
+    expect(hits(`${long}\n\`\`\`\n${long}needle`)).toEqual([]);
+    expect(hits(`${long}\`needle\`${long}needle`)).toEqual([]);
+    expect(hits(`${long}needle${long}\`needle\``)).toHaveLength(1);
+    const tooLong = 'x '.repeat(600_000);
+    expect(hits(`${tooLong}needle`)).toEqual([]);
   });
 
   it('sees past the cut that inline code ends, and that a match does', () => {

@@ -22,6 +22,7 @@ describe('plain matcher: undecided', () => {
       },
       mayMatch: () => true,
       find: (bytes) => ({ start: bytes.indexOf(source), end: bytes.indexOf(source) + 5 }),
+      findFrom: () => null,
       findShort: () => null,
     },
     reason: null,
@@ -47,6 +48,7 @@ describe('plain matcher: undecided', () => {
         },
         mayMatch: () => true,
         find: (bytes) => ({ start: bytes.indexOf(source), end: bytes.indexOf(source) + 5 }),
+        findFrom: () => null,
         findShort: () => null,
       },
       reason: null,
@@ -70,7 +72,13 @@ describe('plain matcher: undecided', () => {
 
   it('is undecided when a hit cannot be found again', () => {
     const forgetful = (): Compiled => ({
-      pattern: { test: () => true, mayMatch: () => true, find: () => null, findShort: () => null },
+      pattern: {
+        test: () => true,
+        mayMatch: () => true,
+        find: () => null,
+        findFrom: () => null,
+        findShort: () => null,
+      },
       reason: null,
     });
     const texts = [{ step: 0, surface: 'step_input', text: 'x' } as const];

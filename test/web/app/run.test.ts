@@ -397,7 +397,9 @@ describe('the facts of the run', () => {
     });
     expect(text).toContain('6 texts: User input, Tool result, Tool name. Not everything:');
     expect(text).toContain('<li>Not checked: 5 steps that arrived after the evaluation.</li>');
-    expect(text).toContain('<li>Only the first 64 KiB of 2 texts was checked.</li>');
+    expect(text).toContain(
+      '<li>Not checked, or not in full: 2 texts beyond the 64 KiB of each surface of a step.</li>',
+    );
     expect(text).toContain('<li>The sender cut texts at its own maximum length.</li>');
   });
 

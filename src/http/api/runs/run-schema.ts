@@ -90,7 +90,9 @@ const members = {
     .describe(
       'Kinds of its texts. Null until the run is evaluated, and if `checked` is `not_recorded`.',
     ),
-  truncated_texts: countOrNull('Texts of which only the first `text_cap_bytes` were matched.'),
+  truncated_texts: countOrNull(
+    'Texts that were left out or matched in part, because a surface of a step has more than `text_cap_bytes`.',
+  ),
   text_cap_bytes: z
     .int()
     .min(1)
