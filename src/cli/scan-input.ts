@@ -2,9 +2,12 @@
  * The input of `sluice scan`: an OTLP export of traces or logs, or one export per line, as the OpenTelemetry
  * Collector's file exporter writes them; else plain text.
  */
+import { hash } from 'node:crypto';
+
 import { LogRuns } from '../db/telemetry/log-runs.ts';
 import { OperatorError } from '../errors.ts';
 import type { JsonObject, JsonValue } from '../model/json.ts';
+import { SentSpans } from '../model/repeated-spans.ts';
 import { inTimeOrder } from '../model/step-order.ts';
 import type { SpanEvent, Step } from '../model/steps.ts';
 import type { DecodedRequest, LogRow, Rejection, SpanRow } from '../model/telemetry.ts';
@@ -74,10 +77,13 @@ function toRuns(requests: readonly DecodedRequest[]): Map<string, readonly Step[
     else steps.push(step);
   };
   const logRuns = new LogRuns();
+  const sent = new SentSpans<true>();
   for (const request of requests) {
     const resources = new Map(request.resources.map((resource) => [resource.id, resource]));
     const { runs: assigned } = logRuns.assign(request, 0);
     for (const span of request.spans) {
+      const content = hash('sha256', JSON.stringify(span), 'base64');
+      if (sent.repeatedBy(true, span.traceId, span.spanId, content) !== null) continue;
       const { scopeName = '', serviceName = null } = resources.get(span.resourceId) ?? {};
       const runId = assigned.get(span)?.runId ?? span.traceId;
       add(runId, toStep(span, scopeName, serviceName));

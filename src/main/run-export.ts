@@ -18,6 +18,7 @@ import { SluiceError } from '../errors.ts';
 import type { ExportSlots } from '../http/api/findings/ocsf-export.ts';
 import { RUN_NOT_EXPORTED, type RunReader } from '../http/api/runs/run-routes.ts';
 import type { Turns } from '../http/limits/turns.ts';
+import { SentSpans } from '../model/repeated-spans.ts';
 import { attributesInPieces, rowsInPieces, valueInPieces } from '../otlp/stored-text.ts';
 
 /** A slice in memory, and most steps of an export. */
@@ -104,6 +105,15 @@ function* sliceInPieces(
   return out;
 }
 
+/** A slice without spans that repeat one before. */
+function withoutRepeats(slice: StoredSlice, sent: SentSpans<true>): StoredSlice {
+  const steps = slice.steps.filter(({ members: { traceId, spanId }, content }) => {
+    if (content === null) return true;
+    return sent.repeatedBy(true, String(traceId), String(spanId), content) === null;
+  });
+  return { ...slice, steps };
+}
+
 /** The parts as buffers of bounded size. */
 function* chunksOf(parts: readonly string[]): Generator<Buffer> {
   let waiting = '';
@@ -131,14 +141,17 @@ export function createRunExporter(
       yield Buffer.from(`{"${LISTS[signal].resources}":[`);
       let after: StoredPlace | null = null;
       let count = 0;
+      let isFirst = true;
+      const sent = new SentSpans<true>();
       do {
         const place = after;
         const slice: StoredSlice = await read((database) =>
           readStoredSlice(database, run, signal, SLICE, place),
         );
-        const pieces = sliceInPieces(slice, signal);
+        const pieces = sliceInPieces(withoutRepeats(slice, sent), signal);
         const parts = await turns.takeInPieces(run.workspaceId, pieces, SLICE.bytesMax);
-        if (count > 0 && parts.length > 0) parts.unshift(',');
+        if (!isFirst && parts.length > 0) parts.unshift(',');
+        isFirst &&= parts.length === 0;
         yield* chunksOf(parts);
         count += slice.steps.length;
         after = slice.next;

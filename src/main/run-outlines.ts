@@ -18,6 +18,7 @@ import type { RunReader } from '../http/api/runs/run-routes.ts';
 import type { RunPageDependencies, StepsView } from '../http/dashboard/run-pages.ts';
 import { Turns } from '../http/limits/turns.ts';
 import type { Finding } from '../model/findings.ts';
+import { withRepeats } from '../model/repeated-spans.ts';
 import type { FoundText } from '../model/run-page.ts';
 import type { TreeRow, TreeStep } from '../model/run-tree.ts';
 import type { RunSummary } from '../model/runs.ts';
@@ -183,7 +184,7 @@ class StepReader {
       outlineInPieces(stored, view),
       OUTLINE.bytesMax,
     );
-    return steps.map(({ outline }) => outline);
+    return { steps: steps.map(({ outline }) => outline), repeats: stored.repeats };
   }
 
   /** Where a phrase occurs from a step on; `next` is the step at which a further search begins. */
@@ -230,13 +231,14 @@ export function createOutliner(
       const found = await reader.find(workspaceId, runId);
       if (found === null) return null;
       const shown = view.isList ? reader.texts(found, view) : reader.tree(found, view);
-      const { steps, ...rest } = await shown;
+      const { steps, repeats, ...rest } = await shown;
       const isWhole = steps.outlined.length === rest.count;
       const isFromStart = steps.outlined[0]?.number === 1 && (view.isList || isWhole);
       const own = isFromStart ? steps.title : null;
       const title = found.run.title ?? own ?? (await reader.title(found));
       const usage = storedUsage(found.run) ?? (isWhole ? steps.usage : null);
-      return { run: found.run, shown: { ...rest, steps: steps.outlined, title, usage } };
+      const run = withRepeats(found.run, repeats);
+      return { run, shown: { ...rest, steps: steps.outlined, title, usage } };
     },
     searchSteps: async (workspaceId, runId, phrase, from) => {
       const found = await reader.find(workspaceId, runId);
@@ -245,8 +247,8 @@ export function createOutliner(
     find: async (workspaceId, runId) => {
       const found = await reader.find(workspaceId, runId);
       if (found === null) return null;
-      const { run } = found;
-      const steps = await reader.outline(found);
+      const { steps, repeats } = await reader.outline(found);
+      const run = withRepeats(found.run, repeats);
       return { run, steps, stepsLeftOut: run.spans + run.logRecords - steps.length };
     },
   };

@@ -41,7 +41,7 @@ export class RunTrees {
   /** The steps of a run in time order. */
   async read(database: Database, ref: RunToRead, run: RunSummary): Promise<readonly TreeStep[]> {
     const key = `${ref.workspaceId} ${ref.runId}`;
-    const version = `${run.spans} ${run.logRecords} ${run.lastArrivalAt.getTime()}`;
+    const version = `${run.spans + run.repeatedSpans} ${run.logRecords} ${run.lastArrivalAt.getTime()}`;
     const known = this.#kept.get(key);
     if (known?.version === version && performance.now() < known.until) return known.steps;
     this.#kept.delete(key);

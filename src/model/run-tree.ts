@@ -21,6 +21,8 @@ export interface TreeStep {
   readonly stored: number;
   /** where its row is in the table of its day */
   readonly storedAt: string;
+  /** how often it was sent again, with the same content */
+  readonly repeats: number;
 }
 
 /** What rows that are not shown hold. */

@@ -75,7 +75,10 @@ export interface RunSummary extends Usage {
   readonly settlesFrom: Date;
   /** the course of its session finishes it, instead of a root span */
   readonly isOfSession: boolean;
+  /** different ones; before the evaluation, those that were sent again included */
   readonly spans: number;
+  /** spans that were sent again with the same content, as far as an evaluation has seen */
+  readonly repeatedSpans: number;
   readonly logRecords: number;
   readonly evaluatedAt: Date | null;
   /** steps that had arrived when it was evaluated; later ones were not matched */

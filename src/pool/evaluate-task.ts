@@ -163,7 +163,7 @@ async function judge(
   const cpuMaxMs = pace === 'quick' ? QUICK_RUN_CPU_MS : settings.runCpuBudgetMs;
   try {
     const timer = context.meter.next();
-    const { steps, unread } = read;
+    const { steps, unread, repeats } = read;
     if (isUnreadable({ steps, unread })) {
       return { kind: 'undecided', why: `none of the run's ${unread} steps can be read` };
     }
@@ -171,7 +171,7 @@ async function judge(
     const isDone = await workInSlices(evaluation, flow, cpuMaxMs, context);
     if (!isDone && pace === 'quick') return { kind: 'long', isLarge: false };
     if (!isDone) evaluation.stop();
-    return conclude(run, { steps, unread }, rules, evaluation, settings.surfaceCapBytes);
+    return conclude(run, { steps, unread, repeats }, rules, evaluation, settings.surfaceCapBytes);
   } catch (error) {
     return { kind: 'undecided', why: reasonOf(error) };
   }
@@ -179,7 +179,7 @@ async function judge(
 
 function conclude(
   run: ClaimedRun,
-  { steps, unread }: Pick<StepsOfRun, 'steps' | 'unread'>,
+  { steps, unread, repeats }: Omit<StepsOfRun, 'bytes'>,
   { ruleSetSha256, redactExcerpts }: WorkspaceRules,
   { result }: RunEvaluation,
   textCapBytes: number,
@@ -197,6 +197,7 @@ function conclude(
     redactExcerpts,
     ruleSetSha256,
     steps: steps.length + unread,
+    repeatedSpans: repeats,
     unreadSteps: unread + unreadSteps,
     texts: result.surfaces,
     surfaces: surfaceNames,

@@ -115,3 +115,17 @@ test('records that are not read are reported', () => {
 test('something that starts like an export and is not one is a clear error', () => {
   expect(() => parseScanInput(Buffer.from('{"resourceSpans": 7}'))).toThrow(OperatorError);
 });
+
+test('a span that is there again is one step, with another name two', () => {
+  const one = span('eee19b7ec3c1b174', 'a', '1795000000500000000');
+  const input = parseScanInput(
+    Buffer.concat([
+      exportOf([one, { ...one, name: 'b' }]),
+      Buffer.from('\n'),
+      exportOf([one]),
+      Buffer.from('\n'),
+    ]),
+  );
+  if (input.kind !== 'runs') throw new Error('expected runs');
+  expect(input.runs.get(TRACE)?.map(({ name }) => name)).toEqual(['a', 'b']);
+});

@@ -115,6 +115,7 @@ describe('one run', () => {
       last_arrived_at: expect.stringMatching(/^\d{4}-.*Z$/),
       spans: 1,
       log_records: 0,
+      repeated_spans: 0,
       evaluated_at: expect.stringMatching(/^\d{4}-.*Z$/),
       corpus_version: '4.0.0',
       corpus_identity: corpusIdentity(loadManifest(MANIFEST_PATH)),
@@ -330,5 +331,71 @@ describe('who may read', () => {
 
   test.each(['/nothing', `/${'0'.repeat(32)}`])('%s is no run', async (rest) => {
     expect(await status(rest, gateway.keys.workspace)).toBe(404);
+  });
+});
+
+describe('a span that is sent again in another batch', () => {
+  const traceId = randomId(16);
+  const usage = (tokens: string) => [
+    { key: 'gen_ai.usage.input_tokens', value: { intValue: tokens } },
+  ];
+  const root = rawSpan({ traceId, attributes: usage('5') });
+  const child = rawSpan({ traceId, parentSpanId: root.spanId, attributes: usage('7') });
+  const sibling = rawSpan({ traceId, parentSpanId: root.spanId, attributes: usage('1') });
+  const updated = { ...child, attributes: usage('9') };
+  const sendSpans = async (...spans: readonly object[]): Promise<void> => {
+    const { status } = await post(
+      `${gateway.server.observeUrl}/v1/traces`,
+      gateway.keys.agent,
+      traceBody(spans),
+    );
+    expect(status).toBe(200);
+  };
+  // The root's tokens are those of the spans below it.
+  const COUNTED_ONCE = {
+    spans: 4,
+    input_tokens: 17,
+    late_steps: 0,
+    unread_steps: 0,
+    steps_left_out: 0,
+  };
+
+  test('counts once, and one that was updated counts twice', async () => {
+    await sendSpans(root, child);
+    await sendSpans(child, sibling);
+    await sendSpans(updated, child, root);
+    await waitFor(async () => (await show(traceId)).evaluation === 'evaluated', {
+      withinMs: EVALUATED_WITHIN_MS,
+      what: 'the run is evaluated',
+    });
+    const run = await show(traceId);
+    expect(run).toMatchObject({ ...COUNTED_ONCE, repeated_spans: 3 });
+    expect(run.steps).toHaveLength(4);
+    const { runs } = await list('limit=100');
+    expect(runs.find(({ id }) => id === traceId)).toMatchObject({ spans: 4, input_tokens: 17 });
+  });
+
+  test('after the evaluation is not late', async () => {
+    await sendSpans(sibling, root);
+    await waitFor(async () => (await show(traceId)).repeated_spans === 5, {
+      withinMs: EVALUATED_WITHIN_MS,
+      what: 'the repeated spans are counted',
+    });
+    const run = await show(traceId);
+    expect(run).toMatchObject(COUNTED_ONCE);
+    expect(run.check_limits).not.toContain('late_steps');
+    expect(run.steps).toHaveLength(4);
+  });
+
+  test('is exported once', async () => {
+    const headers = { authorization: `Bearer ${gateway.keys.workspace}` };
+    const { text } = await request(url(`/${traceId}/otlp?signal=traces`), { headers });
+    const { resourceSpans } = JSON.parse(text) as {
+      resourceSpans: { scopeSpans: { spans: { spanId: string }[] }[] }[];
+    };
+    const ids = resourceSpans.flatMap(({ scopeSpans }) =>
+      scopeSpans.flatMap(({ spans }) => spans.map(({ spanId }) => spanId)),
+    );
+    expect(ids).toEqual([root, child, sibling, updated].map(({ spanId }) => spanId));
   });
 });

@@ -23,6 +23,7 @@ function step(number: number, fields: Partial<TreeStep> = {}): TreeStep {
     nameKey: 1,
     stored: 100,
     storedAt: '(0,1)',
+    repeats: 0,
     ...fields,
   };
 }

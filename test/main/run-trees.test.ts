@@ -13,7 +13,7 @@ const REF: RunToRead = {
   lastArrivalOn: '2026-01-01',
 };
 const run = (spans: number) =>
-  ({ spans, logRecords: 0, lastArrivalAt: new Date(0) }) as unknown as RunSummary;
+  ({ spans, repeatedSpans: 0, logRecords: 0, lastArrivalAt: new Date(0) }) as unknown as RunSummary;
 
 /** A database whose answers a test gives. */
 function openReads() {

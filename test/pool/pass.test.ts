@@ -99,6 +99,7 @@ async function store(run: ClaimedRun, findings: readonly Severity[], checked: Ch
     redactExcerpts: false,
     ruleSetSha256: 'ab'.repeat(32),
     steps: 1,
+    repeatedSpans: 0,
     unreadSteps: 0,
     texts: 1,
     surfaces: ['step_input' as const],

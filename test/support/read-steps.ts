@@ -15,7 +15,7 @@ export async function readSteps(
   limits?: StepLimits,
 ): Promise<StepsOfRun> {
   const [only] = await readStepsOfRuns(database, [run], limits);
-  return only ?? { steps: [], bytes: 0, unread: 0 };
+  return only ?? { steps: [], bytes: 0, unread: 0, repeats: 0 };
 }
 
 /** The plans of the statements that read the steps of a run; nothing is read. */

@@ -23,7 +23,10 @@ export interface EvaluatedRun {
    */
   readonly redactExcerpts: boolean;
   readonly ruleSetSha256: string;
+  /** without repeats */
   readonly steps: number;
+  /** spans among those read that were sent again with the same content */
+  readonly repeatedSpans: number;
   readonly unreadSteps: number;
   /** surface texts that its steps held, and how many of them were cut */
   readonly texts: number;
@@ -56,6 +59,7 @@ const MARK = `
     UPDATE runs AS r
        SET evaluation = 'evaluated', evaluated_at = now(), lease_until = NULL, leased_by = NULL,
            attempts = own.attempt, last_error = NULL,
+           spans = r.spans + r.repeated_spans - own.repeated, repeated_spans = own.repeated,
            evaluated_steps = own.steps, unread_steps = own.unread, texts = own.texts,
            truncated_texts = own.truncated, corpus_version = $1,
            corpus_identity = decode($39, 'hex'),
@@ -86,9 +90,9 @@ const storing = (mark: string): string => `
     SELECT t.*, left(r.service_name, ${NAME_CHARS_MAX}) AS service FROM (
       SELECT * FROM unnest($2::int[], $3::uuid[], $4::int[], $5::int[], $6::int[], $7::int[],
         $8::int[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[], $14::text[],
-        $15::json[], $16::json[], $17::int[], $18::int[], $19::text[], $40::int[], $43::float8[], $44::float8[], $45::float8[], $46::text[]) WITH ORDINALITY
+        $15::json[], $16::json[], $17::int[], $18::int[], $19::text[], $40::int[], $43::float8[], $44::float8[], $45::float8[], $46::text[], $47::int[]) WITH ORDINALITY
         AS t (workspace_id, run_id, claim, steps, unread, texts, truncated, digest, state, agent,
-              model, session, "user", gaps, surfaces, cap, unparsed, hint, attempt, input_tokens, output_tokens, cost, title, place)
+              model, session, "user", gaps, surfaces, cap, unparsed, hint, attempt, input_tokens, output_tokens, cost, title, repeated, place)
        ORDER BY workspace_id, run_id
     ) AS t CROSS JOIN LATERAL (
       SELECT service_name FROM runs
@@ -184,6 +188,7 @@ export async function keepFindings(
     ...kept,
     ruleSetSha256: '',
     steps: 0,
+    repeatedSpans: 0,
     unreadSteps: 0,
     texts: 0,
     surfaces: [],
@@ -225,6 +230,7 @@ async function store(
       evaluations.map(({ usage }) => usage.outputTokens),
       evaluations.map(({ usage }) => usage.costUsd),
       evaluations.map(({ title, redactExcerpts }) => (redactExcerpts ? null : title)),
+      evaluations.map(({ repeatedSpans }) => repeatedSpans),
     ],
   });
   const stored = new Map(rows.map(({ place, severities }) => [place, severities]));

@@ -70,7 +70,7 @@ const CLAIM = `
             r.attempts + 1 AS attempt, due."isRetry", r.state,
             ${utcDayOf('r.first_arrival_at')} AS "firstArrivalOn",
             ${utcDayOf('r.last_arrival_at')} AS "lastArrivalOn",
-            r.spans + r.log_records AS steps, due.round::int, due.turn::int`;
+            r.spans + r.repeated_spans + r.log_records AS steps, due.round::int, due.turn::int`;
 
 /**
  * Leases finished and settled runs; other processes get other runs. A run without a root becomes

@@ -7,6 +7,7 @@ import type { TreeStep } from '../../model/run-tree.ts';
 import { type Numbered, numberSteps } from '../../model/step-order.ts';
 import type { Database } from '../database.ts';
 import { placementOf, type TelemetryPlacement } from '../placement.ts';
+import { findRepeats } from './repeated-spans.ts';
 import { IN_TIME, narrowRows } from './step-rows.ts';
 import { parametersOf, type RunToRead } from './steps.ts';
 
@@ -61,8 +62,10 @@ class LineReader {
   }
 }
 
+type ReadStep = TreeStep & Numbered & { repeats: number };
+
 /** A step whose numbers are still to be set. */
-function readStep(line: LineReader): TreeStep & Numbered {
+function readStep(line: LineReader): ReadStep {
   return {
     number: 0,
     twin: 0,
@@ -76,6 +79,7 @@ function readStep(line: LineReader): TreeStep & Numbered {
     nameKey: Number(line.next()),
     stored: Number(line.next()),
     storedAt: line.next(),
+    repeats: 0,
   };
 }
 
@@ -94,7 +98,7 @@ export async function readTree(
   const { rows } = await database.query<{ lines: string | null }>(statement, parameters);
   const lines = rows[0]?.lines?.split('\n') ?? [];
   const reader = new LineReader();
-  const steps: (TreeStep & Numbered)[] = [];
+  const steps: ReadStep[] = [];
   for (let from = 0; from < lines.length; from += PIECE_STEPS) {
     if (from > 0) await nextTurn();
     for (const line of lines.slice(from, from + PIECE_STEPS)) {
@@ -103,5 +107,12 @@ export async function readTree(
     }
   }
   if (lines.length > PIECE_STEPS) await nextTurn();
-  return numberSteps(steps);
+  const repeats = await findRepeats(database, parameters, steps, (step) => step);
+  return numberSteps(repeats.size === 0 ? steps : withoutRepeats(steps, repeats));
+}
+
+/** The steps without repeats, which the first span of their id and times counts. */
+function withoutRepeats(steps: readonly ReadStep[], repeats: ReadonlyMap<ReadStep, ReadStep>) {
+  for (const first of repeats.values()) first.repeats += 1;
+  return steps.filter((step) => !repeats.has(step));
 }

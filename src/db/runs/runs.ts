@@ -37,7 +37,7 @@ const COLUMNS = `
   r.start_unix_nano AS "startUnixNano", r.end_unix_nano AS "endUnixNano",
   r.first_arrival_at AS "firstArrivalAt", r.last_arrival_at AS "lastArrivalAt",
   ${SETTLES_FROM} AS "settlesFrom", r.session_key IS NOT NULL AS "isOfSession",
-  r.spans, r.log_records AS "logRecords", r.evaluated_at AS "evaluatedAt",
+  r.spans, r.repeated_spans AS "repeatedSpans", r.log_records AS "logRecords", r.evaluated_at AS "evaluatedAt",
   r.evaluated_steps AS "evaluatedSteps", r.unread_steps AS "unreadSteps", r.texts,
   r.surfaces, r.truncated_texts AS "truncatedTexts", r.text_cap_bytes AS "textCapBytes",
   r.unparsed_values AS "unparsedValues", r.text_gaps AS "textGaps", r.capture_hint AS "captureHint",

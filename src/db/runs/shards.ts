@@ -28,7 +28,7 @@ export async function byShard(
 ): Promise<readonly ShardOfRuns[]> {
   const { rows } = await database.query<ShardOfRuns>(
     `SELECT array_agg(t.place::int - 1 ORDER BY place) AS places,
-            array_agg(coalesce(r.spans + r.log_records, 0) ORDER BY place) AS totals
+            array_agg(coalesce(r.spans + r.repeated_spans + r.log_records, 0) ORDER BY place) AS totals
        FROM unnest($1::int[], $2::uuid[]) WITH ORDINALITY AS t (workspace_id, run_id, place)
        LEFT JOIN runs AS r ON r.workspace_id = t.workspace_id AND r.run_id = t.run_id
       GROUP BY get_shard_id_for_distribution_column('spans', t.run_id)

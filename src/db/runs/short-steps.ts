@@ -9,7 +9,7 @@ import pg from 'pg';
 
 import type { Database } from '../database.ts';
 import { IN_TIME, joinOrigin, ORIGIN_COLUMNS, UNPACKED_BYTES, wholeRows } from './step-rows.ts';
-import type { StepRow } from './to-step.ts';
+import type { PlacedStepRow, StepRow } from './to-step.ts';
 
 /** A run with more steps is not short: its rows would be sorted with their documents. */
 const SHORT_STEPS_MAX = 2000;
@@ -24,7 +24,7 @@ const ROW_BYTES = 512;
 const READ_SHORT = `
   WITH found AS MATERIALIZED (
     SELECT run_place, total, step.*
-      FROM (SELECT t.*, r.spans + r.log_records AS total
+      FROM (SELECT t.*, r.spans + r.repeated_spans + r.log_records AS total
               FROM unnest($1::int[], $2::uuid[], $3::date[], $4::date[]) WITH ORDINALITY
                    AS t (workspace_id, run_id, first_on, last_on, run_place)
               JOIN runs AS r ON r.workspace_id = t.workspace_id AND r.run_id = t.run_id) AS run
@@ -35,7 +35,8 @@ const READ_SHORT = `
          source, encode(span_id, 'hex') AS "spanId", encode(parent_span_id, 'hex') AS "parentSpanId",
          name, start, "end", status_code AS "statusCode", status_message AS "statusMessage",
          ${ORIGIN_COLUMNS.local}, attributes, events, body,
-         dropped::float8, remote AS "hasRemoteParent", arrived_on::text AS "arrivedOn"
+         dropped::float8, remote AS "hasRemoteParent", arrived_on::text AS "arrivedOn",
+         place_stored::text AS "storedAt", stored::float8 AS stored
     FROM found ${joinOrigin('local', 'found')}
    WHERE CASE
      WHEN (SELECT max(total) <= $7 AND coalesce(sum(stored + ${ROW_BYTES}), 0) <= $8 FROM found)
@@ -55,8 +56,9 @@ const TYPES: pg.CustomTypesConfig = {
 const parsed = (text: string | null) => (text === null ? null : JSON.parse(text));
 
 type Document = 'attributes' | 'events' | 'body';
-interface ShortRow extends Omit<StepRow, 'source' | Document>, Record<Document, string | null> {
-  readonly place: number;
+export interface ShortRow
+  extends Omit<PlacedStepRow, 'source' | Document>,
+    Record<Document, string | null> {
   readonly total: number;
   /** null for a run without steps */
   readonly source: StepRow['source'] | null;

@@ -63,6 +63,8 @@ export interface StepPage {
   /** of all steps, not only of this page */
   readonly startUnixNano: Int64;
   readonly endUnixNano: Int64;
+  /** spans of the run that were sent again, and are on no page */
+  readonly repeats: number;
   /** rows are no longer where the tree has them: it must be read again */
   readonly isOutdated: boolean;
 }
@@ -210,10 +212,11 @@ const NO_STEPS: StepPage = {
   sought: null,
   startUnixNano: '0',
   endUnixNano: '0',
+  repeats: 0,
   isOutdated: false,
 };
 
-type Extent = Pick<StepPage, 'startUnixNano' | 'endUnixNano'>;
+type Extent = Pick<StepPage, 'startUnixNano' | 'endUnixNano' | 'repeats'>;
 
 /** Of trees, which do not change: a search reads several pages of one. */
 const EXTENTS = new WeakMap<readonly TreeStep[], Extent>();
@@ -224,13 +227,15 @@ function extentOf(tree: readonly TreeStep[]): Extent {
   return extent;
 }
 
-/** The start of the first step, and the latest end. */
+/** The start of the first step, the latest end, and how many spans are left out. */
 function measureExtent(tree: readonly TreeStep[]): Extent {
   let endUnixNano = tree[0]?.endUnixNano ?? '0';
+  let repeats = 0;
   for (const step of tree) {
+    repeats += step.repeats;
     if (compareInt64(step.endUnixNano, endUnixNano) > 0) endUnixNano = step.endUnixNano;
   }
-  return { startUnixNano: tree[0]?.startUnixNano ?? '0', endUnixNano };
+  return { startUnixNano: tree[0]?.startUnixNano ?? '0', endUnixNano, repeats };
 }
 
 /** The spans of log records of a page that are not on it themselves, each once. */

@@ -11,7 +11,7 @@ const DOCUMENTS = 'attributes, events, body';
  * table of runs, which is on the coordinator: it is given the numbers.
  */
 const RUNS: Readonly<Record<TelemetryPlacement, string>> = {
-  local: `SELECT t.*, r.spans + r.log_records AS total
+  local: `SELECT t.*, r.spans + r.repeated_spans + r.log_records AS total
       FROM unnest($1::int[], $2::uuid[], $3::date[], $4::date[]) WITH ORDINALITY
            AS t (workspace_id, run_id, first_on, last_on, run_place)
       JOIN runs AS r ON r.workspace_id = t.workspace_id AND r.run_id = t.run_id`,
@@ -67,14 +67,14 @@ const readingSteps = (placement: TelemetryPlacement): string => `
            ${ORIGIN_COLUMNS[placement]},
            ${DOCUMENTS},
            dropped::float8, remote AS "hasRemoteParent", arrived_on::text AS "arrivedOn",
-           bytes::float8 AS bytes
+           place_stored::text AS "storedAt", stored::float8 AS stored, bytes::float8 AS bytes
       FROM together ${joinOrigin(placement, 'together')}
      WHERE run_place = (SELECT min(run_place) FROM begun) OR bytes_together <= $9
   )
   SELECT run_place::int - 1 AS place, NULL AS total, NULL AS "hasSteps", step.* FROM step
   UNION ALL
   SELECT run.run_place - 1, run.total, begun.run_place IS NOT NULL, run.run_place, NULL, NULL, NULL, NULL,
-         NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+         NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
     FROM run LEFT JOIN begun ON begun.run_place = run.run_place
    ORDER BY place, step_place NULLS FIRST`;
 

@@ -12,11 +12,12 @@ import type { Step } from '../../model/steps.ts';
 import type { Database } from '../database.ts';
 import { placementOf } from '../placement.ts';
 import type { ClaimedRun } from './evaluation-queue.ts';
+import { findRepeats, type PlacedStep } from './repeated-spans.ts';
 import { byShard, requireFinished } from './shards.ts';
-import { parseRow, readShortRuns, type ShortRun } from './short-steps.ts';
+import { parseRow, readShortRuns, type ShortRow, type ShortRun } from './short-steps.ts';
 import { withOrigins } from './step-rows.ts';
 import { READ_STEPS } from './steps-statement.ts';
-import { type StepRow, toStep } from './to-step.ts';
+import { type PlacedStepRow, toStep } from './to-step.ts';
 
 export interface StepLimits {
   /** most steps of a run that one evaluation reads */
@@ -48,7 +49,10 @@ interface RunRow {
 }
 
 /** `place` is the index of the run in the request. */
-type AnswerRow = { readonly place: number } & (RunRow | StepRow);
+type AnswerRow = ({ readonly place: number } & RunRow) | PlacedStepRow;
+
+/** Rows of spans that repeat another. */
+type Repeats = Pick<ReadonlyMap<unknown, unknown>, 'has'>;
 
 export interface StepsOfRun {
   /** each access parses those of a short run */
@@ -57,6 +61,8 @@ export interface StepsOfRun {
   readonly bytes: number;
   /** steps stored but not read: past the limits, or no longer kept */
   readonly unread: number;
+  /** spans that were read and left out, because they repeat another */
+  readonly repeats: number;
 }
 
 /**
@@ -104,18 +110,23 @@ const readTogether: Reading = async (
   runBytesMax = Number.MAX_SAFE_INTEGER,
 ) => {
   const { stepsMax, bytesMax } = limits;
+  const parameters = parametersOf(runs, limits);
   const short = await readShortRuns(
     database,
     parametersOf(runs, { stepsMax, bytesMax: Math.min(bytesMax, togetherBytesMax, runBytesMax) }),
     runs.length,
   );
-  if (short !== null) return short.map(toShort);
+  if (short !== null) {
+    const read = short.flatMap((run) => run.rows);
+    const repeats = await findRepeats(database, parameters, read, toPlaced);
+    return short.map((run) => toShort(run, repeats));
+  }
   const { rows } = await database.query<AnswerRow>(READ_STEPS.local, [
-    ...parametersOf(runs, limits),
+    ...parameters,
     togetherBytesMax,
     runBytesMax,
   ]);
-  return withoutRest(stepsOf(rows, runs.length));
+  return withoutRest(await stepsOf(database, parameters, rows, runs.length));
 };
 
 /**
@@ -136,14 +147,16 @@ const readByShard: Reading = async (
   for (const { places, totals } of await byShard(database, runs)) {
     const part = places.length / waiting;
     const own = places.flatMap((place) => runs[place] ?? []);
+    const parameters = parametersOf(own, limits);
     const { rows } = await database.query<AnswerRow>(READ_STEPS.distributed, [
-      ...parametersOf(own, limits),
+      ...parameters,
       Math.floor((togetherBytesMax - bytes) * part),
       runBytesMax,
       totals,
     ]);
     const inFull = await withOrigins(database, ({ place }) => own[place]?.workspaceId, rows);
-    for (const [index, steps] of withoutRest(stepsOf(inFull, own.length)).entries()) {
+    const found = await stepsOf(database, parameters, inFull, own.length);
+    for (const [index, steps] of withoutRest(found).entries()) {
       const run = own[index];
       if (run !== undefined && steps !== null && steps.unread > 0) {
         await requireFinished(database, run, totals[index] ?? 0);
@@ -175,34 +188,74 @@ function firstTogether(
   return first;
 }
 
-/** @returns null for a run that has steps of which none was read */
-function stepsOf(rows: readonly AnswerRow[], count: number): (StepsOfRun | null)[] {
+const isOfStep = (row: AnswerRow): row is PlacedStepRow => row.source !== null;
+
+/**
+ * @param parameters of the statement that read the rows
+ * @returns null for a run that has steps of which none was read
+ */
+async function stepsOf(
+  database: Database,
+  parameters: readonly unknown[],
+  rows: readonly AnswerRow[],
+  count: number,
+): Promise<(StepsOfRun | null)[]> {
+  const repeats = await findRepeats(database, parameters, rows.filter(isOfStep), toPlaced);
   const answers: AnswerRow[][] = Array.from({ length: count }, () => []);
   for (const row of rows) answers[row.place]?.push(row);
   return answers.map(([run, ...its]): StepsOfRun | null => {
     const { hasSteps, total } = run?.source === null ? run : REMOVED_RUN;
     if (hasSteps && its.length === 0) return null;
-    return toSteps(
-      its.flatMap((row) => (row.source === null ? [] : [row])),
-      total,
-    );
+    return toSteps(its.filter(isOfStep), total, repeats);
   });
 }
 
-/** The steps of a short run; each access parses them. */
-const toShort = ({ rows, total, bytes }: ShortRun): StepsOfRun => ({
-  get steps() {
-    return inTimeOrder(numberSteps(rows.map((row) => toStep(parseRow(row)))));
-  },
-  bytes,
-  unread: Math.max(0, total - rows.length),
-});
+/** What `findRepeats` needs of a row. */
+function toPlaced({
+  place,
+  source,
+  spanId,
+  start,
+  end,
+  ...row
+}: PlacedStepRow | ShortRow): PlacedStep {
+  const { arrivedOn, storedAt, stored } = row;
+  return {
+    run: place,
+    source: source ?? 'log',
+    spanId,
+    startUnixNano: start,
+    endUnixNano: end,
+    arrivedOn,
+    storedAt,
+    stored,
+  };
+}
 
-function toSteps(rows: readonly StepRow[], total: number): StepsOfRun {
-  const bytes = rows.reduce((sum, row) => sum + row.bytes, 0);
+/** The rows of a run without repeats, and the counts that follow from both. */
+function countedOnce<Row>(rows: readonly Row[], total: number, repeats: Repeats) {
+  const kept = rows.filter((row) => !repeats.has(row));
   // Steps may have come since a total was read that was given to the statement.
   const unread = Math.max(0, total - rows.length);
-  return { steps: inTimeOrder(numberSteps(rows.map(toStep))), bytes, unread };
+  return { kept, unread, repeats: rows.length - kept.length };
+}
+
+/** The steps of a short run; each access parses them. */
+function toShort({ rows, total, bytes }: ShortRun, found: Repeats): StepsOfRun {
+  const { kept, ...counts } = countedOnce(rows, total, found);
+  return {
+    get steps() {
+      return inTimeOrder(numberSteps(kept.map((row) => toStep(parseRow(row)))));
+    },
+    bytes,
+    ...counts,
+  };
+}
+
+function toSteps(rows: readonly PlacedStepRow[], total: number, found: Repeats): StepsOfRun {
+  const { kept, ...counts } = countedOnce(rows, total, found);
+  const bytes = rows.reduce((sum, row) => sum + row.bytes, 0);
+  return { steps: inTimeOrder(numberSteps(kept.map(toStep))), bytes, ...counts };
 }
 
 /**

@@ -6,6 +6,7 @@
 import type { JsonText } from '../../model/json.ts';
 import type { Database } from '../database.ts';
 import { placementOf, type TelemetryPlacement } from '../placement.ts';
+import { SPAN_CONTENT } from './repeated-spans.ts';
 import { atPlace, LOG_TEXTS, rowsOfRun, SPAN_TEXTS, stored } from './step-rows.ts';
 import { parametersOf, type RunToRead, type StepLimits } from './steps.ts';
 
@@ -17,6 +18,8 @@ export interface StoredStep {
   /** members without the documents; what is unset is left out */
   readonly members: Readonly<Record<string, unknown>>;
   readonly documents: Readonly<Record<string, JsonText>>;
+  /** of a span, a digest of all of it */
+  readonly content: string | null;
 }
 
 export interface StoredResource {
@@ -106,6 +109,7 @@ function sliceOf(
   { name, texts, members, documents }: Table,
   placement: TelemetryPlacement,
 ): string {
+  const content = name === 'spans' ? SPAN_CONTENT : 'NULL';
   const narrow = `arrived_on, ctid AS place_stored, ${stored(texts)} AS stored`;
   const plain = Object.entries(members).map(([member, sql]) => `'${member}', ${sql}`);
   const parts = documents.map(
@@ -129,6 +133,7 @@ function sliceOf(
   SELECT kept.arrived_on::text AS "arrivedOn", kept.place_stored::text AS place, step.*
     FROM kept CROSS JOIN LATERAL (
       SELECT resource_id::text AS "resourceId", json_build_object(${plain.join(', ')}) AS members,
+             ${content} AS content,
              ${parts.join(', ')}
         FROM ${name} WHERE ${atPlace(placement, name)}
        LIMIT 1) AS step
@@ -151,6 +156,7 @@ const RESOURCES = `
 
 type SliceRow = StoredPlace & {
   readonly resourceId: string;
+  readonly content: string | null;
   readonly members: Readonly<Record<string, unknown>>;
 } & Readonly<Record<string, unknown>>;
 
@@ -193,7 +199,8 @@ async function toStored(source: Source, row: SliceRow): Promise<StoredStep> {
     documents[column] = isWhole ? begun : begun + (await restOf(source, column, row, length));
   }
   const set = Object.entries(row.members).filter(([, value]) => value !== null);
-  return { resourceId: row.resourceId, members: Object.fromEntries(set), documents };
+  const { resourceId, content } = row;
+  return { resourceId, members: Object.fromEntries(set), documents, content };
 }
 
 /** A slice of a run's rows: as many as fit the limits, at least one. @param after null to begin */

@@ -24,6 +24,15 @@ export interface StepRow {
   readonly bytes: number;
 }
 
+/** A row that was read to be evaluated. */
+export interface PlacedStepRow extends StepRow {
+  /** index of its run in the request */
+  readonly place: number;
+  /** where it is in the table of its day, and its bytes there */
+  readonly storedAt: string;
+  readonly stored: number;
+}
+
 export function toStep(row: StepRow): Step {
   return {
     source: row.source,

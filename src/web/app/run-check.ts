@@ -18,7 +18,7 @@ const GAPS: Readonly<Record<TextGap, string>> = {
 };
 
 /** `1 text`, `2 texts` */
-function many(value: number, noun: string): string {
+export function many(value: number, noun: string): string {
   return `${count(value)} ${noun}${value === 1 ? '' : 's'}`;
 }
 

@@ -11,7 +11,7 @@ import { corpusName } from './rule-counts.ts';
 import { stepsView } from './run/run-steps.ts';
 import { costText, tokensText } from './run/step-head.ts';
 import type { StepsPage } from './run/step-texts.ts';
-import { checkedLine, withoutFindings } from './run-check.ts';
+import { checkedLine, many, withoutFindings } from './run-check.ts';
 import { searchView } from './run-search.ts';
 import { waitLine } from './run-wait.ts';
 import { lengthOf, nameOf, shownTitle } from './runs.ts';
@@ -58,6 +58,13 @@ function downloads({ run, isRedacted }: RunPage): HtmlValue {
 const isSaidBelow = ({ run, findings, wait }: RunPage): boolean =>
   findings.length === 0 && wait === null && checkOf(run).checked === 'fully';
 
+function stepsText({ spans, repeatedSpans, logRecords }: RunSummary): string {
+  const steps = `${count(spans)} spans, ${count(logRecords)} log records`;
+  return repeatedSpans === 0
+    ? steps
+    : `${steps}; ${many(repeatedSpans, 'span')} sent again, counted once`;
+}
+
 function about(data: RunPage): Html {
   const { run, findings, shown } = data;
   const { usage } = shown;
@@ -69,7 +76,7 @@ function about(data: RunPage): Html {
       ['Duration', lengthOf(run)],
       ['Tokens', usage === null ? null : tokensText(usage).replace(' tokens', '')],
       ['Cost', usage === null ? null : costText(usage.costUsd)],
-      [term('step', 'Steps'), `${count(run.spans)} spans, ${count(run.logRecords)} log records`],
+      [term('step', 'Steps'), stepsText(run)],
       [term('finding', 'Findings'), findings.length === 0 ? 'none' : count(findings.length)],
       ['Agent', run.agentName === null ? null : link('agent', run.agentName)],
       ['Service', run.serviceName === null ? null : link('service', run.serviceName)],

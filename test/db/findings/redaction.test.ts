@@ -73,6 +73,7 @@ function store(
     facts: runFacts({ state: run.state }),
     redactExcerpts: false,
     steps: 1,
+    repeatedSpans: 0,
     unreadSteps: 0,
     texts: 1,
     surfaces: ['step_input' as const],

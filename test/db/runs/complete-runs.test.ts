@@ -55,6 +55,7 @@ function evaluations(
     redactExcerpts: false,
     ruleSetSha256: 'ab'.repeat(32),
     steps: 1,
+    repeatedSpans: 0,
     unreadSteps: 0,
     texts: 1,
     surfaces: ['step_input'],
@@ -186,6 +187,29 @@ test('what of a run was checked is stored with it', async () => {
       capture_hint: 'A=1',
     },
   ]);
+});
+
+test('spans that were sent again are taken off its sums, once however often it is evaluated', async () => {
+  const { database } = scratch;
+  const counts = async () =>
+    (await scratch.rows('SELECT spans, repeated_spans, evaluated_steps FROM runs'))[0];
+  await claimed(mine);
+  await database.query('UPDATE runs SET spans = 5');
+  for (const [repeatedSpans, steps] of [
+    [2, 3],
+    [2, 3],
+    [3, 2],
+    [1, 4],
+  ] as const) {
+    await database.query("UPDATE runs SET evaluation = 'pending', lease_until = NULL");
+    const runs = await claimRuns(database, { settleMs: 0, timeoutMs: 0, limit: 1 });
+    await completeRuns(database, evaluations(runs, [{ repeatedSpans, steps }]), CORPUS);
+    expect(await counts()).toEqual({
+      spans: steps,
+      repeated_spans: repeatedSpans,
+      evaluated_steps: steps,
+    });
+  }
 });
 
 test('a run that went to somebody else is left alone, its neighbours are stored', async () => {

@@ -113,6 +113,7 @@ function evaluation(run: ClaimedRun, fields: Partial<OneRun> = {}): OneRun {
     facts: runFacts({ state: run.state }),
     redactExcerpts: false,
     steps: 3,
+    repeatedSpans: 0,
     unreadSteps: 2,
     texts: 7,
     surfaces: ['step_input'],

@@ -35,6 +35,7 @@ async function complete(facts: RunFacts): Promise<unknown> {
   const rest = {
     redactExcerpts: false,
     steps: 1,
+    repeatedSpans: 0,
     unreadSteps: 0,
     texts: 0,
     surfaces: [],

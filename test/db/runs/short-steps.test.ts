@@ -82,9 +82,12 @@ testPlain(
     const few = [1, 2, 3, 4].map(run);
     const short = await reading(few);
     expect(short.statements).toBe(1);
-    expect(short.steps.map((one) => one?.steps.length)).toEqual([8, 1, 0, 1]);
+    expect(short.steps.map((one) => one?.steps.length)).toEqual([7, 1, 0, 1]);
+    expect(short.steps[0]?.repeats).toBe(1);
 
-    const many = Array.from({ length: 2001 }, () => spanRow({ traceId: hex16(5) }));
+    const many = Array.from({ length: 2001 }, (_, index) =>
+      spanRow({ traceId: hex16(5), spanId: hex8(index + 1) }),
+    );
     await store({ spans: many });
     const any = await reading([...few, run(5)]);
     expect(any.statements).toBe(2);
@@ -115,5 +118,5 @@ test('runs that were removed since they were claimed have no steps', async () =>
   const { steps } = await reading([run(7), run(4), run(8)]);
   expect(steps.map((one) => one?.steps.length)).toEqual([0, 1, 0]);
   const { steps: none } = await reading([run(7)]);
-  expect(none).toEqual([{ steps: [], bytes: 0, unread: 0 }]);
+  expect(none).toEqual([{ steps: [], bytes: 0, unread: 0, repeats: 0 }]);
 });

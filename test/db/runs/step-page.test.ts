@@ -72,6 +72,22 @@ describe('a page of steps', () => {
   const numbers = ({ steps }: Awaited<ReturnType<typeof readPage>>) =>
     steps.map(({ number }) => number);
 
+  test('holds a span that was sent again once, as its evaluation does', async () => {
+    const spans = [spanRow(), spanRow({ name: 'other' }), spanRow({ spanId: hex8(2) })];
+    await store({ spans }, { arrivedAtMs: NOON_MS + DAY_MS });
+    await store({ spans });
+    const page = await readPage();
+    const read = await readSteps(scratch.database, RUN);
+    expect(page).toMatchObject({ count: 3, repeats: 3 });
+    expect(read.repeats).toBe(3);
+    expect(page.steps.map(({ step, twin }) => [step.name, step.arrivedOn, twin]).sort()).toEqual(
+      read.steps.map(({ name, arrivedOn, twin = 0 }) => [name, arrivedOn, twin]).sort(),
+    );
+    expect(new Set(page.steps.map(({ step }) => step.arrivedOn))).toEqual(
+      new Set([dayOf(NOON_MS)]),
+    );
+  });
+
   test('of a small run holds what its evaluation reads', async () => {
     await store({
       spans: [

@@ -77,6 +77,7 @@ test('a span, whole', async () => {
       },
     ],
     unread: 0,
+    repeats: 0,
   });
 });
 
@@ -142,6 +143,7 @@ test('a log record, with and without a span, a time, a name and a resource', asy
       },
     ],
     unread: 0,
+    repeats: 0,
   });
 });
 
@@ -300,14 +302,90 @@ describe('limits', () => {
   });
 
   test('of one evaluation: twenty thousand steps', async () => {
-    await store({ spans: Array.from({ length: 20_001 }, () => spanRow()) });
+    await store({
+      spans: Array.from({ length: 20_001 }, (_, index) => spanRow({ spanId: hex8(index + 1) })),
+    });
     const { steps, unread } = await readSteps(scratch.database, RUN);
     expect([steps.length, unread]).toEqual([20_000, 1]);
   });
 });
 
+describe('a span that was sent again', () => {
+  const again = spanRow({ attributes: '{"gen_ai.usage.input_tokens":7}' });
+  const read = async (limits?: { stepsMax: number; bytesMax: number }) => {
+    const { steps, unread, repeats } = await readSteps(scratch.database, RUN, limits);
+    return { days: steps.map(({ arrivedOn }) => arrivedOn), unread, repeats };
+  };
+  const ONE_DAY = dayOf(NOON_MS);
+
+  test('is one step, of the day on which it came first', async () => {
+    await store({ spans: [again] }, { arrivedAtMs: NOON_MS + DAY_MS });
+    await store({ spans: [again, again] });
+    await store({ spans: [again] });
+    expect(await read()).toEqual({ days: [ONE_DAY], unread: 0, repeats: 3 });
+  });
+
+  test('is one step, too, where the run is not short', async () => {
+    const others = Array.from({ length: 2000 }, (_, index) => spanRow({ spanId: hex8(index + 2) }));
+    await store({ spans: [again, ...others] });
+    await store({ spans: [again, ...others] });
+    const { days, ...counts } = await read();
+    expect([days.length, counts]).toEqual([2001, { unread: 0, repeats: 2001 }]);
+  });
+
+  test('counts among the steps that the limits allow', async () => {
+    await store({ spans: [again, again, again, spanRow({ spanId: hex8(2) })] });
+    expect(await read({ stepsMax: 2, bytesMax: 1e6 })).toEqual({
+      days: [ONE_DAY],
+      unread: 2,
+      repeats: 1,
+    });
+  });
+
+  test.each<[string, Partial<DecodedRequest['spans'][number]>]>([
+    ['another name', { name: 'b' }],
+    ['other attributes', { attributes: '{"gen_ai.usage.input_tokens":8}' }],
+    ['another end', { endUnixNano: '1763640001000000003' }],
+    ['another parent', { parentSpanId: hex8(7) }],
+    ['another status', { statusCode: 2 }],
+    ['other links', { links: '[{}]' }],
+    ['other events', { events: '[{"name":"e","timeUnixNano":"0","attributes":{}}]' }],
+    ['another trace state', { traceState: 'a=b' }],
+    ['another id', { spanId: hex8(3) }],
+  ])('with %s is another step', async (_, fields) => {
+    await store({ spans: [again, { ...again, ...fields }] });
+    expect(await read()).toMatchObject({ days: [ONE_DAY, ONE_DAY], repeats: 0 });
+  });
+
+  test('of another run or with another resource is another step', async () => {
+    const resources = [resourceRow(), resourceRow({ id: hex16(77), serviceName: 'b' })];
+    await store({
+      resources,
+      spans: [again, { ...again, resourceId: hex16(77) }, { ...again, traceId: hex16(2) }],
+    });
+    expect(await read()).toMatchObject({ days: [ONE_DAY, ONE_DAY], repeats: 0 });
+    const runs = [RUN, { ...RUN, runId: hex16(2) }];
+    const both = await readStepsOfRuns(scratch.database, runs);
+    expect(both.map((one) => [one?.steps.length, one?.repeats])).toEqual([
+      [2, 0],
+      [1, 0],
+    ]);
+  });
+
+  test('unlike a log record, which has no id: an equal one may be meant', async () => {
+    const log = logRow({ traceId: TRACE_ID });
+    await store({ logs: [log, log] });
+    expect(await read()).toMatchObject({ days: [ONE_DAY, ONE_DAY], repeats: 0 });
+  });
+});
+
 test('a run without steps has none', async () => {
-  expect(await readSteps(scratch.database, RUN)).toEqual({ steps: [], bytes: 0, unread: 0 });
+  expect(await readSteps(scratch.database, RUN)).toEqual({
+    steps: [],
+    bytes: 0,
+    unread: 0,
+    repeats: 0,
+  });
 });
 
 describe('several runs at once', () => {

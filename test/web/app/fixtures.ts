@@ -68,6 +68,7 @@ export function run(fields: Partial<RunSummary> = {}): RunSummary {
     settlesFrom: new Date(NOW_MS - 3_590_000),
     isOfSession: false,
     spans: 4,
+    repeatedSpans: 0,
     logRecords: 1,
     evaluatedAt: new Date(NOW_MS - 3_500_000),
     evaluatedSteps: 5,

@@ -48,6 +48,7 @@ const SUMMARY: Omit<RunSummary, 'corpusVersion' | 'corpusIdentity'> = {
   settlesFrom: new Date('2025-11-20T12:00:03.051Z'),
   isOfSession: false,
   spans: 2,
+  repeatedSpans: 0,
   logRecords: 0,
   evaluatedAt: STORED_AT,
   evaluatedSteps: 2,

@@ -136,6 +136,7 @@ export function toRunItem(run: RunSummary, times: WaitTimes): BodyOf<typeof runI
     output_tokens: run.outputTokens,
     cost_usd: run.costUsd,
     spans: run.spans,
+    repeated_spans: run.repeatedSpans,
     log_records: run.logRecords,
     waits_for: wait?.for ?? null,
     evaluation_due_at: wait?.until.toISOString() ?? null,

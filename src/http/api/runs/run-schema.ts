@@ -41,7 +41,12 @@ const members = {
     .min(0)
     .nullable()
     .describe('Sum over its steps, as the sender reports it. Null until the run is evaluated.'),
-  spans: count('Spans that arrived.'),
+  spans: count(
+    'Spans that arrived. Those that were sent again with the same content count once: in lists, from the evaluation on.',
+  ),
+  repeated_spans: count(
+    'Spans that were sent again with the same content, and are counted by no other number.',
+  ),
   log_records: count('Log records that arrived.'),
   waits_for: z
     .enum(WAITS)

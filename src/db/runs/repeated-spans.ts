@@ -1,0 +1,103 @@
+/**
+ * Finds stored spans that repeat another one of their run (src/model/repeated-spans.ts). Readers know
+ * places before contents: only spans that share an id, a start and an end are read for it, as digests.
+ */
+import { SPAN_COLUMNS } from '../../model/columns.ts';
+import { possibleRepeats, SentSpans, type UnreadStep } from '../../model/repeated-spans.ts';
+import type { Database } from '../database.ts';
+import { placementOf, type TelemetryPlacement } from '../placement.ts';
+import { atPlace } from './step-rows.ts';
+
+/**
+ * Most stored bytes of spans that are read to find repeats. Spans beyond it count separately: half a
+ * second of PostgreSQL for texts that compress well.
+ */
+export const REPEATS_BYTES_MAX = 32 * 1024 * 1024;
+
+/** A step's place in its table, and the bytes that it has there. */
+export interface PlacedStep extends UnreadStep {
+  readonly arrivedOn: string;
+  readonly storedAt: string;
+  readonly stored: number;
+}
+
+/** The columns that a sender fills, with the ids of resource and scope, which are digests. */
+const SENT = Object.entries(SPAN_COLUMNS)
+  .filter(([, column]) => column.length > 2)
+  .map(([name]) => name);
+
+/**
+ * A digest of a span's content. It is cryptographic, so that no sender can hide a span behind another one.
+ */
+export const SPAN_CONTENT = `encode(sha256(convert_to(ROW(${SENT.join(', ')})::text, 'UTF8')), 'base64')`;
+
+/**
+ * $1 to $6 are as in `parametersOf`, $7 to $9 the spans. All digests are one text, as in
+ * `run-tree.ts`.
+ */
+const readingDigests = (placement: TelemetryPlacement): string => `
+  WITH run AS (
+    SELECT * FROM unnest($1::int[], $2::uuid[], $3::date[], $4::date[])
+  ), kept AS (
+    SELECT * FROM unnest($7::int[], $8::tid[], $9::date[]) AS t (place, place_stored, arrived_on)
+  )
+  SELECT string_agg(concat_ws(' ', place, trace_id, content), ';') AS lines
+    FROM kept CROSS JOIN LATERAL (
+      SELECT trace_id, ${SPAN_CONTENT} AS content
+        FROM spans WHERE ${atPlace(placement, 'spans')} LIMIT 1
+    ) AS span`;
+
+const READ_DIGESTS: Readonly<Record<TelemetryPlacement, string>> = {
+  local: readingDigests('local'),
+  distributed: readingDigests('distributed'),
+};
+
+/** The first spans that fit. */
+function fitting<S>(spans: readonly S[], read: (step: S) => PlacedStep): S[] {
+  let bytes = 0;
+  return spans.filter((span) => {
+    bytes += read(span).stored;
+    return bytes <= REPEATS_BYTES_MAX;
+  });
+}
+
+/**
+ * @param parameters $1 to $6 of the statement that read the steps; distributed ones are on one shard
+ * @param steps of each run in the order of `IN_TIME`, so that the first of equal spans arrived first
+ * @returns those that repeat an earlier one, with the first of their kind
+ */
+export async function findRepeats<S>(
+  database: Database,
+  parameters: readonly unknown[],
+  steps: readonly S[],
+  read: (step: S) => PlacedStep,
+): Promise<ReadonlyMap<S, S>> {
+  const repeats = new Map<S, S>();
+  const spans = fitting(possibleRepeats(steps, read), read);
+  if (spans.length === 0) return repeats;
+  const places = spans.map(read);
+  const { rows } = await database.query<{ lines: string | null }>(
+    READ_DIGESTS[await placementOf(database)],
+    [
+      ...parameters.slice(0, 6),
+      places.map((_, index) => index),
+      places.map(({ storedAt }) => storedAt),
+      places.map(({ arrivedOn }) => arrivedOn),
+    ],
+  );
+  const digests = new Map<number, readonly string[]>();
+  for (const line of rows[0]?.lines?.split(';') ?? []) {
+    const [index, ...digest] = line.split(' ');
+    digests.set(Number(index), digest);
+  }
+  const sent = new SentSpans<S>();
+  for (const [index, span] of spans.entries()) {
+    const [traceId, content] = digests.get(index) ?? [];
+    const { spanId, run } = places[index] ?? {};
+    // Retention has removed the row, or it is not in the replica yet.
+    if (traceId === undefined || content === undefined || !spanId) continue;
+    const first = sent.repeatedBy(span, traceId, spanId, `${content} ${run}`);
+    if (first !== null) repeats.set(span, first);
+  }
+  return repeats;
+}
