@@ -141,6 +141,9 @@ async function compile(draft) {
     format: 'esm',
     entryFileNames: '[name].js',
     chunkFileNames: 'chunks/[name]-[hash].js',
+    // For stack traces (src/stack-traces.ts).
+    sourcemap: true,
+    sourcemapExcludeSources: true,
   });
   await bundle.close();
   checkDepth(output);

@@ -2,6 +2,8 @@
  * The command line: `sluice <command>`. Answers go to standard output, faults to standard error;
  * exit code 0 or 1.
  */
+import './stack-traces.ts';
+
 import { createProgram } from './cli/program.ts';
 import { handleClosedOutput } from './terminal/closed-output.ts';
 import { reportFailure } from './terminal/failure.ts';

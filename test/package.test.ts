@@ -3,7 +3,7 @@
  * deploy/ that they speak of; nothing else.
  */
 import { execFileSync } from 'node:child_process';
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 
 import { documentFiles } from '../src/main/documents.ts';
@@ -57,6 +57,13 @@ test('the package has what runs, and no sources, tests or benchmarks', () => {
     expect(paths).toContain(`dist/web/assets/${name}`);
   }
   for (const { path } of documentFiles()) expect(paths).toContain(path);
-  expect(paths.filter((path) => /\.tsx?$|\.test\.js$|\.map$|\.env|\.key$/.test(path))).toEqual([]);
+  expect(paths.filter((path) => /\.tsx?$|\.test\.js$|\.env|\.key$/.test(path))).toEqual([]);
+  const maps = paths.filter((path) => path.endsWith('.map'));
+  for (const name of ['main', 'cli', 'pool/worker']) expect(maps).toContain(`dist/${name}.js.map`);
+  expect(maps.filter((path) => !paths.includes(path.slice(0, -'.map'.length)))).toEqual([]);
+  for (const map of maps) {
+    const { sourcesContent = null } = JSON.parse(readFileSync(new URL(map, ROOT), 'utf8'));
+    expect(sourcesContent, map).toBeNull();
+  }
   expect(size).toBeLessThan(PACKED_BYTES_MAX);
 });

@@ -4,6 +4,8 @@
  * (`decode-messages.ts`). An unexpected exception ends this process; `large-bodies.ts` starts
  * another.
  */
+import '../stack-traces.ts';
+
 import type { TelemetryPlacement } from '../db/placement.ts';
 import {
   type EncodedRequest,

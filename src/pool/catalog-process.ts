@@ -6,6 +6,8 @@
  * Started by `workers.ts`. It ends with its parent and ignores signals, which are the parent's.
  */
 
+import '../stack-traces.ts';
+
 import { tablesOf } from '../engine/prefilter/fast-matcher.ts';
 import { runnableRules } from '../engine/rules/effective-set.ts';
 import { loadKeptCatalog } from './kept-catalog.ts';

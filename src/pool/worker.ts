@@ -2,6 +2,8 @@
  * The entry point of a worker thread, which evaluates runs over its own database connections. If it
  * cannot evaluate a run it only reports why; the pass decides what to do with the run.
  */
+import '../stack-traces.ts';
+
 import { setPriority } from 'node:os';
 import pLimit from 'p-limit';
 import { workerData } from 'piscina';

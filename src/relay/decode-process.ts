@@ -1,4 +1,6 @@
 /** The entry point of the process that decodes large bodies, one at a time; `process-decoder.ts` starts it. */
+import '../stack-traces.ts';
+
 import { type ErrorCode, SluiceError } from '../errors.ts';
 import { serveParent } from '../limited-process/serve-parent.ts';
 import { type BodyFacts, decodeBody, INFLATED_BYTES_MAX, tooLarge } from './decode-body.ts';

@@ -211,3 +211,45 @@ test('a package holds what was built and all that it reads, and no sources', asy
   }
   expect(files.filter((path) => /^(src|test|bench|node_modules)\//.test(path))).toEqual([]);
 });
+
+describe('stack traces of a server at work', () => {
+  /** Tells, for each place of our own code that asks for the time, how an error there would name it. */
+  const PROBE = `
+    const now = performance.now.bind(performance);
+    const told = new Set();
+    performance.now = () => {
+      const place = new Error('probe').stack.split('\\n')[2] ?? '';
+      if (!told.has(place)) process.stderr.write('PROBE ' + place.trim() + '\\n');
+      told.add(place);
+      return now();
+    };`;
+
+  test('name files of src/ and the very lines, in http and db', async () => {
+    const database = await createTestDatabase({ template: inject('migratedTemplate') });
+    const server = await startServer({
+      DATABASE_URL: database.url,
+      NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(PROBE)}`,
+    });
+    try {
+      const probed = () =>
+        [...server.stderr().matchAll(/^PROBE .*\b(src\/[\w/-]+\.ts):(\d+):\d+\)?$/gm)].map(
+          ([, path = '', line]) => ({ path, line: Number(line) }),
+        );
+      expect((await fetch(`${server.baseUrl}/ready`)).status).toBe(200);
+      for (const room of ['src/http/', 'src/db/', 'src/main/']) {
+        await waitFor(() => probed().some(({ path }) => path.startsWith(room)), {
+          withinMs: 30_000,
+          what: () => `a place in ${room} asks for the time: ${server.stderr()}`,
+        });
+      }
+      for (const { path, line } of probed()) {
+        const source = (await readFile(join(ROOT, path), 'utf8')).split('\n');
+        expect(source[line - 1], `${path}:${line}`).toContain('performance.now()');
+      }
+      expect(server.stderr()).not.toContain(`${ROOT}dist/`);
+    } finally {
+      await server.stop();
+      await database.drop();
+    }
+  });
+});
