@@ -38,7 +38,7 @@ test('without a switch: a Deployment, its services and what protects them', () =
   ]);
 });
 
-test('every object has the labels that the selectors ask for', () => {
+test('every object has the labels that the selectors need', () => {
   const all = renderChart({
     databaseUrl: 'x',
     autoscaling: { enabled: true },
@@ -53,7 +53,7 @@ describe('the Deployment', () => {
   const pod = () => specOf('Deployment').template.spec;
   const container = () => pod().containers[0];
 
-  test('replaces one pod after another, and never has fewer than asked for', () => {
+  test('replaces one pod after another, and never has fewer than its number', () => {
     expect(specOf('Deployment')).toMatchObject({
       replicas: 2,
       selector: { matchLabels: SELECTOR },
