@@ -87,6 +87,8 @@ export interface SurfaceText {
   readonly step: number;
   readonly surface: Surface;
   readonly text: string;
+  /** The newest text of a step has the highest; without it, the last one is the newest. */
+  readonly recency?: number;
 }
 
 /**

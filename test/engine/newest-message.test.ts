@@ -86,6 +86,26 @@ const SHAPES: [string, (said: readonly Said[]) => Step][] = [
         },
       }),
   ],
+  [
+    'a request with messages',
+    (said) =>
+      span({
+        attributes: {
+          'openinference.span.kind': 'LLM',
+          'input.value': JSON.stringify({ model: 'a-model', messages: said }),
+        },
+      }),
+  ],
+  [
+    'messages in an envelope',
+    (said) =>
+      span({
+        attributes: {
+          'openinference.span.kind': 'CHAIN',
+          'input.value': JSON.stringify({ messages: JSON.stringify(said), thread: 'a thread' }),
+        },
+      }),
+  ],
 ];
 
 describe.each(SHAPES)('the newest message of a long conversation: %s', (_name, stepOf) => {
@@ -154,6 +174,33 @@ describe('the cap, over steps and sources', () => {
       const step = operation('chat', { 'gen_ai.input.messages': JSON.stringify(messages) });
       expect(found(step)).toEqual(['tool_result']);
     }
+  });
+
+  it('a value is matched as it was written before its other forms, as it was when it fitted alone', () => {
+    const pad = 'row '.repeat(10_000);
+    const result = JSON.stringify({ before: pad.slice(0, 25_000), 'say "': 'needle', after: pad });
+    const step = operation('execute_tool', { 'gen_ai.tool.call.result': result.slice(0, 60_000) });
+    const matcher = createMatcher([tinyRule({ conditions: [['content', ':"needle"']] })]);
+    const { findings } = evaluateRun([step], matcher, () => true, settings);
+    expect(findings).toHaveLength(1);
+  });
+
+  it('a message that is JSON counts with its place in the conversation', () => {
+    const typed = JSON.stringify({ role: 'system', content: 'a needle' });
+    const step = span({
+      attributes: {
+        'openinference.span.kind': 'LLM',
+        'input.value': JSON.stringify({ messages: [...EARLIER, { role: 'user', content: typed }] }),
+      },
+    });
+    expect(found(step)).toEqual(['step_input']);
+  });
+
+  it('a message that repeats an earlier one is as new as its last place', () => {
+    const said = [NEWEST, ...EARLIER, NEWEST];
+    const step = operation('chat', { 'gen_ai.input.messages': withParts(said) });
+    expect(found(step)).toEqual(['step_input']);
+    expect(evaluate(step).findings[0]?.place?.text).toBe(0);
   });
 
   it('log records are steps of their own', () => {

@@ -52,8 +52,11 @@ const LOOK_ALIKES =
   'ΑA ΒB ΕE ϜF ΖZ ΗH ΙI ΚK ΜM ϺM ΝN ΟO ΡP ΤT ΥY ΧX ϹC ͿJ 𝈓F 𝈪L 𝈖R 𝈍V ' +
   'ıi ǀl ոn ɡg ɑa';
 
-/** White space to JavaScript, for which the corpus is written, but neither to RE2 nor after NFKC. */
-const WHITE_SPACE = ['\v', '\u1680', '\u2028', '\u2029'];
+/**
+ * White space to JavaScript, for which the corpus is written, but neither to RE2 nor after NFKC; and two more
+ * that look blank: NEXT LINE and the Braille pattern without dots.
+ */
+const WHITE_SPACE = ['\v', '\u1680', '\u2028', '\u2029', '\u0085', '\u2800'];
 
 /** What a character reads as. */
 const READ_AS = new Map<string, string>([

@@ -98,12 +98,12 @@ export class RunTexts {
   /** The share of each text of a step in the cap of its surface. A text that was matched whole has none. */
   #sharesOf(texts: readonly SurfaceText[], known: readonly DistinctText[]): Shares {
     const bySurface = new Map<Surface, Map<DistinctText, Sharer<DistinctText>>>();
-    for (const [index, { surface, text }] of texts.entries()) {
+    for (const [index, { surface, text, recency = index }] of texts.entries()) {
       const key = known[index] as DistinctText;
       const before = key.bySurface.get(surface);
       if (before?.prepared.cut === false) continue;
       const sharers = bySurface.get(surface) ?? new Map();
-      bySurface.set(surface, sharers.set(key, { key, text, before: before?.share ?? 0 }));
+      bySurface.set(surface, sharers.set(key, { key, text, recency, before: before?.share ?? 0 }));
     }
     const shares = [...bySurface].map(
       ([surface, sharers]) => [surface, shareCap([...sharers.values()], this.#capBytes)] as const,

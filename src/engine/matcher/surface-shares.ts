@@ -18,6 +18,8 @@ export interface Sharer<Key> {
   /** distinct */
   readonly key: Key;
   readonly text: string;
+  /** the highest is the newest */
+  readonly recency: number;
   /**
    * bytes that the text was given in an earlier step: it has had its share, and gets more only of what
    * nobody else needs
@@ -28,14 +30,13 @@ export interface Sharer<Key> {
 /**
  * Shares the cap. A text that fits is read whole. One that does not gets half of what is left, and at last
  * what older texts do not need.
- * @param texts the newest last
  * @returns the UTF-8 bytes that each text is given
  */
 export function shareCap<Key>(texts: readonly Sharer<Key>[], capBytes: number): Map<Key, number> {
   const shares = new Map<Key, number>();
   const long: Sharer<Key>[] = [];
   let left = capBytes;
-  for (const one of texts.toReversed()) {
+  for (const one of texts.toSorted((a, b) => b.recency - a.recency)) {
     const whole = one.before > 0 ? null : bytesWithin(one.text, left);
     const share = whole ?? (one.before > 0 ? 0 : shareOfLong(left));
     if (whole === null) long.push(one);

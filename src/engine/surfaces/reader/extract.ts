@@ -27,6 +27,8 @@ export interface StepExtraction {
   readonly kind: StepKind;
   /** in reading order */
   readonly texts: readonly Pick<SurfaceText, 'surface' | 'text'>[];
+  /** of each text its `SurfaceText.recency`: of one that occurs several times, that of the newest */
+  readonly recencies: readonly number[];
   /** values that exceed their budget, so that strings in them were not parsed */
   readonly exceeded: number;
   /** a value is JSON that its sender cut */
@@ -64,22 +66,44 @@ function* extractStepInPieces(
   kind: StepKind,
   tables: ConventionTables,
 ): Generator<void, StepExtraction, void> {
-  if (kind === 'duplicate') return { kind, texts: [], exceeded: 0, isCut: false };
+  if (kind === 'duplicate') return { kind, texts: [], recencies: [], exceeded: 0, isCut: false };
   const own = yield* readStepInPieces(step, kind, tables);
   const status = readStatus(step, kind);
-  /** text → the surfaces that have it, as bits */
-  const seen = new Map<string, number>();
-  const texts: Piece[] = [];
-  for (const [index, piece] of [...own.pieces, ...status.pieces].entries()) {
+  const all = [...own.pieces, ...status.pieces];
+  const recencyOf = recenciesOf(all);
+  /** of each surface: text → its index in `texts` */
+  const seen = SURFACES.map(() => new Map<string, number>());
+  const texts: StepExtraction['texts'][number][] = [];
+  const recencies: number[] = [];
+  for (const [index, { surface, text }] of all.entries()) {
     if (index % COMPARED_TEXTS === COMPARED_TEXTS - 1) yield;
-    const key = textKey(piece.text);
-    const surfaces = seen.get(key) ?? 0;
-    const surface = 1 << SURFACES.indexOf(piece.surface);
-    if ((surfaces & surface) !== 0 || !isText(piece.text)) continue;
-    seen.set(key, surfaces | surface);
-    texts.push(piece);
+    const key = textKey(text);
+    const onSurface = seen[SURFACES.indexOf(surface)];
+    const recency = recencyOf[index] as number;
+    const before = onSurface?.get(key);
+    if (before !== undefined) {
+      recencies[before] = Math.max(recencies[before] as number, recency);
+    } else if (isText(text)) {
+      onSurface?.set(key, texts.length);
+      texts.push({ surface, text });
+      recencies.push(recency);
+    }
   }
-  return { kind, texts, exceeded: own.exceeded + status.exceeded, isCut: own.isCut };
+  return { kind, texts, recencies, exceeded: own.exceeded + status.exceeded, isCut: own.isCut };
+}
+
+/** The recency of each piece: its place when every piece is put before those that it repeats. */
+function recenciesOf(pieces: readonly Piece[]): Float64Array {
+  const repeated: number[] = [];
+  const order: number[] = [];
+  for (const [index, { repeats = 0 }] of pieces.entries()) {
+    if (repeats === Number.POSITIVE_INFINITY) repeated.push(index);
+    else if (repeats === 0) order.push(index);
+    else order.splice(-repeats, 0, index);
+  }
+  const recencies = new Float64Array(pieces.length);
+  for (const [recency, index] of [...repeated, ...order].entries()) recencies[index] = recency;
+  return recencies;
 }
 
 /**

@@ -11,12 +11,17 @@ import { isBase64 } from './base64.ts';
 import { type Budget, isOpenEnded } from './budget.ts';
 import type { PartShape } from './convention.ts';
 import { BARE_TEXT, CALL, SHARED_PARTS } from './part-shapes.ts';
-import { isObject, stringsOf, textsOf } from './value-text.ts';
+import { isObject, stringsOf, textsOf, type ValueTexts } from './value-text.ts';
 
 /** A text and its surface, before it has a step. */
 export interface Piece {
   readonly surface: Surface;
   readonly text: string;
+  /**
+   * number of pieces right before this one whose content it has again: the JSON that they are in, or another
+   * form of it. The cap of a surface is spent on them first; `Infinity` for everything else of the step.
+   */
+  readonly repeats?: number;
 }
 
 const PARTS = [SHARED_PARTS, ...CONVENTIONS.flatMap(({ parts }) => parts ?? [])];
@@ -86,9 +91,19 @@ function isMetadata(name: string, value: JsonValue): boolean {
   return (METADATA.test(name) && IDENTIFIER.test(value)) || (BYTES.test(name) && isBase64(value));
 }
 
-/** Texts as pieces of a surface; of none, no pieces. */
-export function onSurface(surface: Surface | null, texts: readonly string[]): Piece[] {
-  return surface === null ? [] : texts.map((text) => ({ surface, text }));
+/** Texts, or the texts of one value, as pieces of a surface; of none, no pieces. */
+export function onSurface(surface: Surface | null, texts: readonly string[] | ValueTexts): Piece[] {
+  if (surface === null) return [];
+  if (!('areForms' in texts)) return texts.map((text) => ({ surface, text }));
+  return texts.texts.map((text, index) =>
+    texts.areForms && index > 0 ? { surface, text, repeats: index } : { surface, text },
+  );
+}
+
+/** Pieces, and the value that they were read from as a whole. */
+export function withWhole(pieces: readonly Piece[], whole: readonly Piece[]): Piece[] {
+  const { length } = pieces;
+  return [...pieces, ...whole.map((one, index) => ({ ...one, repeats: length + index }))];
 }
 
 interface FoundShape {

@@ -11,7 +11,14 @@ import type { Surface } from '../../../model/steps.ts';
 import { type Author, authorOf, fromLangChain, fromLangGraph, isConversation } from './authors.ts';
 import { type Budget, isOpenEnded } from './budget.ts';
 import type { Side } from './convention.ts';
-import { isPart, onSurface, type Piece, readPart, textMembers } from './message-parts.ts';
+import {
+  isPart,
+  onSurface,
+  type Piece,
+  readPart,
+  textMembers,
+  withWhole,
+} from './message-parts.ts';
 import { isObject, open, stringsOf, textsOf } from './value-text.ts';
 
 /** A step's output is not the operator's, whatever the role (a fault of Gemini CLI). */
@@ -56,10 +63,8 @@ export function readExchange(
   const known = new Set(
     pieces.filter(({ surface }) => surface === fallback).map(({ text }) => text),
   );
-  return [
-    ...pieces,
-    ...wholeString(value, fallback, budget).filter(({ text }) => !known.has(text)),
-  ];
+  const whole = wholeString(value, fallback, budget).filter(({ text }) => !known.has(text));
+  return withWhole(pieces, whole);
 }
 
 /**
@@ -99,10 +104,10 @@ export function readMessageEvent(
 ): Piece[] {
   const fallback = surfaceOfRole(role, side) ?? 'step_input';
   const message = isObject(carrier) ? (carrier.message ?? null) : carrier;
-  return [
-    ...readMessage(toMessage(carrier, role, budget), side, fallback, budget),
-    ...wholeString(message, fallback, budget),
-  ];
+  return withWhole(
+    readMessage(toMessage(carrier, role, budget), side, fallback, budget),
+    wholeString(message, fallback, budget),
+  );
 }
 
 /** An event's message with its parts decoded, where its content is a list of parts in JSON. */
@@ -383,10 +388,8 @@ function calledIn(message: JsonObject, budget: Budget) {
 function readContent(content: JsonValue, said: Surface | null, budget: Budget): Piece[] {
   if (typeof content === 'string') {
     const opened = open(content, budget);
-    return [
-      ...(holdsParts(opened) ? readContent(opened, said, budget) : []),
-      ...onSurface(said, textsOf(content, budget)),
-    ];
+    const parts = holdsParts(opened) ? readContent(opened, said, budget) : [];
+    return withWhole(parts, onSurface(said, textsOf(content, budget)));
   }
   if (Array.isArray(content)) return content.flatMap((part) => readPart(part, said, budget));
   if (!isObject(content)) return onSurface(said, textsOf(content, budget));

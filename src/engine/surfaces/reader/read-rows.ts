@@ -83,7 +83,8 @@ class StepReading {
     yield* this.#rowsInPieces(applicable, ['equal'], repeated);
     if (repeated.length === 0) return pieces;
     const known = new Set(pieces.map(({ text }) => textKey(text)));
-    return [...pieces, ...repeated.filter(({ text }) => !known.has(textKey(text)))];
+    const others = repeated.filter(({ text }) => !known.has(textKey(text)));
+    return [...pieces, ...others.map((one) => ({ ...one, repeats: Number.POSITIVE_INFINITY }))];
   }
 
   /** Reads the rows that are raw in one of these ways, and adds their texts. */

@@ -39,8 +39,10 @@ export function readValue(
 ): Piece[] {
   if (read.as === 'messages') return readMessagesIn(value, read, kind, budget);
   if (read.as !== 'text') return readStructure(value, read, kind, budget);
-  const texts = (Array.isArray(value) ? value : [value]).flatMap((one) => textsOf(one, budget));
-  return onSurface(surfaceOn(read.surface, kind), texts);
+  const surface = surfaceOn(read.surface, kind);
+  return (Array.isArray(value) ? value : [value]).flatMap((one) =>
+    onSurface(surface, textsOf(one, budget)),
+  );
 }
 
 /** Messages, with or without an envelope, streamed or not. */

@@ -65,20 +65,33 @@ export function open(value: JsonValue, budget: Budget, levels = LEVELS): JsonVal
   return opened;
 }
 
+/** The texts of one value. */
+export interface ValueTexts {
+  readonly texts: readonly string[];
+  /** all are the same content in several forms, the first one as it was written */
+  readonly areForms: boolean;
+}
+
 /**
  * The texts of a value that may be a structure, such as tool arguments or results: the JSON as it
  * was written (rules match `"key": "value"`), and its strings one per line with escapes resolved
  * (rules match what the tool will see). A plain string is one text, quoted or not. A structure that
  * exceeds the budget is returned string by string.
  */
-export function textsOf(value: JsonValue, budget: Budget): string[] {
+export function textsOf(value: JsonValue, budget: Budget): ValueTexts {
+  if (typeof value === 'object' && value !== null && !take(budget, 'chars', charsOf(value))) {
+    return { texts: distinct(stringsOf(value, budget)), areForms: false };
+  }
+  return { texts: formsOf(value, budget), areForms: true };
+}
+
+function formsOf(value: JsonValue, budget: Budget): string[] {
   if (value === null) return [];
   if (typeof value === 'string') {
     const { layers, inner } = unfold(value, budget);
     return inner === null ? layers : joined(layers, stringsOf(inner, budget));
   }
   if (typeof value !== 'object') return [String(value)];
-  if (!take(budget, 'chars', charsOf(value))) return distinct(stringsOf(value, budget));
   const written = JSON.stringify(value);
   const sent = isOpenEnded(value, budget) ? withoutClosers(written) : written;
   return joined([shortenBase64(sent)], stringsOf(value, budget));
