@@ -4,6 +4,7 @@ import { parseDatabaseUrl } from '../database-url.ts';
 import { checkConnections, checkServer, createDatabase, type Database } from '../db/database.ts';
 import { describeDistribution, distributeIfEmpty, requireCoordinator } from '../db/distribute.ts';
 import type { DatabaseUrls } from '../db/embedded/address.ts';
+import { becomeOwner } from '../db/embedded/become-owner.ts';
 import { type EmbeddedLog, type StartOptions, startEmbedded } from '../db/embedded/connect.ts';
 import { existingHomes } from '../db/embedded/installation.ts';
 import type { SupervisorEvents } from '../db/embedded/supervisor.ts';
@@ -106,6 +107,14 @@ async function startedSource(
     supervise: embedded.supervise,
     stop: () => embedded.stop(),
   };
+}
+
+/** For commands: as root, those of a folder of another user run as that user. */
+async function commandSource(config: Config): Promise<Source> {
+  const { databaseUrl, databaseDirectUrl, dataDir } = config;
+  if (databaseUrl !== null) return configuredSource(databaseUrl, databaseDirectUrl);
+  await becomeOwner(dataDir);
+  return await startedSource(config, SILENT_LOG, COMMAND_WAITS);
 }
 
 /**
@@ -240,10 +249,7 @@ export interface InspectedDatabase {
 export async function openForInspection(config: Config): Promise<InspectedDatabase | null> {
   const { databaseUrl, dataDir } = config;
   if (databaseUrl === null && (await existingHomes(dataDir)).length === 0) return null;
-  const source =
-    databaseUrl === null
-      ? await startedSource(config, SILENT_LOG, COMMAND_WAITS)
-      : configuredSource(databaseUrl, config.databaseDirectUrl);
+  const source = await commandSource(config);
   const database = createDatabase(source.urls.url, 1, { connectionLost: () => {} });
   const close = async (): Promise<void> => {
     try {
@@ -273,10 +279,7 @@ export async function openForCommand(config: Config): Promise<OpenDatabase> {
   if (databaseUrl === null && (await existingHomes(dataDir)).length === 0) {
     throw new OperatorError(noDatabase(dataDir));
   }
-  const source =
-    databaseUrl === null
-      ? await startedSource(config, SILENT_LOG, COMMAND_WAITS)
-      : configuredSource(databaseUrl, config.databaseDirectUrl);
+  const source = await commandSource(config);
   return await open(source, 1, { connectionLost: () => {} }, { max: COMMAND_CONNECTIONS });
 }
 

@@ -71,7 +71,7 @@ export interface Cluster {
 export async function openCluster(): Promise<Cluster> {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-chaos-'));
   await chmod(folder, 0o755);
-  const installation = await prepareInstallation(folder);
+  const installation = { ...(await prepareInstallation(folder)), lockFd: null };
   await ensureCluster(installation);
   const password = await readPassword(installation.home);
   await runAlone(installation, clusterOf(installation.home), 'postgres', [

@@ -78,7 +78,7 @@ async function openRun(): Promise<Run> {
   // When root runs the tests, the server runs as another user and must be able to pass.
   await chmod(folder, 0o755);
   const clusterFolder = join(folder, 'kept');
-  await ensureCluster(await prepareInstallation(clusterFolder));
+  await ensureCluster({ ...(await prepareInstallation(clusterFolder)), lockFd: null });
   await copyCluster(clusterFolder, folder);
   await makeTester(folder);
   const server = await startEmbedded({
@@ -103,7 +103,7 @@ async function openRun(): Promise<Run> {
 
 /** A superuser with the password of the ordinary role. */
 async function makeTester(dataDir: string): Promise<void> {
-  const place = await prepareInstallation(dataDir);
+  const place = { ...(await prepareInstallation(dataDir)), lockFd: null };
   const password = await readPassword(place.home);
   await runAlone(place, clusterOf(place.home), 'postgres', [
     `CREATE ROLE ${TESTER} LOGIN SUPERUSER PASSWORD '${password}';`,

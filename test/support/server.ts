@@ -78,11 +78,18 @@ process.once('exit', () => {
  * Starts the server's process; it may fail to start, which its exit tells.
  *
  * @param root the checkout to start, when it is not this one
+ * @param prefix a program and its arguments that start it, such as unshare
  */
-export function launchServer(settings: Settings, root: string = ROOT): ServerProcess {
+export function launchServer(
+  settings: Settings,
+  root: string = ROOT,
+  prefix: readonly string[] = [],
+): ServerProcess {
   const { PATH = '', HOME = '' } = process.env;
   const kept = settings.DATABASE_URL === undefined ? {} : { DATA_DIR: CATALOGUE_FOLDER };
-  const child = spawn(process.execPath, ['--v8-pool-size=0', ...QUICK_SCRYPT, 'dist/main.js'], {
+  const command = [process.execPath, '--v8-pool-size=0', ...QUICK_SCRYPT, 'dist/main.js'];
+  const [file = '', ...args] = [...prefix, ...command];
+  const child = spawn(file, args, {
     cwd: root,
     env: { PATH, HOME, ...SETTINGS, ...kept, ...throughPooler(settings) },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -140,8 +147,12 @@ function story(server: ServerProcess): string {
  * @param root the checkout to start, when it is not this one
  * @throws with all it wrote when it ends instead, or takes too long
  */
-export async function startServer(settings: Settings, root: string = ROOT): Promise<TestServer> {
-  const server = launchServer(settings, root);
+export async function startServer(
+  settings: Settings,
+  root: string = ROOT,
+  prefix: readonly string[] = [],
+): Promise<TestServer> {
+  const server = launchServer(settings, root, prefix);
   const isReady = (): boolean => server.stdout().includes('Stop: Ctrl-C.');
   try {
     await waitFor(() => isReady() || server.hasExited(), {

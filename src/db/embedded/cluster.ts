@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import { OperatorError } from '../../errors.ts';
 import { type Address, addressSettings } from './address.ts';
 import { uidOf } from './folder.ts';
-import { clusterOf, type Installation, passwordFileOf } from './installation.ts';
+import { clusterOf, type HeldInstallation, passwordFileOf } from './installation.ts';
 import { errorCode, oneLine, runProgram } from './process.ts';
 import { createRoleAndDatabase, SETUP_ROLE } from './roles.ts';
 
@@ -27,7 +27,7 @@ const MIB = 1024 * 1024;
  * @throws OperatorError when initdb fails, with its output; or when the existing cluster is of another
  *   major version, or is none
  */
-export async function ensureCluster(installation: Installation): Promise<boolean> {
+export async function ensureCluster(installation: HeldInstallation): Promise<boolean> {
   const cluster = clusterOf(installation.home);
   const version = await readIfThere(join(cluster, 'PG_VERSION'));
   if (version !== null) {
@@ -60,7 +60,7 @@ async function removeDrafts(home: string): Promise<void> {
   }
 }
 
-function requireVersion(installation: Installation, found: string): void {
+function requireVersion(installation: HeldInstallation, found: string): void {
   if (found === String(installation.runtime.major)) return;
   throw new OperatorError(
     `the data in ${installation.home} is of PostgreSQL ${found}, this is PostgreSQL ` +
@@ -69,7 +69,7 @@ function requireVersion(installation: Installation, found: string): void {
   );
 }
 
-async function initialise(installation: Installation, draft: string): Promise<void> {
+async function initialise(installation: HeldInstallation, draft: string): Promise<void> {
   const passwordFile = passwordFileOf(installation.home);
   await writePrivately(passwordFile, randomBytes(32).toString('base64url'));
   const { account } = installation;
@@ -81,7 +81,7 @@ async function initialise(installation: Installation, draft: string): Promise<vo
     ['-D', draft, '-U', SETUP_ROLE, `--pwfile=${passwordFile}`, '--auth=scram-sha-256']
       .concat(['--encoding=UTF8', '--locale=C'])
       .concat(['--locale-provider=builtin', '--builtin-locale=C.UTF-8']),
-    { account, timeoutMs: INITDB_TIMEOUT_MS },
+    { account, timeoutMs: INITDB_TIMEOUT_MS, inherited: installation.lockFd },
   );
   if (account !== null) await chown(passwordFile, process.getuid?.() ?? 0, process.getgid?.() ?? 0);
   if (run.code !== 0) {

@@ -13,6 +13,7 @@ import { unusableFolder } from './folder.ts';
 import {
   clusterOf,
   existingHomes,
+  type HeldInstallation,
   type Installation,
   prepareInstallation,
 } from './installation.ts';
@@ -118,7 +119,7 @@ async function startIn(
   const ownerWaitMs = options.ownerWaitMs ?? START_TIMEOUT_MS;
   let lastSeen = performance.now();
   for (;;) {
-    const ownership = await claimOwnership(home);
+    const ownership = await claim(home);
     if (ownership !== null) return startOwned(installation, ownership, options);
     const guest = await startAsGuest(installation, options);
     if (guest !== null) return guest;
@@ -147,11 +148,8 @@ async function startOwned(
 ): Promise<EmbeddedDatabase> {
   try {
     const running = await settledServer(installation.home, readyWaitMs);
-    if (running === null && (await ensureCluster(installation))) {
-      log.info(`embedded PostgreSQL: created the data folder ${installation.home}`);
-    }
-    const first = running ?? (await launchServer(installation, connectionsMax));
-    const { server, url, copyUrl } = await ensureOrdinary(installation, first, {
+    const first = running ?? (await startFirst(installation, ownership, { log, connectionsMax }));
+    const { server, url, copyUrl } = await ensureOrdinary(installation, ownership, first, {
       log,
       connectionsMax,
     });
@@ -176,6 +174,29 @@ async function startOwned(
   }
 }
 
+/** Claims the ownership of a home; see claimOwnership. */
+function claim(home: string): Promise<Ownership | null> {
+  return claimOwnership(home, { isServed: async () => (await findServer(home)) !== null });
+}
+
+/** Takes the home's lock, before a PostgreSQL program is started in it. */
+async function hold(installation: Installation, ownership: Ownership): Promise<HeldInstallation> {
+  return { ...installation, lockFd: await ownership.lockFd() };
+}
+
+/** Creates the cluster if there is none, and starts its server. */
+async function startFirst(
+  installation: Installation,
+  ownership: Ownership,
+  { log, connectionsMax }: Required<Pick<StartOptions, 'log' | 'connectionsMax'>>,
+): Promise<Server> {
+  const held = await hold(installation, ownership);
+  if (await ensureCluster(held)) {
+    log.info(`embedded PostgreSQL: created the data folder ${installation.home}`);
+  }
+  return await launchServer(held, connectionsMax);
+}
+
 /**
  * Upgrades a cluster of an older version, where `sluice` is the superuser: stops its server, makes
  * the role an ordinary one, starts the server again. Not while guests use the server; then the next
@@ -183,6 +204,7 @@ async function startOwned(
  */
 async function ensureOrdinary(
   installation: Installation,
+  ownership: Ownership,
   server: Server,
   { log, connectionsMax }: Required<Pick<StartOptions, 'log' | 'connectionsMax'>>,
 ): Promise<Login & { readonly server: Server }> {
@@ -191,7 +213,8 @@ async function ensureOrdinary(
   if (login.isOrdinary) return { ...login, server };
   const stopped = await unlessUsed(home, async () => {
     await stopServer(home);
-    await demoteRole(installation, clusterOf(home), await readPassword(home));
+    const held = await hold(installation, ownership);
+    await demoteRole(held, clusterOf(home), await readPassword(home));
   });
   if (!stopped) {
     log.warn(
@@ -200,7 +223,7 @@ async function ensureOrdinary(
     return { ...login, server };
   }
   log.info(`embedded PostgreSQL: upgraded ${home}, its role is no longer a superuser`);
-  const next = await launchServer(installation, connectionsMax);
+  const next = await launchServer(await hold(installation, ownership), connectionsMax);
   return { ...(await logIn(home, next)), server: next };
 }
 
@@ -224,7 +247,7 @@ async function startAsGuest(
     let ownership: Ownership | null = null;
     const life = lifeOf(installation, server, connectionsMax, {
       own: async () => {
-        ownership ??= await claimOwnership(home);
+        ownership ??= await claim(home);
         return ownership;
       },
       stop: () => leave(home, guest, log, ownership),
@@ -250,13 +273,14 @@ function lifeOf(
   let supervisor: Supervisor | null = null;
   const start = async (signal: AbortSignal): Promise<Server> => {
     const { address } = server;
-    if ((await use.own()) !== null) {
-      const running = await settledServer(installation.home);
-      return running ?? (await launchServer(installation, connectionsMax, { address, signal }));
-    }
+    const ownership = await use.own();
     const running = await settledServer(installation.home);
-    if (running === null) throw new Error('its owner has not started it yet');
-    return running;
+    if (running !== null) return running;
+    if (ownership !== null) {
+      const held = await hold(installation, ownership);
+      return await launchServer(held, connectionsMax, { address, signal });
+    }
+    throw new Error('its owner has not started it yet');
   };
   return {
     supervise: (events, onGivenUp) => {
@@ -282,7 +306,7 @@ async function leave(
   owned: Ownership | null,
 ): Promise<void> {
   await guest.leave();
-  const ownership = owned ?? (await claimOwnership(home));
+  const ownership = owned ?? (await claim(home));
   if (ownership !== null) await stopOwned(home, ownership, log);
 }
 

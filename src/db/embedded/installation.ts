@@ -7,6 +7,7 @@
  *   <home>/port          its port on 127.0.0.1, of the last start
  *   <home>/server.log    PostgreSQL's log; .1 is the one before
  *   <home>/owner.<n>     the processes that use it, with guest.<x>: see owner.ts
+ *   <home>/lock          locked while any process uses it: see folder-lock.ts
  *
  * home is <dataDir>/postgres or, for root where the system user cannot enter that, a folder under
  * /var/lib/sluice. Never changes owner or mode of files that belong to others.
@@ -27,6 +28,12 @@ export interface Installation {
   readonly runtime: Runtime;
   /** why home is not under the data folder; null when it is */
   readonly moved: string | null;
+}
+
+/** An installation that this process owns. */
+export interface HeldInstallation extends Installation {
+  /** the home's lock, which every PostgreSQL program inherits; null on file systems without locks */
+  readonly lockFd: number | null;
 }
 
 /** A folder that system users can enter and only root can write. */

@@ -6,6 +6,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { stat, unlink } from 'node:fs/promises';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { OperatorError } from '../../errors.ts';
@@ -18,7 +19,7 @@ import {
   removeSocket,
 } from './address.ts';
 import { serverArguments } from './cluster.ts';
-import { clusterOf, type Installation } from './installation.ts';
+import { clusterOf, type HeldInstallation, socketFolderOf } from './installation.ts';
 import { openServerLog, serverLogTail } from './log.ts';
 import { asAccount, CHILD_ENVIRONMENT, processIdentity } from './process.ts';
 import {
@@ -39,18 +40,20 @@ const LINGER_POLL_MS = 200;
 const LINGERING = /pre-existing shared memory block|lock file "postmaster\.pid"/;
 /** Between creating postmaster.pid and writing to it a server takes microseconds. */
 const EMPTY_PID_FILE_AGE_MS = 2000;
+const SOCKET_TIMEOUT_MS = 5000;
 
 /**
  * Starts a server and waits until it accepts logins. If one is running after all, because its owner was
  * killed while starting it, that one is returned.
  *
+ * @param installation whose lock the server inherits
  * @param connectionsMax most connections it will take
  * @param again.address the address it must have; by default the last one, or another when that is taken
  * @param again.signal ends the start, and the server that was started
  * @throws OperatorError with the last lines of its log when it does not come up
  */
 export async function launchServer(
-  installation: Installation,
+  installation: HeldInstallation,
   connectionsMax: number,
   again: { readonly address?: Address; readonly signal?: AbortSignal } = {},
 ): Promise<Server> {
@@ -86,9 +89,10 @@ export async function launchServer(
  * drained. Its output goes to a file, because the server may outlive this process.
  */
 async function spawnServer(
-  installation: Installation,
+  installation: HeldInstallation,
   settings: readonly string[],
 ): Promise<{ pid: number; logStart: number }> {
+  const { lockFd } = installation;
   const { file, start } = await openServerLog(installation.home);
   try {
     const child = spawn(
@@ -99,7 +103,8 @@ async function spawnServer(
         cwd: '/',
         env: CHILD_ENVIRONMENT,
         detached: true,
-        stdio: ['ignore', file.fd, file.fd],
+        // The lock belongs to the server and its children too, as long as one of them lives.
+        stdio: ['ignore', file.fd, file.fd, ...(lockFd === null ? [] : [lockFd])],
       },
     );
     await once(child, 'spawn');
@@ -143,9 +148,34 @@ async function awaitLaunch(
 async function removeRecycledPidFile(home: string): Promise<void> {
   const lines = await readPidFile(home);
   if (lines === null || (await findServer(home)) !== null) return;
+  await requireSilentSocket(home, Number(lines[3]));
   const path = join(clusterOf(home), 'postmaster.pid');
   const ageMs = Date.now() - (await stat(path)).mtimeMs;
   if (lines[0] === '' && ageMs < EMPTY_PID_FILE_AGE_MS) return;
   await unlink(path);
   await removeSocket(home);
+}
+
+/**
+ * Connects to the socket of the server that postmaster.pid names, whose process is not visible here. The
+ * path leads to the same socket in every container, so this finds the server of an older version, which
+ * has no lock, and of one on a file system without locks.
+ *
+ * @throws OperatorError when a server answers
+ */
+async function requireSilentSocket(home: string, port: number): Promise<void> {
+  const socket = connect(join(socketFolderOf(home), `.s.PGSQL.${port}`));
+  try {
+    await once(socket, 'connect', { signal: AbortSignal.timeout(SOCKET_TIMEOUT_MS) });
+  } catch {
+    // No socket, or nobody listens any more.
+    return;
+  } finally {
+    socket.destroy();
+  }
+  throw new OperatorError(
+    `a PostgreSQL that is not visible here runs in ${home}: another container has the same folder. Run ` +
+      'commands in that container (docker exec CONTAINER node bin/sluice.js …), or stop it first. ' +
+      'Nothing was changed',
+  );
 }

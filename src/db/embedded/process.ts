@@ -5,8 +5,8 @@
  * Children never inherit the environment, which has secrets, and PG* variables that would change
  * PostgreSQL's behaviour. A failing program is a value; the caller decides what it means.
  */
-import { execFile } from 'node:child_process';
-import { readFile } from 'node:fs/promises';
+import { spawn } from 'node:child_process';
+import { readFile, readlink } from 'node:fs/promises';
 
 /** The account that a PostgreSQL program runs as; null means this process's. */
 export type SystemAccount = { readonly uid: number; readonly gid: number } | null;
@@ -20,6 +20,8 @@ interface ProgramResult {
   readonly missing: boolean;
 }
 
+/** Longer output is cut. */
+const OUTPUT_CHARS_MAX = 1024 * 1024;
 /** Free memory that a PostgreSQL process keeps for its next transaction. */
 const KEPT_BYTES_MAX = 8 * 1024 * 1024;
 
@@ -46,34 +48,51 @@ export function asAccount(account: SystemAccount): { uid?: number; gid?: number 
  *
  * @param options.timeoutMs the program is killed after this long
  * @param options.input its standard input
+ * @param options.inherited an open file that it gets as number 3
  * @returns always; a program that fails, is missing or takes too long is a value, not an error
  */
 export function runProgram(
   file: string,
   args: readonly string[],
-  options: { readonly account: SystemAccount; readonly timeoutMs: number; readonly input?: string },
+  options: {
+    readonly account: SystemAccount;
+    readonly timeoutMs: number;
+    readonly input?: string;
+    readonly inherited?: number | null;
+  },
 ): Promise<ProgramResult> {
-  const spawnOptions = {
-    ...asAccount(options.account),
-    cwd: '/',
-    env: CHILD_ENVIRONMENT,
-    timeout: options.timeoutMs,
-    killSignal: 'SIGKILL' as const,
-    maxBuffer: 1024 * 1024,
-  };
+  const { account, timeoutMs, input = '', inherited = null } = options;
   return new Promise((resolve) => {
-    const child = execFile(file, [...args], spawnOptions, (error, stdout, stderr) => {
-      const output = `${stdout}${stderr}`.trim();
-      if (error === null) {
-        resolve({ code: 0, output, missing: false });
-        return;
-      }
-      const code = typeof error.code === 'number' ? error.code : null;
+    const child = spawn(file, [...args], {
+      ...asAccount(account),
+      cwd: '/',
+      env: CHILD_ENVIRONMENT,
+      timeout: timeoutMs,
+      killSignal: 'SIGKILL',
+      stdio: ['pipe', 'pipe', 'pipe', ...(inherited === null ? [] : [inherited])],
+    });
+    const written = { stdout: '', stderr: '' };
+    for (const name of ['stdout', 'stderr'] as const) {
+      child[name]?.setEncoding('utf8').on('data', (text: string) => {
+        if (written[name].length < OUTPUT_CHARS_MAX) written[name] += text;
+      });
+    }
+    child.once('error', (error) => {
       const missing = errorCode(error) === 'ENOENT';
-      resolve({ code, output: output === '' ? error.message : output, missing });
+      resolve({ code: null, output: error.message, missing });
+    });
+    // Programs that a killed one has started may keep its output open.
+    child.once('exit', (code) => {
+      if (code === null) for (const name of ['stdout', 'stderr'] as const) child[name]?.destroy();
+    });
+    child.once('close', (code, signal) => {
+      const output = `${written.stdout}${written.stderr}`.trim();
+      const isSilent = output === '' && code !== 0;
+      const said = isSilent && signal !== null ? `it was ended by ${signal}` : output;
+      resolve({ code, output: said, missing: false });
     });
     // A program that ends without reading it has an exit code.
-    child.stdin?.on('error', () => {}).end(options.input ?? '');
+    child.stdin?.on('error', () => {}).end(input);
   });
 }
 
@@ -98,14 +117,24 @@ export async function processIdentity(pid: number): Promise<string | null> {
     const ps = await runProgram('ps', ['-o', 'stat=,lstart=', '-p', String(pid)], PS_OPTIONS);
     return ps.code !== 0 || ps.output.startsWith('Z') ? null : ps.output.replace(/^\S+\s+/, '');
   }
+  if (!(await seesOwnProcesses())) return null;
   const stat = await readProc(`/proc/${pid}/stat`);
   if (stat === null) return null;
   // The program's name is in parentheses and may contain spaces and parentheses.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   // PID 1 of a container may never reap, so a zombie counts as ended.
   if (fields[0] === 'Z' || fields[0] === 'X') return null;
-  const boot = await readFile('/proc/sys/kernel/random/boot_id', 'utf8');
-  return `${boot.trim()} ${fields[19]}`;
+  return `${await bootId()} ${fields[19]}`;
+}
+
+/** Checks whether /proc has this process's pids, and not those of the container around this one. */
+async function seesOwnProcesses(): Promise<boolean> {
+  return (await readlink('/proc/self')) === String(process.pid);
+}
+
+/** The boot of the running kernel, on Linux. */
+export async function bootId(): Promise<string> {
+  return (await readFile('/proc/sys/kernel/random/boot_id', 'utf8')).trim();
 }
 
 /** The command line of `pid`, arguments separated by one space; null when there is no process. */

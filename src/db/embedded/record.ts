@@ -1,24 +1,68 @@
 /**
- * Files in a home that name a running process: `<name>` contains its pid and start time. A pid alone is
- * not enough: pids are reused, in containers almost always.
+ * Files in a home that name a process: `<name>` contains its pid and start time, because pids are reused,
+ * and where that pid is valid, because another container has other pids.
  */
 import { randomBytes } from 'node:crypto';
-import { link, readFile, rm, writeFile } from 'node:fs/promises';
+import { link, open, readFile, readlink, rm, stat, writeFile } from 'node:fs/promises';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { errorCode, processIdentity } from './process.ts';
+import { OperatorError } from '../../errors.ts';
+import { bootId, errorCode, processIdentity } from './process.ts';
+
+export interface ProcessRecord {
+  readonly pid: number;
+  /** when it was started (`processIdentity`) */
+  readonly identity: string;
+  /** the place; older versions wrote none */
+  readonly place: ProcessPlace | null;
+}
+
+export interface ProcessPlace {
+  /** the running kernel: its boot; elsewhere than on Linux the host's name */
+  readonly kernel: string;
+  /** in which its pid is valid: the pid namespace of that kernel */
+  readonly namespace: string;
+  /** the name of the host; in a container, by default, its id */
+  readonly host: string;
+  /** inode of the folder: a copy of the folder has another */
+  readonly folder: string;
+  /** Does the process itself hold the folder's lock (folder-lock.ts)? */
+  readonly isLocked: boolean;
+}
+
+/** Finds this process's place, for a record in `home`. */
+export async function placeIn(home: string, isLocked: boolean): Promise<ProcessPlace> {
+  const { ino } = await stat(home, { bigint: true });
+  const isLinux = process.platform === 'linux';
+  return {
+    kernel: isLinux ? await bootId() : hostname(),
+    namespace: isLinux ? await readlink('/proc/self/ns/pid') : '',
+    host: hostname(),
+    folder: String(ino),
+    isLocked,
+  };
+}
 
 /**
  * Writes a record of this process; it appears under its name complete or not at all.
  *
  * @returns false when the name is taken
  */
-export async function createRecord(home: string, name: string): Promise<boolean> {
+export async function createRecord(home: string, name: string, isLocked = false): Promise<boolean> {
   const identity = await processIdentity(process.pid);
-  if (identity === null) throw new Error('this process does not find itself among the processes');
-  const draft = join(home, `draft.${randomBytes(8).toString('hex')}`);
+  if (identity === null) {
+    throw new OperatorError(
+      'this process does not find itself in /proc, which is that of another container: mount it here',
+    );
+  }
+  const draft = draftIn(home);
   try {
-    const text = `${JSON.stringify({ pid: process.pid, identity })}\n`;
-    await writeFile(draft, text, { flag: 'wx', mode: 0o600 });
+    const record: ProcessRecord = {
+      pid: process.pid,
+      identity,
+      place: await placeIn(home, isLocked),
+    };
+    await writeFile(draft, `${JSON.stringify(record)}\n`, { flag: 'wx', mode: 0o600 });
     await link(draft, join(home, name));
     return true;
   } catch (error) {
@@ -29,20 +73,89 @@ export async function createRecord(home: string, name: string): Promise<boolean>
   }
 }
 
-/** Whether the record exists and its process runs; an empty file names no process. */
-export async function isRecordAlive(home: string, name: string): Promise<boolean> {
+/** Reads a record; null when it does not exist or names no process. */
+export async function readRecord(home: string, name: string): Promise<ProcessRecord | null> {
   let text: string;
   try {
     text = await readFile(join(home, name), 'utf8');
   } catch (error) {
-    if (errorCode(error) === 'ENOENT') return false;
+    if (errorCode(error) === 'ENOENT') return null;
     throw error;
   }
-  const match = /^\{"pid":(\d+),"identity":"([^"]+)"\}\n$/.exec(text);
-  return match !== null && (await processIdentity(Number(match[1]))) === match[2];
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    // Emptied, or damaged by a crash of the machine.
+    return null;
+  }
+  if (typeof value !== 'object' || value === null) return null;
+  const { pid, identity, place = null } = value as Partial<ProcessRecord>;
+  if (typeof pid !== 'number' || typeof identity !== 'string') return null;
+  return { pid, identity, place: isPlace(place) ? place : null };
+}
+
+function isPlace(value: unknown): value is ProcessPlace {
+  if (typeof value !== 'object' || value === null) return false;
+  const { kernel, namespace, host, folder, isLocked } = value as Partial<ProcessPlace>;
+  const texts = [kernel, namespace, host, folder];
+  return texts.every((text) => typeof text === 'string') && typeof isLocked === 'boolean';
+}
+
+/** Checks whether the pid of a record can be looked up here; of an older version's it is assumed. */
+export function isVisible({ place }: ProcessRecord, here: ProcessPlace): boolean {
+  return place === null || (place.kernel === here.kernel && place.namespace === here.namespace);
+}
+
+/** Checks whether the process of a record runs, and is visible here. */
+export async function runsHere(record: ProcessRecord, here: ProcessPlace): Promise<boolean> {
+  return isVisible(record, here) && (await processIdentity(record.pid)) === record.identity;
+}
+
+/** Checks whether the record exists, and its process runs and is visible here. */
+export async function isRecordAlive(home: string, name: string): Promise<boolean> {
+  const record = await readRecord(home, name);
+  return record !== null && (await runsHere(record, await placeIn(home, false)));
+}
+
+/**
+ * Renews a record, which must exist: the file system notes the time. The text stays, so that a full disk
+ * does not matter.
+ */
+export async function renewRecord(home: string, name: string): Promise<void> {
+  const file = await open(join(home, name), 'r+');
+  try {
+    const text = await file.readFile();
+    if (text.length > 0) await file.write(text, 0, text.length, 0);
+  } finally {
+    await file.close();
+  }
+}
+
+/** Reads when a record was renewed, by the file system's clock; null when it does not exist. */
+export async function renewedAtMs(home: string, name: string): Promise<number | null> {
+  try {
+    return (await stat(join(home, name))).mtimeMs;
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT') return null;
+    throw error;
+  }
+}
+
+/** Reads the clock of the file system of `home`. */
+export async function fileSystemNowMs(home: string): Promise<number> {
+  const draft = draftIn(home);
+  try {
+    await writeFile(draft, '', { flag: 'wx', mode: 0o600 });
+    return (await stat(draft)).mtimeMs;
+  } finally {
+    await rm(draft, { force: true });
+  }
 }
 
 /** Removes a record, if it is there. */
 export async function removeRecord(home: string, name: string): Promise<void> {
   await rm(join(home, name), { force: true });
 }
+
+const draftIn = (home: string): string => join(home, `draft.${randomBytes(8).toString('hex')}`);

@@ -9,7 +9,7 @@
  * upgrades their clusters, in two transactions that can be repeated.
  */
 import { OperatorError } from '../../errors.ts';
-import type { Installation } from './installation.ts';
+import type { HeldInstallation } from './installation.ts';
 import { oneLine, runProgram } from './process.ts';
 
 export const SETUP_ROLE = 'sluice_setup';
@@ -30,7 +30,7 @@ const FIRST_ROLE_OID = 10;
  * @throws OperatorError with what PostgreSQL said
  */
 export async function createRoleAndDatabase(
-  installation: Installation,
+  installation: HeldInstallation,
   cluster: string,
   password: string,
 ): Promise<void> {
@@ -46,7 +46,7 @@ export async function createRoleAndDatabase(
  *   again
  */
 export async function demoteRole(
-  installation: Installation,
+  installation: HeldInstallation,
   cluster: string,
   password: string,
 ): Promise<void> {
@@ -137,7 +137,7 @@ ALTER DATABASE ${DATABASE} OWNER TO ${ROLE};`;
  * @throws OperatorError with what PostgreSQL said
  */
 export async function runAlone(
-  installation: Installation,
+  installation: HeldInstallation,
   cluster: string,
   database: string,
   transactions: readonly string[],
@@ -148,7 +148,7 @@ export async function runAlone(
 
 /** PostgreSQL's output about an error; null when there was none. */
 async function tryAlone(
-  { runtime, account }: Installation,
+  { runtime, account, lockFd }: HeldInstallation,
   cluster: string,
   database: string,
   transactions: readonly string[],
@@ -162,7 +162,7 @@ async function tryAlone(
     ['--single', '-j', '-D', cluster]
       .concat(Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]))
       .concat([database]),
-    { account, timeoutMs: ALONE_TIMEOUT_MS, input },
+    { account, timeoutMs: ALONE_TIMEOUT_MS, input, inherited: lockFd },
   );
   return result.code === 0 ? null : result.output;
 }

@@ -19,12 +19,12 @@ import {
   writeFile,
 } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { databaseAccount } from '../../../src/db/embedded/account.ts';
 import { connectEmbedded } from '../../../src/db/embedded/connect.ts';
+import { lockFolder } from '../../../src/db/embedded/folder-lock.ts';
 import { asAccount, processCommand, runProgram } from '../../../src/db/embedded/process.ts';
 import { findServer } from '../../../src/db/embedded/server.ts';
 import { OperatorError } from '../../../src/errors.ts';
@@ -173,10 +173,8 @@ describe('a later start', () => {
     process.kill(pid, 'SIGKILL');
     await gone(pid);
     await first.stop();
+    expect(await lockFolder(first.home)).toBe('held');
     const second = lab.start(dataDir);
-    while (!(await serverLog(first.home)).includes('pre-existing shared memory block')) {
-      await sleep(10);
-    }
     process.kill(backend, 'SIGCONT');
     expect(await ask((await second).url, 'SELECT 1')).toEqual([1]);
   });
