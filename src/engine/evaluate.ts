@@ -156,13 +156,18 @@ export class RunEvaluation {
     const isOver: IsOver = () => this.#isOver();
     let texts: SurfaceText[] = [];
     let chars = 0;
-    for (const { kind, texts: surfaceTexts, recencies, exceeded, isCut } of extractSteps(
-      this.#steps,
-    )) {
+    for (const {
+      kind,
+      texts: surfaceTexts,
+      recencies: recenciesOf,
+      exceeded,
+      isCut,
+    } of extractSteps(this.#steps)) {
       const step = this.#kinds.push(kind) - 1;
       this.#exceeded += exceeded;
       if (isCut) this.#cutSteps += 1;
       this.#title ??= titleFrom(surfaceTexts);
+      const recencies = recenciesOf();
       for (const [index, { surface, text }] of surfaceTexts.entries()) {
         texts.push({ step, surface, text, recency: at(recencies, index) });
         chars += text.length;

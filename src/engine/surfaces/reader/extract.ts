@@ -27,8 +27,11 @@ export interface StepExtraction {
   readonly kind: StepKind;
   /** in reading order */
   readonly texts: readonly Pick<SurfaceText, 'surface' | 'text'>[];
-  /** of each text its `SurfaceText.recency`: of one that occurs several times, that of the newest */
-  readonly recencies: readonly number[];
+  /**
+   * Of each text its `SurfaceText.recency`: of one that occurs several times, that of the newest. Computed
+   * in one piece, so not for the thread that takes requests.
+   */
+  readonly recencies: () => readonly number[];
   /** values that exceed their budget, so that strings in them were not parsed */
   readonly exceeded: number;
   /** a value is JSON that its sender cut */
@@ -66,34 +69,39 @@ function* extractStepInPieces(
   kind: StepKind,
   tables: ConventionTables,
 ): Generator<void, StepExtraction, void> {
-  if (kind === 'duplicate') return { kind, texts: [], recencies: [], exceeded: 0, isCut: false };
+  if (kind === 'duplicate')
+    return { kind, texts: [], recencies: () => [], exceeded: 0, isCut: false };
   const own = yield* readStepInPieces(step, kind, tables);
   const status = readStatus(step, kind);
   const all = [...own.pieces, ...status.pieces];
-  const recencyOf = recenciesOf(all);
   /** of each surface: text → its index in `texts` */
   const seen = SURFACES.map(() => new Map<string, number>());
   const texts: StepExtraction['texts'][number][] = [];
-  const recencies: number[] = [];
+  /** of each piece: the index of its text; -1 if it is none */
+  const textOf: number[] = [];
   for (const [index, { surface, text }] of all.entries()) {
     if (index % COMPARED_TEXTS === COMPARED_TEXTS - 1) yield;
     const key = textKey(text);
-    const onSurface = seen[SURFACES.indexOf(surface)];
-    const recency = recencyOf[index] as number;
-    const before = onSurface?.get(key);
-    if (before !== undefined) {
-      recencies[before] = Math.max(recencies[before] as number, recency);
-    } else if (isText(text)) {
-      onSurface?.set(key, texts.length);
-      texts.push({ surface, text });
-      recencies.push(recency);
-    }
+    const known = seen[SURFACES.indexOf(surface)];
+    const before = known?.get(key);
+    textOf.push(before ?? (isText(text) ? texts.length : -1));
+    if (textOf[index] !== texts.length) continue;
+    known?.set(key, texts.length);
+    texts.push({ surface, text });
   }
+  const recencies = () => recenciesOf(all, textOf, texts.length);
   return { kind, texts, recencies, exceeded: own.exceeded + status.exceeded, isCut: own.isCut };
 }
 
-/** The recency of each piece: its place when every piece is put before those that it repeats. */
-function recenciesOf(pieces: readonly Piece[]): Float64Array {
+/**
+ * The recency of each text: the last place of a piece with it, when every piece is put before those that
+ * it repeats.
+ */
+function recenciesOf(
+  pieces: readonly Piece[],
+  textOf: readonly number[],
+  texts: number,
+): readonly number[] {
   const repeated: number[] = [];
   const order: number[] = [];
   for (const [index, { repeats = 0 }] of pieces.entries()) {
@@ -101,8 +109,11 @@ function recenciesOf(pieces: readonly Piece[]): Float64Array {
     else if (repeats === 0) order.push(index);
     else order.splice(-repeats, 0, index);
   }
-  const recencies = new Float64Array(pieces.length);
-  for (const [recency, index] of [...repeated, ...order].entries()) recencies[index] = recency;
+  const recencies = new Array<number>(texts).fill(0);
+  for (const [recency, index] of [...repeated, ...order].entries()) {
+    const text = textOf[index] as number;
+    if (text >= 0) recencies[text] = recency;
+  }
   return recencies;
 }
 
