@@ -3,6 +3,7 @@
  * settings of the program, so that a changed line of a template fails here.
  */
 import { readFileSync } from 'node:fs';
+import { load } from 'js-yaml';
 import { describe, expect, test } from 'vitest';
 
 import { readConfig } from '../../src/config/config.ts';
@@ -316,4 +317,67 @@ test('the notes name commands that exist', () => {
     'utf8',
   );
   expect(notes).toContain('bin/sluice.js key create --kind agent');
+});
+
+describe('values.schema.json', () => {
+  interface Schema {
+    readonly type?: string;
+    readonly additionalProperties?: unknown;
+    readonly properties?: Readonly<Record<string, Schema>>;
+    readonly minimum?: number;
+    readonly maximum?: number;
+    readonly pattern?: string;
+  }
+  const chart = new URL('../../deploy/helm/sluice/', import.meta.url);
+  const read = (name: string) => readFileSync(new URL(name, chart), 'utf8');
+  const schema = JSON.parse(read('values.schema.json')) as Schema;
+  const own = (name: string): Schema => schema.properties?.[name] ?? {};
+
+  test('knows every value, and refuses others', () => {
+    const values = load(read('values.yaml')) as Readonly<Record<string, unknown>>;
+    expect(Object.keys(schema.properties ?? {})).toEqual(['global', ...Object.keys(values)]);
+    expect(schema.additionalProperties).toBe(false);
+    for (const [name, value] of Object.entries(values)) {
+      const { properties, additionalProperties } = own(name);
+      if (properties === undefined) continue;
+      expect(Object.keys(properties), name).toEqual(Object.keys(value as object));
+      expect(additionalProperties, name).toBe(false);
+    }
+  });
+
+  test('refuses numbers and addresses that no release can run with', () => {
+    expect(own('replicas')).toEqual({ type: 'integer', minimum: 1 });
+    expect(own('trustedProxyHops')).toEqual({ type: 'integer', minimum: 0, maximum: 10 });
+    expect(own('drainSeconds')).toEqual({ type: 'integer', minimum: 0 });
+    expect(own('terminationGracePeriodSeconds')).toEqual({ type: 'integer', minimum: 30 });
+    expect(own('autoscaling').properties).toMatchObject({
+      minReplicas: { minimum: 1 },
+      maxReplicas: { minimum: 1 },
+      cpuUtilization: { minimum: 1 },
+      waitingRunsPerPod: { minimum: 0 },
+    });
+    const accepts = (name: string, value: string) =>
+      new RegExp(own(name).pattern ?? '$^').test(value);
+    for (const name of ['baseUrl', 'observeUrl']) {
+      expect(accepts(name, 'https://a.example.com')).toBe(true);
+      expect(accepts(name, 'a.example.com')).toBe(false);
+      expect(accepts(name, 'https://a.example.com/path')).toBe(false);
+    }
+    for (const name of ['databaseUrl', 'databaseReadUrl']) {
+      for (const url of ['', 'postgres://a/b', 'postgresql://a/b']) {
+        expect(accepts(name, url)).toBe(true);
+      }
+      expect(accepts(name, 'mysql://a/b')).toBe(false);
+    }
+    for (const url of [
+      '',
+      'redis://a',
+      'rediss://a',
+      'redis+sentinel://a',
+      'rediss+sentinel://a',
+    ]) {
+      expect(accepts('redisUrl', url)).toBe(true);
+    }
+    expect(accepts('redisUrl', 'http://a')).toBe(false);
+  });
 });
