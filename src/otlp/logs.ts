@@ -22,6 +22,21 @@ import {
 } from './fields.ts';
 import { sessionOf } from './log-session.ts';
 
+/** The members of a log record, the most frequent first. */
+const RECORD_KEYS = [
+  'timeUnixNano',
+  'body',
+  'attributes',
+  'observedTimeUnixNano',
+  'severityNumber',
+  'severityText',
+  'eventName',
+  'traceId',
+  'spanId',
+  'flags',
+  'droppedAttributesCount',
+];
+
 const LOGS: Envelope = {
   signal: 'logs',
   resourceList: 'resourceLogs',
@@ -44,8 +59,14 @@ export function decodeLogs(body: Buffer): DecodeResult {
 
 function addLogRecord(item: JsonValue, draft: RequestDraft): void {
   const row = parseLogRecord(item, draft, draft.fault);
-  if (row === null) draft.rejectItem(1);
-  else draft.logs.push(row);
+  if (row === null) {
+    draft.rejectItem(1);
+    return;
+  }
+  draft.logs.push(row);
+  if (!isObject(item) || RECORD_KEYS.some((key) => Object.hasOwn(item, key))) return;
+  // Stored, because every member is optional, but without anything that was sent.
+  draft.noteUnknown(item, 'timeUnixNano', [], `${draft.itemsPath}[${draft.itemIndex}]`);
 }
 
 function parseLogRecord(record: JsonValue, draft: RequestDraft, fault: Fault): LogRow | null {

@@ -7,6 +7,7 @@
  *   └ resource  scopeSpans …  beside resource, schemaUrl
  *     └ scope   spans …       beside scope, schemaUrl
  *       └ gauge, sum …        dataPoints, beside aggregationTemporality, isMonotonic
+ *       └ log record          timeUnixNano or any other member; spans and points without theirs are rejected
  *
  * Unknown keys beside a known list are ignored, as OTLP requires; and so is an object without any key.
  */

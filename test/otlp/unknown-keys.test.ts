@@ -124,6 +124,19 @@ describe('nothing is known', () => {
     });
   });
 
+  test('of a log record, which is stored without anything', () => {
+    const records = [{ body: null, x: 1 }, {}, { time_unix_nano: '1', severity_text: 'INFO' }];
+    const body = { resourceLogs: [{ scopeLogs: [{ logRecords: records }] }] };
+    const message =
+      'logs were expected (timeUnixNano); ' +
+      'resourceLogs[0].scopeLogs[0].logRecords[2] has time_unix_nano, severity_text';
+    expect(answerTo('logs', body)).toEqual({
+      answer: warning('logs', message),
+      rows: 3,
+      isFast: false,
+    });
+  });
+
   test('in a part of the body: the rest is stored, and the first such object is named', () => {
     const body = {
       resourceSpans: [
@@ -170,6 +183,11 @@ test.each<[string, Signal, unknown]>([
   ['empty lists of scopes', 'logs', { resourceLogs: [{ scopeLogs: [] }, { scopeLogs: null }] }],
   ['a scope alone', 'traces', scope({ scope: { name: 'x' }, schemaUrl: 'u' })],
   ['empty lists of records', 'traces', scope({ spans: [] })],
+  [
+    'a log record with a known member, and one without any',
+    'logs',
+    { resourceLogs: [{ scopeLogs: [{ logRecords: [{ severityText: 'x', y: 1 }, {}] }] }] },
+  ],
   [
     'data without points',
     'metrics',

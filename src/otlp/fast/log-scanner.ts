@@ -5,6 +5,7 @@ import type { AttributeScanner } from './attribute-scanner.ts';
 import { RowLayout, RowMembers } from './row-layout.ts';
 import { markSeen, scanMember, startRow } from './row-scanner.ts';
 import { ScannedRow } from './scanned-row.ts';
+import { requireKnown } from './scanner.ts';
 
 export const LOG_LAYOUT = new RowLayout(LOG_COLUMNS);
 const BODY = LOG_LAYOUT.slot('body');
@@ -27,10 +28,12 @@ export class LogScanner {
     const { row } = this;
     startRow(scanner, row);
     let seen = 0;
+    const unknownBefore = scanner.unknownFields;
     for (let member = scanner.firstField(table); member >= 0; member = scanner.nextField(table)) {
       seen = markSeen(seen, member);
       if (!scanMember(scanner, row, members, member)) this.#scanBody();
     }
+    requireKnown(scanner, seen !== 0, unknownBefore);
   }
 
   /** An empty body is stored as JSON's null, an absent one as SQL's NULL. */

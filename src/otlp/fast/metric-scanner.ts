@@ -15,7 +15,7 @@ import type { OrdinaryOffers, OrdinarySink } from './ordinary-offers.ts';
 import { PointScanner } from './point-scanner.ts';
 import { markSeen } from './row-scanner.ts';
 import type { ScannedRow } from './scanned-row.ts';
-import { FALLBACK, requireList } from './scanner.ts';
+import { FALLBACK, requireKnown } from './scanner.ts';
 
 /** Takes points as they are scanned. */
 interface PointSink extends OrdinarySink {
@@ -110,7 +110,7 @@ export class MetricScanner {
         }
       }
     }
-    requireList(scanner, hasList, unknownBefore);
+    requireKnown(scanner, hasList, unknownBefore);
   }
 
   /** Scans one or more points; @returns how many. */

@@ -19,7 +19,7 @@ import { OrdinaryOffers, type OrdinarySink } from './ordinary-offers.ts';
 import { OriginMemo } from './origin-memo.ts';
 import { markSeen } from './row-scanner.ts';
 import type { ScannedRow } from './scanned-row.ts';
-import { FALLBACK, requireList } from './scanner.ts';
+import { FALLBACK, requireKnown } from './scanner.ts';
 import { SpanScanner } from './span-scanner.ts';
 
 /** Takes rows as they are scanned; they must be dropped if `scan` returns false. */
@@ -147,7 +147,7 @@ export class RequestScanner {
       }
     }
     scanner.expectEnd();
-    requireList(scanner, hasList, unknownBefore);
+    requireKnown(scanner, hasList, unknownBefore);
   }
 
   /** Whether to pause; checked before each resource, scope and record. */
@@ -181,7 +181,7 @@ export class RequestScanner {
         scopes.push(yield* this.#scanScope(signal, resource, sink));
       }
     }
-    requireList(scanner, hasList, unknownBefore);
+    requireKnown(scanner, hasList, unknownBefore);
     checkOriginWork(resource, scopes.length);
     let work = 0;
     for (const scope of scopes) {
@@ -232,7 +232,7 @@ export class RequestScanner {
         rejectSessionProduct(this.#originOf(resource, texts), kinds);
       }
     }
-    requireList(scanner, hasList, unknownBefore);
+    requireKnown(scanner, hasList, unknownBefore);
     const number = rows === 0 ? -1 : sink.closeScope();
     const { origin, schemaUrl } = texts;
     return { origin, schemaUrl, number, kinds };

@@ -24,15 +24,15 @@ export const FALLBACK = new Error('falls back to the plain decoder');
 /**
  * Falls back for an object in which nothing is known (`../unknown-keys.ts`): the plain decoder says so.
  *
- * @param hasList whether it has the list that belongs there
+ * @param hasKnown whether it has the list that belongs there, or a log record any known member
  * @param unknownBefore `unknownFields` when it was opened
  */
-export function requireList(
+export function requireKnown(
   { unknownFields }: Pick<Scanner, 'unknownFields'>,
-  hasList: boolean,
+  hasKnown: boolean,
   unknownBefore: number,
 ): void {
-  if (!hasList && unknownFields > unknownBefore) throw FALLBACK;
+  if (!hasKnown && unknownFields > unknownBefore) throw FALLBACK;
 }
 
 export const QUOTE = 0x22;
