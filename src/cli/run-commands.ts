@@ -50,6 +50,8 @@ const item = z.object({
   text_cap_bytes: z.number().nullish(),
   unparsed_values: z.number().nullish(),
   text_gaps: z.array(z.string()).nullable(),
+  unread_texts: z.number().nullish(),
+  unread_keys: z.array(z.string()).nullish(),
   capture_hint: z.string().nullish(),
   findings: z.number(),
   highest_severity: z.string().nullable(),
@@ -121,6 +123,8 @@ function gapsOf({
   text_cap_bytes,
   unparsed_values,
   text_gaps,
+  unread_texts,
+  unread_keys,
   checked,
   capture_hint,
 }: z.infer<typeof item>) {
@@ -136,6 +140,9 @@ function gapsOf({
     text_gaps !== null &&
       text_gaps.length > 0 &&
       `its sender reports missing text: ${plain(text_gaps.join(', '))}`,
+    (unread_texts ?? 0) > 0 &&
+      `${unread_texts} attributes with text were not checked, because their keys are not known: ` +
+        plain((unread_keys ?? []).join(', ')),
     checked === 'nothing' && 'no text was found, so no rule could match',
     checked === 'tool_names_only' && 'nothing but tool names was checked',
     capture_hint != null && `to send text: ${plain(capture_hint)}`,

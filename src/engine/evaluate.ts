@@ -25,13 +25,16 @@ import { isMatchedName } from './matcher/matched-name.ts';
 import type { Hit, IsOver, Matcher, RuleTimer, RunMatch } from './matcher/matcher.ts';
 import { titleFrom } from './run-title.ts';
 import { cutName, nameDigest, stepNameOf } from './step-name.ts';
-import { extractSteps, stepKindsOf } from './surfaces/reader/extract.ts';
+import { extractSteps, type StepExtraction, stepKindsOf } from './surfaces/reader/extract.ts';
 
 /**
  * A portion ends with the step that reaches this size. It is the precision with which a stopped
  * evaluation counts unread steps; findings do not depend on it.
  */
 const PORTION_CHARS = 256 * 1024;
+
+/** Most keys of unread texts that a run lists. */
+export const UNREAD_KEYS_MAX = 20;
 
 interface EvaluationSettings {
   /** most UTF-8 bytes matched per surface and step */
@@ -55,6 +58,9 @@ export interface Evaluation {
   readonly unparsed: number;
   /** number of steps with JSON that their sender cut */
   readonly cutSteps: number;
+  /** number of values with text that nothing read, and the keys of the first of them */
+  readonly unreadTexts: number;
+  readonly unreadKeys: readonly string[];
   /** the kind of each step, by its index */
   readonly kinds: readonly StepKind[];
   /** the beginning of the first text that a user sent */
@@ -99,6 +105,8 @@ export class RunEvaluation {
   readonly #surfaces = new Set<Surface>();
   #exceeded = 0;
   #cutSteps = 0;
+  #unreadTexts = 0;
+  readonly #unreadKeys = new Set<string>();
   #title: string | null = null;
   #stepsRead = 0;
   #isOver: IsOver = () => false;
@@ -146,6 +154,8 @@ export class RunEvaluation {
       truncated: truncated + this.#exceeded,
       unparsed: this.#exceeded,
       cutSteps: this.#cutSteps,
+      unreadTexts: this.#unreadTexts,
+      unreadKeys: [...this.#unreadKeys].sort(),
       kinds: this.#kinds.length === this.#steps.length ? this.#kinds : stepKindsOf(this.#steps),
       title: this.#title,
       unreadSteps: this.#steps.length - this.#stepsRead,
@@ -156,18 +166,12 @@ export class RunEvaluation {
     const isOver: IsOver = () => this.#isOver();
     let texts: SurfaceText[] = [];
     let chars = 0;
-    for (const {
-      kind,
-      texts: surfaceTexts,
-      recencies: recenciesOf,
-      exceeded,
-      isCut,
-    } of extractSteps(this.#steps)) {
+    for (const extracted of extractSteps(this.#steps)) {
+      const { kind, texts: surfaceTexts } = extracted;
       const step = this.#kinds.push(kind) - 1;
-      this.#exceeded += exceeded;
-      if (isCut) this.#cutSteps += 1;
+      this.#note(extracted);
       this.#title ??= titleFrom(surfaceTexts);
-      const recencies = recenciesOf();
+      const recencies = extracted.recencies();
       for (const [index, { surface, text }] of surfaceTexts.entries()) {
         texts.push({ step, surface, text, recency: at(recencies, index) });
         chars += text.length;
@@ -178,6 +182,16 @@ export class RunEvaluation {
       this.#stepsRead = step + 1;
       texts = [];
       chars = 0;
+    }
+  }
+
+  /** Notes what of a step was not read. */
+  #note({ exceeded, isCut, unreadKeys }: StepExtraction): void {
+    this.#exceeded += exceeded;
+    if (isCut) this.#cutSteps += 1;
+    for (const key of unreadKeys()) {
+      this.#unreadTexts += 1;
+      if (this.#unreadKeys.size < UNREAD_KEYS_MAX) this.#unreadKeys.add(key);
     }
   }
 

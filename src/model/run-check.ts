@@ -10,6 +10,7 @@ export const CHECK_LIMITS = [
   'truncated_texts',
   'unparsed_values',
   'text_gaps',
+  'unread_texts',
 ] as const;
 /** For people, in lists and filters. */
 export const CHECKED_LABELS: Readonly<Record<Checked, string>> = {
@@ -30,6 +31,15 @@ export interface RunCheck {
   readonly limits: readonly CheckLimit[];
 }
 
+/** Outcome of an evaluation, as metrics count it. */
+export interface CheckedOutcome {
+  readonly checked: Checked;
+  /** its CPU time was used up before all of its steps were read */
+  readonly isOverBudget: boolean;
+  /** attributes with text that no convention reads */
+  readonly unreadTexts: number;
+}
+
 export type CheckedRun = Pick<
   RunSummary,
   | 'evaluation'
@@ -42,6 +52,7 @@ export type CheckedRun = Pick<
   | 'truncatedTexts'
   | 'unparsedValues'
   | 'textGaps'
+  | 'unreadTexts'
 >;
 
 /** Steps that arrived after the evaluation. */
@@ -60,6 +71,7 @@ export function checkOf(run: CheckedRun): RunCheck {
     truncated_texts: run.truncatedTexts ?? 0,
     unparsed_values: run.unparsedValues ?? 0,
     text_gaps: run.textGaps?.length ?? 0,
+    unread_texts: run.unreadTexts ?? 0,
   };
   const limits = CHECK_LIMITS.filter((limit) => counts[limit] > 0);
   const { texts, surfaces } = run;

@@ -42,6 +42,9 @@ export interface RunFacts {
   readonly sessionId: string | null;
   readonly userId: string | null;
   readonly textGaps: readonly TextGap[];
+  /** values with text that no convention reads, and the keys of the first of them */
+  readonly unreadTexts: number;
+  readonly unreadKeys: readonly string[];
   /** the line that makes the sender send text; null where it sends some, or none is known */
   readonly captureHint: string | null;
 }
@@ -96,6 +99,10 @@ export interface RunSummary extends Usage {
   /** values whose strings were matched as written, because parsing them would have taken too much */
   readonly unparsedValues: number | null;
   readonly textGaps: readonly TextGap[] | null;
+  /** attributes with text that no convention reads; null also before migration 31 */
+  readonly unreadTexts: number | null;
+  /** the keys of the first of them, without the sender's numbers */
+  readonly unreadKeys: readonly string[] | null;
   /** the line that makes its sender send text; null where it sent some, or none is known */
   readonly captureHint: string | null;
   readonly corpusVersion: string | null;

@@ -8,7 +8,7 @@ import { type DestinationStream, type Logger, pino } from 'pino';
 
 import type { RefusedSender } from '../model/refused-requests.ts';
 import type { Severity, Snapshot } from '../model/rules.ts';
-import type { Checked } from '../model/runs.ts';
+import type { CheckedOutcome } from '../model/run-check.ts';
 import type { Rejection, Signal } from '../model/telemetry.ts';
 import { alertEvents } from './alert-events.ts';
 import { errorFacts, type FailedRequest, framesOf, isConnectionError } from './error-facts.ts';
@@ -309,9 +309,9 @@ function passEvents(log: Logger, metrics: Metrics, outages: OutageLog<Concern>) 
       metrics.runs.inc({ outcome: 'lost' });
       log.warn('another process claimed a run before it was evaluated');
     },
-    /** @param isOverBudget it may have text that was not read */
-    runChecked(checked: Checked, isOverBudget: boolean): void {
+    runChecked({ checked, isOverBudget, unreadTexts }: CheckedOutcome): void {
       metrics.runsChecked.inc({ checked });
+      metrics.unreadTexts.inc(unreadTexts);
       if (checked === 'nothing' && !isOverBudget) metrics.runsWithoutText.inc();
     },
     sessionMarksFailed(error: unknown): void {

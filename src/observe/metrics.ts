@@ -70,6 +70,11 @@ function declareMetrics(registry: Registry) {
       'Runs evaluated, by what of them was checked: nothing, tool_names_only, partly or fully.',
       ['checked'],
     ),
+    unreadTexts: counter(
+      'pass_unread_texts_total',
+      'Attributes with text that no convention reads, of runs evaluated. Their keys are in the runs.',
+      [],
+    ),
     runsOverBudget: counter(
       'pass_runs_over_budget_total',
       'Runs evaluated whose CPU time was used up before all of their steps were read.',

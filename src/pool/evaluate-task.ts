@@ -192,7 +192,7 @@ function conclude(
   }
   const evaluation = {
     run,
-    facts: runFactsOf(steps, kinds, surfaceNames, run.state, result.cutSteps > 0),
+    facts: runFactsOf(steps, kinds, surfaceNames, run.state, result),
     findings,
     redactExcerpts,
     ruleSetSha256,
@@ -227,6 +227,7 @@ async function store(
       kind: 'evaluated',
       findings,
       checked: checkedOf(one.evaluation),
+      unreadTexts: one.evaluation.facts.unreadTexts,
       isOverBudget: one.isOverBudget,
     };
   });
@@ -241,5 +242,6 @@ function checkedOf({ facts, steps, ...evaluation }: EvaluatedRun): Checked {
     logRecords: 0,
     evaluatedSteps: steps,
     textGaps: facts.textGaps,
+    unreadTexts: facts.unreadTexts,
   }).checked;
 }

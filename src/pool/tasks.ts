@@ -6,7 +6,7 @@ import type { ClaimedRun } from '../db/runs/evaluation-queue.ts';
 import type { RunToRead } from '../db/runs/steps.ts';
 import type { PrefilterTables } from '../engine/prefilter/prefilter-tables.ts';
 import type { Rule, Severity, Snapshot } from '../model/rules.ts';
-import type { Checked } from '../model/runs.ts';
+import type { CheckedOutcome } from '../model/run-check.ts';
 import type { MeteredRule } from './rule-meter.ts';
 
 /**
@@ -95,13 +95,7 @@ export interface PreviewTask {
 /** The outcome of one run. */
 export type RunOutcome =
   /** stored: the run is marked, with a finding of each of these severities */
-  | {
-      readonly kind: 'evaluated';
-      readonly findings: readonly Severity[];
-      readonly checked: Checked;
-      /** its CPU time was used up before all of its steps were read */
-      readonly isOverBudget: boolean;
-    }
+  | (CheckedOutcome & { readonly kind: 'evaluated'; readonly findings: readonly Severity[] })
   /** the other runs of its task have used up the time */
   | { readonly kind: 'not begun' }
   /** it takes longer than a quick task may, or is too large to be read together with others */

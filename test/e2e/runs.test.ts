@@ -130,6 +130,8 @@ describe('one run', () => {
       unparsed_values: 0,
       text_incomplete: true,
       text_gaps: ['stored_elsewhere'],
+      unread_texts: 0,
+      unread_keys: [],
       capture_hint: 'OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true',
       findings: 0,
       highest_severity: null,

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { evaluateRun, RunEvaluation } from '../../src/engine/evaluate.ts';
+import { evaluateRun, RunEvaluation, UNREAD_KEYS_MAX } from '../../src/engine/evaluate.ts';
 import { createMatcher } from '../../src/engine/matcher/matcher.ts';
 import { log, operation, span } from './steps.ts';
 import { tinyRule } from './tiny-rules.ts';
@@ -173,6 +173,20 @@ describe('evaluateRun', () => {
     expect(cutSteps).toBe(1);
     const prose = operation('chat', { 'gen_ai.input.messages': '[note] {a secret' });
     expect(evaluateRun([prose], matcher, all, settings).cutSteps).toBe(0);
+  });
+
+  it('counts the values with text that nothing read, and names their first keys', () => {
+    const words = 'a secret that nobody reads, because nobody knows its key';
+    const keys = Array.from({ length: UNREAD_KEYS_MAX + 1 }, (_, index) => `acme.k${index + 10}`);
+    const unread = span({ attributes: Object.fromEntries(keys.map((key) => [key, words])) });
+    const { findings, unreadTexts, unreadKeys } = evaluateRun([unread], matcher, all, settings);
+    expect(findings).toEqual([]);
+    expect(unreadTexts).toBe(UNREAD_KEYS_MAX + 1);
+    expect(unreadKeys).toEqual(keys.slice(0, UNREAD_KEYS_MAX));
+    expect(evaluateRun(steps, matcher, all, settings)).toMatchObject({
+      unreadTexts: 0,
+      unreadKeys: [],
+    });
   });
 
   it('says on which surfaces the texts were', () => {

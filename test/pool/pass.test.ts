@@ -113,7 +113,7 @@ async function store(run: ClaimedRun, findings: readonly Severity[], checked: Ch
   const outcome: RunOutcome =
     stored === null
       ? { kind: 'lost' }
-      : { kind: 'evaluated', findings: stored, checked, isOverBudget: false };
+      : { kind: 'evaluated', findings: stored, checked, unreadTexts: 0, isOverBudget: false };
   return outcome;
 }
 
@@ -172,7 +172,7 @@ function passOf(
     runUndecided: note('undecided:'),
     runsTriedApart: note('apart:'),
     runLost: note('lost'),
-    runChecked: (checked) => checked !== 'fully' && logged.push(`checked ${checked}`),
+    runChecked: ({ checked }) => checked !== 'fully' && logged.push(`checked ${checked}`),
     runOverBudget: note('over budget'),
     deadProcessesFound: note('dead:'),
     runsGivenUp: note('given up:'),

@@ -6,7 +6,7 @@ import type { CheckedRun, RunCheck } from '../../src/model/run-check.ts';
 import type { RunSummary } from '../../src/model/runs.ts';
 
 type Fields = Partial<Omit<CheckedRun, 'spans' | 'logRecords'>> &
-  Partial<Pick<RunSummary, 'state' | 'textCapBytes' | 'captureHint'>>;
+  Partial<Pick<RunSummary, 'state' | 'textCapBytes' | 'captureHint' | 'unreadKeys'>>;
 
 interface CheckedCase extends RunCheck {
   readonly what: string;
@@ -27,6 +27,7 @@ const UNKNOWN = {
   textCapBytes: null,
   unparsedValues: null,
   textGaps: null,
+  unreadTexts: null,
 } as const;
 const HINT = 'SEND_TEXT=true';
 
@@ -156,6 +157,24 @@ export const CHECKED_CASES: readonly CheckedCase[] = [
     ],
   },
   {
+    what: 'with text under keys that are not known',
+    fields: { unreadTexts: 3, unreadKeys: ['acme.ask', 'acme.say'] },
+    checked: 'partly',
+    limits: ['unread_texts'],
+    cell: 'not everything: unread texts',
+    page: [
+      'Not checked: 3 attributes with text under keys that are not known: acme.ask, acme.say.',
+    ],
+  },
+  {
+    what: 'with no other text than such',
+    fields: { texts: 0, surfaces: [], unreadTexts: 1, unreadKeys: ['acme.ask'] },
+    checked: 'nothing',
+    limits: ['unread_texts'],
+    cell: 'nothing',
+    page: ['Nothing was checked', '1 attribute with text under keys that are not known: acme.ask.'],
+  },
+  {
     what: 'with everything at once',
     fields: {
       evaluatedSteps: 4,
@@ -163,10 +182,18 @@ export const CHECKED_CASES: readonly CheckedCase[] = [
       truncatedTexts: 1,
       unparsedValues: 1,
       textGaps: ['cut_by_sender'],
+      unreadTexts: 1,
     },
     checked: 'partly',
-    limits: ['late_steps', 'unread_steps', 'truncated_texts', 'unparsed_values', 'text_gaps'],
-    cell: 'late steps, unread steps, truncated texts, unparsed values, cut by sender',
+    limits: [
+      'late_steps',
+      'unread_steps',
+      'truncated_texts',
+      'unparsed_values',
+      'text_gaps',
+      'unread_texts',
+    ],
+    cell: 'late steps, unread steps, truncated texts, unparsed values, cut by sender, unread texts',
     page: ['but not everything was checked.'],
   },
   {
@@ -202,6 +229,8 @@ export function checkedFields({ fields }: CheckedCase) {
     textCapBytes: 65_536,
     unparsedValues: 0,
     textGaps: [],
+    unreadTexts: 0,
+    unreadKeys: [],
     captureHint: null,
     ...fields,
   };

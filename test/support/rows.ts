@@ -165,6 +165,8 @@ export function runFacts(fields: Partial<RunFacts> = {}): RunFacts {
     sessionId: null,
     userId: null,
     textGaps: [],
+    unreadTexts: 0,
+    unreadKeys: [],
     captureHint: null,
     ...fields,
   };

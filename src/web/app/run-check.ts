@@ -30,6 +30,7 @@ function capOf(bytes: number): string {
 /** Why not everything was checked, one sentence for each reason. */
 export function limitsOf(run: RunSummary): string[] {
   const { truncatedTexts, textCapBytes, unreadSteps, unparsedValues, textGaps } = run;
+  const { unreadTexts, unreadKeys } = run;
   const sentences: Readonly<Record<CheckLimit, () => readonly string[]>> = {
     late_steps: () => [
       `Not checked: ${many(lateSteps(run), 'step')} that arrived after the evaluation`,
@@ -49,6 +50,9 @@ export function limitsOf(run: RunSummary): string[] {
       `Checked as plain text, because too large or too deeply nested to parse: ${many(unparsedValues ?? 0, 'value')}`,
     ],
     text_gaps: () => (textGaps ?? []).map((gap) => GAPS[gap]),
+    unread_texts: () => [
+      `Not checked: ${many(unreadTexts ?? 0, 'attribute')} with text under keys that are not known: ${(unreadKeys ?? []).join(', ')}`,
+    ],
   };
   return checkOf(run).limits.flatMap((limit) => sentences[limit]());
 }
@@ -84,9 +88,9 @@ export function checkedCell(run: RunSummary): Html {
 
 const SWITCH_ON = html`<a href="/docs/instrumentations">how to send text</a>`;
 
-/** How to send text; empty where steps were not read, because they may have some. */
-function hintOf({ captureHint, unreadSteps }: RunSummary): HtmlValue {
-  if ((unreadSteps ?? 0) > 0) return null;
+/** How to send text; empty where there is text, or steps were not read, which may have some. */
+function hintOf({ captureHint, unreadSteps, unreadTexts }: RunSummary): HtmlValue {
+  if ((unreadSteps ?? 0) > 0 || (unreadTexts ?? 0) > 0) return null;
   return captureHint === null
     ? html` See ${SWITCH_ON}.`
     : html` To send text: <code>${captureHint}</code> (${SWITCH_ON}).`;

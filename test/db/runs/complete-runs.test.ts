@@ -171,12 +171,13 @@ test('what of a run was checked is stored with it', async () => {
     truncatedTexts: 2,
     textCapBytes: 1024,
     unparsedValues: 3,
-    facts: runFacts({ captureHint: 'A=1' }),
+    facts: runFacts({ captureHint: 'A=1', unreadTexts: 4, unreadKeys: ['a.b', 'c'] }),
   };
   await completeRuns(scratch.database, evaluations(runs, [checked]), CORPUS);
   expect(
     await scratch.rows(
-      'SELECT surfaces, truncated_texts, text_cap_bytes, unparsed_values, capture_hint FROM runs',
+      `SELECT surfaces, truncated_texts, text_cap_bytes, unparsed_values, capture_hint,
+              unread_texts, unread_keys FROM runs`,
     ),
   ).toEqual([
     {
@@ -185,6 +186,8 @@ test('what of a run was checked is stored with it', async () => {
       text_cap_bytes: 1024,
       unparsed_values: 3,
       capture_hint: 'A=1',
+      unread_texts: 4,
+      unread_keys: ['a.b', 'c'],
     },
   ]);
 });

@@ -83,6 +83,8 @@ export function run(fields: Partial<RunSummary> = {}): RunSummary {
     outputTokens: null,
     costUsd: null,
     textGaps: [],
+    unreadTexts: 0,
+    unreadKeys: [],
     captureHint: null,
     corpusVersion: '4.0.0',
     corpusIdentity: 'c0'.repeat(20),

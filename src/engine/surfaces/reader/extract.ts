@@ -16,6 +16,7 @@ import { readStepInPieces } from './read-rows.ts';
 import { surfaceOn } from './read-value.ts';
 import { stepKindOf } from './step-kind.ts';
 import { ERROR_SURFACE } from './step-surfaces.ts';
+import { unreadKeysOf } from './unread-texts.ts';
 import { isText, textsOf } from './value-text.ts';
 
 const STATUS_ERROR = 2;
@@ -36,6 +37,8 @@ export interface StepExtraction {
   readonly exceeded: number;
   /** a value is JSON that its sender cut */
   readonly isCut: boolean;
+  /** Finds the values with text that nothing read, and returns the key of each. */
+  readonly unreadKeys: () => readonly string[];
 }
 
 /** Extracts the texts of a run's steps, in time order. Linear in the steps' size. */
@@ -69,8 +72,16 @@ function* extractStepInPieces(
   kind: StepKind,
   tables: ConventionTables,
 ): Generator<void, StepExtraction, void> {
-  if (kind === 'duplicate')
-    return { kind, texts: [], recencies: () => [], exceeded: 0, isCut: false };
+  if (kind === 'duplicate') {
+    return {
+      kind,
+      texts: [],
+      recencies: () => [],
+      exceeded: 0,
+      isCut: false,
+      unreadKeys: () => [],
+    };
+  }
   const own = yield* readStepInPieces(step, kind, tables);
   const status = readStatus(step, kind);
   const all = [...own.pieces, ...status.pieces];
@@ -89,8 +100,18 @@ function* extractStepInPieces(
     known?.set(key, texts.length);
     texts.push({ surface, text });
   }
-  const recencies = () => recenciesOf(all, textOf, texts.length);
-  return { kind, texts, recencies, exceeded: own.exceeded + status.exceeded, isCut: own.isCut };
+  const isKnown = (text: string): boolean => {
+    const key = textKey(text);
+    return seen.some((onSurface) => onSurface.has(key));
+  };
+  return {
+    kind,
+    texts,
+    recencies: () => recenciesOf(all, textOf, texts.length),
+    exceeded: own.exceeded + status.exceeded,
+    isCut: own.isCut,
+    unreadKeys: () => unreadKeysOf(step, tables, isKnown),
+  };
 }
 
 /**

@@ -23,6 +23,18 @@ export class RowTable {
     }
   }
 
+  /** Whether a row reads the attribute with this key, on steps of some kind. */
+  reads(key: string): boolean {
+    return (
+      this.#byKey.has(key) ||
+      this.#prefixes.some(([prefix, index]) => {
+        const row = this.#rows[index];
+        const suffix = row !== undefined && 'suffix' in row ? (row.suffix ?? '') : '';
+        return key.startsWith(prefix) && key.endsWith(suffix);
+      })
+    );
+  }
+
   /** All rows that can read any of these attributes, in reading order, perhaps with others. */
   rowsFor(attributes: JsonObject): AttributeRow[] {
     const indexes = new Set(this.#others);

@@ -33,6 +33,15 @@ const MODEL_KEYS = nameKeys('model');
 const SESSION_KEYS = nameKeys('sessionId');
 const USER_KEYS = nameKeys('userId');
 
+/** What an evaluation notes of a run's texts (`Evaluation`). */
+interface NotedInTexts {
+  readonly cutSteps: number;
+  readonly unreadTexts: number;
+  readonly unreadKeys: readonly string[];
+}
+
+const NOTHING_NOTED: NotedInTexts = { cutSteps: 0, unreadTexts: 0, unreadKeys: [] };
+
 /**
  * Reads a run's facts. Names are read from the topmost agent span, then from any step in time
  * order.
@@ -40,18 +49,18 @@ const USER_KEYS = nameKeys('userId');
  * @param kinds of the steps, by their index
  * @param surfaces of its texts
  * @param state as the store has it: by the span without a parent, or by timeout
- * @param isCut a value of the run is JSON that its sender cut
+ * @param noted what reading its texts showed
  */
 export function runFactsOf(
   steps: readonly Step[],
   kinds: readonly StepKind[],
   surfaces: readonly Surface[],
   state: RunState,
-  isCut = false,
+  { cutSteps, unreadTexts, unreadKeys }: NotedInTexts = NOTHING_NOTED,
 ): RunFacts {
   const top = topmostAgent(steps, kinds);
   const ordered = top === null ? steps : [top, ...steps];
-  const textGaps = textGapsOf(steps, isCut);
+  const textGaps = textGapsOf(steps, cutSteps > 0);
   const isCaptured =
     surfaces.some((surface) => surface !== 'tool_name') && !textGaps.includes('withheld_by_sender');
   const models = steps.filter((_, index) => kinds[index] === 'llm');
@@ -62,7 +71,10 @@ export function runFactsOf(
     sessionId: firstOf(ordered, SESSION_KEYS),
     userId: firstOf(ordered, USER_KEYS),
     textGaps,
-    captureHint: isCaptured ? null : captureHintOf(steps),
+    unreadTexts,
+    unreadKeys,
+    // Text that is not read is sent all the same.
+    captureHint: isCaptured || unreadTexts > 0 ? null : captureHintOf(steps),
   };
 }
 

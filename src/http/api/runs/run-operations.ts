@@ -59,6 +59,8 @@ const SUMMARY: Omit<RunSummary, 'corpusVersion' | 'corpusIdentity'> = {
   textCapBytes: 65_536,
   unparsedValues: 0,
   textGaps: [],
+  unreadTexts: 0,
+  unreadKeys: [],
   captureHint: null,
   severities: ['high', 'high'],
 };

@@ -154,6 +154,8 @@ export function toRunItem(run: RunSummary, times: WaitTimes): BodyOf<typeof runI
     unparsed_values: run.unparsedValues,
     text_incomplete: run.textGaps === null ? null : run.textGaps.length > 0,
     text_gaps: run.textGaps,
+    unread_texts: run.unreadTexts,
+    unread_keys: run.unreadKeys,
     capture_hint: run.captureHint,
     findings: run.severities.length,
     highest_severity: SEVERITIES.find((one) => run.severities.includes(one)) ?? null,

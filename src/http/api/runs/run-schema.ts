@@ -116,6 +116,13 @@ const members = {
     .array(z.enum(['dropped_by_sender', 'cut_by_sender', 'withheld_by_sender', 'stored_elsewhere']))
     .nullable()
     .describe('Why text is missing.'),
+  unread_texts: countOrNull(
+    'Attributes with long text that Sluice does not know how to read; they were not checked.',
+  ),
+  unread_keys: z
+    .array(z.string())
+    .nullable()
+    .describe('Keys of the first 20 of them. Numbers in keys are shown as `N`.'),
   capture_hint: z
     .string()
     .nullable()

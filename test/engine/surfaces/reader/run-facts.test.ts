@@ -145,6 +145,24 @@ describe('who ran', () => {
   });
 });
 
+it('text that is not read is sent all the same: no hint how to send it', () => {
+  const step = operation('invoke_agent', { 'acme.ask': 'x' });
+  const facts = (unreadTexts: number) =>
+    runFactsOf([step], ['agent'], [], 'completed', {
+      cutSteps: 0,
+      unreadTexts,
+      unreadKeys: unreadTexts === 0 ? [] : ['acme.ask'],
+    });
+  expect(facts(0).captureHint).toContain('CAPTURE_MESSAGE_CONTENT');
+  expect(facts(1)).toMatchObject({
+    captureHint: null,
+    unreadTexts: 1,
+    unreadKeys: ['acme.ask'],
+  });
+});
+
+const CUT = { cutSteps: 1, unreadTexts: 0, unreadKeys: [] };
+
 describe('gaps in the text', () => {
   it.each<[string, Step]>([
     ['dropped_by_sender', span({ dropped: 1 })],
@@ -172,7 +190,7 @@ describe('gaps in the text', () => {
   });
 
   it('cut_by_sender: a value is JSON that ends early', () => {
-    expect(runFactsOf([span()], ['llm'], ['step_input'], 'completed', true).textGaps).toEqual([
+    expect(runFactsOf([span()], ['llm'], ['step_input'], 'completed', CUT).textGaps).toEqual([
       'cut_by_sender',
     ]);
   });
