@@ -176,6 +176,6 @@ async function requireSilentSocket(home: string, port: number): Promise<void> {
   throw new OperatorError(
     `a PostgreSQL that is not visible here runs in ${home}: another container has the same folder. Run ` +
       'commands in that container (docker exec CONTAINER node bin/sluice.js …), or stop it first. ' +
-      'Nothing was changed',
+      'No second PostgreSQL was started',
   );
 }

@@ -149,11 +149,17 @@ async function createOwnership(
     },
     release: async () => {
       await heartbeat.stop();
-      // The number stays taken: otherwise a slow process could create it again beside a newer owner.
-      // And emptying a file works on a full disk.
-      await truncate(join(home, name));
-      await lock?.release();
-      lock = null;
+      try {
+        // The number stays taken: otherwise a slow process could create it again beside a newer owner.
+        // And emptying a file works on a full disk.
+        await truncate(join(home, name));
+      } catch (error) {
+        // Without locks, a process elsewhere may have taken this one for dead.
+        if (errorCode(error) !== 'ENOENT') throw error;
+      } finally {
+        await lock?.release();
+        lock = null;
+      }
     },
   };
 }

@@ -5,6 +5,7 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import { lockFolder } from '../../../src/db/embedded/folder-lock.ts';
 import { claimOwnership, registerGuest, stopUnlessUsed } from '../../../src/db/embedded/owner.ts';
 import { processIdentity } from '../../../src/db/embedded/process.ts';
 
@@ -51,6 +52,16 @@ it('names its process, and nobody once released', async () => {
   expect(JSON.parse(await readFile(path, 'utf8'))).toMatchObject({ pid: process.pid, identity });
   await ownership?.release();
   expect(await readFile(path, 'utf8')).toBe('');
+});
+
+it('lets go of the lock, also when its record was taken over', async () => {
+  const ownership = await claimOwnership(home);
+  expect(await lockFolder(home)).toBe('held');
+  await rm(join(home, 'owner.1'));
+  await ownership?.release();
+  const lock = await lockFolder(home);
+  if (typeof lock === 'string') throw new Error(lock);
+  await lock.release();
 });
 
 it('does not stop under a guest, and lets nobody in while it stops', async () => {
