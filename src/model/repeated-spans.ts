@@ -4,7 +4,7 @@
  * was sent again with other content is another step. Log records have no id, so an equal one may be
  * meant: each is a step.
  */
-import type { Hex8, Hex16 } from './json.ts';
+import type { Hex8, Hex16, Int64 } from './json.ts';
 import type { RunSummary } from './runs.ts';
 import type { Step } from './steps.ts';
 
@@ -27,38 +27,34 @@ export class SentSpans<S> {
 }
 
 /** A step as it is known before its content is read. */
-export type UnreadStep = Pick<Step, 'source' | 'spanId' | 'startUnixNano' | 'endUnixNano'> & {
-  /** tells the steps of several runs apart */
-  readonly run?: number;
-};
+export type UnreadStep = Pick<Step, 'source' | 'spanId' | 'startUnixNano'>;
 
 /**
- * Finds the spans that may repeat another: those that share their run, span id, start and end. Most runs
- * have none, so it first looks for span ids that occur twice.
+ * Finds the spans that may repeat another: those that share their span id and start. Most runs have none,
+ * so it first looks for span ids that occur twice.
  *
- * @returns them in the order of `steps`
+ * @returns them in the order of their ids, those of one id and start in the order of `steps`
  */
 export function possibleRepeats<S>(steps: readonly S[], read: (step: S) => UnreadStep): S[] {
-  const known = new Set<string>();
-  const repeated = new Set<string>();
+  const known = new Set<Hex8>();
+  const repeated = new Map<Hex8, Map<Int64, S[]>>();
   for (const step of steps) {
     const { source, spanId } = read(step);
     if (source !== 'span' || spanId === null) continue;
-    if (known.has(spanId)) repeated.add(spanId);
+    if (known.has(spanId)) repeated.set(spanId, new Map());
     else known.add(spanId);
   }
   if (repeated.size === 0) return [];
-  const groups = new Map<string, S[]>();
-  const grouped = steps.flatMap((step) => {
-    const { source, spanId, run, startUnixNano, endUnixNano } = read(step);
-    if (source !== 'span' || spanId === null || !repeated.has(spanId)) return [];
-    const key = `${run} ${spanId} ${startUnixNano} ${endUnixNano}`;
-    const group = groups.get(key) ?? [];
-    groups.set(key, group);
-    group.push(step);
-    return [{ step, group }];
-  });
-  return grouped.flatMap(({ step, group }) => (group.length > 1 ? [step] : []));
+  for (const step of steps) {
+    const { source, spanId, startUnixNano } = read(step);
+    if (source !== 'span' || spanId === null) continue;
+    const group = repeated.get(spanId);
+    const others = group?.get(startUnixNano);
+    if (others === undefined) group?.set(startUnixNano, [step]);
+    else others.push(step);
+  }
+  const groups = [...repeated.values()].flatMap((group) => [...group.values()]);
+  return groups.flatMap((group) => (group.length > 1 ? group : []));
 }
 
 /**

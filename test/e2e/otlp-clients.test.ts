@@ -128,12 +128,12 @@ async function exportNamed(
   const outcome = async (send: (done: (result: Outcome) => void) => void) =>
     await new Promise<Outcome>(send);
   if (signal === 'traces') {
-    const spans = await makeSpans(names, 9 as SpanKind);
+    const spans = await makeSpans(names, 40_000 as SpanKind);
     const exporter = new OTLPTraceExporter(settings);
     return await outcome((done) => exporter.export(spans, done)).finally(() => exporter.shutdown());
   }
   if (signal === 'logs') {
-    const records = await makeLogs(names, 99 as SeverityNumber);
+    const records = await makeLogs(names, 40_000 as SeverityNumber);
     const exporter = new OTLPLogExporter(settings);
     return await outcome((done) => exporter.export(records, done)).finally(() =>
       exporter.shutdown(),

@@ -1,7 +1,9 @@
 /**
  * Finds stored spans that repeat another one of their run (src/model/repeated-spans.ts). Readers know
- * places before contents: only spans that share an id, a start and an end are read for it, as digests.
+ * places before contents: only spans that share an id and a start are read for it, as digests.
  */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+
 import { SPAN_COLUMNS } from '../../model/columns.ts';
 import { possibleRepeats, SentSpans, type UnreadStep } from '../../model/repeated-spans.ts';
 import type { Database } from '../database.ts';
@@ -9,13 +11,18 @@ import { placementOf, type TelemetryPlacement } from '../placement.ts';
 import { atPlace } from './step-rows.ts';
 
 /**
- * Most stored bytes of spans that are read to find repeats. Spans beyond it count separately: half a
- * second of PostgreSQL for texts that compress well.
+ * Most stored bytes of spans that are read to find repeats. Spans beyond it count separately. As
+ * much as one evaluation reads; PostgreSQL takes a second for half of it (2 cores, 2026-11).
  */
-export const REPEATS_BYTES_MAX = 32 * 1024 * 1024;
+export const REPEATS_BYTES_MAX = 64 * 1024 * 1024;
+
+/** Digests that are compared in one turn of the event loop. */
+const PIECE_SPANS = 2_000;
 
 /** A step's place in its table, and the bytes that it has there. */
 export interface PlacedStep extends UnreadStep {
+  /** tells the steps of several runs apart */
+  readonly run?: number;
   readonly arrivedOn: string;
   readonly storedAt: string;
   readonly stored: number;
@@ -41,7 +48,7 @@ const readingDigests = (placement: TelemetryPlacement): string => `
   ), kept AS (
     SELECT * FROM unnest($7::int[], $8::tid[], $9::date[]) AS t (place, place_stored, arrived_on)
   )
-  SELECT string_agg(concat_ws(' ', place, trace_id, content), ';') AS lines
+  SELECT string_agg(concat_ws(' ', place, trace_id, content), ';' ORDER BY place) AS lines
     FROM kept CROSS JOIN LATERAL (
       SELECT trace_id, ${SPAN_CONTENT} AS content
         FROM spans WHERE ${atPlace(placement, 'spans')} LIMIT 1
@@ -85,17 +92,15 @@ export async function findRepeats<S>(
       places.map(({ arrivedOn }) => arrivedOn),
     ],
   );
-  const digests = new Map<number, readonly string[]>();
-  for (const line of rows[0]?.lines?.split(';') ?? []) {
-    const [index, ...digest] = line.split(' ');
-    digests.set(Number(index), digest);
-  }
   const sent = new SentSpans<S>();
-  for (const [index, span] of spans.entries()) {
-    const [traceId, content] = digests.get(index) ?? [];
-    const { spanId, run } = places[index] ?? {};
-    // Retention has removed the row, or it is not in the replica yet.
-    if (traceId === undefined || content === undefined || !spanId) continue;
+  // A row that retention has removed meanwhile, or that the replica has not got yet, has no line.
+  const lines = rows[0]?.lines?.split(';') ?? [];
+  for (const [at, line] of lines.entries()) {
+    if (at > 0 && at % PIECE_SPANS === 0) await nextTurn();
+    const [index, traceId = '', content] = line.split(' ');
+    const span = spans[Number(index)];
+    const { spanId, run } = places[Number(index)] ?? {};
+    if (span === undefined || !spanId) continue;
     const first = sent.repeatedBy(span, traceId, spanId, `${content} ${run}`);
     if (first !== null) repeats.set(span, first);
   }

@@ -108,7 +108,9 @@ export async function readTree(
   }
   if (lines.length > PIECE_STEPS) await nextTurn();
   const repeats = await findRepeats(database, parameters, steps, (step) => step);
-  return numberSteps(repeats.size === 0 ? steps : withoutRepeats(steps, repeats));
+  if (repeats.size === 0) return numberSteps(steps);
+  await nextTurn();
+  return numberSteps(withoutRepeats(steps, repeats));
 }
 
 /** The steps without repeats, which the first span of their id and times counts. */

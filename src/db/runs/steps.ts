@@ -211,21 +211,13 @@ async function stepsOf(
 }
 
 /** What `findRepeats` needs of a row. */
-function toPlaced({
-  place,
-  source,
-  spanId,
-  start,
-  end,
-  ...row
-}: PlacedStepRow | ShortRow): PlacedStep {
+function toPlaced({ place, source, spanId, start, ...row }: PlacedStepRow | ShortRow): PlacedStep {
   const { arrivedOn, storedAt, stored } = row;
   return {
     run: place,
     source: source ?? 'log',
     spanId,
     startUnixNano: start,
-    endUnixNano: end,
     arrivedOn,
     storedAt,
     stored,
