@@ -65,6 +65,9 @@ function scanText(
     undecided: result.undecided.flatMap(({ ruleIndex }) => matcher.rules[ruleIndex]?.id ?? []),
     truncated: result.truncated,
     unparsed: 0,
+    cut: 0,
+    unread: 0,
+    unread_keys: [],
     rejected: [],
     checked: text === '' ? [] : surfaces,
   };
@@ -89,6 +92,9 @@ function scanRuns(
       undecided: undecided.map(({ ruleId }) => ruleId),
       truncated: truncated - unparsed,
       unparsed,
+      cut: evaluation.cutSteps,
+      unread: evaluation.unreadTexts,
+      unread_keys: evaluation.unreadKeys,
       rejected: [],
       checked: surfaceNames,
     };

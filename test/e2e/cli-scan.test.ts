@@ -48,6 +48,32 @@ describe('scan', () => {
   });
 });
 
+test('a run whose sender cut text, or has text under a key that is not known, is not clean', async () => {
+  const attribute = (key: string, stringValue: string) => ({ key, value: { stringValue } });
+  const exported = {
+    traceId: '23b521670f574a23351c5ef00675896f',
+    spanId: '26fb85db33cbf702',
+    name: 'chat',
+    startTimeUnixNano: '1795714930014000000',
+    endTimeUnixNano: '1795714931014000000',
+    attributes: [
+      attribute('gen_ai.operation.name', 'chat'),
+      attribute('gen_ai.input.messages', `[{"role":"system","content":"${ATTACK}"},{"role":"us`),
+      attribute('acme.ask', ATTACK),
+      attribute('http.user_agent', ATTACK),
+    ],
+  };
+  const input = JSON.stringify({ resourceSpans: [{ scopeSpans: [{ spans: [exported] }] }] });
+  const { code, stdout } = await runCommand(['scan', '-', '--json'], {}, { input });
+  expect(JSON.parse(stdout)).toMatchObject({
+    hits: [],
+    cut: 1,
+    unread: 1,
+    unread_keys: ['acme.ask'],
+  });
+  expect(code).toBe(2);
+});
+
 describe('files, folders and patterns', () => {
   let folder: string;
   beforeEach(() => {

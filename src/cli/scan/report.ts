@@ -1,4 +1,5 @@
 /** What `sluice scan` found and could not check, as one result for all files, and as text for people. */
+import { UNREAD_KEYS_MAX } from '../../engine/evaluate.ts';
 import type { Surface } from '../../model/steps.ts';
 import { SURFACES } from '../../model/steps.ts';
 import type { Rejection } from '../../model/telemetry.ts';
@@ -27,6 +28,11 @@ export interface ScanResult {
   readonly truncated: number;
   /** values checked as written, because too large or too deep to parse */
   readonly unparsed: number;
+  /** steps with JSON that their sender cut */
+  readonly cut: number;
+  /** attributes with text that no convention reads, and the first of their keys */
+  readonly unread: number;
+  readonly unread_keys: readonly string[];
   readonly rejected: readonly Rejection[];
   /** surfaces of the texts that were checked */
   readonly checked: readonly Surface[];
@@ -59,6 +65,11 @@ export function mergeResults(results: readonly ScanResult[]): ScanResult {
     undecided: [...new Set(results.flatMap((one) => one.undecided))].sort(),
     truncated: results.reduce((sum, one) => sum + one.truncated, 0),
     unparsed: results.reduce((sum, one) => sum + one.unparsed, 0),
+    cut: results.reduce((sum, one) => sum + one.cut, 0),
+    unread: results.reduce((sum, one) => sum + one.unread, 0),
+    unread_keys: [...new Set(results.flatMap((one) => one.unread_keys))]
+      .sort()
+      .slice(0, UNREAD_KEYS_MAX),
     rejected: [...rejected.values()],
     checked: SURFACES.filter((surface) => checked.has(surface)),
   };
@@ -66,7 +77,7 @@ export function mergeResults(results: readonly ScanResult[]): ScanResult {
 
 /** Why a result without hits does not mean that what was read is clean. */
 export function reservations(report: ScanResult): string[] {
-  const { undecided, truncated, unparsed, rejected } = report;
+  const { undecided, truncated, unparsed, cut, unread, unread_keys: keys, rejected } = report;
   const count = rejected.reduce((sum, one) => sum + one.count, 0);
   const reasons = rejected.filter((one) => one.count > 0).map(({ reason }) => reason);
   const unknown = rejected.flatMap(({ message }) => message ?? []);
@@ -77,6 +88,10 @@ export function reservations(report: ScanResult): string[] {
       : []),
     ...(unparsed > 0
       ? [`Values checked as written, because too large or too deep to parse: ${unparsed}`]
+      : []),
+    ...(cut > 0 ? [`Steps with JSON that their sender cut: ${cut}`] : []),
+    ...(unread > 0
+      ? [`Attributes with text under keys that are not known: ${unread} (${keys.join(', ')})`]
       : []),
     ...(count > 0 ? [`Records not read: ${count} (${reasons.join(', ')})`] : []),
     ...unknown.map((message) => `Not read: ${message}`),
