@@ -6,40 +6,27 @@ import type { JsonObject, JsonValue } from '../../../model/json.ts';
 import type { Side } from './convention.ts';
 import { isPart } from './message-parts.ts';
 import { isObject } from './value-text.ts';
+import { type Author, authorByRole, authorByType, isMessageClass } from './words.ts';
 
-export type Author = 'user' | 'operator' | 'model' | 'tool';
+/** `unknown`: the message names a role, in no known word. */
+export type MessageAuthor = Author | 'unknown';
 
-const AUTHORS = new Map<string, Author>([
-  ['user', 'user'],
-  ['human', 'user'],
-  ['customer', 'user'],
-  ['system', 'operator'],
-  ['developer', 'operator'],
-  ['instruction', 'operator'],
-  ['assistant', 'model'],
-  ['ai', 'model'],
-  ['model', 'model'],
-  ['bot', 'model'],
-  ['tool', 'tool'],
-  ['function', 'tool'],
-  ['toolresult', 'tool'],
-]);
-
-/** Who wrote the message; undefined where it does not say, or not in a known word. */
-export function authorOf(message: JsonObject): Author | undefined {
-  const role = message.role ?? message.type;
-  return typeof role === 'string' ? AUTHORS.get(role.toLowerCase()) : undefined;
+/** Who wrote the message; undefined where it does not say. */
+export function authorOf(message: JsonObject): MessageAuthor | undefined {
+  const { role, type, source } = message;
+  if (typeof role === 'string' && role !== '') return authorByRole(role) ?? 'unknown';
+  if (role !== undefined || typeof type !== 'string') return undefined;
+  const author = authorByType(type);
+  if (author !== undefined || typeof source !== 'string' || !isMessageClass(type)) return author;
+  // AutoGen: who sent it, where its class does not say.
+  return authorByRole(source) === 'user' ? 'user' : 'model';
 }
-
-/** `HumanMessage`, `AIMessageChunk` … → its role */
-const LANGCHAIN_CLASS = /^(Human|AI|System|Tool|Function|Chat)Message(?:Chunk)?$/;
 
 /** A message as LangChain serialises it, `{lc, id: […, class], kwargs: {…}}`, without its wrapping. */
 export function fromLangChain({ id, kwargs }: JsonObject): JsonObject | null {
   if (!Array.isArray(id) || !isObject(kwargs)) return null;
-  const name = id.at(-1);
-  const role = typeof name === 'string' ? LANGCHAIN_CLASS.exec(name)?.[1] : undefined;
-  return role === undefined ? null : { role: role.toLowerCase(), ...kwargs };
+  const role = id.at(-1);
+  return typeof role === 'string' && /Message(?:Chunk)?$/.test(role) ? { role, ...kwargs } : null;
 }
 
 /**

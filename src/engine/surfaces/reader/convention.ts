@@ -282,6 +282,8 @@ export interface PartShape {
   readonly toolName?: readonly string[];
   readonly toolArgs?: readonly string[];
   readonly toolResult?: readonly string[];
+  /** the surface of all other members; without it they are read as said */
+  readonly rest?: Surface;
   /** holds bytes, or a URL of some; its other members are read as said */
   readonly media?: { readonly reference: readonly string[] };
 }

@@ -1,6 +1,7 @@
 /**
  * Owns the reading of a message part: a text, a tool call, a tool's result inside a message. The
- * shapes of parts are data (`part-shapes.ts`, `parts` of a convention).
+ * shapes of parts are data (`part-shapes.ts`, `parts` of a convention), found by the words of a
+ * part's type (`words.ts`).
  *
  * The kind of a part never depends on the role: a tool's result repeated in a prompt stays a result.
  */
@@ -10,8 +11,9 @@ import { CONVENTIONS } from '../conventions/conventions.ts';
 import { isBase64 } from './base64.ts';
 import { type Budget, isOpenEnded } from './budget.ts';
 import type { PartShape } from './convention.ts';
-import { BARE_TEXT, CALL, SHARED_PARTS } from './part-shapes.ts';
+import { BARE_TEXT, CALL, MEDIA, OPAQUE, RESULT, SHARED_PARTS, THOUGHT } from './part-shapes.ts';
 import { isObject, stringsOf, textsOf, type ValueTexts } from './value-text.ts';
+import { actOfMember, actOfType, isMediaType, isMessageClass, thoughtOf } from './words.ts';
 
 /** A text and its surface, before it has a step. */
 export interface Piece {
@@ -43,40 +45,76 @@ export function readPart(part: JsonValue, said: Surface | null, budget: Budget):
   const found = findShape(part);
   // Cut before it showed its shape, a part may be a call, or a tool's result.
   if (found === null && isOpenEnded(part, budget)) return [];
-  if (found === null) return onSurface(said, stringsOf(part, budget));
+  if (found === null) return onSurface(said, unknownTexts(part, budget));
   const { shape, body, around } = found;
   const taken = new Set<string>();
   const take = (names: readonly string[] = []): JsonValue => {
-    const name = names.find((one) => !isEmpty(body[one]));
+    const name = names.find((one) => !taken.has(one) && !isEmpty(body[one]));
     if (name !== undefined) taken.add(name);
     return name === undefined ? null : unwrap(body[name] ?? null, budget);
   };
   const reference = shape.media === undefined ? null : take(shape.media.reference);
+  const spoken = onSurface(said, textsOf(take(shape.said), budget));
+  const thought = onSurface('agent_output', textsOf(take(shape.thought), budget));
+  const name = onSurface('tool_name', stringsOf(take(shape.toolName), budget));
+  const args = take(shape.toolArgs);
+  // A call of an unknown form has its arguments in members of its own.
+  const isBareCall = shape === CALL && args === null;
+  const rest = shape.rest ?? (isBareCall ? 'tool_args' : said);
   return [
-    ...onSurface(said, textsOf(take(shape.said), budget)),
-    ...onSurface('agent_output', textsOf(take(shape.thought), budget)),
-    ...onSurface('tool_name', stringsOf(take(shape.toolName), budget)),
-    ...onSurface('tool_args', textsOf(take(shape.toolArgs), budget)),
+    ...spoken,
+    ...thought,
+    ...name,
+    ...onSurface('tool_args', textsOf(args, budget)),
     ...onSurface('tool_result', textsOf(take(shape.toolResult), budget)),
     ...onSurface(said === null ? null : 'step_input', stringsOf(reference, budget)),
-    ...onSurface(said, stringsOf([textMembers(body, taken), textMembers(around)], budget)),
+    // What the model cites is another's.
+    ...onSurface('tool_result', stringsOf(textMembersIn(take(['citations'])), budget)),
+    ...onSurface(rest, stringsOf(textMembers(body, taken), budget)),
+    ...onSurface(shape.rest ?? said, stringsOf(textMembers(around), budget)),
   ];
+}
+
+/** All strings of a part of no known shape, unless it has metadata and bytes only. */
+function unknownTexts(part: JsonObject, budget: Budget): string[] {
+  if (stringsOf(textMembers(part), budget).length === 0) return [];
+  return stringsOf(withoutBytes(part), budget);
+}
+
+/** Shorter base64 may be a word. */
+const BYTES_CHARS_MIN = 24;
+
+function withoutBytes(value: JsonValue): JsonValue {
+  if (Array.isArray(value)) return value.map(withoutBytes);
+  if (!isObject(value)) return value;
+  const kept = Object.entries(value).filter(
+    ([name, one]) =>
+      !(typeof one === 'string' && one.length >= BYTES_CHARS_MIN && isBytes(name, one)),
+  );
+  return Object.fromEntries(kept.map(([name, one]) => [name, withoutBytes(one)]));
 }
 
 /** Members that hold a type, id or name, if the value looks like one. */
 const METADATA =
-  /^(?:type|role|(?:tool_?)?name|status|state|index|ref|mime_?type|media_?type|content_?type|modality|format|detail|.*id)$/i;
+  /^(?:type|(?:block_?|part_?)?(?:type|kind)|role|source|(?:tool_?|server_?)?(?:name|label)|status|state|index|ref|mime_?type|media_?type|content_?type|modality|format|detail|encoding|.*version|.*id)$/i;
 const IDENTIFIER = /^[\w.+/-]{0,100}$/;
+const TIME = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d[\d:.+Z-]{0,20}$/;
 /** Members that hold bytes or a signature, if the value is base64. */
-const BYTES = /^(?:content|data|bytes|blob|file_?data|.*signature|encrypted_?content)$/i;
+const BYTES =
+  /^(?:content|data|bytes|blob|file_?data|.*signature|(?:encrypted|redacted)_?content)$/i;
 
 /**
  * The structure without the taken members, metadata and bytes. What remains is text: a sender that
  * chooses the members, such as a user or a tool, must not be able to hide text in them.
  */
 export function textMembers(structure: JsonObject, taken?: ReadonlySet<string>): JsonObject {
+  // `{type: "text", media_type: "text/plain", data}`: one word of text looks like base64.
+  const isText = structure.type === 'text';
   const rest = Object.entries(structure).filter(
-    ([name, value]) => taken?.has(name) !== true && !isMetadata(name, value),
+    ([name, value]) =>
+      taken?.has(name) !== true &&
+      !isMetadata(name, value) &&
+      !(typeof value === 'string' && !(isText && name === 'data') && isBytes(name, value)),
   );
   return Object.fromEntries(rest.map(([name, value]) => [name, textMembersIn(value)]));
 }
@@ -88,7 +126,11 @@ function textMembersIn(value: JsonValue): JsonValue {
 
 function isMetadata(name: string, value: JsonValue): boolean {
   if (typeof value !== 'string') return false;
-  return (METADATA.test(name) && IDENTIFIER.test(value)) || (BYTES.test(name) && isBase64(value));
+  return (METADATA.test(name) && IDENTIFIER.test(value)) || TIME.test(value);
+}
+
+function isBytes(name: string, value: string): boolean {
+  return BYTES.test(name) && isBase64(value);
 }
 
 /** Texts, or the texts of one value, as pieces of a surface; of none, no pieces. */
@@ -114,20 +156,70 @@ interface FoundShape {
 }
 
 function findShape(part: JsonObject): FoundShape | null {
-  const type = part.type;
   // By member first: `{type: "function", function: {…}}`.
-  for (const [name, shape] of BY_MEMBER) {
-    const body = part[name];
-    if (!isObject(body)) continue;
-    const { [name]: _, ...around } = part;
-    return { shape, body, around };
+  for (const [name, shape] of BY_MEMBER) if (isObject(part[name])) return under(part, name, shape);
+  const type = part.type ?? part.block_type ?? part.blockType ?? part.part_kind ?? part.kind;
+  if (typeof type === 'string' && isMessageClass(type)) return null;
+  const shape = typeof type === 'string' ? shapeOfType(type) : undefined;
+  if (shape !== undefined) return whole(part, shape);
+  if ('role' in part || 'messages' in part) return null;
+  const member = byActOfMember(part, type === undefined);
+  if (member !== null) return member;
+  const act = actOfUntyped(part, type === undefined);
+  if (act !== undefined) return whole(part, act === 'call' ? CALL : RESULT);
+  return type === undefined && 'text' in part ? whole(part, BARE_TEXT) : null;
+}
+
+function whole(part: JsonObject, shape: PartShape): FoundShape {
+  return { shape, body: part, around: {} };
+}
+
+function under(part: JsonObject, name: string, shape: PartShape): FoundShape {
+  const { [name]: body, ...around } = part;
+  return { shape, body: isObject(body) ? body : { result: body ?? null }, around };
+}
+
+function shapeOfType(type: string): PartShape | undefined {
+  const known = BY_TYPE.get(type);
+  if (known !== undefined) return known;
+  const act = actOfType(type);
+  if (act !== undefined) return act === 'call' ? CALL : RESULT;
+  const thought = thoughtOf(type);
+  if (thought !== undefined) return thought === 'opaque' ? OPAQUE : THOUGHT;
+  return isMediaType(type) ? MEDIA : undefined;
+}
+
+/**
+ * `{functionCall: {…}}`, `{toolResult: {…}}`.
+ * @param isUntyped without a type and other text, a result may also be a string or a list
+ */
+function byActOfMember(part: JsonObject, isUntyped: boolean): FoundShape | null {
+  for (const [name, body] of Object.entries(part)) {
+    const act = actOfMember(name);
+    if (act === undefined || isEmpty(body)) continue;
+    const isBare = () => isUntyped && isEmpty(Object.keys(textMembers(part, new Set([name]))));
+    if (isObject(body) || (act === 'result' && isBare()))
+      return under(part, name, act === 'call' ? CALL : RESULT);
   }
-  const shape = typeof type === 'string' ? BY_TYPE.get(type) : undefined;
-  if (shape !== undefined) return { shape, body: part, around: {} };
-  // The AI SDK and LiveKit list calls without a type.
-  const isCall = typeof part.toolName === 'string' || ('call_id' in part && 'arguments' in part);
-  if (type === undefined && isCall) return { shape: CALL, body: part, around: {} };
-  return type === undefined && 'text' in part ? { shape: BARE_TEXT, body: part, around: {} } : null;
+  return null;
+}
+
+const CALL_IDS = ['call_id', 'tool_call_id', 'toolCallId', 'tool_use_id', 'toolUseId'];
+const ARGUMENTS = ['arguments', 'input', 'args'];
+const RESULTS = ['content', 'output', 'result', 'results', 'errorText'];
+/** Members of a call without a type, as AutoGen writes it. */
+const BARE_CALL = new Set(['id', 'name', 'arguments', 'index', 'call_id']);
+
+/** The AI SDK, LiveKit, AutoGen and Cohere list calls and results without a type. */
+function actOfUntyped(part: JsonObject, isUntyped: boolean) {
+  const isBareCall =
+    typeof part.name === 'string' &&
+    'arguments' in part &&
+    Object.keys(part).every((name) => BARE_CALL.has(name));
+  if (isUntyped && (typeof part.toolName === 'string' || isBareCall)) return 'call';
+  if (!CALL_IDS.some((name) => typeof part[name] === 'string')) return undefined;
+  if (ARGUMENTS.some((name) => name in part)) return 'call';
+  return RESULTS.some((name) => name in part) ? 'result' : undefined;
 }
 
 function isEmpty(value: JsonValue | undefined): boolean {

@@ -8,8 +8,9 @@
  */
 import type { JsonObject, JsonValue } from '../../../model/json.ts';
 import type { Surface } from '../../../model/steps.ts';
-import { type Author, authorOf, fromLangChain, fromLangGraph, isConversation } from './authors.ts';
+import { authorOf, fromLangChain, fromLangGraph, isConversation } from './authors.ts';
 import { type Budget, isOpenEnded } from './budget.ts';
+import { withoutCatalogues } from './catalogues.ts';
 import type { Side } from './convention.ts';
 import {
   isPart,
@@ -19,7 +20,23 @@ import {
   textMembers,
   withWhole,
 } from './message-parts.ts';
+import {
+  ANSWERED,
+  hasMessageMember,
+  holdsMessages,
+  IDENTIFIER,
+  isBareMessage,
+  isEnvelope,
+  isMetadata,
+  isSpoken,
+  isUnsigned,
+  MESSAGE_MEMBERS,
+  OPERATOR_MEMBERS,
+  OTHER_MEMBERS,
+  SPOKEN_MEMBERS,
+} from './message-shapes.ts';
 import { isObject, open, stringsOf, textsOf } from './value-text.ts';
+import { type Author, actOfMember, authorByRole } from './words.ts';
 
 /** A step's output is not the operator's, whatever the role (a fault of Gemini CLI). */
 const AUTHOR_SURFACES: Readonly<Record<Side, Readonly<Record<Author, Surface | null>>>> = {
@@ -43,9 +60,14 @@ export function readMessages(
   fallback: Surface,
   budget: Budget,
 ): Piece[] {
-  const opened = open(value, budget);
+  const whole = open(value, budget);
+  const opened = side === 'input' ? withoutCatalogues(whole) : whole;
+  if (opened === null) return [];
   if (Array.isArray(opened)) return opened.flatMap((one) => readOne(one, side, fallback, budget));
-  if (isObject(opened)) return readOne(opened, side, fallback, budget, value);
+  if (isObject(opened)) {
+    if (opened !== whole && isOpenEnded(whole, budget)) budget.openEnded.add(opened);
+    return readOne(opened, side, fallback, budget, opened === whole ? value : opened);
+  }
   return onSurface(fallback, textsOf(value, budget));
 }
 
@@ -78,7 +100,11 @@ export function readWritten(
   budget: Budget,
 ): Piece[] {
   const opened = open(value, budget);
-  const isRead = isConversation(opened, side) || mayBeConversation(opened, budget);
+  const isRead =
+    isConversation(opened, side) ||
+    mayBeConversation(opened, budget) ||
+    // A catalogue of tools would be read with the whole string.
+    (side === 'input' && withoutCatalogues(opened) !== opened);
   return (isRead ? readMessages : readExchange)(value, side, fallback, budget);
 }
 
@@ -105,7 +131,7 @@ export function readMessageEvent(
   const fallback = surfaceOfRole(role, side) ?? 'step_input';
   const message = isObject(carrier) ? (carrier.message ?? null) : carrier;
   return withWhole(
-    readMessage(toMessage(carrier, role, budget), side, fallback, budget),
+    readMessage(toMessage(carrier, role, budget), side, fallback, budget, 'event'),
     wholeString(message, fallback, budget),
   );
 }
@@ -179,106 +205,6 @@ function readOne(
   return onSurface(fallback, textsOf(written, budget));
 }
 
-/**
- * Whether this is a message of a request that was cut before its author: it may be the operator's. A
- * model's answer has no operator.
- */
-function isUnsigned(one: JsonObject, side: Side, budget: Budget): boolean {
-  if (side !== 'input' || !isOpenEnded(one, budget)) return false;
-  const isMessage = [...MESSAGE_MEMBERS, ...SPOKEN_MEMBERS].some((name) => name in one);
-  return isMessage && !('role' in one) && authorOf(one) === undefined && !isPart(one);
-}
-
-/** Members of messages that are metadata, if the value looks like it. */
-const METADATA = new Set(['id', 'index', 'finish_reason', 'tool_call_id', 'name', 'type']);
-const IDENTIFIER = /^[\w.:+/-]{0,100}$/;
-
-/** A message without an author. Any other structure with a `content` is read whole. */
-function isBareMessage(value: JsonObject): boolean {
-  const isMetadata = (name: string, inner: JsonValue) =>
-    METADATA.has(name) && typeof inner !== 'object' && IDENTIFIER.test(String(inner));
-  return (
-    MESSAGE_MEMBERS.some((name) => name in value) &&
-    Object.entries(value).every(
-      ([name, inner]) =>
-        MESSAGE_MEMBERS.includes(name) || SPOKEN_MEMBERS.includes(name) || isMetadata(name, inner),
-    )
-  );
-}
-
-/** Members of a request beside its messages that are the operator's, not the run's. */
-const OPERATOR_MEMBERS = new Set([
-  'model',
-  'system',
-  'system_instruction',
-  'instructions',
-  'config',
-  'tools',
-  'tool_choice',
-  'functions',
-]);
-
-/** Members of requests and responses that hold messages (or choices, which wrap one each). */
-const MESSAGE_LISTS = new Set([
-  'messages',
-  'contents',
-  'choices',
-  'candidates',
-  'generations',
-  'input',
-  'output',
-  'outputs',
-  'inputs',
-]);
-const ONE_MESSAGE = new Set([
-  'message',
-  'last_message',
-  'delta',
-  'response',
-  'content',
-  'inputs',
-  'outputs',
-]);
-
-/** Whether this is a request or a response, with its messages as a member. */
-function isEnvelope(value: JsonObject, budget: Budget): boolean {
-  if ('messages' in value) return true;
-  return Object.entries(value).some(([name, inner]) => holdsMessages(name, inner, budget));
-}
-
-function holdsMessages(name: string, value: JsonValue, budget: Budget): boolean {
-  if (name === 'messages') return true;
-  if (MESSAGE_LISTS.has(name) && Array.isArray(value)) {
-    return value.some(isMessage) || isOpenEnded(value, budget);
-  }
-  if (!isObject(value)) return false;
-  // What a node or a component, by its name, gets or returns.
-  const { messages } = value;
-  if (Array.isArray(messages) && messages.some(isMessage)) return true;
-  return ONE_MESSAGE.has(name) && isMessage(value);
-}
-
-/** Whether a value looks like a message, or wraps one. */
-function isMessage(value: JsonValue): boolean {
-  if (Array.isArray(value)) return value.some(isMessage);
-  if (!isObject(value)) return false;
-  if (fromLangGraph(value) !== null || fromLangChain(value) !== null) return true;
-  if (authorOf(value) !== undefined) return true;
-  if ('messages' in value || Array.isArray(value.parts) || Array.isArray(value.content))
-    return true;
-  const { type, message, delta, content } = value;
-  const isItem =
-    typeof type === 'string' && /_call(?:_output)?$|^(?:message|reasoning)$/.test(type);
-  return isItem || [message, delta, content].some((inner) => isObject(inner) && isMessage(inner));
-}
-
-/** Members of a response that are no text, if the value looks like it. */
-const RESPONSE_METADATA = new Set([...METADATA, 'object', 'system_fingerprint', 'service_tier']);
-
-function isMetadata(name: string, value: JsonValue): boolean {
-  return RESPONSE_METADATA.has(name) && typeof value !== 'object' && IDENTIFIER.test(String(value));
-}
-
 function readEnvelope(
   envelope: JsonObject,
   side: Side,
@@ -292,57 +218,59 @@ function readEnvelope(
     if (name === 'lg_tool_call' && isPart(inner)) return readPart(inner, fallback, budget);
     // A model's answer repeats the request's settings. Other outputs have members of a sender's choice.
     const isOperators = side === 'input' || fallback === 'agent_output';
-    const isLeftOut = isOperators && (OPERATOR_MEMBERS.has(name) || isMetadata(name, inner));
-    return isLeftOut ? [] : onSurface(fallback, stringsOf(value, budget));
+    if (!isOperators) return onSurface(fallback, stringsOf(value, budget));
+    if (OPERATOR_MEMBERS.has(name) || isMetadata(name, inner)) return [];
+    const text = isObject(value) ? textMembers(value) : value;
+    return onSurface(fallback, stringsOf(text, budget));
   });
 }
 
-const MESSAGE_MEMBERS = [
-  'parts',
-  'content',
-  'contents',
-  'tool_calls',
-  'function_call',
-  'function_call_name',
-  'function_call_arguments_json',
-];
-
-/** What the model says beside the content. */
-const SPOKEN_MEMBERS = ['reasoning_content', 'reasoning', 'refusal'];
-
-/** Members of messages that are read elsewhere, or are metadata of the message or the call. */
-const OTHER_MEMBERS: ReadonlySet<string> = new Set([
-  ...MESSAGE_MEMBERS,
-  ...SPOKEN_MEMBERS,
-  'role',
-  'type',
-  'name',
-  'toolName',
-  'additional_kwargs',
-  'response_metadata',
-  'usage_metadata',
-  'usage',
-  'logprobs',
-  'metadata',
-  'providerOptions',
-  'providerMetadata',
-  'finish_reason',
-  'stop_reason',
-  'model',
-]);
-
-function readMessage(message: JsonObject, side: Side, fallback: Surface, budget: Budget): Piece[] {
+/** @param place an event is named after its author: whoever has an unknown role there is no tool */
+function readMessage(
+  message: JsonObject,
+  side: Side,
+  fallback: Surface,
+  budget: Budget,
+  place: 'list' | 'event' = 'list',
+): Piece[] {
   const author = authorOf(message);
-  const said = author === undefined ? fallback : AUTHOR_SURFACES[side][author];
-  const isWhole = !isOpenEnded(message, budget);
-  if (isWhole && !MESSAGE_MEMBERS.some((name) => name in message)) {
-    const { role: _role, type: _type, ...rest } = message;
-    return onSurface(said, stringsOf(rest, budget));
+  if (author !== undefined && author !== 'unknown') {
+    return readSaid(message, author, AUTHOR_SURFACES[side][author], budget);
   }
-  const { content, contents, parts } = message;
-  const { calls, call, reasoning } = calledIn(message, budget);
-  // Anthropic's results are in the user's messages; OpenInference puts their id beside the content.
-  const isResult = author === 'user' && typeof message.tool_call_id === 'string';
+  // A result without an author says which call it answers.
+  const isAnswer = ANSWERED.some((name) => typeof message[name] === 'string');
+  const said = isAnswer ? 'tool_result' : fallback;
+  const pieces = readSaid(message, undefined, said, budget);
+  const isDoubtful = author === 'unknown' && place === 'list' && isSpoken(message);
+  if (!isDoubtful || said === 'tool_result') return pieces;
+  // Whoever has a role that is not known may be a tool.
+  const copies = pieces.filter(({ surface }) => surface === said).map(({ text }) => text);
+  return [...pieces, ...onSurface('tool_result', copies)];
+}
+
+function readSaid(
+  message: JsonObject,
+  author: Author | undefined,
+  written: Surface | null,
+  budget: Budget,
+): Piece[] {
+  const isWhole = !isOpenEnded(message, budget);
+  const isSaid = hasMessageMember(message) || SPOKEN_MEMBERS.some((name) => name in message);
+  if (isWhole && !isSaid) {
+    const { role: _role, type: _type, ...rest } = message;
+    // LangChain's `messages_to_dict`.
+    const { data } = rest;
+    if (isObject(data) && hasMessageMember(data)) return readSaid(data, author, written, budget);
+    return readRest(rest, author, written, budget);
+  }
+  const around = Object.entries(message).filter(([name]) => !OTHER_MEMBERS.has(name));
+  const { content, contents, parts, blocks } = message;
+  // Anthropic's results are in the user's messages; OpenInference puts their id beside the content,
+  // and what the user says with it in the contents.
+  const isResult = author === 'user' && ANSWERED.some((name) => typeof message[name] === 'string');
+  const isInContent = content !== undefined && content !== null && content !== '';
+  const said = isResult && !isInContent ? 'tool_result' : written;
+  const { calls, reasoning } = calledIn(message, budget);
   const contentPieces = readContent(content ?? null, isResult ? 'tool_result' : said, budget);
   return [
     ...onSurface('agent_output', textsOf(reasoning, budget)),
@@ -357,13 +285,30 @@ function readMessage(message: JsonObject, side: Side, fallback: Surface, budget:
       ? onSurface(said, textsOf(content ?? null, budget))
       : []),
     ...readContent(contents ?? null, said, budget),
+    ...readContent(blocks ?? null, said, budget),
     ...onSurface(said, textsOf(message.refusal ?? null, budget)),
     ...calls.flatMap((one) => readPart(asCall(one), said, budget)),
-    ...readPart(asCall(call), said, budget),
     ...onSurface('tool_name', stringsOf(message.function_call_name ?? null, budget)),
     ...onSurface('tool_args', textsOf(message.function_call_arguments_json ?? null, budget)),
-    // Attachments, transcripts.
-    ...onSurface(said, stringsOf(textMembers(message, OTHER_MEMBERS), budget)),
+    ...readRest(Object.fromEntries(around), author, said, budget),
+  ];
+}
+
+/** Attachments, transcripts; the results that Cohere puts beside a message. */
+function readRest(
+  members: JsonObject,
+  author: Author | undefined,
+  said: Surface | null,
+  budget: Budget,
+): Piece[] {
+  const rest = Object.entries(members).filter(([name]) => actOfMember(name) !== 'call');
+  const isResult = ([name]: [string, JsonValue]) =>
+    author !== 'tool' && actOfMember(name) === 'result';
+  const results = Object.fromEntries(rest.filter(isResult));
+  const others = Object.fromEntries(rest.filter((one) => !isResult(one)));
+  return [
+    ...onSurface('tool_result', stringsOf(textMembers(results), budget)),
+    ...onSurface(said, stringsOf(textMembers(others), budget)),
   ];
 }
 
@@ -377,10 +322,13 @@ function looksLikeCall(contentPieces: readonly Piece[]): boolean {
 /** The calls and reasoning of a message; LangChain may have only the provider's form of them. */
 function calledIn(message: JsonObject, budget: Budget) {
   const provider = isObject(message.additional_kwargs) ? message.additional_kwargs : {};
-  const calls = list(open(message.tool_calls ?? null, budget));
+  const callsOf = (holder: JsonObject) =>
+    Object.entries(holder)
+      .filter(([name]) => !MESSAGE_MEMBERS.includes(name) && actOfMember(name) === 'call')
+      .flatMap(([, value]) => list(open(value, budget)));
+  const calls = callsOf(message);
   return {
-    calls: calls.length > 0 ? calls : list(open(provider.tool_calls ?? null, budget)),
-    call: message.function_call ?? provider.function_call ?? null,
+    calls: calls.length > 0 ? calls : callsOf(provider),
     reasoning: message.reasoning_content ?? provider.reasoning_content ?? null,
   };
 }
@@ -433,7 +381,7 @@ function asCall(call: JsonValue): JsonValue {
 }
 
 function surfaceOfRole(role: string, side: Side): Surface | null {
-  const author = authorOf({ role });
+  const author = authorByRole(role);
   return author === undefined ? null : AUTHOR_SURFACES[side][author];
 }
 

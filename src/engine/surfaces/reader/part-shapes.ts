@@ -1,14 +1,35 @@
 /**
  * Owns the message parts of the dialects that many products share: OpenTelemetry GenAI, OpenAI,
- * Anthropic, Gemini, Bedrock. What only one product writes is in that product's file (`parts`).
- * Data only.
+ * Anthropic, Gemini, Bedrock. Calls, results, thoughts and media are recognised by the words of
+ * their type (`words.ts`); here are the others, and which members hold what. What only one product
+ * writes is in that product's file (`parts`). Data only.
  */
 import type { MessageParts, PartShape } from './convention.ts';
 
+/** A tool's call; the provider makes some itself, and then the result is in the same part. */
 export const CALL: PartShape = {
-  toolName: ['name', 'toolName'],
-  toolArgs: ['arguments', 'input', 'args', 'toolInput'],
+  toolName: ['name', 'toolName', 'tool_name'],
+  toolArgs: [
+    ...['arguments', 'input', 'args', 'toolInput', 'tool_input', 'tool_kwargs', 'server_tool_call'],
+    ...['action', 'operation', 'code', 'queries', 'query', 'parameters', 'params', 'kwargs'],
+  ],
+  toolResult: ['output', 'outputs', 'result', 'results', 'errorText', 'error'],
 };
+
+/** A tool's result. All of it is the tool's, except the arguments that some products repeat. */
+export const RESULT: PartShape = {
+  // OpenTelemetry's schema says `response`; its own example, and some producers, say `result`.
+  toolResult: ['output', 'result', 'response', 'content', 'server_tool_call_response'],
+  toolArgs: ['input', 'args', 'arguments', 'origin'],
+  rest: 'tool_result',
+};
+
+export const THOUGHT: PartShape = {
+  thought: ['content', 'text', 'thinking', 'reasoning', 'thought', 'reasoningText', 'summary'],
+};
+
+/** Only its provider can read it. */
+export const OPAQUE: PartShape = {};
 
 export const MEDIA: PartShape = {
   media: { reference: ['uri', 'url', 'file_uri', 'image_url'] },
@@ -23,49 +44,12 @@ export const SHARED_PARTS: Required<MessageParts> = {
     output_text: { said: ['text'] },
     summary_text: { said: ['text'] },
     refusal: { said: ['refusal'] },
-    reasoning: { thought: ['content', 'text', 'summary'] },
-    thinking: { thought: ['content', 'thinking'] },
-    tool_call: CALL,
-    tool_use: CALL,
-    function_call: CALL,
-    toolCall: CALL,
-    server_tool_call: { toolName: ['name'], toolArgs: ['server_tool_call'] },
-    // The schema says `response`; its own example, and some producers, say `result`.
-    tool_call_response: { toolResult: ['response', 'result'] },
-    server_tool_call_response: { toolResult: ['server_tool_call_response'] },
-    server_tool_use: CALL,
-    mcp_tool_use: CALL,
-    custom_tool_call: CALL,
-    tool_result: { toolResult: ['content'] },
-    mcp_tool_result: { toolResult: ['content'] },
-    web_search_tool_result: { toolResult: ['content'] },
-    code_execution_tool_result: { toolResult: ['content'] },
-    function_call_output: { toolResult: ['output'] },
-    custom_tool_call_output: { toolResult: ['output'] },
-    // The provider makes these calls itself: call and result are one part.
-    mcp_call: { toolName: ['name'], toolArgs: ['arguments'], toolResult: ['output', 'error'] },
-    code_interpreter_call: { toolArgs: ['code'], toolResult: ['outputs'] },
-    file_search_call: { toolArgs: ['queries'], toolResult: ['results'] },
-    local_shell_call: { toolArgs: ['action'] },
-    local_shell_call_output: { toolResult: ['output'] },
-    shell_call: { toolArgs: ['action'] },
-    shell_call_output: { toolResult: ['output'] },
-    blob: MEDIA,
-    binary: MEDIA,
-    file: MEDIA,
-    uri: MEDIA,
-    image: MEDIA,
-    image_url: MEDIA,
     generic: { said: ['value'] },
   },
   byMember: {
-    toolUse: CALL,
-    functionCall: CALL,
-    function_call: CALL,
     function: CALL,
-    toolResult: { toolResult: ['content'] },
-    functionResponse: { toolResult: ['response'] },
-    function_response: { toolResult: ['response'] },
+    toolInvocation: CALL,
+    reasoningContent: THOUGHT,
     executableCode: { toolArgs: ['code'] },
     executable_code: { toolArgs: ['code'] },
     codeExecutionResult: { toolResult: ['output'] },

@@ -24,7 +24,8 @@ describe('readMessages: who says it', () => {
     ['function', 'output', ['tool_result: x']],
     ['toolResult', 'input', ['tool_result: x']],
     ['', 'input', ['step_input: x']],
-    ['somebody', 'output', ['agent_output: x']],
+    ['somebody', 'input', ['step_input: x', 'tool_result: x']],
+    ['somebody', 'output', ['agent_output: x', 'tool_result: x']],
   ] as const)('role %s on the %s side', (role, side, expected) => {
     expect(read([{ role, content: 'x' }], side)).toEqual(expected);
     expect(read([{ role, parts: [{ type: 'text', content: 'x' }] }], side)).toEqual(expected);

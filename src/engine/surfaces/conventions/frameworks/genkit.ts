@@ -7,7 +7,7 @@
  * `raw` or `custom`, which repeats it; vectors.
  */
 import type { Convention, RowReading, ValueEnvelope } from '../../reader/convention.ts';
-import { CALL, MEDIA } from '../../reader/part-shapes.ts';
+import { MEDIA } from '../../reader/part-shapes.ts';
 import { INPUT_SURFACE, OUTPUT_SURFACE } from '../../reader/step-surfaces.ts';
 
 /** Of a model, and of `generate`, which runs the model and its tools in turn. */
@@ -111,7 +111,6 @@ export const GENKIT: Convention = {
   },
   parts: {
     byMember: {
-      toolRequest: CALL,
       // Beside its output a tool may return parts, which the message around it says.
       toolResponse: { toolName: ['name'], toolResult: ['output'], said: ['content'] },
       media: MEDIA,

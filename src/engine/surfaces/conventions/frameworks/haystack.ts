@@ -62,10 +62,4 @@ export const HAYSTACK: Convention = {
     exchange('haystack.pipeline.input_data', 'input'),
     exchange('haystack.pipeline.output_data', 'output'),
   ],
-  parts: {
-    byMember: {
-      tool_call: { toolName: ['tool_name'], toolArgs: ['arguments'] },
-      tool_call_result: { toolResult: ['result'], toolArgs: ['origin'] },
-    },
-  },
 };

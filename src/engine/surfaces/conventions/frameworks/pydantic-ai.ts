@@ -8,7 +8,6 @@
  * `pydantic_ai.tool.deferral.*`, ids; messages of a conversation that earlier runs sent.
  */
 import type { Convention } from '../../reader/convention.ts';
-import { MEDIA } from '../../reader/part-shapes.ts';
 
 export const PYDANTIC_AI: Convention = {
   name: 'pydantic-ai',
@@ -37,5 +36,4 @@ export const PYDANTIC_AI: Convention = {
   run: {
     names: { agentName: { agent_name: 70 }, model: { model_name: 130 } },
   },
-  parts: { byType: { 'image-url': MEDIA, 'audio-url': MEDIA, 'document-url': MEDIA } },
 };

@@ -7,7 +7,7 @@
  * Left out: `gen_ai.agent.system_prompt`, `gen_ai.agent.tools`, ids of cycles.
  */
 import type { Convention } from '../../reader/convention.ts';
-import { CALL } from '../../reader/part-shapes.ts';
+import { RESULT } from '../../reader/part-shapes.ts';
 
 export const STRANDS: Convention = {
   name: 'strands',
@@ -16,10 +16,6 @@ export const STRANDS: Convention = {
     { names: { execute_event_loop_cycle: 'chain', execute_agent_loop_cycle: 'chain' } },
   ],
   parts: {
-    byType: {
-      interrupt_response: { toolResult: ['response'] },
-      toolUse: CALL,
-      toolResult: { toolResult: ['content'] },
-    },
+    byType: { interrupt_response: RESULT },
   },
 };

@@ -8,7 +8,6 @@
 
 import type { StepKind } from '../../../../model/steps.ts';
 import type { Convention } from '../../reader/convention.ts';
-import { CALL } from '../../reader/part-shapes.ts';
 
 /** The calls that may run for several steps; each step is a `.doGenerate` or `.doStream` below. */
 const OUTER = ['ai.generatetext', 'ai.streamtext', 'ai.generateobject', 'ai.streamobject'];
@@ -62,8 +61,5 @@ export const VERCEL_AI_SDK: Convention = {
       sessionId: { 'ai.telemetry.metadata.sessionId': 80, 'ai.settings.context.sessionId': 90 },
       userId: { 'ai.telemetry.metadata.userId': 50, 'ai.settings.context.userId': 200 },
     },
-  },
-  parts: {
-    byType: { 'tool-call': CALL, 'tool-result': { toolResult: ['output', 'result'] } },
   },
 };

@@ -1,0 +1,136 @@
+/**
+ * Owns the vocabulary of chat messages: which words in a role, a part's type or a member's name mean
+ * a tool's call, a tool's result, the model, the user or the operator. Products spell the same words
+ * in every case and with every separator (`toolResult`, `tool-result`, `TOOL_RESULT`), and combine
+ * them in new ways (`web_fetch_tool_result`), so names are compared word by word.
+ */
+
+/** A longer name is no role or type. */
+export const NAME_CHARS_MAX = 64;
+
+/** Tools and their surroundings, which write messages. */
+const TOOL_AUTHOR =
+  /^(?:tools?|functions?|mcp|plugins?|interpreter|i?python|observations?|environment|sandbox|executor|retriev(?:er|al)|memory|computer|browser|shell|bash|terminal)$/;
+/** The same, and what they do. */
+const TOOL = new RegExp(`${TOOL_AUTHOR.source}|^(?:code|execution)$`);
+const CALL = /^(?:calls?|uses?|requests?|invocations?)$/;
+const RESULT =
+  /^(?:results?|outputs?|responses?|returns?|observations?|executions?|repl(?:y|ies)|summary)$/;
+const ERROR = /^(?:errors?|exception)$/;
+const USER = /^(?:user|human|customer|enduser)$/;
+const MODEL =
+  /^(?:assistant|ai|model|bot|chatbot|agent|llm|gpt|thoughts?|thinking|reasoning|completion)$/;
+const OPERATOR = /^(?:system|developer|instructions?)$/;
+/** Words that say nothing about the author. */
+const FILLER = /^(?:message|msg|chunk|turn|role|event|prompt|streaming)$/;
+/** Forms of a model's answer: `structured_output` is no tool's. */
+const FORM = /^(?:text|audio|image|video|json|structured|final|approval|message)$/;
+
+/** `toolresult`, `toolcallresult`, in lower or upper case only */
+const JOINED =
+  /(?<![\p{L}\d])(tool|function)(call)?(call|use|result|response|output|return)(?=s?(?![\p{L}\d]))/gu;
+
+/** The lower-case words of a name; none of a name that is too long. */
+export function wordsOf(name: string): string[] {
+  if (name.length > NAME_CHARS_MAX) return [];
+  return name
+    .replaceAll(/(?<=[\p{Ll}\d])(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}\p{Ll})/gu, ' ')
+    .toLowerCase()
+    .replaceAll(JOINED, '$1 $2 $3')
+    .split(/[^\p{L}\d]+/u)
+    .filter((word) => word !== '');
+}
+
+export type Author = 'user' | 'operator' | 'model' | 'tool';
+
+/** Who has this role: `Tool-Response` → tool. Undefined for a role in no known word. */
+export function authorByRole(role: string): Author | undefined {
+  const words = wordsOf(role);
+  const has = (pattern: RegExp): boolean => words.some((word) => pattern.test(word));
+  const act = actOf(words);
+  if (act === 'call' && has(TOOL)) return 'model';
+  if (act === 'result' && (words.length > 1 || has(/^(?:results?|observations?)$/))) return 'tool';
+  if (has(TOOL_AUTHOR)) return 'tool';
+  if (has(OPERATOR) && words.every((word) => OPERATOR.test(word) || FILLER.test(word))) {
+    return 'operator';
+  }
+  if (has(USER)) return 'user';
+  return has(MODEL) ? 'model' : undefined;
+}
+
+const ONE_WORD_TYPE =
+  /^(?:user|human|customer|system|developer|instruction|assistant|ai|model|bot|tool|function|tool_?result)$/i;
+const MESSAGE_CLASS = /(?:message(?:chunk)?|event)$/i;
+
+/** Whether a type names a class of messages (`ToolMessage`, `TextMessage`, `ThoughtEvent`). */
+export function isMessageClass(type: string): boolean {
+  return MESSAGE_CLASS.test(type) && wordsOf(type).length > 1;
+}
+
+/** Who writes messages of this type. Most types are of parts and name nobody. */
+export function authorByType(type: string): Author | undefined {
+  if (ONE_WORD_TYPE.test(type)) return authorByRole(type);
+  const author = isMessageClass(type) ? authorByRole(type) : undefined;
+  // Operators write messages; a `SystemEvent` may be anybody's.
+  return author === 'operator' && /event$/i.test(type) ? undefined : author;
+}
+
+export type Act = 'call' | 'result';
+
+/** Names without any of these letters need not be split. */
+const MAY_BE_ACT =
+  /call|use|request|invocation|result|output|response|return|observation|error|execution|repl/i;
+
+/**
+ * Whether this type of part is a tool's call or its result: by its last word, as in
+ * `apply_patch_call_output`. What the user or the model says (`final_output`) is neither.
+ */
+export function actOfType(type: string): Act | undefined {
+  if (!MAY_BE_ACT.test(type)) return undefined;
+  const words = wordsOf(type);
+  return words.length > 1 || /^(?:result|observation)s?$/.test(words[0] ?? '')
+    ? actOf(words)
+    : undefined;
+}
+
+/** The same for a member's name; it must also name a tool or a function, as in `toolCalls`. */
+export function actOfMember(name: string): Act | undefined {
+  if (!MAY_BE_ACT.test(name)) return undefined;
+  const words = wordsOf(name);
+  return words.some((word) => TOOL.test(word)) ? actOf(words) : undefined;
+}
+
+function actOf(words: readonly string[]): Act | undefined {
+  const last = words.findLast((word) => !FILLER.test(word)) ?? '';
+  const isOfTool = words.some((word) => TOOL.test(word));
+  if (words.includes('approval') && RESULT.test(last)) return undefined;
+  if (CALL.test(last)) return 'call';
+  if (ERROR.test(last)) return isOfTool ? 'result' : undefined;
+  if (!RESULT.test(last)) return undefined;
+  const isSaid = words.some((word) => USER.test(word) || MODEL.test(word) || FORM.test(word));
+  return isSaid && !isOfTool ? undefined : 'result';
+}
+
+const THOUGHT = /^(?:thoughts?|thinking|reasoning)$/;
+const OPAQUE = /^(?:redacted|encrypted)$/;
+const MEDIA = /^(?:image|audio|video|file|document|media|blob|binary|ur[il]|pdf|photo|screenshot)$/;
+
+/** Whether this type of part is a thought of the model's, or one that only its provider can read. */
+export function thoughtOf(type: string): 'thought' | 'opaque' | undefined {
+  const words = wordsOf(type);
+  if (!words.some((word) => THOUGHT.test(word))) return undefined;
+  return words.some((word) => OPAQUE.test(word)) ? 'opaque' : 'thought';
+}
+
+/** Whether this type of part is a picture, a recording, a file. */
+export function isMediaType(type: string): boolean {
+  return MEDIA.test(wordsOf(type).at(-1) ?? '');
+}
+
+const METADATA =
+  /^(?:id|uuid|guid|index|name|type|kind|object|version|fingerprint|tier|status|reason|created|updated|at|timestamp|time|date|locale|language|provider|encoding|format|schema|hash|checksum|region)$/;
+
+/** Whether a member of a request or response names it, or says how or when it was sent. */
+export function isMetadataName(name: string): boolean {
+  return METADATA.test(wordsOf(name).at(-1) ?? '');
+}
