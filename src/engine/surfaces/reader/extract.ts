@@ -11,7 +11,7 @@ import { CONVENTIONS } from '../conventions/conventions.ts';
 import { createBudget } from './budget.ts';
 import { ConventionIndex, type StepConventions } from './convention-index.ts';
 import { type ConventionTables, logEvent } from './convention-tables.ts';
-import { onSurface, type Piece } from './message-parts.ts';
+import { onSurface, type Piece } from './messages/message-parts.ts';
 import { readStepInPieces } from './read-rows.ts';
 import { surfaceOn } from './read-value.ts';
 import { stepKindOf } from './step-kind.ts';

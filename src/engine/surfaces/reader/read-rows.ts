@@ -16,8 +16,8 @@ import type {
 } from './convention.ts';
 import { type ConventionTables, eventRow, logEvent } from './convention-tables.ts';
 import { isSchema } from './envelope.ts';
-import { onSurface, type Piece } from './message-parts.ts';
-import { contentOf, decodeParts, readMessageEvent, readMessages } from './messages.ts';
+import { onSurface, type Piece } from './messages/message-parts.ts';
+import { contentOf, decodeParts, readMessageEvent, readMessages } from './messages/messages.ts';
 import { FALLBACK_SURFACE, readValue, surfaceOn } from './read-value.ts';
 import { RowTable } from './row-table.ts';
 import { EVENT_NAME_KEYS } from './run-rows.ts';

@@ -7,9 +7,9 @@ import type { StepKind, Surface } from '../../../model/steps.ts';
 import type { Budget } from './budget.ts';
 import type { RowReading, Side, SurfaceByKind } from './convention.ts';
 import { unwrapEnvelope } from './envelope.ts';
-import { onSurface, type Piece } from './message-parts.ts';
-import { readExchange, readMessages, readWritten } from './messages.ts';
-import { joinChunks, joinSaid } from './streamed-messages.ts';
+import { onSurface, type Piece } from './messages/message-parts.ts';
+import { readExchange, readMessages, readWritten } from './messages/messages.ts';
+import { joinChunks, joinSaid } from './messages/streamed-messages.ts';
 import { open, stringsOf, textsOf } from './value-text.ts';
 
 /** A reading that needs no tables of events. */

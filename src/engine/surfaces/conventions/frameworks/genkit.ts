@@ -7,7 +7,7 @@
  * `raw` or `custom`, which repeats it; vectors.
  */
 import type { Convention, RowReading, ValueEnvelope } from '../../reader/convention.ts';
-import { MEDIA } from '../../reader/part-shapes.ts';
+import { MEDIA } from '../../reader/messages/part-shapes.ts';
 import { INPUT_SURFACE, OUTPUT_SURFACE } from '../../reader/step-surfaces.ts';
 
 /** Of a model, and of `generate`, which runs the model and its tools in turn. */

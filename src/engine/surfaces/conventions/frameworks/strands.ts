@@ -7,7 +7,7 @@
  * Left out: `gen_ai.agent.system_prompt`, `gen_ai.agent.tools`, ids of cycles.
  */
 import type { Convention } from '../../reader/convention.ts';
-import { RESULT } from '../../reader/part-shapes.ts';
+import { RESULT } from '../../reader/messages/part-shapes.ts';
 
 export const STRANDS: Convention = {
   name: 'strands',

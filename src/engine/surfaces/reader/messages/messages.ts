@@ -6,12 +6,13 @@
  * A string in a message stays text of the message's author, whatever it looks like: messages and
  * parts inside it are read in addition. Otherwise a user's `{"role":"system",…}` would not be matched.
  */
-import type { JsonObject, JsonValue } from '../../../model/json.ts';
-import type { Surface } from '../../../model/steps.ts';
+import type { JsonObject, JsonValue } from '../../../../model/json.ts';
+import type { Surface } from '../../../../model/steps.ts';
+import { type Budget, isOpenEnded } from '../budget.ts';
+import type { Side } from '../convention.ts';
+import { isObject, open, stringsOf, textsOf } from '../value-text.ts';
 import { authorOf, fromLangChain, fromLangGraph, isConversation } from './authors.ts';
-import { type Budget, isOpenEnded } from './budget.ts';
 import { withoutCatalogues } from './catalogues.ts';
-import type { Side } from './convention.ts';
 import {
   isPart,
   onSurface,
@@ -35,7 +36,6 @@ import {
   OTHER_MEMBERS,
   SPOKEN_MEMBERS,
 } from './message-shapes.ts';
-import { isObject, open, stringsOf, textsOf } from './value-text.ts';
 import { type Author, actOfMember, authorByRole } from './words.ts';
 
 /** A step's output is not the operator's, whatever the role (a fault of Gemini CLI). */
@@ -225,7 +225,7 @@ function readEnvelope(
   });
 }
 
-/** @param place an event is named after its author: whoever has an unknown role there is no tool */
+/** @param place an event is named after its author: an unknown role there is no tool's */
 function readMessage(
   message: JsonObject,
   side: Side,
@@ -243,7 +243,7 @@ function readMessage(
   const pieces = readSaid(message, undefined, said, budget);
   const isDoubtful = author === 'unknown' && place === 'list' && isSpoken(message);
   if (!isDoubtful || said === 'tool_result') return pieces;
-  // Whoever has a role that is not known may be a tool.
+  // The author of an unknown role may be a tool.
   const copies = pieces.filter(({ surface }) => surface === said).map(({ text }) => text);
   return [...pieces, ...onSurface('tool_result', copies)];
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { createBudget } from '../../../../src/engine/surfaces/reader/budget.ts';
-import { readMessages } from '../../../../src/engine/surfaces/reader/messages.ts';
-import type { JsonValue } from '../../../../src/model/json.ts';
+import { createBudget } from '../../../../../src/engine/surfaces/reader/budget.ts';
+import { readMessages } from '../../../../../src/engine/surfaces/reader/messages/messages.ts';
+import type { JsonValue } from '../../../../../src/model/json.ts';
 
 function read(value: JsonValue, side: 'input' | 'output' = 'input') {
   const unsaid = side === 'input' ? 'step_input' : 'agent_output';

@@ -2,10 +2,10 @@
  * Owns who wrote a chat message: the user, the operator, the model or a tool, by its role in any
  * dialect, and whether a value is a conversation, in which every message says so.
  */
-import type { JsonObject, JsonValue } from '../../../model/json.ts';
-import type { Side } from './convention.ts';
+import type { JsonObject, JsonValue } from '../../../../model/json.ts';
+import type { Side } from '../convention.ts';
+import { isObject } from '../value-text.ts';
 import { isPart } from './message-parts.ts';
-import { isObject } from './value-text.ts';
 import { type Author, authorByRole, authorByType, isMessageClass } from './words.ts';
 
 /** `unknown`: the message names a role, in no known word. */

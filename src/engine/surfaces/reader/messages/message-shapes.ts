@@ -2,12 +2,12 @@
  * Owns the shapes of messages, and of the requests and responses that hold them: which members have
  * what is said, and which are metadata or the operator's. Reads nothing.
  */
-import type { JsonObject, JsonValue } from '../../../model/json.ts';
+import type { JsonObject, JsonValue } from '../../../../model/json.ts';
+import { type Budget, isOpenEnded } from '../budget.ts';
+import type { Side } from '../convention.ts';
+import { isObject } from '../value-text.ts';
 import { authorOf, fromLangChain, fromLangGraph } from './authors.ts';
-import { type Budget, isOpenEnded } from './budget.ts';
-import type { Side } from './convention.ts';
 import { isPart } from './message-parts.ts';
-import { isObject } from './value-text.ts';
 import { actOfMember, actOfType, isMetadataName } from './words.ts';
 
 export const MESSAGE_MEMBERS = [

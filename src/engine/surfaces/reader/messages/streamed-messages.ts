@@ -2,9 +2,9 @@
  * Owns the joining of a model's streamed chunks. A chunk may be a line break or a quoted word, so
  * consecutive chunks are joined before they are read.
  */
-import type { JsonObject, JsonValue } from '../../../model/json.ts';
+import type { JsonObject, JsonValue } from '../../../../model/json.ts';
+import { isObject } from '../value-text.ts';
 import { onSurface, type Piece } from './message-parts.ts';
-import { isObject } from './value-text.ts';
 
 /**
  * Joins chunks `{role, parts}` of the model; other values are returned as they are.

@@ -7,7 +7,7 @@ import {
   NAME_CHARS_MAX,
   thoughtOf,
   wordsOf,
-} from '../../../../src/engine/surfaces/reader/words.ts';
+} from '../../../../../src/engine/surfaces/reader/messages/words.ts';
 
 describe('wordsOf', () => {
   it.each([

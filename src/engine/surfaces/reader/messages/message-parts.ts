@@ -5,14 +5,14 @@
  *
  * The kind of a part never depends on the role: a tool's result repeated in a prompt stays a result.
  */
-import type { JsonObject, JsonValue } from '../../../model/json.ts';
-import type { Surface } from '../../../model/steps.ts';
-import { CONVENTIONS } from '../conventions/conventions.ts';
-import { isBase64 } from './base64.ts';
-import { type Budget, isOpenEnded } from './budget.ts';
-import type { PartShape } from './convention.ts';
+import type { JsonObject, JsonValue } from '../../../../model/json.ts';
+import type { Surface } from '../../../../model/steps.ts';
+import { CONVENTIONS } from '../../conventions/conventions.ts';
+import { isBase64 } from '../base64.ts';
+import { type Budget, isOpenEnded } from '../budget.ts';
+import type { PartShape } from '../convention.ts';
+import { isObject, stringsOf, textsOf, type ValueTexts } from '../value-text.ts';
 import { BARE_TEXT, CALL, MEDIA, OPAQUE, RESULT, SHARED_PARTS, THOUGHT } from './part-shapes.ts';
-import { isObject, stringsOf, textsOf, type ValueTexts } from './value-text.ts';
 import { actOfMember, actOfType, isMediaType, isMessageClass, thoughtOf } from './words.ts';
 
 /** A text and its surface, before it has a step. */

@@ -4,8 +4,8 @@
  *
  * Must recognise nothing else: a definition with any member that definitions do not have is text.
  */
-import type { JsonObject, JsonValue } from '../../../model/json.ts';
-import { isObject } from './value-text.ts';
+import type { JsonObject, JsonValue } from '../../../../model/json.ts';
+import { isObject } from '../value-text.ts';
 import { wordsOf } from './words.ts';
 
 const SCHEMA =

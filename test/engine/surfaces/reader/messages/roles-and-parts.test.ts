@@ -1,8 +1,11 @@
 /** Messages of products by kind: roles, parts, envelopes and catalogues in any spelling. */
 import { describe, expect, it } from 'vitest';
-import { createBudget } from '../../../../src/engine/surfaces/reader/budget.ts';
-import { readMessages, readWritten } from '../../../../src/engine/surfaces/reader/messages.ts';
-import type { JsonObject, JsonValue } from '../../../../src/model/json.ts';
+import { createBudget } from '../../../../../src/engine/surfaces/reader/budget.ts';
+import {
+  readMessages,
+  readWritten,
+} from '../../../../../src/engine/surfaces/reader/messages/messages.ts';
+import type { JsonObject, JsonValue } from '../../../../../src/model/json.ts';
 
 type Side = 'input' | 'output';
 
@@ -21,7 +24,7 @@ function surfacesWith(word: string, value: JsonValue, side: Side = 'input'): str
 const user = (content: JsonValue) => [{ role: 'user', content }];
 const model = (content: JsonValue) => [{ role: 'assistant', content }];
 
-describe('a part that is a result is a tool’s, whoever the message is by', () => {
+describe('a part that is a result is a tool’s, in a message of any author', () => {
   const document = { type: 'document', source: { type: 'text', data: 'FOUND it' } };
   it.each<[string, JsonValue]>([
     ['web fetch', { type: 'web_fetch_tool_result', tool_use_id: 's', content: document }],

@@ -4,7 +4,7 @@
  * their type (`words.ts`); here are the others, and which members hold what. What only one product
  * writes is in that product's file (`parts`). Data only.
  */
-import type { MessageParts, PartShape } from './convention.ts';
+import type { MessageParts, PartShape } from '../convention.ts';
 
 /** A tool's call; the provider makes some itself, and then the result is in the same part. */
 export const CALL: PartShape = {
