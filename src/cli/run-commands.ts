@@ -52,6 +52,7 @@ const item = z.object({
   text_gaps: z.array(z.string()).nullable(),
   unread_texts: z.number().nullish(),
   unread_keys: z.array(z.string()).nullish(),
+  unknown_roles: z.array(z.string()).nullish(),
   capture_hint: z.string().nullish(),
   findings: z.number(),
   highest_severity: z.string().nullable(),
@@ -125,6 +126,7 @@ function gapsOf({
   text_gaps,
   unread_texts,
   unread_keys,
+  unknown_roles,
   checked,
   capture_hint,
 }: z.infer<typeof item>) {
@@ -143,6 +145,8 @@ function gapsOf({
     (unread_texts ?? 0) > 0 &&
       `${unread_texts} attributes with text were not checked, because their keys are not known: ` +
         plain((unread_keys ?? []).join(', ')),
+    (unknown_roles ?? []).length > 0 &&
+      `roles of messages are not known: ${plain((unknown_roles ?? []).join(', '))}`,
     checked === 'nothing' && 'no text was found, so no rule could match',
     checked === 'tool_names_only' && 'nothing but tool names was checked',
     capture_hint != null && `to send text: ${plain(capture_hint)}`,

@@ -26,6 +26,7 @@ import type { Hit, IsOver, Matcher, RuleTimer, RunMatch } from './matcher/matche
 import { titleFrom } from './run-title.ts';
 import { cutName, nameDigest, stepNameOf } from './step-name.ts';
 import { extractSteps, type StepExtraction, stepKindsOf } from './surfaces/reader/extract.ts';
+import { UNKNOWN_ROLES_MAX } from './surfaces/reader/messages/words.ts';
 
 /**
  * A portion ends with the step that reaches this size. It is the precision with which a stopped
@@ -61,6 +62,8 @@ export interface Evaluation {
   /** number of values with text that nothing read, and the keys of the first of them */
   readonly unreadTexts: number;
   readonly unreadKeys: readonly string[];
+  /** the first roles of messages that are in no known word */
+  readonly unknownRoles: readonly string[];
   /** the kind of each step, by its index */
   readonly kinds: readonly StepKind[];
   /** the beginning of the first text that a user sent */
@@ -107,6 +110,7 @@ export class RunEvaluation {
   #cutSteps = 0;
   #unreadTexts = 0;
   readonly #unreadKeys = new Set<string>();
+  readonly #unknownRoles = new Set<string>();
   #title: string | null = null;
   #stepsRead = 0;
   #isOver: IsOver = () => false;
@@ -156,6 +160,7 @@ export class RunEvaluation {
       cutSteps: this.#cutSteps,
       unreadTexts: this.#unreadTexts,
       unreadKeys: [...this.#unreadKeys].sort(),
+      unknownRoles: [...this.#unknownRoles].sort(),
       kinds: this.#kinds.length === this.#steps.length ? this.#kinds : stepKindsOf(this.#steps),
       title: this.#title,
       unreadSteps: this.#steps.length - this.#stepsRead,
@@ -186,9 +191,12 @@ export class RunEvaluation {
   }
 
   /** Notes what of a step was not read. */
-  #note({ exceeded, isCut, unreadKeys }: StepExtraction): void {
+  #note({ exceeded, isCut, unknownRoles, unreadKeys }: StepExtraction): void {
     this.#exceeded += exceeded;
     if (isCut) this.#cutSteps += 1;
+    for (const role of unknownRoles) {
+      if (this.#unknownRoles.size < UNKNOWN_ROLES_MAX) this.#unknownRoles.add(role);
+    }
     for (const key of unreadKeys()) {
       this.#unreadTexts += 1;
       if (this.#unreadKeys.size < UNREAD_KEYS_MAX) this.#unreadKeys.add(key);

@@ -11,6 +11,7 @@ export const CHECK_LIMITS = [
   'unparsed_values',
   'text_gaps',
   'unread_texts',
+  'unknown_roles',
 ] as const;
 /** For people, in lists and filters. */
 export const CHECKED_LABELS: Readonly<Record<Checked, string>> = {
@@ -38,6 +39,8 @@ export interface CheckedOutcome {
   readonly isOverBudget: boolean;
   /** attributes with text that no convention reads */
   readonly unreadTexts: number;
+  /** roles of its messages that are in no known word */
+  readonly unknownRoles: number;
 }
 
 export type CheckedRun = Pick<
@@ -53,6 +56,7 @@ export type CheckedRun = Pick<
   | 'unparsedValues'
   | 'textGaps'
   | 'unreadTexts'
+  | 'unknownRoles'
 >;
 
 /** Steps that arrived after the evaluation. */
@@ -72,6 +76,7 @@ export function checkOf(run: CheckedRun): RunCheck {
     unparsed_values: run.unparsedValues ?? 0,
     text_gaps: run.textGaps?.length ?? 0,
     unread_texts: run.unreadTexts ?? 0,
+    unknown_roles: run.unknownRoles?.length ?? 0,
   };
   const limits = CHECK_LIMITS.filter((limit) => counts[limit] > 0);
   const { texts, surfaces } = run;

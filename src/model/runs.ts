@@ -45,6 +45,8 @@ export interface RunFacts {
   /** values with text that no convention reads, and the keys of the first of them */
   readonly unreadTexts: number;
   readonly unreadKeys: readonly string[];
+  /** roles of messages that are in no known word, the first ones */
+  readonly unknownRoles: readonly string[];
   /** the line that makes the sender send text; null where it sends some, or none is known */
   readonly captureHint: string | null;
 }
@@ -103,6 +105,8 @@ export interface RunSummary extends Usage {
   readonly unreadTexts: number | null;
   /** the keys of the first of them, without the sender's numbers */
   readonly unreadKeys: readonly string[] | null;
+  /** roles of messages that are in no known word, the first ones; null also before migration 32 */
+  readonly unknownRoles: readonly string[] | null;
   /** the line that makes its sender send text; null where it sent some, or none is known */
   readonly captureHint: string | null;
   readonly corpusVersion: string | null;

@@ -309,9 +309,10 @@ function passEvents(log: Logger, metrics: Metrics, outages: OutageLog<Concern>) 
       metrics.runs.inc({ outcome: 'lost' });
       log.warn('another process claimed a run before it was evaluated');
     },
-    runChecked({ checked, isOverBudget, unreadTexts }: CheckedOutcome): void {
+    runChecked({ checked, isOverBudget, unreadTexts, unknownRoles }: CheckedOutcome): void {
       metrics.runsChecked.inc({ checked });
       metrics.unreadTexts.inc(unreadTexts);
+      if (unknownRoles > 0) metrics.unknownRoles.inc();
       if (checked === 'nothing' && !isOverBudget) metrics.runsWithoutText.inc();
     },
     sessionMarksFailed(error: unknown): void {

@@ -70,6 +70,11 @@ function declareMetrics(registry: Registry) {
       'Runs evaluated, by what of them was checked: nothing, tool_names_only, partly or fully.',
       ['checked'],
     ),
+    unknownRoles: counter(
+      'pass_runs_with_unknown_roles_total',
+      'Runs evaluated with messages of roles that are not known. The roles are in the runs.',
+      [],
+    ),
     unreadTexts: counter(
       'pass_unread_texts_total',
       'Attributes with text that no convention reads, of runs evaluated. Their keys are in the runs.',

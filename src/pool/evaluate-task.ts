@@ -228,6 +228,7 @@ async function store(
       findings,
       checked: checkedOf(one.evaluation),
       unreadTexts: one.evaluation.facts.unreadTexts,
+      unknownRoles: one.evaluation.facts.unknownRoles.length,
       isOverBudget: one.isOverBudget,
     };
   });
@@ -243,5 +244,6 @@ function checkedOf({ facts, steps, ...evaluation }: EvaluatedRun): Checked {
     evaluatedSteps: steps,
     textGaps: facts.textGaps,
     unreadTexts: facts.unreadTexts,
+    unknownRoles: facts.unknownRoles,
   }).checked;
 }

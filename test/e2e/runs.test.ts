@@ -132,6 +132,7 @@ describe('one run', () => {
       text_gaps: ['stored_elsewhere'],
       unread_texts: 0,
       unread_keys: [],
+      unknown_roles: [],
       capture_hint: 'OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true',
       findings: 0,
       highest_severity: null,

@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { waitFor } from '../support/wait-for.ts';
-import { post, rawSpan, traceBody } from './gateway.ts';
+import { post, rawSpan, read, traceBody } from './gateway.ts';
 import { openSharedGateway, type SharedGateway } from './shared-gateway.ts';
 
 const RULE = 'ATR-2026-00010';
@@ -119,6 +119,16 @@ test.each(Object.keys(PLACES))('found in %s', async (place) => {
   expect(await foundIn(place)).toEqual({
     surfaces: ['tool_result'],
     title: 'Where is my parcel?',
+  });
+});
+
+test('the role that nobody knows is listed in its run, which is not fully checked', async () => {
+  const { baseUrl } = gateway.server;
+  const url = `${baseUrl}/platform/v1/runs/${runs.get('a role that nobody knows')}`;
+  expect(await read(url, gateway.keys.workspace)).toMatchObject({
+    checked: 'partly',
+    check_limits: ['unknown_roles'],
+    unknown_roles: ['oracle'],
   });
 });
 

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { evaluateRun, RunEvaluation, UNREAD_KEYS_MAX } from '../../src/engine/evaluate.ts';
 import { createMatcher } from '../../src/engine/matcher/matcher.ts';
+import { UNKNOWN_ROLES_MAX } from '../../src/engine/surfaces/reader/messages/words.ts';
 import { log, operation, span } from './steps.ts';
 import { tinyRule } from './tiny-rules.ts';
 
@@ -173,6 +174,20 @@ describe('evaluateRun', () => {
     expect(cutSteps).toBe(1);
     const prose = operation('chat', { 'gen_ai.input.messages': '[note] {a secret' });
     expect(evaluateRun([prose], matcher, all, settings).cutSteps).toBe(0);
+  });
+
+  it('lists the roles that are not known, the first ones', () => {
+    const rolesOf = (roles: readonly string[]) => {
+      const messages = JSON.stringify(roles.map((role) => ({ role, content: 'x' })));
+      const step = span({ attributes: { 'gen_ai.input.messages': messages } });
+      return evaluateRun([step, step], matcher, all, settings).unknownRoles;
+    };
+    expect(rolesOf(['user', 'tool-response', 'AGENT', ''])).toEqual([]);
+    expect(rolesOf(['oracle', 'user', 'narrator'])).toEqual(['narrator', 'oracle']);
+    expect(rolesOf(['my key is secret', 'x'.repeat(65)])).toEqual(['(other)']);
+    const many = Array.from({ length: UNKNOWN_ROLES_MAX + 1 }, (_, index) => `r${index + 10}`);
+    expect(rolesOf(many.slice(1))).toEqual(many.slice(1));
+    expect(rolesOf(many)).toEqual(many.slice(0, UNKNOWN_ROLES_MAX));
   });
 
   it('counts the values with text that nothing read, and names their first keys', () => {

@@ -113,7 +113,14 @@ async function store(run: ClaimedRun, findings: readonly Severity[], checked: Ch
   const outcome: RunOutcome =
     stored === null
       ? { kind: 'lost' }
-      : { kind: 'evaluated', findings: stored, checked, unreadTexts: 0, isOverBudget: false };
+      : {
+          kind: 'evaluated',
+          findings: stored,
+          checked,
+          unreadTexts: 0,
+          unknownRoles: 0,
+          isOverBudget: false,
+        };
   return outcome;
 }
 

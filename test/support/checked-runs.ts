@@ -28,6 +28,7 @@ const UNKNOWN = {
   unparsedValues: null,
   textGaps: null,
   unreadTexts: null,
+  unknownRoles: null,
 } as const;
 const HINT = 'SEND_TEXT=true';
 
@@ -157,6 +158,14 @@ export const CHECKED_CASES: readonly CheckedCase[] = [
     ],
   },
   {
+    what: 'with messages of roles that are not known',
+    fields: { unknownRoles: ['narrator', 'oracle'] },
+    checked: 'partly',
+    limits: ['unknown_roles'],
+    cell: 'not everything: unknown roles',
+    page: ['because their roles are not known: messages of narrator, oracle.'],
+  },
+  {
     what: 'with text under keys that are not known',
     fields: { unreadTexts: 3, unreadKeys: ['acme.ask', 'acme.say'] },
     checked: 'partly',
@@ -231,6 +240,7 @@ export function checkedFields({ fields }: CheckedCase) {
     textGaps: [],
     unreadTexts: 0,
     unreadKeys: [],
+    unknownRoles: [],
     captureHint: null,
     ...fields,
   };

@@ -167,6 +167,7 @@ export function runFacts(fields: Partial<RunFacts> = {}): RunFacts {
     textGaps: [],
     unreadTexts: 0,
     unreadKeys: [],
+    unknownRoles: [],
     captureHint: null,
     ...fields,
   };

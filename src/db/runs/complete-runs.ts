@@ -70,6 +70,7 @@ const MARK = `
            text_cap_bytes = own.cap, unparsed_values = own.unparsed, capture_hint = own.hint,
            unread_texts = own.unread_texts,
            unread_keys = ARRAY(SELECT json_array_elements_text(own.unread_keys)),
+           unknown_roles = ARRAY(SELECT json_array_elements_text(own.unknown_roles)),
            input_tokens = own.input_tokens, output_tokens = own.output_tokens,
            cost_usd = own.cost,
            title = (SELECT own.title FROM workspaces
@@ -92,9 +93,9 @@ const storing = (mark: string): string => `
     SELECT t.*, left(r.service_name, ${NAME_CHARS_MAX}) AS service FROM (
       SELECT * FROM unnest($2::int[], $3::uuid[], $4::int[], $5::int[], $6::int[], $7::int[],
         $8::int[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[], $14::text[],
-        $15::json[], $16::json[], $17::int[], $18::int[], $19::text[], $40::int[], $43::float8[], $44::float8[], $45::float8[], $46::text[], $47::int[], $48::int[], $49::json[]) WITH ORDINALITY
+        $15::json[], $16::json[], $17::int[], $18::int[], $19::text[], $40::int[], $43::float8[], $44::float8[], $45::float8[], $46::text[], $47::int[], $48::int[], $49::json[], $50::json[]) WITH ORDINALITY
         AS t (workspace_id, run_id, claim, steps, unread, texts, truncated, digest, state, agent,
-              model, session, "user", gaps, surfaces, cap, unparsed, hint, attempt, input_tokens, output_tokens, cost, title, repeated, unread_texts, unread_keys, place)
+              model, session, "user", gaps, surfaces, cap, unparsed, hint, attempt, input_tokens, output_tokens, cost, title, repeated, unread_texts, unread_keys, unknown_roles, place)
        ORDER BY workspace_id, run_id
     ) AS t CROSS JOIN LATERAL (
       SELECT service_name FROM runs
@@ -235,6 +236,7 @@ async function store(
       evaluations.map(({ repeatedSpans }) => repeatedSpans),
       evaluations.map(({ facts }) => facts.unreadTexts),
       evaluations.map(({ facts }) => JSON.stringify(facts.unreadKeys)),
+      evaluations.map(({ facts }) => JSON.stringify(facts.unknownRoles)),
     ],
   });
   const stored = new Map(rows.map(({ place, severities }) => [place, severities]));

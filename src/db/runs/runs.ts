@@ -41,7 +41,8 @@ const COLUMNS = `
   r.evaluated_steps AS "evaluatedSteps", r.unread_steps AS "unreadSteps", r.texts,
   r.surfaces, r.truncated_texts AS "truncatedTexts", r.text_cap_bytes AS "textCapBytes",
   r.unparsed_values AS "unparsedValues", r.text_gaps AS "textGaps",
-  r.unread_texts AS "unreadTexts", r.unread_keys AS "unreadKeys", r.capture_hint AS "captureHint",
+  r.unread_texts AS "unreadTexts", r.unread_keys AS "unreadKeys",
+  r.unknown_roles AS "unknownRoles", r.capture_hint AS "captureHint",
   r.corpus_version AS "corpusVersion", encode(r.corpus_identity, 'hex') AS "corpusIdentity",
   found.severities, found."redactedSteps",
   found."redactedNames",
@@ -129,7 +130,7 @@ const WITH_TEXT = `${EVALUATED} AND r.texts > 0`;
 const NAMES_ONLY = "coalesce(r.surfaces <@ '{tool_name}', false)";
 const LIMITED = `(r.spans + r.log_records > r.evaluated_steps OR r.unread_steps > 0
   OR r.truncated_texts > 0 OR r.unparsed_values > 0 OR cardinality(r.text_gaps) > 0
-  OR r.unread_texts > 0)`;
+  OR r.unread_texts > 0 OR cardinality(r.unknown_roles) > 0)`;
 /** `checkOf` (run-check.ts) as conditions; a test compares the two. */
 const IS_CHECKED: Readonly<Record<Checked, string>> = {
   pending: "r.evaluation = 'pending'",

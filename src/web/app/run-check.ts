@@ -30,7 +30,7 @@ function capOf(bytes: number): string {
 /** Why not everything was checked, one sentence for each reason. */
 export function limitsOf(run: RunSummary): string[] {
   const { truncatedTexts, textCapBytes, unreadSteps, unparsedValues, textGaps } = run;
-  const { unreadTexts, unreadKeys } = run;
+  const { unreadTexts, unreadKeys, unknownRoles } = run;
   const sentences: Readonly<Record<CheckLimit, () => readonly string[]>> = {
     late_steps: () => [
       `Not checked: ${many(lateSteps(run), 'step')} that arrived after the evaluation`,
@@ -52,6 +52,9 @@ export function limitsOf(run: RunSummary): string[] {
     text_gaps: () => (textGaps ?? []).map((gap) => GAPS[gap]),
     unread_texts: () => [
       `Not checked: ${many(unreadTexts ?? 0, 'attribute')} with text under keys that are not known: ${(unreadKeys ?? []).join(', ')}`,
+    ],
+    unknown_roles: () => [
+      `Checked as user input or agent answer, and as tool result, because their roles are not known: messages of ${(unknownRoles ?? []).join(', ')}`,
     ],
   };
   return checkOf(run).limits.flatMap((limit) => sentences[limit]());

@@ -171,13 +171,18 @@ test('what of a run was checked is stored with it', async () => {
     truncatedTexts: 2,
     textCapBytes: 1024,
     unparsedValues: 3,
-    facts: runFacts({ captureHint: 'A=1', unreadTexts: 4, unreadKeys: ['a.b', 'c'] }),
+    facts: runFacts({
+      captureHint: 'A=1',
+      unreadTexts: 4,
+      unreadKeys: ['a.b', 'c'],
+      unknownRoles: ['oracle'],
+    }),
   };
   await completeRuns(scratch.database, evaluations(runs, [checked]), CORPUS);
   expect(
     await scratch.rows(
       `SELECT surfaces, truncated_texts, text_cap_bytes, unparsed_values, capture_hint,
-              unread_texts, unread_keys FROM runs`,
+              unread_texts, unread_keys, unknown_roles FROM runs`,
     ),
   ).toEqual([
     {
@@ -188,6 +193,7 @@ test('what of a run was checked is stored with it', async () => {
       capture_hint: 'A=1',
       unread_texts: 4,
       unread_keys: ['a.b', 'c'],
+      unknown_roles: ['oracle'],
     },
   ]);
 });

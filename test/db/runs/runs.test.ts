@@ -166,8 +166,8 @@ test.each(CHECKED.map((checked) => [checked]))(
       await scratch.database.query(
         `INSERT INTO runs (workspace_id, run_id, state, evaluation, spans, log_records, evaluated_steps,
          unread_steps, texts, surfaces, truncated_texts, text_cap_bytes, unparsed_values, text_gaps,
-         unread_texts, unread_keys, capture_hint, first_arrival_at)
-       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17,
+         unread_texts, unread_keys, unknown_roles, capture_hint, first_arrival_at)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,
                '2026-11-22')`,
         [theirs, one.id, ...Object.values(fields)],
       );

@@ -85,6 +85,7 @@ export function run(fields: Partial<RunSummary> = {}): RunSummary {
     textGaps: [],
     unreadTexts: 0,
     unreadKeys: [],
+    unknownRoles: [],
     captureHint: null,
     corpusVersion: '4.0.0',
     corpusIdentity: 'c0'.repeat(20),

@@ -25,6 +25,8 @@ export interface Budget {
   readonly sent: readonly unknown[];
   /** lists and objects that a cut left open: more members may have followed */
   readonly openEnded: WeakSet<object>;
+  /** roles of its messages that are in no known word, the first ones */
+  readonly unknownRoles: Set<string>;
 }
 
 /**
@@ -39,6 +41,7 @@ export function createBudget(sent: unknown = []): Budget {
     cut: false,
     sent: Array.isArray(sent) ? sent : [sent],
     openEnded: new WeakSet(),
+    unknownRoles: new Set(),
   };
 }
 

@@ -37,6 +37,8 @@ export interface StepExtraction {
   readonly exceeded: number;
   /** a value is JSON that its sender cut */
   readonly isCut: boolean;
+  /** roles of messages that are in no known word */
+  readonly unknownRoles: ReadonlySet<string>;
   /** Finds the values with text that nothing read, and returns the key of each. */
   readonly unreadKeys: () => readonly string[];
 }
@@ -79,6 +81,7 @@ function* extractStepInPieces(
       recencies: () => [],
       exceeded: 0,
       isCut: false,
+      unknownRoles: new Set(),
       unreadKeys: () => [],
     };
   }
@@ -110,6 +113,7 @@ function* extractStepInPieces(
     recencies: () => recenciesOf(all, textOf, texts.length),
     exceeded: own.exceeded + status.exceeded,
     isCut: own.isCut,
+    unknownRoles: own.unknownRoles,
     unreadKeys: () => unreadKeysOf(step, tables, isKnown),
   };
 }

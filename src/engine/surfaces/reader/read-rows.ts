@@ -18,6 +18,7 @@ import { type ConventionTables, eventRow, logEvent } from './convention-tables.t
 import { isSchema } from './envelope.ts';
 import { onSurface, type Piece } from './messages/message-parts.ts';
 import { contentOf, decodeParts, readMessageEvent, readMessages } from './messages/messages.ts';
+import { UNKNOWN_ROLES_MAX } from './messages/words.ts';
 import { FALLBACK_SURFACE, readValue, surfaceOn } from './read-value.ts';
 import { RowTable } from './row-table.ts';
 import { EVENT_NAME_KEYS } from './run-rows.ts';
@@ -30,6 +31,8 @@ interface StepTexts {
   readonly exceeded: number;
   /** a value is JSON that its sender cut */
   readonly isCut: boolean;
+  /** roles of messages that are in no known word; at most `UNKNOWN_ROLES_MAX` */
+  readonly unknownRoles: ReadonlySet<string>;
 }
 
 /** Span events that are read in one piece. */
@@ -46,7 +49,8 @@ export function* readStepInPieces(
 ): Generator<void, StepTexts, void> {
   const reading = new StepReading(step, kind, tables);
   const pieces = yield* reading.inPieces();
-  return { pieces, exceeded: reading.exceeded, isCut: reading.isCut };
+  const { exceeded, isCut, unknownRoles } = reading;
+  return { pieces, exceeded, isCut, unknownRoles };
 }
 
 /** Converts a stored value to plain JSON. */
@@ -64,6 +68,7 @@ class StepReading {
   readonly #sidesRead = new Set<Side>();
   exceeded = 0;
   isCut = false;
+  readonly unknownRoles = new Set<string>();
 
   constructor(step: Step, kind: StepKind, tables: ConventionTables) {
     this.#step = step;
@@ -283,9 +288,12 @@ class StepReading {
     return pieces;
   }
 
-  #note({ exceeded, cut }: Budget): void {
+  #note({ exceeded, cut, unknownRoles }: Budget): void {
     if (exceeded) this.exceeded += 1;
     if (cut) this.isCut = true;
+    for (const role of unknownRoles) {
+      if (this.unknownRoles.size < UNKNOWN_ROLES_MAX) this.unknownRoles.add(role);
+    }
   }
 }
 

@@ -38,9 +38,15 @@ interface NotedInTexts {
   readonly cutSteps: number;
   readonly unreadTexts: number;
   readonly unreadKeys: readonly string[];
+  readonly unknownRoles: readonly string[];
 }
 
-const NOTHING_NOTED: NotedInTexts = { cutSteps: 0, unreadTexts: 0, unreadKeys: [] };
+const NOTHING_NOTED: NotedInTexts = {
+  cutSteps: 0,
+  unreadTexts: 0,
+  unreadKeys: [],
+  unknownRoles: [],
+};
 
 /**
  * Reads a run's facts. Names are read from the topmost agent span, then from any step in time
@@ -56,7 +62,7 @@ export function runFactsOf(
   kinds: readonly StepKind[],
   surfaces: readonly Surface[],
   state: RunState,
-  { cutSteps, unreadTexts, unreadKeys }: NotedInTexts = NOTHING_NOTED,
+  { cutSteps, unreadTexts, unreadKeys, unknownRoles }: NotedInTexts = NOTHING_NOTED,
 ): RunFacts {
   const top = topmostAgent(steps, kinds);
   const ordered = top === null ? steps : [top, ...steps];
@@ -73,6 +79,7 @@ export function runFactsOf(
     textGaps,
     unreadTexts,
     unreadKeys,
+    unknownRoles,
     // Text that is not read is sent all the same.
     captureHint: isCaptured || unreadTexts > 0 ? null : captureHintOf(steps),
   };

@@ -61,6 +61,7 @@ const SUMMARY: Omit<RunSummary, 'corpusVersion' | 'corpusIdentity'> = {
   textGaps: [],
   unreadTexts: 0,
   unreadKeys: [],
+  unknownRoles: [],
   captureHint: null,
   severities: ['high', 'high'],
 };

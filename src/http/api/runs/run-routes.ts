@@ -156,6 +156,7 @@ export function toRunItem(run: RunSummary, times: WaitTimes): BodyOf<typeof runI
     text_gaps: run.textGaps,
     unread_texts: run.unreadTexts,
     unread_keys: run.unreadKeys,
+    unknown_roles: run.unknownRoles,
     capture_hint: run.captureHint,
     findings: run.severities.length,
     highest_severity: SEVERITIES.find((one) => run.severities.includes(one)) ?? null,

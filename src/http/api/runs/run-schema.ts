@@ -123,6 +123,12 @@ const members = {
     .array(z.string())
     .nullable()
     .describe('Keys of the first 20 of them. Numbers in keys are shown as `N`.'),
+  unknown_roles: z
+    .array(z.string())
+    .nullable()
+    .describe(
+      'The first 20 roles of messages that Sluice does not know. Their texts were matched as user input or agent answer, and as tool results.',
+    ),
   capture_hint: z
     .string()
     .nullable()

@@ -152,6 +152,7 @@ it('text that is not read is sent all the same: no hint how to send it', () => {
       cutSteps: 0,
       unreadTexts,
       unreadKeys: unreadTexts === 0 ? [] : ['acme.ask'],
+      unknownRoles: [],
     });
   expect(facts(0).captureHint).toContain('CAPTURE_MESSAGE_CONTENT');
   expect(facts(1)).toMatchObject({
@@ -161,7 +162,7 @@ it('text that is not read is sent all the same: no hint how to send it', () => {
   });
 });
 
-const CUT = { cutSteps: 1, unreadTexts: 0, unreadKeys: [] };
+const CUT = { cutSteps: 1, unreadTexts: 0, unreadKeys: [], unknownRoles: [] };
 
 describe('gaps in the text', () => {
   it.each<[string, Step]>([

@@ -36,7 +36,7 @@ import {
   OTHER_MEMBERS,
   SPOKEN_MEMBERS,
 } from './message-shapes.ts';
-import { type Author, actOfMember, authorByRole } from './words.ts';
+import { type Author, actOfMember, authorByRole, listedRole, UNKNOWN_ROLES_MAX } from './words.ts';
 
 /** A step's output is not the operator's, whatever the role (a fault of Gemini CLI). */
 const AUTHOR_SURFACES: Readonly<Record<Side, Readonly<Record<Author, Surface | null>>>> = {
@@ -241,11 +241,17 @@ function readMessage(
   const isAnswer = ANSWERED.some((name) => typeof message[name] === 'string');
   const said = isAnswer ? 'tool_result' : fallback;
   const pieces = readSaid(message, undefined, said, budget);
-  const isDoubtful = author === 'unknown' && place === 'list' && isSpoken(message);
-  if (!isDoubtful || said === 'tool_result') return pieces;
+  if (author === undefined || !isSpoken(message)) return pieces;
+  noteRole(message, budget);
+  if (place === 'event' || said === 'tool_result') return pieces;
   // The author of an unknown role may be a tool.
   const copies = pieces.filter(({ surface }) => surface === said).map(({ text }) => text);
   return [...pieces, ...onSurface('tool_result', copies)];
+}
+
+function noteRole({ role }: JsonObject, { unknownRoles }: Budget): void {
+  if (typeof role !== 'string' || unknownRoles.size >= UNKNOWN_ROLES_MAX) return;
+  unknownRoles.add(listedRole(role));
 }
 
 function readSaid(

@@ -58,6 +58,16 @@ export function authorByRole(role: string): Author | undefined {
   return has(MODEL) ? 'model' : undefined;
 }
 
+/** Most roles in no known word that are listed of a run. */
+export const UNKNOWN_ROLES_MAX = 20;
+
+const IDENTIFIER = /^[\p{L}\d][\p{L}\d_.:/-]*$/u;
+
+/** A role as it may be listed; not one that may itself be a text. */
+export function listedRole(role: string): string {
+  return role.length <= NAME_CHARS_MAX && IDENTIFIER.test(role) ? role : '(other)';
+}
+
 const ONE_WORD_TYPE =
   /^(?:user|human|customer|system|developer|instruction|assistant|ai|model|bot|tool|function|tool_?result)$/i;
 const MESSAGE_CLASS = /(?:message(?:chunk)?|event)$/i;
