@@ -68,6 +68,7 @@ function scanText(
     cut: 0,
     unread: 0,
     unread_keys: [],
+    unknown_roles: [],
     rejected: [],
     checked: text === '' ? [] : surfaces,
   };
@@ -95,6 +96,7 @@ function scanRuns(
       cut: evaluation.cutSteps,
       unread: evaluation.unreadTexts,
       unread_keys: evaluation.unreadKeys,
+      unknown_roles: evaluation.unknownRoles,
       rejected: [],
       checked: surfaceNames,
     };

@@ -60,6 +60,7 @@ test('a run whose sender cut text, or has text under a key that is not known, is
       attribute('gen_ai.operation.name', 'chat'),
       attribute('gen_ai.input.messages', `[{"role":"system","content":"${ATTACK}"},{"role":"us`),
       attribute('acme.ask', ATTACK),
+      attribute('gen_ai.output.messages', '[{"role":"oracle","content":"Yes."}]'),
       attribute('http.user_agent', ATTACK),
     ],
   };
@@ -70,6 +71,7 @@ test('a run whose sender cut text, or has text under a key that is not known, is
     cut: 1,
     unread: 1,
     unread_keys: ['acme.ask'],
+    unknown_roles: ['oracle'],
   });
   expect(code).toBe(2);
 });

@@ -1,5 +1,6 @@
 /** What `sluice scan` found and could not check, as one result for all files, and as text for people. */
 import { UNREAD_KEYS_MAX } from '../../engine/evaluate.ts';
+import { UNKNOWN_ROLES_MAX } from '../../engine/surfaces/reader/messages/words.ts';
 import type { Surface } from '../../model/steps.ts';
 import { SURFACES } from '../../model/steps.ts';
 import type { Rejection } from '../../model/telemetry.ts';
@@ -33,6 +34,8 @@ export interface ScanResult {
   /** attributes with text that no convention reads, and the first of their keys */
   readonly unread: number;
   readonly unread_keys: readonly string[];
+  /** roles of messages that are not known, the first ones */
+  readonly unknown_roles: readonly string[];
   readonly rejected: readonly Rejection[];
   /** surfaces of the texts that were checked */
   readonly checked: readonly Surface[];
@@ -70,6 +73,9 @@ export function mergeResults(results: readonly ScanResult[]): ScanResult {
     unread_keys: [...new Set(results.flatMap((one) => one.unread_keys))]
       .sort()
       .slice(0, UNREAD_KEYS_MAX),
+    unknown_roles: [...new Set(results.flatMap((one) => one.unknown_roles))]
+      .sort()
+      .slice(0, UNKNOWN_ROLES_MAX),
     rejected: [...rejected.values()],
     checked: SURFACES.filter((surface) => checked.has(surface)),
   };
@@ -78,6 +84,7 @@ export function mergeResults(results: readonly ScanResult[]): ScanResult {
 /** Why a result without hits does not mean that what was read is clean. */
 export function reservations(report: ScanResult): string[] {
   const { undecided, truncated, unparsed, cut, unread, unread_keys: keys, rejected } = report;
+  const { unknown_roles: roles } = report;
   const count = rejected.reduce((sum, one) => sum + one.count, 0);
   const reasons = rejected.filter((one) => one.count > 0).map(({ reason }) => reason);
   const unknown = rejected.flatMap(({ message }) => message ?? []);
@@ -93,6 +100,7 @@ export function reservations(report: ScanResult): string[] {
     ...(unread > 0
       ? [`Attributes with text under keys that are not known: ${unread} (${keys.join(', ')})`]
       : []),
+    ...(roles.length > 0 ? [`Messages of roles that are not known: ${roles.join(', ')}`] : []),
     ...(count > 0 ? [`Records not read: ${count} (${reasons.join(', ')})`] : []),
     ...unknown.map((message) => `Not read: ${message}`),
   ];
