@@ -9,7 +9,7 @@
  *
  * A finding's description never contains customer text.
  */
-import type { FindingDraft } from '../model/findings.ts';
+import type { FindingDraft, FurtherPlace } from '../model/findings.ts';
 import type { Rule } from '../model/rules.ts';
 import {
   type Step,
@@ -22,9 +22,10 @@ import {
 import { excerptWithMatch } from './matcher/excerpt.ts';
 import { matchSha256 } from './matcher/match-digest.ts';
 import { isMatchedName } from './matcher/matched-name.ts';
+import { firstOfStep, toolNameOf } from './matcher/matched-tool.ts';
 import type { Hit, IsOver, Matcher, RuleTimer, RunMatch } from './matcher/matcher.ts';
 import { titleFrom } from './run-title.ts';
-import { cutName, nameDigest, stepNameOf } from './step-name.ts';
+import { nameDigest, stepNameOf } from './step-name.ts';
 import { extractSteps, type StepExtraction, stepKindsOf } from './surfaces/reader/extract.ts';
 import { UNKNOWN_ROLES_MAX } from './surfaces/reader/messages/words.ts';
 
@@ -42,6 +43,8 @@ interface EvaluationSettings {
   readonly surfaceCapBytes: number;
   /** most characters of customer text in an excerpt */
   readonly excerptChars: number;
+  /** whether findings have all of their places; else the first one only */
+  readonly everyPlace?: boolean;
 }
 
 export interface Evaluation {
@@ -103,7 +106,8 @@ export class RunEvaluation {
   readonly #settings: EvaluationSettings;
   readonly #match: RunMatch;
   readonly #work: Generator<void, void>;
-  readonly #findings: { readonly ruleIndex: number; readonly finding: FindingDraft }[] = [];
+  /** rule → its places, the first one first */
+  readonly #places = new Map<number, FurtherPlace[]>();
   readonly #kinds: StepKind[] = [];
   readonly #surfaces = new Set<Surface>();
   #exceeded = 0;
@@ -125,7 +129,8 @@ export class RunEvaluation {
     this.#steps = steps;
     this.#matcher = matcher;
     this.#settings = settings;
-    this.#match = matcher.begin({ enabled, capBytes: settings.surfaceCapBytes, timer });
+    const { surfaceCapBytes: capBytes, everyPlace = false } = settings;
+    this.#match = matcher.begin({ enabled, capBytes, timer, everyPlace });
     this.#work = this.#portions();
   }
 
@@ -145,10 +150,12 @@ export class RunEvaluation {
   }
 
   get result(): Evaluation {
-    const { undecided, texts, truncated } = this.#match.result;
-    const findings = [...this.#findings].sort((a, b) => a.ruleIndex - b.ruleIndex);
+    const { undecided, unsure = [], texts, truncated } = this.#match.result;
+    const found = [...this.#places].sort(([a], [b]) => a - b);
     return {
-      findings: findings.map(({ finding }) => finding),
+      findings: found.map(([ruleIndex, places]) =>
+        toFinding(at(this.#matcher.rules, ruleIndex), places, unsure.includes(ruleIndex)),
+      ),
       undecided: undecided.map(({ ruleIndex, message }) => ({
         ruleId: at(this.#matcher.rules, ruleIndex).id,
         message,
@@ -209,24 +216,33 @@ export class RunEvaluation {
     try {
       yield* this.#match.portion(texts, hits, isOver);
     } finally {
-      for (const hit of hits) this.#findings.push(this.#toFinding(hit, texts));
+      for (const hit of hits) {
+        const places = this.#places.get(hit.ruleIndex) ?? [];
+        this.#places.set(hit.ruleIndex, places);
+        places.push(this.#toPlace(hit, texts));
+      }
     }
   }
 
-  #toFinding(hit: Hit, texts: readonly SurfaceText[]) {
-    const { ruleIndex, textIndex } = hit;
+  #toPlace(hit: Hit, texts: readonly SurfaceText[]): FurtherPlace {
+    const { ruleIndex, conditionIndex, textIndex } = hit;
     const { step, surface, text } = at(texts, textIndex);
     const rule = at(this.#matcher.rules, ruleIndex);
     const found = at(this.#steps, step);
     const stepName = stepNameOf(found);
     const stepNameMatched = isMatchedName(stepName, surface, text, hit);
     const excerpt = excerptWithMatch(text, hit, this.#settings.excerptChars);
-    const location = {
+    const condition = at(rule.conditions, conditionIndex);
+    return {
+      description: `${rule.id} "${rule.title}" matched the ${surfaceLabel(surface).toLowerCase()}`,
+      conditionIndex,
+      conditionDescription: condition.description,
+      field: condition.field,
       surface,
       stepSpanId: found.spanId,
       stepName,
       stepNameMatched,
-      toolName: toolNameOf(hit, texts),
+      toolName: toolNameOf(texts, textIndex, hit),
       excerpt: excerpt.text,
       matchSha256: matchSha256(text, hit),
       place: {
@@ -240,56 +256,20 @@ export class RunEvaluation {
         inExcerpt: excerpt.match,
         nameDigest: stepNameMatched ? nameDigest(stepName) : null,
       },
+      isRest: hit.isRest === true,
     };
-    return { ruleIndex, finding: toFinding(rule, hit, location) };
   }
 }
 
-/** The index of the first text of a text's step. */
-function firstOfStep(texts: readonly SurfaceText[], textIndex: number): number {
-  let first = textIndex;
-  while (first > 0 && texts[first - 1]?.step === texts[textIndex]?.step) first -= 1;
-  return first;
-}
-
-/** Surfaces whose text belongs to the tool that the step names. */
-const TOOL_SURFACES: ReadonlySet<Surface> = new Set(['tool_name', 'tool_args', 'tool_result']);
-
-/**
- * The tool of a hit. Null without one, when the step names several, and when the name contains what
- * matched on another surface: only on its own surface is it redacted.
- */
-function toolNameOf(hit: Hit, texts: readonly SurfaceText[]): string | null {
-  const { step, surface, text } = at(texts, hit.textIndex);
-  if (surface === 'tool_name') return cutName(text);
-  if (!TOOL_SURFACES.has(surface)) return null;
-  const names = new Set<string>();
-  for (let index = firstOfStep(texts, hit.textIndex); texts[index]?.step === step; index += 1) {
-    const other = at(texts, index);
-    if (other.surface === 'tool_name') names.add(other.text);
-  }
-  const [name] = names;
-  if (name === undefined || names.size > 1) return null;
-  const tool = cutName(name);
-  return isMatchedName(tool, surface, text, hit) ? null : tool;
-}
-
+/** @param isUnsure matching failed somewhere: it may have further places */
 function toFinding(
   rule: Rule,
-  { conditionIndex }: Hit,
-  location: Pick<
-    FindingDraft,
-    | 'surface'
-    | 'stepSpanId'
-    | 'stepName'
-    | 'stepNameMatched'
-    | 'toolName'
-    | 'excerpt'
-    | 'matchSha256'
-    | 'place'
-  >,
+  [first, ...more]: readonly FurtherPlace[],
+  isUnsure: boolean,
 ): FindingDraft {
-  const condition = at(rule.conditions, conditionIndex);
+  if (first === undefined) throw new RangeError('a finding without a place');
+  const { isRest: _, ...place } = first;
+  if (isUnsure && more.at(-1)?.isRest !== true) more.push({ ...place, isRest: true });
   return {
     ruleId: rule.id,
     ruleVersion: rule.version,
@@ -297,12 +277,9 @@ function toFinding(
     severity: rule.severity,
     category: rule.category,
     subcategory: rule.subcategory,
-    description: `${rule.id} "${rule.title}" matched the ${surfaceLabel(location.surface).toLowerCase()}`,
-    conditionIndex,
-    conditionDescription: condition.description,
-    field: condition.field,
-    ...location,
+    ...place,
     recommendedActions: rule.recommendedActions,
+    ...(more.length > 0 && { morePlaces: more }),
   };
 }
 

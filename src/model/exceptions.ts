@@ -1,7 +1,7 @@
 /** Exceptions: which findings of a rule are expected, why, and until when. */
 
-/** What an exception is for, the narrowest first. */
-export const EXCEPTION_SCOPES = ['text', 'tool', 'agent', 'service'] as const;
+/** What an exception is for, the narrowest first; `match` is all of the others together. */
+export const EXCEPTION_SCOPES = ['match', 'text', 'tool', 'agent', 'service'] as const;
 export type ExceptionScope = (typeof EXCEPTION_SCOPES)[number];
 
 /** For how many days an exception can be made. */
@@ -23,8 +23,12 @@ export interface FindingException {
   readonly id: number;
   readonly ruleId: string;
   readonly scope: ExceptionScope;
-  /** of the agent, service or tool; null for exact text */
+  /** of the agent, service or tool; null for `match` and exact text */
   readonly name: string | null;
+  /** of `match`: what a finding has to have beside the text; null for none, and of other scopes */
+  readonly agent?: string | null;
+  readonly service?: string | null;
+  readonly tool?: string | null;
   readonly reason: string;
   /** e-mail address at that time */
   readonly createdBy: string;
@@ -41,9 +45,11 @@ export interface FindingException {
 /** A scope that a finding offers for an exception. */
 export interface ExceptionChoice {
   readonly scope: ExceptionScope;
-  /** null for exact text */
+  /** null for `match` and exact text */
   readonly name: string | null;
   readonly hidden: Hidden;
+  /** how many of the hidden findings are of other agents */
+  readonly ofOtherAgents: number;
 }
 
 /** An exception to be made from a finding. */

@@ -34,14 +34,11 @@ export interface FindingPlace {
   readonly nameDigest: string | null;
 }
 
-/** A finding before it is stored: one rule that matched one run. */
-export interface FindingDraft {
-  readonly ruleId: string;
-  readonly ruleVersion: string;
-  readonly ruleStatus: RuleStatus;
-  readonly severity: Severity;
-  readonly category: Category;
-  readonly subcategory: string | null;
+/** Most places of a rule in a run after the first one; one more stands for the rest. */
+export const MORE_PLACES_MAX = 20;
+
+/** A match of a rule, as a finding shows it. */
+export interface MatchedPlace {
   readonly description: string;
   readonly conditionIndex: number;
   readonly conditionDescription: string;
@@ -60,7 +57,25 @@ export interface FindingDraft {
   /** SHA-256 of the matched text, folded: 64 hexadecimal digits. Stored under a key only. */
   readonly matchSha256: string;
   readonly place: FindingPlace;
+}
+
+/** A distinct match after the first: of another text, or on another surface or in another tool. */
+export interface FurtherPlace extends MatchedPlace {
+  /** it stands for the matches that were not kept: no exception of a text or a tool covers it */
+  readonly isRest: boolean;
+}
+
+/** A finding before it is stored: one rule that matched one run, with its first match. */
+export interface FindingDraft extends MatchedPlace {
+  readonly ruleId: string;
+  readonly ruleVersion: string;
+  readonly ruleStatus: RuleStatus;
+  readonly severity: Severity;
+  readonly category: Category;
+  readonly subcategory: string | null;
   readonly recommendedActions: readonly string[];
+  /** absent when there are none */
+  readonly morePlaces?: readonly FurtherPlace[];
 }
 
 /**
@@ -79,7 +94,13 @@ export interface FindingRunFacts {
 export interface Finding
   extends Omit<
       FindingDraft,
-      'excerpt' | 'stepName' | 'stepNameMatched' | 'toolName' | 'matchSha256' | 'place'
+      | 'excerpt'
+      | 'stepName'
+      | 'stepNameMatched'
+      | 'toolName'
+      | 'matchSha256'
+      | 'place'
+      | 'morePlaces'
     >,
     FindingRunFacts,
     TriageMark {
@@ -97,6 +118,20 @@ export interface Finding
   readonly excerpt: string | null;
   /** null for findings of versions that did not record it */
   readonly place: FindingPlace | null;
+  /**
+   * further distinct matches of the rule in the run; null when there is none. The finding shows the first
+   * match, or the first one that no exception covers where only some are covered.
+   */
+  readonly others?: OtherMatches | null;
+}
+
+/** The distinct matches of a finding beside the one that it shows. */
+export interface OtherMatches {
+  readonly count: number;
+  /** there are more than are kept: no exception for a text or a tool covers them all */
+  readonly isCut: boolean;
+  /** an exception covers the first match, but not the one that is shown */
+  readonly isPartlyExcepted: boolean;
 }
 
 /** Which findings a list has; undefined members do not narrow it. */

@@ -167,7 +167,8 @@ async function judge(
     if (isUnreadable({ steps, unread })) {
       return { kind: 'undecided', why: `none of the run's ${unread} steps can be read` };
     }
-    const evaluation = new RunEvaluation(steps, matcher, enabled, settings, timer);
+    const every = { ...settings, everyPlace: true };
+    const evaluation = new RunEvaluation(steps, matcher, enabled, every, timer);
     const isDone = await workInSlices(evaluation, flow, cpuMaxMs, context);
     if (!isDone && pace === 'quick') return { kind: 'long', isLarge: false };
     if (!isDone) evaluation.stop();

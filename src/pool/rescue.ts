@@ -45,19 +45,18 @@ export async function rescueFindings(
   if (isThrough(trail)) return;
   const { database, matcher, settings, cpuMs } = rescue;
   let leftMs = settings.runCpuBudgetMs;
-  const known = new Set<string>();
   let facts: RunFacts | null = null;
-  const enabled = (ruleIndex: number): boolean =>
-    mask[ruleIndex] === 1 && !known.has(matcher.rules[ruleIndex]?.id ?? '');
+  const enabled = (ruleIndex: number): boolean => mask[ruleIndex] === 1;
+  // Of a rule that has a finding too: should the run be given up, its places are known all the same.
+  const every = { ...settings, everyPlace: true };
   for (const [index, group] of groupsOf(steps).entries()) {
     if (trail.fatal.includes(index)) continue;
     enterGroup(trail, index);
     const from = cpuMs();
-    const begin = () => new RunEvaluation(group, matcher, enabled, settings);
+    const begin = () => new RunEvaluation(group, matcher, enabled, every);
     const findings = await tryGroup(begin, leftMs, rescue);
     leftMs -= cpuMs() - from;
     if (findings.length > 0) {
-      for (const { ruleId } of findings) known.add(ruleId);
       facts ??= runFactsOf(steps, stepKindsOf(steps), [], run.state);
       const kept = { run, findings, facts, redactExcerpts };
       const stored = await keepFindings(database, kept, settings.snapshot);

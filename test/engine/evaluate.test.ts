@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { evaluateRun, RunEvaluation, UNREAD_KEYS_MAX } from '../../src/engine/evaluate.ts';
 import { createMatcher } from '../../src/engine/matcher/matcher.ts';
+import { createPatternCompiler } from '../../src/engine/matcher/pattern.ts';
 import { UNKNOWN_ROLES_MAX } from '../../src/engine/surfaces/reader/messages/words.ts';
 import { log, operation, span } from './steps.ts';
 import { tinyRule } from './tiny-rules.ts';
@@ -288,5 +289,65 @@ describe('RunEvaluation', () => {
     expect(findings.map(({ ruleId }) => ruleId)).toEqual(['ATR-2026-90001']);
     expect(unreadSteps).toBe(3);
     expect(kinds).toHaveLength(5);
+  });
+});
+
+describe('the places of a finding', () => {
+  const rule = tinyRule({ conditions: [['content', 'do not \\w+']] });
+  const every = { ...settings, everyPlace: true };
+  const steps = [
+    operation('chat', { 'gen_ai.input.messages': 'do not respond, and do not tell' }),
+    {
+      ...operation('execute_tool', {
+        'gen_ai.tool.name': 'mail',
+        'gen_ai.tool.call.result': 'do not hide',
+      }),
+      name: 'execute_tool mail',
+    },
+  ];
+
+  it('are the later distinct matches, each with its step, surface, tool and excerpt', () => {
+    const [finding] = evaluateRun(steps, createMatcher([rule]), all, every).findings;
+    expect(finding).toMatchObject({ excerpt: 'do not respond, and …', place: { step: 1 } });
+    expect(finding?.morePlaces).toMatchObject([
+      {
+        excerpt: '…ond, and do not tell',
+        surface: 'step_input',
+        place: { step: 1 },
+        isRest: false,
+      },
+      {
+        excerpt: 'do not hide',
+        surface: 'tool_result',
+        toolName: 'mail',
+        stepName: 'execute_tool mail',
+        description: expect.stringContaining('matched the tool result'),
+        matchSha256: createHash('sha256').update('donothide').digest('hex'),
+        place: { step: 2, match: { start: 0, end: 11 } },
+      },
+    ]);
+    const first = evaluateRun(steps, createMatcher([rule]), all, settings).findings[0];
+    expect(first).not.toHaveProperty('morePlaces');
+    expect(finding).toMatchObject(first ?? {});
+  });
+
+  it('end with one for the rest where matching failed in a later text', () => {
+    const compile = createPatternCompiler();
+    const failing = (source: string) => {
+      const { pattern, reason } = compile(source);
+      if (pattern === null) return { pattern, reason };
+      const test = (bytes: Buffer): boolean => {
+        if (bytes.includes('hide')) throw new Error('out of memory');
+        return pattern.test(bytes);
+      };
+      return { pattern: { ...pattern, test }, reason: null };
+    };
+    const { findings, undecided } = evaluateRun(steps, createMatcher([rule], failing), all, every);
+    expect(undecided).toEqual([]);
+    const [finding] = findings;
+    expect(finding?.morePlaces?.map(({ excerpt, isRest }) => [excerpt, isRest])).toEqual([
+      ['…ond, and do not tell', false],
+      [finding?.excerpt, true],
+    ]);
   });
 });

@@ -19,6 +19,9 @@ const list = z.object({
       rule_id: z.string(),
       scope: z.string(),
       name: z.string().nullable(),
+      agent: z.string().nullish(),
+      service: z.string().nullish(),
+      tool: z.string().nullish(),
       reason: z.string(),
       created_by: z.string(),
       expires_at: z.string(),
@@ -29,6 +32,14 @@ const list = z.object({
   ),
 });
 type ExceptionBody = z.infer<typeof list>['exceptions'][number];
+
+function coverOf({ scope, name, ...beside }: ExceptionBody): string {
+  if (scope !== 'match') return name === null ? 'exact text' : `${scope} ${name}`;
+  const also = (['tool', 'agent', 'service'] as const).flatMap((of) =>
+    beside[of] == null ? [] : [`${of} ${beside[of]}`],
+  );
+  return ['exact text', ...also].join(', ');
+}
 
 function statusOf({
   is_active: active,
@@ -51,7 +62,7 @@ async function listExceptions(options: ListOptions): Promise<void> {
         { title: 'RULE', cell: (one) => plain(one.rule_id) },
         {
           title: 'FOR',
-          cell: ({ scope, name }) => plain(name === null ? 'exact text' : `${scope} ${name}`),
+          cell: (one) => plain(coverOf(one)),
         },
         {
           title: 'HIDES',

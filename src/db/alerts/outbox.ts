@@ -53,7 +53,8 @@ export const QUEUE_ALERTS = `
        AND (d.categories IS NULL OR found.category = ANY (d.categories))
        AND (d.agent IS NULL OR own.steps = 0
             OR CASE d.agent_match WHEN 'equals' THEN lower(own.agent) = lower(d.agent)
-                    ELSE strpos(lower(own.agent), lower(d.agent)) > 0 END)`;
+                    ELSE strpos(lower(own.agent), lower(d.agent)) > 0 END)
+    ON CONFLICT (workspace_id, destination_id, finding_id) DO NOTHING`;
 
 /** A destination that this process may send to, until its lease ends. */
 export interface ClaimedDestination extends Destination {

@@ -5,19 +5,25 @@ import type { Hex16 } from '../../model/json.ts';
 import type { Actor } from '../../model/people.ts';
 import type { Connection, Database } from '../database.ts';
 import { recordedByAdmin } from '../people/authority.ts';
-import { isActive, OFFERS } from './exceptions.ts';
+import { isActive, OFFERED } from './exceptions.ts';
 
 /** Most active exceptions of a workspace. */
 const EXCEPTIONS_MAX = 100;
 /** Ended and expired exceptions that are kept to be shown; the audit log keeps them all. */
 const ENDED_KEPT = 100;
 
-type Made = Pick<FindingException, 'id' | 'ruleId' | 'scope' | 'name' | 'expiresAt'>;
+type Made = Pick<
+  FindingException,
+  'id' | 'ruleId' | 'scope' | 'name' | 'agent' | 'service' | 'tool' | 'expiresAt'
+>;
+const MADE = `id, rule_id AS "ruleId", scope, name, agent_name AS agent, service_name AS service,
+  tool_name AS tool, expires_at AS "expiresAt"`;
 
-const facts = ({ id, scope, name, expiresAt }: Made) => ({
+const facts = ({ id, scope, name, agent, service, tool, expiresAt }: Made) => ({
   id,
   scope,
   name,
+  ...(scope === 'match' && { agent, service, tool }),
   expires_at: expiresAt.toISOString(),
 });
 
@@ -52,17 +58,21 @@ async function refuseRepeated(
     `SELECT FROM finding_exceptions own JOIN finding_exceptions e
          ON e.workspace_id = own.workspace_id AND e.rule_id = own.rule_id AND e.id <> own.id
         AND e.scope = own.scope AND e.name IS NOT DISTINCT FROM own.name
-        AND e.match_digest IS NOT DISTINCT FROM own.match_digest AND ${isActive('e')}
+        AND e.match_digest IS NOT DISTINCT FROM own.match_digest
+        AND e.agent_name IS NOT DISTINCT FROM own.agent_name
+        AND e.service_name IS NOT DISTINCT FROM own.service_name
+        AND e.tool_name IS NOT DISTINCT FROM own.tool_name AND ${isActive('e')}
       WHERE own.workspace_id = $1 AND own.id = $2`,
     [workspaceId, id],
   );
   if (rowCount === 0) return;
-  const what = scope === 'text' ? 'this text' : `this ${scope}`;
+  const what = `this ${scope}`;
   throw new SluiceError('conflict', `There is an exception of ${ruleId} for ${what} already.`);
 }
 
 /**
- * Makes an exception from a finding: for its rule, and its agent, service, tool or exact text.
+ * Makes an exception from the match that a finding shows: for its rule, and its agent, service, tool or
+ * exact text, or all of them.
  * Active from the commit on, until it expires by PostgreSQL's clock or is ended.
  *
  * @throws {SluiceError} `not_found` when the workspace has no such finding, or the finding lacks what
@@ -79,15 +89,14 @@ export async function createException(
   await recordedByAdmin(database, workspaceId, actor, async (connection, record) => {
     await makeRoom(connection, workspaceId);
     const { rows } = await connection.query<Made>(
-      `INSERT INTO finding_exceptions
-         (workspace_id, rule_id, scope, name, match_digest, reason, created_by, expires_at)
-       SELECT own.workspace_id, own.rule_id, $3,
-              ${scope === 'text' ? 'NULL' : `own.${scope}_name`},
-              ${scope === 'text' ? 'own.match_digest' : 'NULL'},
+      `${OFFERED}
+       INSERT INTO finding_exceptions
+         (workspace_id, rule_id, scope, name, match_digest, agent_name, service_name, tool_name,
+          reason, created_by, expires_at)
+       SELECT workspace_id, rule_id, scope, name, match_digest, agent_name, service_name, tool_name,
               $4, $5, now() + make_interval(days => $6)
-         FROM findings own
-        WHERE own.workspace_id = $1 AND own.id = $2 AND ${OFFERS[scope]}
-       RETURNING id, rule_id AS "ruleId", scope, name, expires_at AS "expiresAt"`,
+         FROM offered WHERE scope = $3
+       RETURNING ${MADE}`,
       [workspaceId, findingId, scope, reason, actor.name, days],
     );
     const [made] = rows;
@@ -116,7 +125,7 @@ export async function endException(
     const { rows } = await connection.query<Made>(
       `UPDATE finding_exceptions e SET ended_at = now(), ended_by = $3
         WHERE workspace_id = $1 AND id = $2 AND ${isActive('e')}
-       RETURNING id, rule_id AS "ruleId", scope, name, expires_at AS "expiresAt"`,
+       RETURNING ${MADE}`,
       [workspaceId, id, actor.name],
     );
     const [ended] = rows;

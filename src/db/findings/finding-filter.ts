@@ -1,6 +1,6 @@
 /** The filter of findings as a condition: of `findings f` joined with `workspaces w`. */
 import type { FindingFilter } from '../../model/findings.ts';
-import { isExcepted } from './exceptions.ts';
+import { isExcepted, shownPlace } from './exceptions.ts';
 import { hasAssignee, hasState, usersOf } from './triage.ts';
 
 /** The text as a pattern of ILIKE that any text with it matches. */
@@ -10,12 +10,16 @@ export function containing(text: string): string {
 
 const SEARCHED = `($8::text[] IS NULL
           OR f.description || ' ' || f.category || ' ' || coalesce(f.subcategory, '') ILIKE ALL ($8)
-          OR (f.excerpt ILIKE $16 AND NOT w.redact_excerpts))`;
+          OR (coalesce((${shownPlace('f')})->>'excerpt', f.excerpt) ILIKE $16 AND NOT w.redact_excerpts))`;
 const NOT_SEARCHED = '$8::text[] IS NULL AND $16::text IS NULL';
+
+/** What findings are repetitions by: the text of the first match and, where it is another, of the one shown. */
+export const repeatedText = (finding: string): string =>
+  `(encode(${finding}.match_digest, 'hex') || coalesce((${shownPlace(finding)})->>'digest', ''))`;
 
 /** Read once, not for every row. */
 const ofSame = (column: string): string =>
-  `(SELECT ${column} FROM findings WHERE workspace_id = $1 AND id = $15)`;
+  `(SELECT ${column} FROM findings same WHERE workspace_id = $1 AND id = $15)`;
 
 /** What people decided: state, assignee, and whether an exception covers the finding. */
 const DECIDED = `${hasState('$17::text[]')} AND ${hasAssignee('$20::text')}
@@ -48,9 +52,10 @@ const matching = (searched: string): string => `
         AND ($11::text IS NULL OR f.user_id ILIKE $11)
         AND ($12::text IS NULL OR f.session_id ILIKE $12)
         AND ($13::text IS NULL OR f.model ILIKE $13)
-        AND ($14::text IS NULL OR f.surface = $14)
+        AND ($14::text IS NULL OR coalesce((${shownPlace('f')})->>'surface', f.surface) = $14)
         AND ($15::uuid IS NULL OR f.id = $15 OR (
           f.rule_id = ${ofSame('rule_id')} AND f.match_digest = ${ofSame('match_digest')}
+          AND ${repeatedText('f')} = ${ofSame(repeatedText('same'))}
           AND coalesce(f.agent_name, f.service_name)
               IS NOT DISTINCT FROM ${ofSame('coalesce(agent_name, service_name)')}))
         AND ${DECIDED}`;

@@ -14,15 +14,14 @@ import {
 import { SEVERITIES, type Severity } from '../../model/rules.ts';
 import type { Database } from '../database.ts';
 import { toMicros } from '../sql-times.ts';
-import { MATCHES, matchValues, parameter } from './finding-filter.ts';
+import { MATCHES, matchValues, parameter, repeatedText } from './finding-filter.ts';
 import { findingsRead, rankOf, readsKind, searchedTo } from './finding-list.ts';
-import { COLUMNS } from './findings.ts';
+import { BESIDE, COLUMNS } from './findings.ts';
 
 const KEYS: Readonly<Record<FindingGrouping, string>> = {
   run: 'run_id',
   // A finding without a digest is a group of its own.
-  match:
-    "rule_id, coalesce(agent_name, service_name), coalesce(encode(match_digest, 'hex'), id::text)",
+  match: 'rule_id, coalesce(agent_name, service_name), coalesce(match_text, id::text)',
 };
 /** Begins the text of which the least (run) or greatest (match) ends in the id of the group's `top`. */
 const TOPS: Readonly<Record<FindingGrouping, string>> = {
@@ -42,8 +41,8 @@ const AGE_DAYS = `${utcDay('now()')} - ${utcDay('created_at')}`;
 
 const groupsQuery = (grouping: FindingGrouping, order: FindingOrder, ofKind: boolean): string => `
   WITH read AS (
-    SELECT f.id, f.created_at, f.run_id, f.rule_id, f.severity, f.match_digest, f.agent_name,
-           f.service_name
+    SELECT f.id, f.created_at, f.run_id, f.rule_id, f.severity, ${repeatedText('f')} AS match_text,
+           f.agent_name, f.service_name
       FROM (${findingsRead('DESC', ofKind)}) AS f
       JOIN workspaces w ON w.id = f.workspace_id
      WHERE ${MATCHES}
@@ -63,7 +62,7 @@ const groupsQuery = (grouping: FindingGrouping, order: FindingOrder, ofKind: boo
          ${SEVERITIES.map((one) => `g.${one}`).join(', ')}
     FROM shown g JOIN findings f
       ON f.workspace_id = $1 AND f.id = right(g.top, 36)::uuid
-    JOIN workspaces w ON w.id = f.workspace_id
+    ${BESIDE}
    ORDER BY g.place`;
 
 type Row = Finding &

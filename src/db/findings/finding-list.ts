@@ -18,7 +18,7 @@ import {
   parameter,
   readsNames,
 } from './finding-filter.ts';
-import { COLUMNS, type Place, SOURCE, toPage } from './findings.ts';
+import { BESIDE, COLUMNS, type Place, toPage } from './findings.ts';
 
 /** Findings that a page reads for a filter that no index answers: about 60 ms of work. */
 export const FINDINGS_READ_MAX = 5000;
@@ -71,11 +71,11 @@ const UNUSED = `($5::uuid IS NULL AND $8::text[] IS NULL AND $14::text IS NULL A
 const listByKind = (direction: Direction): string => `
   SELECT ${COLUMNS} FROM (${placesByKind(direction)}) AS place
     JOIN findings f ON f.workspace_id = $1 AND f.id = place.id
-    JOIN workspaces w ON w.id = f.workspace_id
+    ${BESIDE}
    WHERE ${UNUSED} ${byTime(direction)}`;
 
 const listByTime = (direction: Direction, also = ''): string => `
-  SELECT ${COLUMNS} FROM ${SOURCE} WHERE ${MATCHES} ${also} AND ${afterCursor(direction)}
+  SELECT ${COLUMNS} FROM findings f ${BESIDE} WHERE ${MATCHES} ${also} AND ${afterCursor(direction)}
    ${byTime(direction)} LIMIT ${LIMIT}`;
 
 const ofTime = (after: string): string => `f.workspace_id = $1
@@ -107,7 +107,7 @@ export const findingsRead = (direction: Direction, ofKind: boolean, after = 'tru
 
 const listRead = (direction: Direction, ofKind: boolean): string => `
   SELECT ${COLUMNS} FROM (${findingsRead(direction, ofKind, afterCursor(direction))}) AS f
-    JOIN workspaces w ON w.id = f.workspace_id
+    ${BESIDE}
    WHERE ${MATCHES} ${byTime(direction)} LIMIT ${LIMIT}`;
 
 /** 1 for the most severe. */
@@ -116,7 +116,7 @@ export const rankOf = (severity: string): string =>
 /** Among the newest findings that a page may read, for all its pages. */
 const LIST_READ_BY_SEVERITY = `
   SELECT ${COLUMNS} FROM (${findingsRead('DESC', false)}) AS f
-    JOIN workspaces w ON w.id = f.workspace_id
+    ${BESIDE}
    WHERE ${MATCHES} AND (${parameter(4)}::text IS NULL
       OR ${rankOf('f.severity')} > ${rankOf(parameter(4))}
       OR (f.severity = ${parameter(4)} AND ${afterCursor('DESC')}))

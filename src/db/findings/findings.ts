@@ -7,7 +7,7 @@ import type { Hex16, Int64 } from '../../model/json.ts';
 import type { PageCursor } from '../../model/runs.ts';
 import type { Database } from '../database.ts';
 import { fromMicros, toMicros } from '../sql-times.ts';
-import { isExcepted } from './exceptions.ts';
+import { isExcepted, shownPlace } from './exceptions.ts';
 import { MATCHES, MATCHES_UNSEARCHED, matchValues, parameter } from './finding-filter.ts';
 import { TRIAGE_COLUMNS } from './triage.ts';
 
@@ -33,27 +33,51 @@ const STEP_NAME_CHARS = 256;
 export const NAME_CHARS_MAX = 256;
 
 const AT_MICROS = `${toMicros('f.created_at')} AS "atMicros"`;
+/** A text of the place that a finding shows. */
+function valueShown(column: string, key: string): string {
+  return `CASE WHEN shown.place IS NULL THEN f.${column} ELSE shown.place->>'${key}' END`;
+}
+const shown = (column: string, key: string): string => `${valueShown(column, key)} AS "${key}"`;
+/** Of findings `f`, with `JOIN_SHOWN`. */
 const FACTS = `
   f.id, f.created_at AS "createdAt", f.run_id AS "runId", f.rule_id AS "ruleId",
   f.rule_version AS "ruleVersion", f.rule_status AS "ruleStatus", f.severity, f.category,
   f.subcategory, f.corpus_version AS "corpusVersion",
-  encode(f.corpus_identity, 'hex') AS "corpusIdentity", f.description,
-  f.condition_index AS "conditionIndex", f.condition_description AS "conditionDescription",
-  f.field, f.surface, encode(f.step_span_id, 'hex') AS "stepSpanId",
+  encode(f.corpus_identity, 'hex') AS "corpusIdentity", ${shown('description', 'description')},
+  CASE WHEN shown.place IS NULL THEN f.condition_index
+       ELSE (shown.place->>'condition')::smallint END AS "conditionIndex",
+  ${shown('condition_description', 'conditionDescription')},
+  ${shown('field', 'field')}, ${shown('surface', 'surface')},
+  CASE WHEN shown.place IS NULL THEN encode(f.step_span_id, 'hex')
+       ELSE shown.place->>'span' END AS "stepSpanId",
   f.agent_name AS "agentName", f.service_name AS "serviceName", f.user_id AS "userId",
   f.session_id AS "sessionId", f.model,
-  f.place, f.recommended_actions AS "recommendedActions", ${AT_MICROS}, ${TRIAGE_COLUMNS},
+  CASE WHEN shown.place IS NULL THEN f.place ELSE (shown.place->'place')::json END AS place,
+  CASE WHEN f.more_places IS NOT NULL THEN json_build_object(
+    'count', jsonb_array_length(f.more_places),
+    'isCut', coalesce((f.more_places->-1->>'rest')::boolean, false),
+    'isPartlyExcepted', shown.place IS NOT NULL) END AS others,
+  f.recommended_actions AS "recommendedActions", ${AT_MICROS}, ${TRIAGE_COLUMNS},
   ${isExcepted('f')} AS "isExcepted"`;
+/** Joins the place that a finding shows where that is not its first one (`shownPlace`). */
+export const JOIN_SHOWN = `CROSS JOIN LATERAL (SELECT ${shownPlace('f')} AS place OFFSET 0) AS shown`;
 /**
  * The step's name contains matched text; for findings before migration 10, known only for tool
  * names.
  */
 export const MATCHED_NAME = `(f.step_name_matched OR f.surface = 'tool_name')`;
+const SHOWN_SURFACE = valueShown('surface', 'surface');
+const SHOWN_NAME = valueShown('step_name', 'stepName');
+const SHOWN_TOOL = valueShown('tool_name', 'tool');
+const SHOWN_NAME_MATCHED = `CASE WHEN shown.place IS NULL THEN ${MATCHED_NAME}
+  ELSE (shown.place->>'stepNameMatched')::boolean OR shown.place->>'surface' = 'tool_name' END`;
 /** Of `SOURCE`. */
 export const COLUMNS = `${FACTS},
-  CASE WHEN w.redact_excerpts AND ${MATCHED_NAME} THEN NULL ELSE f.step_name END AS "stepName",
-  CASE WHEN w.redact_excerpts AND f.surface = 'tool_name' THEN NULL ELSE f.tool_name END AS "toolName",
-  CASE WHEN w.redact_excerpts THEN NULL ELSE f.excerpt END AS excerpt`;
+  CASE WHEN w.redact_excerpts AND ${SHOWN_NAME_MATCHED} THEN NULL ELSE ${SHOWN_NAME} END AS "stepName",
+  CASE WHEN w.redact_excerpts AND ${SHOWN_SURFACE} = 'tool_name' THEN NULL ELSE ${SHOWN_TOOL} END AS "toolName",
+  CASE WHEN w.redact_excerpts THEN NULL ELSE ${valueShown('excerpt', 'excerpt')} END AS excerpt`;
+/** What `COLUMNS` needs beside the findings `f`. */
+export const BESIDE = `JOIN workspaces w ON w.id = f.workspace_id ${JOIN_SHOWN}`;
 export const SOURCE = 'findings f JOIN workspaces w ON w.id = f.workspace_id';
 
 /** Where a finding is in the order of time. */
@@ -82,7 +106,7 @@ export async function findFinding(
   id: Hex16,
 ): Promise<Finding | null> {
   const { rows } = await database.query<Finding>(
-    `SELECT ${COLUMNS} FROM ${SOURCE} WHERE f.workspace_id = $1 AND f.id = $2`,
+    `SELECT ${COLUMNS} FROM findings f ${BESIDE} WHERE f.workspace_id = $1 AND f.id = $2`,
     [workspaceId, id],
   );
   return rows[0] ?? null;
@@ -143,10 +167,10 @@ export async function listFindingFacts(
   limit: number,
 ): Promise<{ findings: FindingFacts[]; next: PageCursor | null }> {
   const { rows } = await database.query<FindingFacts & Place>(
-    `SELECT ${FACTS}, CASE WHEN NOT ${MATCHED_NAME}
-                          THEN left(f.step_name, ${STEP_NAME_CHARS}) END AS "stepName",
-            CASE WHEN f.surface <> 'tool_name' THEN f.tool_name END AS "toolName"
-       FROM ${SOURCE}
+    `SELECT ${FACTS}, CASE WHEN NOT (${SHOWN_NAME_MATCHED})
+                          THEN left(${SHOWN_NAME}, ${STEP_NAME_CHARS}) END AS "stepName",
+            CASE WHEN ${SHOWN_SURFACE} <> 'tool_name' THEN ${SHOWN_TOOL} END AS "toolName"
+       FROM findings f ${BESIDE}
       WHERE ${filter.search === undefined ? MATCHES_UNSEARCHED : MATCHES}
         AND f.created_at < ${fromMicros(parameter(1))}
         AND (${parameter(2)}::bigint IS NULL
@@ -176,7 +200,7 @@ export async function findAlertedFindings(
 ): Promise<FindingFacts[]> {
   const { rows } = await database.query<FindingFacts>(
     `SELECT ${FACTS}, NULL AS "stepName", NULL AS "toolName"
-       FROM findings f WHERE f.workspace_id = $1 AND f.id = ANY ($2::uuid[])
+       FROM findings f ${JOIN_SHOWN} WHERE f.workspace_id = $1 AND f.id = ANY ($2::uuid[])
          AND NOT ${isExcepted('f')}`,
     [workspaceId, ids],
   );

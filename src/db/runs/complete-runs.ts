@@ -2,13 +2,15 @@
  * Stores the findings of evaluated runs, queues their alerts and marks the runs as evaluated, several
  * runs in one statement and so in one transaction. Locks runs in key order, as ingest does.
  */
-import type { FindingDraft } from '../../model/findings.ts';
+import type { FindingDraft, FurtherPlace } from '../../model/findings.ts';
 import type { Severity, Snapshot } from '../../model/rules.ts';
 import type { RunFacts } from '../../model/runs.ts';
 import type { Usage } from '../../model/step-details.ts';
 import type { Surface } from '../../model/steps.ts';
 import { QUEUE_ALERTS } from '../alerts/outbox.ts';
 import type { Queryable } from '../database.ts';
+import { isFirstExcepted } from '../findings/exceptions.ts';
+import { mergedPlaces, withoutText } from '../findings/finding-places.ts';
 import { NAME_CHARS_MAX } from '../findings/findings.ts';
 import type { ClaimedRun } from './evaluation-queue.ts';
 
@@ -52,6 +54,8 @@ interface PlacedFinding {
   readonly excerpt: string | null;
   readonly stepName: string | null;
   readonly toolName: string | null;
+  /** as `findings.more_places` has them, but for the key of their digests */
+  readonly further: readonly object[];
 }
 
 /** Marks the runs as evaluated. */
@@ -82,7 +86,23 @@ const DO_NOT_MARK = 'SELECT * FROM own';
 
 const KEEPS = '(SELECT NOT redact_excerpts FROM workspace WHERE id = done.workspace_id)';
 
+/** The digest of a match, keyed; a workspace's keys are read nowhere else. */
+const keyed = (match: string): string => `(
+             SELECT sha256(match_key_outer || sha256(match_key_inner || decode(${match}, 'hex')))
+               FROM workspaces WHERE id = done.workspace_id)`;
+/** The further places of a finding, as they are stored. */
+const FURTHER = `(
+             SELECT jsonb_agg(CASE WHEN place->>'excerpt' IS NULL THEN place WHEN ${KEEPS} THEN place
+                                   ELSE ${withoutText('place')} END - 'match'
+                      || jsonb_build_object('digest', encode(${keyed("place->>'match'")}, 'hex'))
+                      ORDER BY number)
+               FROM jsonb_array_elements(further) WITH ORDINALITY AS more (place, number))`;
+const MERGED = mergedPlaces('findings', 'excluded');
+
 /**
+ * A rule has one finding per run. One that is there already, of an attempt before, gets the places that it
+ * lacks; it is alerted again only if exceptions cover its first match, and so may have hidden it.
+ *
  * LATERAL makes the planner find each run by its key, in the order of keys. Where few runs were pending
  * when it last looked, it has compared every pending run with all of the evaluated ones.
  *
@@ -107,12 +127,12 @@ const storing = (mark: string): string => `
     ${mark}
   ), workspace AS (
     SELECT id, redact_excerpts FROM workspaces WHERE id = ANY ($20::int[]) ORDER BY id FOR SHARE
-  ), found AS (
+  ), stored AS (
     INSERT INTO findings (workspace_id, run_id, corpus_version, rule_id, rule_version,
       rule_status, severity, category, subcategory, description, condition_index,
       condition_description, field, surface, step_span_id, step_name,
       step_name_matched, excerpt, place, recommended_actions, corpus_identity,
-      tool_name, match_digest, agent_name, service_name, user_id, session_id, model)
+      tool_name, match_digest, more_places, agent_name, service_name, user_id, session_id, model)
     SELECT done.workspace_id, done.run_id, $1, rule, version, status, severity, category,
            subcategory, description, condition, condition_text, field, surface,
            decode(span, 'hex'),
@@ -121,25 +141,28 @@ const storing = (mark: string): string => `
            CASE WHEN excerpt IS NULL THEN NULL WHEN ${KEEPS} THEN excerpt END,
            location, actions, decode($39, 'hex'),
            CASE WHEN tool IS NULL OR surface <> 'tool_name' THEN tool WHEN ${KEEPS} THEN tool END,
-           (SELECT sha256(match_key_outer || sha256(match_key_inner || decode(match, 'hex')))
-              FROM workspaces WHERE id = done.workspace_id),
+           ${keyed('match')}, ${FURTHER},
            done.agent, done.service, done."user", done.session, done.model
       FROM done JOIN unnest($21::bigint[], $22::text[], $23::text[], $24::text[], $25::text[],
         $26::text[], $27::text[], $28::text[], $29::smallint[], $30::text[], $31::text[],
         $32::text[], $33::text[], $34::text[], $35::boolean[], $36::text[], $37::json[],
-        $38::json[], $41::text[], $42::text[]) WITH ORDINALITY
+        $38::json[], $41::text[], $42::text[], $51::jsonb[]) WITH ORDINALITY
         AS t (place, rule, version, status, severity, category, subcategory, description,
               condition, condition_text, field, surface, span, step, step_matched, excerpt,
-              location, actions, tool, match, ordinal)
+              location, actions, tool, match, further, ordinal)
         ON t.place = done.place
      ORDER BY t.ordinal
-    ON CONFLICT (workspace_id, run_id, rule_id) DO NOTHING
-    RETURNING workspace_id, id, run_id, severity, category
+    ON CONFLICT (workspace_id, run_id, rule_id) DO UPDATE SET more_places = ${MERGED}
+     WHERE ${MERGED} IS DISTINCT FROM findings.more_places
+    RETURNING *, xmax = 0 AS is_new
+  ), found AS (
+    SELECT workspace_id, id, run_id, severity, category, is_new FROM stored
+     WHERE is_new OR ${isFirstExcepted('stored')}
   ), queued AS (${QUEUE_ALERTS}
   )
   SELECT done.place::int - 1 AS place,
          ARRAY(SELECT severity FROM found
-                WHERE found.workspace_id = done.workspace_id AND found.run_id = done.run_id)
+                WHERE is_new AND found.workspace_id = done.workspace_id AND found.run_id = done.run_id)
            AS severities
     FROM done`;
 
@@ -237,6 +260,7 @@ async function store(
       evaluations.map(({ facts }) => facts.unreadTexts),
       evaluations.map(({ facts }) => JSON.stringify(facts.unreadKeys)),
       evaluations.map(({ facts }) => JSON.stringify(facts.unknownRoles)),
+      findings.map(({ further }) => JSON.stringify(further, wellFormed)),
     ],
   });
   const stored = new Map(rows.map(({ place, severities }) => [place, severities]));
@@ -251,9 +275,32 @@ function placedFindings(evaluations: readonly EvaluatedRun[]): PlacedFinding[] {
       excerpt: redactExcerpts ? null : finding.excerpt,
       stepName: redactExcerpts && finding.stepNameMatched ? null : finding.stepName,
       toolName: redactExcerpts && finding.surface === 'tool_name' ? null : finding.toolName,
+      further: (finding.morePlaces ?? []).map((place) => toStored(place, redactExcerpts)),
     })),
   );
 }
+
+function toStored(place: FurtherPlace, redactExcerpts: boolean): object {
+  return {
+    description: place.description,
+    condition: place.conditionIndex,
+    conditionDescription: place.conditionDescription,
+    field: place.field,
+    surface: place.surface,
+    span: place.stepSpanId,
+    stepName: redactExcerpts && place.stepNameMatched ? null : place.stepName,
+    stepNameMatched: place.stepNameMatched,
+    tool: redactExcerpts && place.surface === 'tool_name' ? null : place.toolName,
+    excerpt: redactExcerpts ? null : place.excerpt,
+    match: place.matchSha256,
+    place: place.place,
+    rest: place.isRest,
+  };
+}
+
+/** JSON of PostgreSQL has no lone surrogates; a column's text has U+FFFD for them, too. */
+const wellFormed = (_key: string, value: unknown): unknown =>
+  typeof value === 'string' ? value.toWellFormed() : value;
 
 /** `$2` to `$19` */
 function runColumns(evaluations: readonly EvaluatedRun[]): unknown[] {

@@ -7,6 +7,7 @@ import type { Severity } from '../../model/rules.ts';
 import type { Checked, PageCursor, RunFilter, RunNames, RunSummary } from '../../model/runs.ts';
 import { type Database, onlyRow } from '../database.ts';
 import { containing } from '../findings/finding-filter.ts';
+import { placesOf } from '../findings/finding-places.ts';
 import { MATCHED_NAME, NAME_CHARS_MAX } from '../findings/findings.ts';
 import { fromMicros, toMicros, utcDayOf } from '../sql-times.ts';
 import { suggestedNames } from '../suggested-names.ts';
@@ -54,9 +55,12 @@ const FOUND = `JOIN workspaces w ON w.id = r.workspace_id
            array_agg(encode(f.step_span_id, 'hex'))
              FILTER (WHERE w.redact_excerpts AND ${MATCHED_NAME} AND f.place->>'nameDigest' IS NULL)
              AS "redactedSteps",
-           array_agg(f.place->>'nameDigest')
-             FILTER (WHERE w.redact_excerpts AND ${MATCHED_NAME} AND f.place->>'nameDigest' IS NOT NULL)
-             AS "redactedNames"
+           CASE WHEN w.redact_excerpts THEN nullif(array_remove(
+             array_agg(f.place->>'nameDigest') FILTER (WHERE ${MATCHED_NAME})
+               || (SELECT array_agg(more.place->'place'->>'nameDigest')
+                     FROM findings f, ${placesOf('f', 'more')}
+                    WHERE f.workspace_id = r.workspace_id AND f.run_id = r.run_id), NULL), '{}')
+           END AS "redactedNames"
       FROM findings f
      WHERE f.workspace_id = r.workspace_id AND f.run_id = r.run_id
   ) AS found ON true`;

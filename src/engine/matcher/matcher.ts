@@ -4,18 +4,28 @@
  * (`prefilter/fast-matcher.ts`), which shares everything here but the choice of where to search.
  * Neither may report as clean what it could not decide.
  */
-import type { Rule, RuleCondition } from '../../model/rules.ts';
-import type { Surface, SurfaceText } from '../../model/steps.ts';
-import { isInCode } from './code-blocks.ts';
+import type { Rule } from '../../model/rules.ts';
+import type { SurfaceText } from '../../model/steps.ts';
 import {
-  type ByteRange,
-  type Compiled,
-  createPatternCompiler,
-  type Pattern,
-  type PatternCompiler,
-} from './pattern.ts';
-import { type PreparedText, search, type TextHit, type TextReading } from './prepared-text.ts';
-import { type Placement, type PreparedRun, RunTexts } from './run-texts.ts';
+  ConditionMatcher,
+  findIn,
+  type MatchableCondition,
+  type MatchScope,
+  messageOf,
+} from './condition-matcher.ts';
+import {
+  type Found,
+  type Hit,
+  matchAll,
+  matchAny,
+  type Results,
+  type RuleOutcome,
+} from './match-rule.ts';
+import { createPatternCompiler, type PatternCompiler } from './pattern.ts';
+import { RunPlaces } from './run-places.ts';
+import { type Placement, RunTexts } from './run-texts.ts';
+
+export type { Hit };
 
 interface MatchSettings {
   /** whether the rule at this index is matched at all */
@@ -24,20 +34,14 @@ interface MatchSettings {
   readonly capBytes: number;
   /** times each rule that is searched for */
   readonly timer?: RuleTimer | null;
+  /** whether a rule that has hit is matched on, for its further places (kept-places.ts) */
+  readonly everyPlace?: boolean;
 }
 
 /** Is called around the matching of one rule against a portion. */
 export interface RuleTimer {
   readonly begin: () => void;
   readonly end: (ruleIndex: number) => void;
-}
-
-/** A rule hit a text. For an `all` rule it is the hit of its first condition. */
-export interface Hit extends TextHit {
-  readonly ruleIndex: number;
-  readonly conditionIndex: number;
-  /** index into the texts given to `match`; the offsets are into that text, uncut */
-  readonly textIndex: number;
 }
 
 /** A rule that is neither hit nor clean, because matching it failed. */
@@ -47,10 +51,12 @@ interface Undecided {
 }
 
 export interface MatchResult {
-  /** at most one per rule, by rule index */
+  /** at most one per rule, by rule index; with `everyPlace` each is followed by its further places */
   readonly hits: readonly Hit[];
   /** rules without a hit whose matching failed somewhere, by rule index */
   readonly undecided: readonly Undecided[];
+  /** with `everyPlace`: rules with a hit whose matching failed somewhere, which may have further places */
+  readonly unsure?: readonly number[];
   /** number of distinct texts that were matched */
   readonly texts: number;
   /** number of texts not matched in full because of the cap */
@@ -74,21 +80,13 @@ export interface RunMatch {
    * Matches the next texts. Yields when `isOver` returns true: after a text was scanned, or a rule
    * was matched against the portion.
    * @param texts all texts of the next steps, in time order
-   * @param hits receives the hits of this portion, unordered; `textIndex` is an index into `texts`.
-   *   If the generator is ended early (`return`), the hits found so far.
+   * @param hits receives the hits of this portion, of each rule in order; `textIndex` is an index into
+   *   `texts`. With `everyPlace` a rule's hit is followed, here or in later portions, by one hit for each
+   *   further place. If the generator is ended early (`return`), the hits found so far.
    */
   portion(texts: readonly SurfaceText[], hits: Hit[], isOver: IsOver): Generator<void, void>;
   /** the result of the portions so far; `hits` are those of `portion` */
   readonly result: Omit<MatchResult, 'hits'>;
-}
-
-/** A hit, before its rule is known. */
-type ConditionHit = Omit<Hit, 'ruleIndex'>;
-
-/** A condition that is matched. Its number is its index in `matchableConditions`. */
-export interface MatchableCondition {
-  readonly ruleIndex: number;
-  readonly condition: RuleCondition;
 }
 
 /** Every supported condition of every rule that is not unsupported, rule by rule. */
@@ -100,23 +98,6 @@ export function matchableConditions(rules: readonly Rule[]): MatchableCondition[
           .filter((condition) => condition.supported)
           .map((condition) => ({ ruleIndex, condition })),
   );
-}
-
-/**
- * Where it is worth searching, for one run. A scope must leave nothing out: a text that it does not
- * name for a condition holds no match of it.
- */
-export interface MatchScope {
-  /** Scans the next portion of the run; yields between texts when `isOver` returns true. */
-  readonly enter: (portion: PreparedRun, isOver: IsOver) => Generator<void, void>;
-  /** conditions that may hit in the portion, each once; null for all */
-  readonly candidates: Iterable<number> | null;
-  /** texts of the portion that a condition may hit, in time order, each text once per surface */
-  readonly placementsOf: (condition: number) => readonly Placement[];
-  /** whether a condition may hit in any portion so far */
-  readonly mayHit: (condition: number) => boolean;
-  /** The leftmost match of the condition's pattern in the reading. Throws what RE2 throws. */
-  readonly find: (condition: number, pattern: Pattern, reading: TextReading) => ByteRange | null;
 }
 
 /** @param isEnabled whether a condition is matched, by the workspace's effective rule set */
@@ -135,18 +116,9 @@ const createFullScope: CreateScope = () => {
     candidates: null,
     placementsOf: () => placements,
     mayHit: () => hasAny,
-    find: (_condition, pattern, { bytes, from }) => findIn(pattern, bytes, from),
+    find: (_condition, pattern, reading, from) => findIn(pattern, reading, from),
   };
 };
-
-/** The leftmost match that starts at `from` or later. `test` before `find` is much faster. */
-function findIn(pattern: Pattern, bytes: Buffer, from = 0): ByteRange | null {
-  if (!pattern.test(bytes)) return null;
-  if (from > 0) return pattern.findFrom(bytes, from);
-  const found = pattern.find(bytes);
-  if (found === null) throw new Error('RE2 reports a match it cannot find');
-  return found;
-}
 
 /**
  * The plain matcher.
@@ -188,6 +160,8 @@ export function createScopedMatcher(
       const run = new PortionedMatch(table, createScope, settings);
       const hits: Hit[] = [];
       run.portion(texts, hits, () => false).next();
+      // Stable: the places of a rule stay in order.
+      hits.sort((a, b) => a.ruleIndex - b.ruleIndex);
       return { hits, ...run.result };
     },
     begin: (settings) => new PortionedMatch(table, createScope, settings),
@@ -206,8 +180,8 @@ interface RuleTable {
 
 /**
  * A run that is matched portion by portion. The steps of a portion come after those of the previous
- * one, so a rule that has hit is not matched again. An `all` rule may need texts of an earlier
- * portion, so the results of its conditions are kept.
+ * one, so a rule that has hit is matched again only for its further places. An `all` rule may need
+ * texts of an earlier portion, so the results of its conditions are kept.
  */
 class PortionedMatch implements RunMatch {
   readonly #table: RuleTable;
@@ -216,15 +190,17 @@ class PortionedMatch implements RunMatch {
   readonly #isEnabled: (ruleIndex: number) => boolean;
   readonly #timer: RuleTimer | null;
   readonly #hit = new Set<number>();
-  /** rule → its first error, for rules that have not hit */
+  /** null when the first hit of a rule is enough */
+  readonly #places: RunPlaces | null;
+  /** rule → its first error */
   readonly #failures = new Map<number, string>();
-  /** for `all` rules: the result of each condition per text */
-  readonly #results = new Map<ConditionMatcher, Map<PreparedText, ConditionHit | null>>();
+  readonly #results: Results = new Map();
+  readonly #onFailure: (ruleIndex: number, error: unknown) => void;
 
   constructor(
     table: RuleTable,
     createScope: CreateScope,
-    { enabled, capBytes, timer = null }: MatchSettings,
+    { enabled, capBytes, timer = null, everyPlace = false }: MatchSettings,
   ) {
     this.#timer = timer;
     this.#table = table;
@@ -232,7 +208,14 @@ class PortionedMatch implements RunMatch {
     // Closures without `this`: with it every run was promoted to V8's old space, a sixth of the CPU
     // time of short runs (2026-11-22, Node 20.20).
     const hit = this.#hit;
-    const isEnabled = (ruleIndex: number): boolean => enabled(ruleIndex) && !hit.has(ruleIndex);
+    const places = everyPlace ? new RunPlaces() : null;
+    this.#places = places;
+    const failures = this.#failures;
+    this.#onFailure = (ruleIndex, error) => {
+      if (!failures.has(ruleIndex)) failures.set(ruleIndex, messageOf(error));
+    };
+    const isDone = places === null ? (one: number) => hit.has(one) : places.isFull;
+    const isEnabled = (ruleIndex: number): boolean => enabled(ruleIndex) && !isDone(ruleIndex);
     this.#isEnabled = isEnabled;
     this.#scope = createScope((number) => {
       const ruleIndex = table.conditions[number]?.ruleIndex;
@@ -243,6 +226,7 @@ class PortionedMatch implements RunMatch {
   *portion(texts: readonly SurfaceText[], hits: Hit[], isOver: IsOver): Generator<void, void> {
     const { rules, byRule } = this.#table;
     const scope = this.#scope;
+    const places = this.#places;
     const portion = yield* this.#texts.prepare(texts, isOver);
     yield* scope.enter(portion, isOver);
     for (const ruleIndex of candidateRules(scope, this.#table)) {
@@ -250,32 +234,58 @@ class PortionedMatch implements RunMatch {
       const conditions = byRule[ruleIndex] ?? [];
       if (rule === undefined || conditions.length === 0 || !this.#isEnabled(ruleIndex)) continue;
       this.#timer?.begin();
+      const isEvery = places !== null;
       const outcome =
         rule.condition === 'any'
-          ? matchAny(conditions, scope)
-          : matchAll(conditions, portion, scope, this.#results);
+          ? matchAny(conditions, scope, isEvery)
+          : matchAll(conditions, portion, scope, this.#results, isEvery);
       this.#timer?.end(ruleIndex);
-      this.#note(ruleIndex, outcome, hits);
+      this.#note(ruleIndex, outcome, texts, hits);
+      if (isOver()) yield;
+      if (rule.condition === 'any') places?.note(outcome.found);
+      else if (places !== null) yield* this.#addPlaces(outcome.found, texts, hits, isOver, places);
+    }
+    const whole = { texts, hits, scope, onFailure: this.#onFailure };
+    if (places !== null) yield* places.addRepeated(portion, whole, isOver);
+  }
+
+  /** The places of a rule that needs all of its conditions: only of the steps that have them all. */
+  *#addPlaces(
+    found: readonly Found[],
+    texts: readonly SurfaceText[],
+    hits: Hit[],
+    isOver: IsOver,
+    places: RunPlaces,
+  ): Generator<void, void> {
+    const portion = { texts, hits, scope: this.#scope, onFailure: this.#onFailure };
+    for (const one of found) {
+      places.add(one, portion);
       if (isOver()) yield;
     }
   }
 
-  #note(ruleIndex: number, { found, failure }: RuleOutcome, hits: Hit[]): void {
-    if (found !== null) {
-      hits.push({ ruleIndex, ...found });
-      this.#hit.add(ruleIndex);
-      this.#failures.delete(ruleIndex);
-    } else if (failure !== null && !this.#failures.has(ruleIndex)) {
-      this.#failures.set(ruleIndex, failure);
-    }
+  #note(
+    ruleIndex: number,
+    { found: [first], failure }: RuleOutcome,
+    texts: readonly SurfaceText[],
+    hits: Hit[],
+  ): void {
+    if (failure !== null && !this.#failures.has(ruleIndex)) this.#failures.set(ruleIndex, failure);
+    if (first === undefined || this.#hit.has(ruleIndex)) return;
+    hits.push({ ruleIndex, ...first.hit });
+    this.#hit.add(ruleIndex);
+    this.#places?.begin(ruleIndex, first, texts);
   }
 
   get result(): Omit<MatchResult, 'hits'> {
     const { texts, truncated } = this.#texts;
-    const undecided = [...this.#failures]
+    const failures = [...this.#failures]
       .map(([ruleIndex, message]) => ({ ruleIndex, message }))
       .sort((a, b) => a.ruleIndex - b.ruleIndex);
-    return { undecided, texts, truncated };
+    const undecided = failures.filter(({ ruleIndex }) => !this.#hit.has(ruleIndex));
+    if (this.#places === null) return { undecided, texts, truncated };
+    const unsure = failures.flatMap(({ ruleIndex }) => (this.#hit.has(ruleIndex) ? ruleIndex : []));
+    return { undecided, unsure, texts, truncated };
   }
 }
 
@@ -292,147 +302,4 @@ function candidateRules(scope: MatchScope, table: RuleTable): Iterable<number> {
     if (byRule[ruleIndex]?.every(({ number }) => scope.mayHit(number))) candidates.add(ruleIndex);
   }
   return [...candidates].sort((a, b) => a - b);
-}
-
-/** A condition and its program, which is compiled at the first search. */
-class ConditionMatcher {
-  readonly number: number;
-  readonly ruleIndex: number;
-  readonly condition: RuleCondition;
-  readonly surfaces: ReadonlySet<Surface>;
-  readonly #suppressInCodeBlocks: boolean;
-  readonly #compile: PatternCompiler;
-  #compiled: Compiled | null = null;
-
-  constructor(
-    { ruleIndex, condition }: MatchableCondition,
-    number: number,
-    suppressInCodeBlocks: boolean,
-    compile: PatternCompiler,
-  ) {
-    this.number = number;
-    this.ruleIndex = ruleIndex;
-    this.condition = condition;
-    this.surfaces = new Set(condition.surfaces);
-    this.#suppressInCodeBlocks = suppressInCodeBlocks;
-    this.#compile = compile;
-  }
-
-  /** @throws what RE2 throws, or why there is no program */
-  search(text: PreparedText, scope: MatchScope): TextHit | null {
-    this.#compiled ??= this.#compile(this.condition.pattern);
-    const { pattern, reason } = this.#compiled;
-    if (pattern === null) {
-      throw new Error(`condition ${this.condition.index}: ${reason.message}`);
-    }
-    const hit = search(pattern, text, (reading) => scope.find(this.number, pattern, reading));
-    return hit === null || !this.#suppressInCodeBlocks ? hit : searchOutsideCode(pattern, text);
-  }
-}
-
-/**
- * The hit of a pattern that code suppresses: the leftmost match of a reading decides. A scope need not
- * find that one in the normalised reading, so every reading is searched again.
- */
-function searchOutsideCode(pattern: Pattern, text: PreparedText): TextHit | null {
-  const find = ({ bytes, from }: TextReading) => findIn(pattern, bytes, from);
-  return search(pattern, text, find, ({ start }, { from }) =>
-    from === 0 ? !isInCode(pattern, start, text.code()) : isUncutHit(pattern, text),
-  );
-}
-
-/**
- * Whether the pattern hits the whole of a cut text: its leftmost match may be where the text was left out.
- * Not if the text is too long for that.
- */
-function isUncutHit(pattern: Pattern, text: PreparedText): boolean {
-  const uncut = text.uncut();
-  return uncut !== null && searchOutsideCode(pattern, uncut) !== null;
-}
-
-/** The outcome of matching one rule. Nothing found and a failure means undecided, not clean. */
-interface RuleOutcome {
-  found: ConditionHit | null;
-  /** the first one */
-  failure: string | null;
-}
-
-/** Matches a condition against one text on one surface; notes a failure in the outcome. */
-function matchOne(
-  matcher: ConditionMatcher,
-  placement: Placement,
-  scope: MatchScope,
-  outcome: RuleOutcome,
-): ConditionHit | null {
-  const { condition, surfaces } = matcher;
-  const { surface, text, textIndex } = placement;
-  if (!surfaces.has(surface)) return null;
-  try {
-    const hit = matcher.search(text, scope);
-    return hit === null ? null : { ...hit, conditionIndex: condition.index, textIndex };
-  } catch (error) {
-    outcome.failure ??= error instanceof Error ? error.message : String(error);
-    return null;
-  }
-}
-
-/**
- * The hit at the earliest step, there of the first condition. Condition by condition over all
- * texts, not step by step, so that the automaton that RE2 builds for a pattern stays in the CPU's
- * cache.
- */
-function matchAny(conditions: readonly ConditionMatcher[], scope: MatchScope): RuleOutcome {
-  const outcome: RuleOutcome = { found: null, failure: null };
-  let stepsBefore = Number.POSITIVE_INFINITY;
-  for (const matcher of conditions) {
-    for (const placement of scope.placementsOf(matcher.number)) {
-      if (placement.step >= stepsBefore) break;
-      // The same text on another surface that the condition reads was no hit there.
-      if (placement.earlier.some((surface) => matcher.surfaces.has(surface))) continue;
-      const found = matchOne(matcher, placement, scope, outcome);
-      if (found === null) continue;
-      outcome.found = found;
-      stepsBefore = placement.step;
-    }
-  }
-  return outcome;
-}
-
-/** The first step in which every condition hits, with its first condition's hit. */
-function matchAll(
-  conditions: readonly ConditionMatcher[],
-  run: PreparedRun,
-  scope: MatchScope,
-  results: Map<ConditionMatcher, Map<PreparedText, ConditionHit | null>>,
-): RuleOutcome {
-  const outcome: RuleOutcome = { found: null, failure: null };
-  // Every text of a step is one of the distinct texts, so a condition that can hit none of them
-  // cannot hit.
-  if (conditions.some(({ number }) => !scope.mayHit(number))) return outcome;
-  const hitIn = (
-    placements: readonly Placement[],
-    matcher: ConditionMatcher,
-  ): ConditionHit | null => {
-    const known = results.get(matcher) ?? new Map<PreparedText, ConditionHit | null>();
-    results.set(matcher, known);
-    for (const placement of placements) {
-      if (!matcher.surfaces.has(placement.surface)) continue;
-      const before = known.get(placement.text);
-      const found = before === undefined ? matchOne(matcher, placement, scope, outcome) : before;
-      known.set(placement.text, found);
-      if (found !== null) return { ...found, textIndex: placement.textIndex };
-    }
-    return null;
-  };
-  // Repeated texts count: the text that completes a step may have occurred in an earlier one.
-  for (const placements of run.steps) {
-    let first: ConditionHit | null = null;
-    const isComplete = conditions.every((matcher) => {
-      const found = hitIn(placements, matcher);
-      first ??= found;
-      return found !== null;
-    });
-    if (isComplete) return { found: first, failure: null };
-  }
-  return outcome;
 }

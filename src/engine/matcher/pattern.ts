@@ -29,9 +29,9 @@ export interface Pattern {
   findFrom(bytes: Buffer, from: number): ByteRange | null;
   /**
    * As `find`, with greedy and lazy repetitions swapped (`(?U)`): the match starts at the same
-   * place, and greedy repetitions match as little as possible.
+   * place, and greedy repetitions match as little as possible. With `from`, as `findFrom`.
    */
-  findShort(bytes: Buffer): ByteRange | null;
+  findShort(bytes: Buffer, from?: number): ByteRange | null;
 }
 
 export interface ByteRange {
@@ -150,8 +150,9 @@ function toPattern(source: string, program: RE2): Pattern {
       fromFinder.lastIndex = from;
       return rangeOf(fromFinder.exec(bytes));
     },
-    findShort: (bytes) => {
-      ungreedy ??= new RE2(UNGREEDY + withoutCaptures(source), FLAGS);
+    findShort: (bytes, from = 0) => {
+      ungreedy ??= new RE2(UNGREEDY + withoutCaptures(source), FROM);
+      ungreedy.lastIndex = from;
       return rangeOf(ungreedy.exec(bytes));
     },
   };

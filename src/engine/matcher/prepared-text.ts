@@ -14,6 +14,7 @@ import {
 } from './normalised-text.ts';
 import type { ByteRange, Pattern } from './pattern.ts';
 import { type Beginning, beginningOf, bytesWithin, cutText, type End } from './text-cut.ts';
+import { boundaryAfter } from './utf8.ts';
 
 /** The place of a hit: offsets into the text as it was written, before any cut. */
 export interface TextHit extends CharacterRange {
@@ -246,26 +247,111 @@ function byteOffsets(text: string, offsets: readonly number[]): Int32Array {
   });
 }
 
+/** Finds the leftmost match in a reading's bytes that starts at `from` or later. */
+export type FindIn = (reading: TextReading, from: number) => ByteRange | null;
+
+/** Whether the first hit of a reading counts; if not, the other readings are searched. */
+export type Counts = (hit: TextHit, reading: TextReading) => boolean;
+
+/** A text's first hit, and where it was found: from there on further ones are searched. */
+export interface FoundHit {
+  readonly hit: TextHit;
+  /** index of the reading */
+  readonly reading: number;
+  /** in its bytes */
+  readonly range: ByteRange;
+}
+
 /**
  * The leftmost hit of a pattern in a text: in the written reading, else in the normalised one; of a cut
  * text in its beginning, else in its end.
- * @param find finds the leftmost match in a reading's bytes, from `from` on
- * @param counts whether a hit counts; if not, the other readings are searched
  * @returns null when the text is clean
  * @throws what RE2 throws: the result is then undecided, never clean
  */
 export function search(
   pattern: Pattern,
   text: PreparedText,
-  find: (reading: TextReading) => ByteRange | null,
-  counts: (hit: TextHit, reading: TextReading) => boolean = () => true,
-): TextHit | null {
-  for (const reading of text.readings) {
-    const found = find(reading);
-    const hit = found === null ? null : confirm(pattern, reading, found);
-    if (hit !== null && counts(hit, reading)) return hit;
+  find: FindIn,
+  counts: Counts = () => true,
+): FoundHit | null {
+  for (const [index, reading] of text.readings.entries()) {
+    const range = find(reading, reading.from);
+    const hit = range === null ? null : confirm(pattern, reading, range, reading.from);
+    if (hit !== null && range !== null && counts(hit, reading)) {
+      return { hit, reading: index, range };
+    }
   }
   return null;
+}
+
+/**
+ * The hits of a pattern in a text after the first one, in every reading each after the end of the one
+ * before.
+ * @param find sees every match, but of a normalised reading whose changes are known it may see only those
+ *   that touch one; then only those are hits, because any other is a match as the text was written
+ * @param counts a reading whose first hit does not count has none; null: all count
+ * @throws what RE2 throws
+ */
+export function* searchOn(
+  pattern: Pattern,
+  text: PreparedText,
+  first: FoundHit,
+  find: FindIn,
+  counts: Counts | null,
+): Generator<TextHit, void> {
+  for (const [index, reading] of text.readings.entries()) {
+    if (index < first.reading) continue;
+    const isBegun = index === first.reading;
+    const hits = hitsOf(pattern, reading, isBegun ? first.range : null, find, counts === null);
+    let isFirst = !isBegun;
+    for (const hit of hits) {
+      if (isFirst && counts !== null && !counts(hit, reading)) break;
+      isFirst = false;
+      yield hit;
+    }
+  }
+}
+
+/** @param begun the match that was found before; null when the reading was not searched */
+function* hitsOf(
+  pattern: Pattern,
+  reading: TextReading,
+  begun: ByteRange | null,
+  find: FindIn,
+  isPartial: boolean,
+): Generator<TextHit, void> {
+  const changes = isPartial ? (reading.changes()?.normalised ?? null) : null;
+  if (changes !== null && begun === null && find(reading, reading.from) === null) return;
+  const next: FindIn = changes === null ? find : ({ bytes }, at) => findAt(pattern, bytes, at);
+  let from: number | null = reading.from;
+  if (begun !== null && changes === null) from = endOf(begun, reading.bytes);
+  while (from !== null) {
+    const found: ByteRange | null = next(reading, from);
+    if (found === null) break;
+    const hit = touches(found, changes) ? confirm(pattern, reading, found, from) : null;
+    if (hit !== null) yield hit;
+    from = endOf(found, reading.bytes);
+  }
+}
+
+/** Where the next match may start; null behind the last character. */
+function endOf({ start, end }: ByteRange, bytes: Buffer): number | null {
+  if (end > start) return end;
+  return end >= bytes.byteLength ? null : boundaryAfter(bytes, end + 1);
+}
+
+/** Whether a match is in or beside one of the changes; null: everything may be changed. */
+function touches({ start, end }: ByteRange, changes: Int32Array | null): boolean {
+  if (changes === null) return true;
+  for (let at = 0; at < changes.length; at += 2) {
+    if (start <= (changes[at + 1] as number) && end >= (changes[at] as number)) return true;
+  }
+  return false;
+}
+
+/** The leftmost match that starts at `from` or later. */
+export function findAt(pattern: Pattern, bytes: Buffer, from: number): ByteRange | null {
+  return from === 0 ? pattern.find(bytes) : pattern.findFrom(bytes, from);
 }
 
 /**
@@ -274,17 +360,23 @@ export function search(
  * tried on more text, twice as much each time: a match due to the cut disappears, a real one ends.
  * A match past `PAST_CUT_BYTES_MAX` counts if a shorter one does (`x{10,}` needs ten); else it is
  * missed.
+ * @param from where in the bytes the match was searched from
  */
-function confirm(pattern: Pattern, cut: TextReading, cutFound: ByteRange): TextHit | null {
+function confirm(
+  pattern: Pattern,
+  cut: TextReading,
+  cutFound: ByteRange,
+  from: number,
+): TextHit | null {
   if (cutFound.end < cut.firmBytes) return toHit(cutFound, cut);
   let widest = cut;
   for (let reading = cut.wider(); reading !== null; reading = reading.wider()) {
-    const found = pattern.find(reading.bytes);
+    const found = findAt(pattern, reading.bytes, from);
     if (found === null || found.start >= cut.bytes.byteLength) return null;
     if (found.end < reading.firmBytes) return toHit(found, reading);
     widest = reading;
   }
-  const short = pattern.findShort(widest.bytes);
+  const short = pattern.findShort(widest.bytes, from);
   return short !== null && short.end < widest.firmBytes ? toHit(short, widest) : null;
 }
 

@@ -4,13 +4,12 @@
  */
 import type { Rule } from '../../model/rules.ts';
 import { SURFACES, type Surface } from '../../model/steps.ts';
+import type { MatchableCondition, MatchScope } from '../matcher/condition-matcher.ts';
 import {
   type CreateScope,
   createScopedMatcher,
   type IsOver,
-  type MatchableCondition,
   type Matcher,
-  type MatchScope,
   matchableConditions,
 } from '../matcher/matcher.ts';
 import {
@@ -19,8 +18,9 @@ import {
   type Pattern,
   type PatternCompiler,
 } from '../matcher/pattern.ts';
-import type { PreparedText, TextReading } from '../matcher/prepared-text.ts';
+import { findAt, type PreparedText, type TextReading } from '../matcher/prepared-text.ts';
 import type { Placement, PreparedRun } from '../matcher/run-texts.ts';
+import { boundaryBefore } from '../matcher/utf8.ts';
 import type { MatchWindows } from './match-windows.ts';
 import { type Candidates, Prefilter } from './prefilter.ts';
 import { createPrefilterTables, type PrefilterTables, sha256Of } from './prefilter-tables.ts';
@@ -137,9 +137,14 @@ class FilteredScope implements MatchScope {
     return this.#placements.has(condition) || this.#earlier.has(condition);
   }
 
-  find(condition: number, pattern: Pattern, reading: TextReading): ByteRange | null {
-    const windows = this.#candidates.get(reading.bytes)?.get(condition);
-    return windows === undefined ? null : findWithin(pattern, reading, windows);
+  find(
+    condition: number,
+    pattern: Pattern,
+    { bytes }: TextReading,
+    from: number,
+  ): ByteRange | null {
+    const windows = this.#candidates.get(bytes)?.get(condition);
+    return windows === undefined ? null : findWithin(pattern, bytes, windows, from);
   }
 }
 
@@ -158,7 +163,8 @@ function byText(placements: readonly Placement[]): Map<PreparedText, Placement[]
 }
 
 /**
- * The leftmost match, searched in the windows, in order: every match of the text is inside one.
+ * The leftmost match that starts at `after` or later, searched in the windows, in order: every match of
+ * the text is inside one.
  *
  * A match inside a window, away from its edges, is a match of the text: RE2 looks at no more than one
  * character on either side. At an edge that is not the text's own the match may be due to the edge
@@ -166,25 +172,32 @@ function byText(placements: readonly Placement[]): Map<PreparedText, Placement[]
  */
 function findWithin(
   pattern: Pattern,
-  { bytes, from: begins }: TextReading,
+  bytes: Buffer,
   windows: MatchWindows,
+  after: number,
 ): ByteRange | null {
-  if (windows === null) return findLikely(pattern, bytes, begins);
+  if (windows === null) return findLikely(pattern, bytes, after);
   for (let at = 0; at < windows.length; at += 2) {
-    const from = windows[at] ?? 0;
     const to = windows[at + 1] ?? bytes.length;
-    const found = findLikely(pattern, bytes.subarray(from, to), Math.max(0, begins - from));
+    if (to < after) continue;
+    const from = Math.max(windows[at] ?? 0, lookedAtFrom(bytes, after));
+    const found = findLikely(pattern, bytes.subarray(from, to), Math.max(0, after - from));
     if (found === null) continue;
     const start = from + found.start;
     const end = from + found.end;
     const isInside = (start > from || from === 0) && (end < to || to === bytes.length);
-    return isInside ? { start, end } : findLikely(pattern, bytes, begins);
+    return isInside ? { start, end } : findLikely(pattern, bytes, after);
   }
   return null;
 }
 
-/** The leftmost match in bytes that have the pattern's literals, but mostly no match. */
+/** The leftmost match from `from` on, in bytes that have the pattern's literals, but mostly no match. */
 function findLikely(pattern: Pattern, bytes: Buffer, from: number): ByteRange | null {
-  if (!pattern.mayMatch(bytes)) return null;
-  return from === 0 ? pattern.find(bytes) : pattern.findFrom(bytes, from);
+  const rest = from === 0 ? bytes : bytes.subarray(lookedAtFrom(bytes, from));
+  return pattern.mayMatch(rest) ? findAt(pattern, bytes, from) : null;
+}
+
+/** Where the character before a match begins, at which `^` and `\b` look. */
+function lookedAtFrom(bytes: Buffer, from: number): number {
+  return from === 0 ? 0 : boundaryBefore(bytes, from - 1);
 }

@@ -56,9 +56,9 @@ export function exceptionPages(deps: ExceptionPageDependencies): Route[] {
       const findingId = idOf(parameters.findingId);
       const finding = findingId === null ? null : await findings.find(workspaceId, findingId);
       if (finding === null) throw noFinding();
-      const { id, ruleId } = finding;
+      const { id, ruleId, excerpt } = finding;
       const choices = await exceptions.choices(workspaceId, id);
-      const data = { findingId: id, ruleId, title: titleOf(ruleId), list, choices };
+      const data = { findingId: id, ruleId, title: titleOf(ruleId), list, excerpt, choices };
       return exceptionFormPage(look, viewer, data);
     }),
     form(FROM_FINDING, ADMIN, async ({ exchange, request, parameters }) => {

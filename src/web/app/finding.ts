@@ -62,6 +62,16 @@ export function excerptView({ id, excerpt: text, place }: Finding, isSought: boo
   return html`<pre class="excerpt" tabindex="0" role="region" aria-label="Excerpt">${markedText(text ?? '', marks, marking)}</pre>`;
 }
 
+/** The rule's other matches in the run: an exception has to cover them all. */
+function otherMatches({ others }: Finding): HtmlValue {
+  if (others == null) return null;
+  const { isCut, isPartlyExcepted } = others;
+  const times = `${isCut ? 'at least ' : ''}${count(others.count)}`;
+  return html`<p class="soft">The rule has ${times} other distinct ${others.count === 1 ? 'match' : 'matches'} in this run. An ${term('exception', 'exception')} hides the finding only if all are covered.${
+    isPartlyExcepted && html` Exceptions cover the first match; this one is not covered.`
+  }${isCut && html` There are more than are kept, so no exception for a text or a tool covers them all.`}</p>`;
+}
+
 /** Leads to the findings of everything with this name. */
 const named = (name: string, value: string | null): HtmlValue =>
   value !== null &&
@@ -161,7 +171,7 @@ export function findingPage(look: Look, viewer: Viewer, data: FindingPage): Html
     main: html`${way(data)}
 <div class="head"><h1>${title}</h1>${keys(data, viewer)}</div>
 <p class="lead">${severityBadge(finding.severity)} ${stateBadge(data.triage.state)} ${finding.isExcepted && exceptedBadge()} ${words(finding.category)} · ${term('finding', 'found')} ${time(finding.createdAt, nowMs)}</p>
-<section class="panel"><h2>Excerpt</h2>${excerpt(data)}
+<section class="panel"><h2>Excerpt</h2>${excerpt(data)}${otherMatches(finding)}
 ${facts([
   [
     'Found in',

@@ -174,7 +174,7 @@ describe('an exception', () => {
     await expect(except(team, bare, 'text')).rejects.toMatchObject({ code: 'not_found' });
     const named = await add(team, { surface: 'tool_name' });
     const scopes = await exceptionChoices(scratch.database, team.workspaceId, named);
-    expect(scopes.map(({ scope }) => scope)).toEqual(['text', 'agent', 'service']);
+    expect(scopes.map(({ scope }) => scope)).toEqual(['match', 'text', 'agent', 'service']);
     await expect(except(team, named, 'tool')).rejects.toMatchObject({ code: 'not_found' });
     expect(await list(team)).toHaveLength(1);
   });
@@ -237,7 +237,7 @@ test('a form is accepted only with a scope, a reason and 1 to 365 days', () => {
         expect(parse({ ...good, days: String(days) })).toBe(days >= 1 && days <= 365);
         expect(parse({ ...good, days: text })).toBe(/^[1-9]\d*$/.test(text) && Number(text) <= 365);
         expect(parse({ ...good, scope })).toBe(
-          ['text', 'tool', 'agent', 'service'].includes(scope),
+          ['match', 'text', 'tool', 'agent', 'service'].includes(scope),
         );
         const reason = exceptionForm.safeParse({ ...good, reason: scope });
         if (reason.success) expect(reason.data.reason.length).toBeLessThanOrEqual(500);

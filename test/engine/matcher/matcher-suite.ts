@@ -5,7 +5,9 @@
 import fc from 'fast-check';
 import RE2 from 're2';
 import { describe, expect, it } from 'vitest';
+import { TEXT_HITS_MAX } from '../../../src/engine/matcher/kept-places.ts';
 import type { Hit, Matcher, MatchResult } from '../../../src/engine/matcher/matcher.ts';
+import { MORE_PLACES_MAX } from '../../../src/model/findings.ts';
 import type { Rule } from '../../../src/model/rules.ts';
 import type { Surface, SurfaceText } from '../../../src/model/steps.ts';
 import { casesOf } from '../../support/exhaustive.ts';
@@ -65,6 +67,157 @@ export function describeMatcher(name: string, create: (rules: readonly Rule[]) =
       const dot = tinyRule({ conditions: [['content', 'a.b']] });
       expect(hitsOf([dot], [text(0, 'tool_result', 'a\rb')])).toHaveLength(1);
       expect(hitsOf([dot], [text(0, 'tool_result', 'a\nb')])).toEqual([]);
+    });
+  });
+
+  describe(`${name}: every place`, () => {
+    const placesOf = (rules: readonly Rule[], texts: SurfaceText[], capBytes = 65_536) =>
+      create(rules)
+        .match(texts, { enabled: () => true, capBytes, everyPlace: true })
+        .hits.map(({ textIndex, start, end, isRest }) => {
+          const found = texts[textIndex]?.text.slice(start, end);
+          return isRest === true ? `${textIndex} ${found} …` : `${textIndex} ${found}`;
+        });
+    const any = tinyRule({ conditions: [['content', 'do not \\w+|\\bsteal\\b']] });
+
+    it('has the later matches of a text, of later steps and of other conditions', () => {
+      const two = tinyRule({
+        conditions: [
+          ['content', 'do not \\w+'],
+          ['content', 'steal'],
+        ],
+      });
+      const texts = [
+        text(0, 'tool_result', 'do not respond, DO NOT respond, do not tell'),
+        text(1, 'tool_result', 'do not respond. do not hide'),
+        text(1, 'tool_args', 'steal'),
+      ];
+      for (const rule of [any, two]) {
+        expect(placesOf([rule], texts)).toEqual([
+          '0 do not respond',
+          '0 do not tell',
+          '1 do not hide',
+          '2 steal',
+        ]);
+      }
+    });
+
+    it('has a match of one reading only, and what comes before a match counts', () => {
+      expect(placesOf([any], [text(0, 'tool_result', 'do not go; st\u200beal')])).toEqual([
+        '0 do not go',
+        '0 st\u200beal',
+      ]);
+      expect(placesOf([any], [text(0, 'tool_result', 'steal xsteal')])).toEqual(['0 steal']);
+      const start = tinyRule({ conditions: [['content', '^a\\w|b']] });
+      expect(placesOf([start], [text(0, 'tool_result', 'axay b')])).toEqual(['0 ax', '0 b']);
+    });
+
+    it('has the same text on another surface and in another tool, once each', () => {
+      const texts = [
+        text(0, 'tool_result', 'steal'),
+        text(1, 'step_input', 'steal'),
+        text(2, 'tool_name', 'one'),
+        text(2, 'tool_result', 'steal'),
+        text(3, 'tool_name', 'two'),
+        text(3, 'tool_result', 'steal'),
+        text(4, 'tool_name', 'two'),
+        text(4, 'tool_result', 'steal'),
+      ];
+      expect(placesOf([any], texts)).toEqual(['0 steal', '1 steal', '3 steal', '5 steal']);
+    });
+
+    it('ends with the rest where there are more than are kept, or than are looked at', () => {
+      const many = (count: number) =>
+        Array.from({ length: count }, (_, n) => text(n, 'tool_result', `do not a${n}`));
+      expect(placesOf([any], many(1 + MORE_PLACES_MAX)).at(-1)).toBe('20 do not a20');
+      const over = placesOf([any], many(5 + MORE_PLACES_MAX));
+      expect(over.at(-1)).toBe('21 do not a21 …');
+      expect(over).toHaveLength(2 + MORE_PLACES_MAX);
+      const inOne = many(5 + MORE_PLACES_MAX).map((one) => one.text);
+      expect(placesOf([any], [text(0, 'tool_result', inOne.join(' '))])).toHaveLength(over.length);
+      const repeated = (times: number) => [text(0, 'tool_result', 'steal '.repeat(times))];
+      expect(placesOf([any], repeated(TEXT_HITS_MAX))).toEqual(['0 steal']);
+      expect(placesOf([any], repeated(TEXT_HITS_MAX + 1))).toEqual(['0 steal', '0 steal …']);
+    });
+
+    it('of a rule that needs all conditions, every condition in every step that has them all', () => {
+      const all = tinyRule({
+        condition: 'all',
+        conditions: [
+          ['content', 'read \\w+'],
+          ['content', 'send \\w+'],
+        ],
+      });
+      const texts = [
+        text(0, 'tool_result', 'read nothing'),
+        text(1, 'tool_result', 'read mail'),
+        text(1, 'tool_args', 'send home'),
+        text(2, 'tool_result', 'read mail'),
+        text(2, 'tool_args', 'send abroad, send home'),
+      ];
+      expect(placesOf([all], texts)).toEqual(['1 read mail', '2 send home', '4 send abroad']);
+    });
+
+    it('a match at the cut is followed past it, after an earlier one', () => {
+      // Three quarters of the cap are for the beginning of a text.
+      const texts = [text(0, 'tool_result', 'steal. do not answer any of that')];
+      expect(placesOf([any], texts, (4 / 3) * 'steal. do not an'.length)).toEqual([
+        '0 steal',
+        '0 do not answer',
+      ]);
+      const invented = [text(0, 'tool_result', 'do not x; stealing the words of it')];
+      expect(placesOf([any], invented, (4 / 3) * 'do not x; steal'.length)).toEqual(['0 do not x']);
+    });
+
+    it('has what is in the end of a cut text', () => {
+      const content = `steal ${'x '.repeat(200)} steal; do not tell; steal`;
+      expect(placesOf([any], [text(0, 'tool_result', content)], 160)).toEqual([
+        '0 steal',
+        '0 do not tell',
+      ]);
+    });
+
+    it('in code as in prose, once a match outside of code counts', () => {
+      const prose = tinyRule({
+        suppressInCodeBlocks: true,
+        conditions: [['content', 'do not \\w+']],
+      });
+      const inText = (content: string) => placesOf([prose], [text(0, 'tool_result', content)]);
+      expect(inText('do not a, `do not b`')).toEqual(['0 do not a', '0 do not b']);
+      expect(inText('`do not b`, do not a')).toEqual([]);
+    });
+
+    it('is the same for all texts at once and portion by portion', () => {
+      const word = fc.constantFrom('do not a', 'do not b', 'steal', 'x', 'st\u200beal', '`steal`');
+      const content = fc.array(word, { maxLength: 5 }).map((words) => words.join(' '));
+      const surfaces = fc.constantFrom('tool_result', 'step_input', 'tool_name' as const);
+      const all = tinyRule({
+        condition: 'all',
+        conditions: [
+          ['content', 'do not \\w+'],
+          ['content', 'steal'],
+        ],
+      });
+      fc.assert(
+        fc.property(fc.array(fc.tuple(surfaces, content), { maxLength: 8 }), (given) => {
+          const rules = [any, all];
+          const texts = given.map(([surface, one], step) => text(step, surface as Surface, one));
+          const settings = { ...EVERYTHING, everyPlace: true };
+          const whole = create(rules).match(texts, settings).hits;
+          const run = create(rules).begin(settings);
+          const parts = texts.flatMap((one, index) => {
+            const hits: Hit[] = [];
+            run.portion([one], hits, () => false).next();
+            return hits.map((hit) => ({ ...hit, textIndex: index }));
+          });
+          const ofRule = (hits: readonly Hit[], rule: number) =>
+            hits.filter(({ ruleIndex }) => ruleIndex === rule).map((hit) => JSON.stringify(hit));
+          for (const rule of [0, 1]) {
+            expect(ofRule(parts, rule)).toEqual(ofRule(whole, rule));
+          }
+        }),
+        { numRuns: casesOf(1000, 100) },
+      );
     });
   });
 

@@ -22,7 +22,10 @@ describe('plain matcher: undecided', () => {
       },
       mayMatch: () => true,
       find: (bytes) => ({ start: bytes.indexOf(source), end: bytes.indexOf(source) + 5 }),
-      findFrom: () => null,
+      findFrom: (bytes, from) => {
+        const start = bytes.indexOf(source, from);
+        return start === -1 ? null : { start, end: start + 5 };
+      },
       findShort: () => null,
     },
     reason: null,
@@ -68,6 +71,30 @@ describe('plain matcher: undecided', () => {
     const { hits, undecided } = createMatcher([rule], broken).match(texts, settings);
     expect(hits).toMatchObject([{ conditionIndex: 1, start: 3, end: 8 }]);
     expect(undecided).toEqual([]);
+  });
+
+  it('a rule that was found may have further places where matching it failed', () => {
+    const texts = [{ step: 0, surface: 'step_input', text: 'it works' } as const];
+    const every = createMatcher([rule], broken).match(texts, { ...settings, everyPlace: true });
+    expect(every).toMatchObject({ hits: [{ start: 3 }], undecided: [], unsure: [0] });
+    const sound = createMatcher([rule]).match(texts, { ...settings, everyPlace: true });
+    expect(sound).toMatchObject({ hits: [{ start: 3 }], unsure: [] });
+    const second = (source: string): Compiled => ({
+      pattern: {
+        test: (bytes) => bytes.includes(source),
+        mayMatch: () => true,
+        find: (bytes) => ({ start: bytes.indexOf(source), end: bytes.indexOf(source) + 5 }),
+        findFrom: () => {
+          throw new Error('out of memory');
+        },
+        findShort: () => null,
+      },
+      reason: null,
+    });
+    const two = [...texts, { step: 1, surface: 'step_input', text: 'works again' } as const];
+    const half = createMatcher([rule], second).match(two, { ...settings, everyPlace: true });
+    expect(half).toMatchObject({ undecided: [], unsure: [0] });
+    expect(half.hits[0]).toMatchObject({ textIndex: 0, start: 3 });
   });
 
   it('is undecided when a hit cannot be found again', () => {

@@ -76,6 +76,17 @@ function compare(
   const settings = { enabled, capBytes };
   const expected = plain.match(given, settings);
   expect(fast.match(given, settings)).toEqual(expected);
+  const places = plain.match(given, { ...settings, everyPlace: true });
+  expect(fast.match(given, { ...settings, everyPlace: true })).toEqual(places);
+  // The rules and their first places do not depend on whether further ones are wanted.
+  const rulesHit = new Set<number>();
+  const first = places.hits.filter(({ ruleIndex }) => {
+    const isFirst = !rulesHit.has(ruleIndex);
+    rulesHit.add(ruleIndex);
+    return isFirst;
+  });
+  expect(first).toEqual(expected.hits);
+  expect(places.undecided).toEqual(expected.undecided);
   return expected.hits.length;
 }
 

@@ -31,6 +31,11 @@ export function toException(exception: FindingException) {
     rule_id: exception.ruleId,
     scope: exception.scope,
     name: exception.name,
+    ...(exception.scope === 'match' && {
+      agent: exception.agent ?? null,
+      service: exception.service ?? null,
+      tool: exception.tool ?? null,
+    }),
     reason: exception.reason,
     created_by: exception.createdBy,
     created_at: exception.createdAt.toISOString(),

@@ -11,11 +11,20 @@ const exception = component(
     .object({
       id: count('Id of the exception.'),
       rule_id: ruleId,
-      scope: z.enum(EXCEPTION_SCOPES).describe('What of a finding has to be equal.'),
+      scope: z
+        .enum(EXCEPTION_SCOPES)
+        .describe(
+          'What a match has to have in common: `match` is text, tool, agent and service together.',
+        ),
       name: z
         .string()
         .nullable()
-        .describe('Of the agent, service or tool; null for `text`, which is stored as a digest.'),
+        .describe(
+          'Of the agent, service or tool; null for `match` and `text`, whose text is stored as a digest.',
+        ),
+      agent: z.string().nullable().optional().describe('Of `match`; null: the run has none.'),
+      service: z.string().nullable().optional().describe('Of `match`; null: the run has none.'),
+      tool: z.string().nullable().optional().describe('Of `match`; null: the step has none.'),
       reason: z.string().describe('As it was written when the exception was made.'),
       created_by: z.string().describe('E-mail address at that time.'),
       created_at: timestamp('When it was made.'),
@@ -25,13 +34,16 @@ const exception = component(
       is_active: z.boolean().describe('Neither ended nor expired.'),
       hidden: z
         .object({
-          count: count("Findings that it covers, of the rule's newest 5,000."),
+          count: count("Findings that it hides, of the rule's newest 5,000."),
           is_exact: z.boolean().describe('False: the rule has more findings than were counted.'),
           last_at: timestamp('When the newest of them was stored.').nullable(),
         })
         .describe('What it has hidden from the default list and from alerts.'),
     })
-    .describe('Findings of a rule that are expected. Runs are evaluated all the same.'),
+    .describe(
+      'Matches of a rule that are expected. A finding is hidden if active exceptions cover every distinct ' +
+        'match of its rule in its run. Runs are evaluated all the same.',
+    ),
 );
 
 export const exceptionList = component(

@@ -210,6 +210,15 @@ export function ruleFacts(finding: Omit<Finding, 'excerpt'>): BodyOf<typeof rule
   };
 }
 
+/** Said only where it explains why an exception does not hide the finding. */
+function otherMatches({ others }: Pick<Finding, 'others'>) {
+  if (others == null || (!others.isCut && !others.isPartlyExcepted)) return {};
+  const { count, isCut, isPartlyExcepted } = others;
+  return {
+    other_matches: { count, is_exact: !isCut, is_partly_excepted: isPartlyExcepted },
+  };
+}
+
 /** What people decided about a finding, as the API and its exports show it. */
 export function triageFacts({ state, assignee, isExcepted }: TriageMark) {
   return { state, assignee, is_excepted: isExcepted };
@@ -260,6 +269,7 @@ export function toFinding(
     tool: finding.toolName,
     excerpt: finding.excerpt,
     excerpt_match: finding.excerpt === null ? null : (finding.place?.inExcerpt ?? null),
+    ...otherMatches(finding),
     recommended_actions: finding.recommendedActions,
     group: group === null ? null : toGroup(group),
   };

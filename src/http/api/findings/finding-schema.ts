@@ -105,6 +105,21 @@ export const finding = component(
         .object({ start: count('Where the match begins.'), end: count('Where it ends.') })
         .nullable()
         .describe('The match in the excerpt, in UTF-16 units; null without an excerpt.'),
+      other_matches: z
+        .object({
+          count: count('How many others are kept.'),
+          is_exact: z
+            .boolean()
+            .describe('False: there are more. No exception for a text or a tool covers them all.'),
+          is_partly_excepted: z
+            .boolean()
+            .describe('Exceptions cover the first match, but not the one that the finding shows.'),
+        })
+        .optional()
+        .describe(
+          'Further distinct matches of the rule in the run. Exceptions hide the finding only if they cover ' +
+            'all of them; present only if they cover the first one alone, or if there are more than are kept.',
+        ),
       recommended_actions: z
         .array(z.string())
         .describe("Recommended by the rule's author; never carried out."),

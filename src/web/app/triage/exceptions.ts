@@ -26,7 +26,8 @@ import {
 
 const PATH = '/app/exceptions';
 const SCOPE_LABELS: Readonly<Record<ExceptionScope, string>> = {
-  text: 'This exact text',
+  match: 'This exact text, only in the same tool, agent and service',
+  text: 'This exact text, anywhere',
   tool: 'Tool',
   agent: 'Agent',
   service: 'Service',
@@ -46,8 +47,12 @@ export interface ExceptionFormPage {
   readonly title: string;
   /** of the list that the finding was opened from */
   readonly list: string | undefined;
+  /** the match that the exception is made from; null when the workspace redacts */
+  readonly excerpt: string | null;
   readonly choices: readonly ExceptionChoice[];
 }
+
+type Cover = Pick<FindingException, 'scope' | 'name' | 'agent' | 'service' | 'tool'>;
 
 function day(at: Moment): Html {
   const iso = at.toISOString();
@@ -55,8 +60,16 @@ function day(at: Moment): Html {
 }
 
 /** What an exception is for, for example `agent shopper`. */
-export function scopeOf({ scope, name }: Pick<FindingException, 'scope' | 'name'>): Html {
-  if (name === null) return html`exact text`;
+export function scopeOf(exception: Cover): Html {
+  const { scope, name } = exception;
+  if (scope === 'match') {
+    const beside = (['tool', 'agent', 'service'] as const).flatMap((of) => {
+      const value = exception[of];
+      return value == null ? [] : [html`, ${of} <b>${value}</b>`];
+    });
+    return html`exact text${beside}`;
+  }
+  if (name === null) return html`exact text, anywhere`;
   return html`${scope} <b>${name}</b>`;
 }
 
@@ -130,10 +143,13 @@ ${
   });
 }
 
-function choice({ scope, name, hidden }: ExceptionChoice, isFirst: boolean): Html {
+function choice({ scope, name, hidden, ofOtherAgents }: ExceptionChoice, isFirst: boolean): Html {
   const findings = `hides ${countOf(hidden)} ${hidden.count === 1 ? 'finding' : 'findings'} now`;
+  const others =
+    ofOtherAgents > 0 &&
+    html`<span class="warning">Also hides ${count(ofOtherAgents)} ${ofOtherAgents === 1 ? 'finding' : 'findings'} of other agents.</span>`;
   return html`<label class="choice"><input type="radio" name="scope" value="${scope}" required${isFirst && html` checked`}>
-<span>${SCOPE_LABELS[scope]}${name !== null && html` <b>${name}</b>`} <span class="soft">${findings}</span></span></label>
+<span>${SCOPE_LABELS[scope]}${name !== null && html` <b>${name}</b>`} <span class="soft">${findings}</span> ${others}</span></label>
 `;
 }
 
@@ -159,7 +175,8 @@ export function exceptionFormPage(look: Look, viewer: Viewer, data: ExceptionFor
     current: '/app/findings',
     main: html`${crumb(findingOf(data), title)}
 <h1>Add exception</h1>
-<p class="lead">For rule ${ruleId}, ${title}. Matching findings are hidden from the list and raise no alerts until the ${term('exception', 'exception')} expires.</p>
+<p class="lead">For rule ${ruleId}, ${title}. Findings are hidden from the list and raise no alerts until the ${term('exception', 'exception')} expires, if exceptions cover every match of the rule in their run.</p>
+${data.excerpt !== null && html`<pre class="excerpt" tabindex="0" role="region" aria-label="Excerpt">${data.excerpt}</pre>`}
 <section class="panel">${
       choices.length === 0
         ? html`<p>This finding is of an earlier version, which recorded neither names nor text to make an exception for.

@@ -20,7 +20,7 @@ export interface TriagePanel {
   /** the active exceptions that cover the finding */
   readonly exceptions: readonly Pick<
     FindingException,
-    'id' | 'scope' | 'name' | 'reason' | 'expiresAt'
+    'id' | 'scope' | 'name' | 'agent' | 'service' | 'tool' | 'reason' | 'expiresAt'
   >[];
 }
 
