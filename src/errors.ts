@@ -17,6 +17,7 @@ interface ErrorEntry {
 
 export const ERRORS = {
   bad_request: { status: 400, rpcCode: 3, title: 'Bad request', retryable: false },
+  bad_path: { status: 400, rpcCode: 3, title: 'Bad path parameter', retryable: false },
   bad_query: { status: 400, rpcCode: 3, title: 'Bad query parameter', retryable: false },
   bad_body: { status: 400, rpcCode: 3, title: 'Bad request body', retryable: false },
   undecodable_body: { status: 400, rpcCode: 3, title: 'Invalid OTLP body', retryable: false },

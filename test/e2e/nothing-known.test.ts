@@ -128,7 +128,7 @@ describe('a body in which nothing is known', () => {
 describe('a path that is nearly right', () => {
   const NEARLY: readonly [path: string, signal: Signal][] = [
     ['/platform/v1/ingest/otel/v1/traces', 'traces'],
-    ['/v1/traces/', 'traces'],
+    ['/v1//traces', 'traces'],
     ['/platform/v1/ingest/otel/traces', 'traces'],
     ['/platform/v1/ingest/v1/logs', 'logs'],
     ['/otel/v1/metrics', 'metrics'],

@@ -247,13 +247,14 @@ describe('200', () => {
     '%s takes the example of each parameter, alone and together',
     async (operationId) => {
       const { parameters } = described(operationId);
-      const pairs = parameters
+      const inQuery = parameters.filter((one) => one.in === 'query');
+      const pairs = inQuery
         .filter((one) => one.example !== undefined)
         .map(({ name, example: value }) => `${name}=${encodeURIComponent(String(value))}`);
       for (const query of [...pairs, pairs.join('&')]) {
         expect((await send(operationId, { query })).status, query).toBe(200);
       }
-      const without = parameters.filter((one) => one.example === undefined);
+      const without = inQuery.filter((one) => one.example === undefined);
       expect(['cursor', 'after']).toEqual(expect.arrayContaining(without.map(({ name }) => name)));
     },
   );
@@ -301,6 +302,44 @@ describe('400', () => {
     const answer = await send(operationId, { query });
     expect(JSON.parse(answer.text)).toEqual(expected);
   });
+
+  const reads = OPERATIONS.filter(({ auth, body }) => auth !== 'none' && body === undefined);
+  test.each(reads.map(({ operationId }) => operationId))(
+    '%s: what is unknown, repeated or not valid is named',
+    async (operationId) => {
+      const known = described(operationId).parameters.filter((one) => one.in === 'query');
+      const names = known.map(({ name }) => name);
+      const faults = async (query: string) => {
+        const answer = await send(operationId, { query });
+        expect(answer.status, query).toBe(400);
+        const { errors, reason } = JSON.parse(answer.text);
+        expect(reason).toBe('bad_query');
+        return errors as { path: string; message: string }[];
+      };
+      const list = names.length === 0 ? 'there are none here' : `known are ${names.join(', ')}`;
+      expect(await faults('severty=critical')).toEqual([
+        { path: 'severty', message: `is unknown; ${list}` },
+      ]);
+      for (const { name, schema, example = 'x' } of known) {
+        const value = encodeURIComponent(String(example));
+        const repeated = await faults(`${name}=${value}&${name}=${value}`);
+        expect(repeated).toContainEqual({ path: name, message: 'is given more than once' });
+        expect(await faults(`${name}=%00`)).toMatchObject([{ path: name }]);
+        if (schema.type !== 'integer') continue;
+        for (const number of ['1e3', '1.0', '0x1', '-1', '99999999999999999999']) {
+          expect(await faults(`${name}=${number}`)).toMatchObject([{ path: name }]);
+        }
+      }
+    },
+  );
+
+  test.each(reads.filter(({ path }) => path.includes('{')).map(({ operationId }) => operationId))(
+    '%s: a control character in the path is a fault of the path',
+    async (operationId) => {
+      const answer = await send(operationId, { resource: 'a%00b' });
+      expect([answer.status, JSON.parse(answer.text).reason]).toEqual([400, 'bad_path']);
+    },
+  );
 
   test.each(hasStatus(400).filter(isIngest))('%s', async (operationId) => {
     const expected = example(operationId, 400) as {
@@ -357,6 +396,23 @@ describe('who may', () => {
       expect(numbersOut(JSON.parse(answer.text))).toBe(numbersOut(expected));
     }
   });
+});
+
+test.each(ids)('%s answers HEAD as GET, without a body', async (operationId) => {
+  const { method, path } = described(operationId);
+  if (method !== 'get') {
+    expect(path).toMatch(/\/(ingest\/otel|v1)\//);
+    return;
+  }
+  const url = `${gateway.server.baseUrl}${pathOf(described(operationId), undefined)}`;
+  const key = keyOf(described(operationId));
+  const headers = key === null ? {} : { authorization: `Bearer ${key}` };
+  const [get, head] = [
+    await request(url, { headers }),
+    await request(url, { headers, method: 'HEAD' }),
+  ];
+  expect([head.status, head.text]).toEqual([get.status, '']);
+  expect(head.headers.get('content-type')).toBe(get.headers.get('content-type'));
 });
 
 describe('other refusals', () => {

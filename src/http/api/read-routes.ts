@@ -1,6 +1,7 @@
 /** The routes of the read API, and the kind of key that each takes. */
 import type { KeyKind } from '../../model/people.ts';
 import type { Answer, StreamedAnswer } from '../transport/exchange.ts';
+import { requireNoQuery } from '../transport/query.ts';
 import type { Route } from '../transport/router.ts';
 import { type AuthorizedDependencies, type AuthorizedHandler, authorized } from './authorized.ts';
 import { type ExceptionReader, listExceptions } from './exceptions/exception-routes.ts';
@@ -29,18 +30,24 @@ export function readRoutes(deps: ReadDependencies): Route[] {
     kind: KeyKind | 'any',
     handler: AuthorizedHandler<Answer | StreamedAnswer>,
   ): Route => ({ method: 'GET', path, handler: authorized(kind, handler, deps) });
+  /** An operation without parameters in its query. */
+  const getOne = (path: string, kind: KeyKind | 'any', handler: AuthorizedHandler): Route =>
+    get(path, kind, (exchange, credential, parameters) => {
+      requireNoQuery(exchange.query);
+      return handler(exchange, credential, parameters);
+    });
   const ocsfSource = ocsfSourceOf(rules.rules, version, findings.baseUrl);
   return [
-    get('/api/v1/auth/oauth/providers', 'any', listProviders(oauthProviders)),
+    getOne('/api/v1/auth/oauth/providers', 'any', listProviders(oauthProviders)),
     get('/platform/v1/atr/rules', 'workspace', listRules(rules)),
-    get('/platform/v1/atr/rules/{ruleId}', 'workspace', showRule(rules)),
-    get('/platform/v1/atr/settings', 'workspace', showSettings(rules)),
+    getOne('/platform/v1/atr/rules/{ruleId}', 'workspace', showRule(rules)),
+    getOne('/platform/v1/atr/settings', 'workspace', showSettings(rules)),
     get('/platform/v1/risk-findings', 'workspace', listFindings(findings)),
     get('/platform/v1/risk-findings/ocsf', 'workspace', exportFindings(findings, ocsfSource)),
-    get('/platform/v1/risk-findings/{findingId}', 'workspace', showFinding(findings)),
+    getOne('/platform/v1/risk-findings/{findingId}', 'workspace', showFinding(findings)),
     get('/platform/v1/finding-exceptions', 'workspace', listExceptions(exceptions)),
     get('/platform/v1/runs', 'workspace', listRuns(runs)),
-    get('/platform/v1/runs/{runId}', 'workspace', showRun(runs)),
+    getOne('/platform/v1/runs/{runId}', 'workspace', showRun(runs)),
     get('/platform/v1/runs/{runId}/otlp', 'workspace', exportRun(runs)),
   ];
 }

@@ -31,7 +31,7 @@ import type { RuleReader } from '../api/rules/rule-routes.ts';
 import type { Answer } from '../transport/exchange.ts';
 import { InvalidInput } from '../transport/invalid-input.ts';
 import { pageAnswer, redirect } from '../transport/page.ts';
-import { HEX_16, pageCursor, parseQuery, toCursor } from '../transport/query.ts';
+import { HEX_16, pageCursor, parsePart, toCursor } from '../transport/query.ts';
 import type { Route } from '../transport/router.ts';
 import { type DashboardDependencies, pageRoutes, type View } from './dashboard.ts';
 
@@ -104,7 +104,7 @@ export function findingPages(deps: FindingPageDependencies): Route[] {
   };
 
   const rowsPage = async ({ exchange, request, viewer, nowMs }: View) => {
-    const query = parseQuery(pageQuery, exchange.query);
+    const query = parsePart(pageQuery, exchange.query);
     const filter = listFilterOf(query, viewer);
     const { next, ...rows } = await rowsOf(request.workspace.id, query, filter);
     return {
@@ -122,7 +122,7 @@ export function findingPages(deps: FindingPageDependencies): Route[] {
     const views = await deps.findingViews.list(id, view.request.session.userId);
     const first = views.find(({ isDefault }) => isDefault);
     if (view.exchange.query === '' && first !== undefined) return redirect(viewPath(first.query));
-    const filter = listFilterOf(parseQuery(pageQuery, view.exchange.query), view.viewer);
+    const filter = listFilterOf(parsePart(pageQuery, view.exchange.query), view.viewer);
     // One after the other: a page must not hold three of the few connections for reads.
     const rows = await rowsPage(view);
     const total = await findings.count(id, filter);
@@ -134,7 +134,7 @@ export function findingPages(deps: FindingPageDependencies): Route[] {
   const openedFrom = (query: string | undefined, viewer: Viewer) => {
     if (query === undefined) return null;
     try {
-      const own = parseQuery(pageQuery, query);
+      const own = parsePart(pageQuery, query);
       if (own.group_by !== undefined) return null;
       return { query, order: own.sort ?? 'newest', filter: listFilterOf(own, viewer) };
     } catch (error) {
@@ -144,7 +144,7 @@ export function findingPages(deps: FindingPageDependencies): Route[] {
   };
 
   const one = async ({ exchange, request, viewer, parameters, nowMs }: View) => {
-    const list = openedFrom(parseQuery(findingQuery, exchange.query).list, viewer);
+    const list = openedFrom(parsePart(findingQuery, exchange.query).list, viewer);
     const id = parameters.findingId ?? '';
     const found = HEX_16.test(id) ? await findings.find(request.workspace.id, id) : null;
     if (found === null) throw new SluiceError('not_found', 'This workspace has no such finding.');
@@ -200,7 +200,7 @@ export function findingPages(deps: FindingPageDependencies): Route[] {
   return [
     page('/app/findings', {}, list, (query) => findingFilters(query, NO_NAMES)),
     page('/app/findings/rows', {}, async (view) => {
-      const { newest } = parseQuery(pageQuery, view.exchange.query);
+      const { newest } = parsePart(pageQuery, view.exchange.query);
       const data = await rowsPage(view);
       const isSame = newest !== undefined && data.findings[0]?.id === newest;
       return isSame ? NOTHING_NEW : pageAnswer(findingRows(data).text);
@@ -211,11 +211,11 @@ export function findingPages(deps: FindingPageDependencies): Route[] {
       chunks: csvOf(
         asCsv,
         request.workspace.id,
-        listFilterOf(parseQuery(stateQuery, exchange.query), viewer),
+        listFilterOf(parsePart(stateQuery, exchange.query), viewer),
       ),
     })),
     page('/app/findings.ocsf', {}, async ({ exchange, request, viewer }) => {
-      const query = parseQuery(ocsfQuery, exchange.query);
+      const query = parsePart(ocsfQuery, exchange.query);
       const filter = listFilterOf(query, viewer);
       const exported = await asOcsf(request.workspace.id, filter, query.after);
       return { ...exported, headers: file('findings.ocsf.ndjson') };

@@ -22,7 +22,7 @@ import { changedPath, findingPath } from '../../web/app/findings/list-address.ts
 import { filterOf, findingsQuery } from '../api/findings/finding-routes.ts';
 import { readForm, readJson } from '../transport/json-body.ts';
 import { json } from '../transport/problem.ts';
-import { HEX_16, hexId, idOf, parseQuery } from '../transport/query.ts';
+import { HEX_16, hexId, idOf, parsePart } from '../transport/query.ts';
 import type { Route } from '../transport/router.ts';
 import { type DashboardDependencies, formRoutes } from './dashboard.ts';
 import { type FindingPageReader, stateQuery } from './finding-pages.ts';
@@ -190,7 +190,7 @@ export function triageRoutes(deps: TriageDependencies): Route[] {
       if (checked.length === 0) throw new SluiceError('bad_body', 'Select at least one line.');
       const named = (wanted: string) =>
         checked.flatMap(({ kind, id }) => (kind === wanted ? [id] : []));
-      const filter = parseQuery(groupedQuery, query);
+      const filter = parsePart(groupedQuery, query);
       const { email } = request.session;
       const members = await membersOf(deps, workspaceId, named('group'), filter, email);
       const ids = [...new Set([...named('finding'), ...members])];

@@ -1,20 +1,17 @@
 /**
  * Pages for browsers at addresses that no route serves; programs get problem details as before.
  *
- *   a path with a slash at its end ─► the path without it
  *   under /app ─► the error, with the navigation of the signed-in user, or the sign-in
  *   elsewhere ─► the error
  */
 import { ERRORS, type SluiceError } from '../../errors.ts';
 import { errorPage } from '../../web/app/shell.ts';
 import type { Exchange, HeaderList } from '../transport/exchange.ts';
-import { pageAnswer, redirect } from '../transport/page.ts';
+import { pageAnswer } from '../transport/page.ts';
 import { type DashboardDependencies, refusalPage } from './dashboard.ts';
 import { signedIn } from './sign-in/signed-in.ts';
 
 const HTML = /\btext\/html\b/i;
-/** Also backslashes, which browsers read as slashes: `//host` would lead to another site. */
-const OUTER_SLASHES = /^[/\\]+|[/\\]+$/g;
 
 function isBrowser({ method, accept }: Exchange): boolean {
   return (method === 'GET' || method === 'HEAD') && HTML.test(accept);
@@ -25,11 +22,7 @@ export function unknownPages(deps: DashboardDependencies) {
   const { look } = deps;
   return (exchange: Exchange, error: SluiceError, headers: HeaderList = []): boolean => {
     if (!isBrowser(exchange)) return false;
-    const { path, query } = exchange;
-    if (path.endsWith('/') && path !== '/') {
-      const target = `/${path.replaceAll(OUTER_SLASHES, '')}`;
-      exchange.answer(redirect(query === '' ? target : `${target}?${query}`));
-    } else if (exchange.browser !== null) {
+    if (exchange.browser !== null) {
       const refuse = signedIn({}, () => Promise.reject(error), deps, refusalPage(look));
       void refuse(exchange, {});
     } else {

@@ -6,9 +6,10 @@ import type { BodyOf } from '../api/openapi/component.ts';
 import type { queryProblem } from '../api/openapi/error-schema.ts';
 
 /** One fault: the path of a parameter or field, and what is wrong with it. */
-type InputFault = BodyOf<typeof queryProblem>['errors'][number];
+export type InputFault = BodyOf<typeof queryProblem>['errors'][number];
 
 const MESSAGES = {
+  bad_path: 'The path is invalid.',
   bad_query: 'One or more query parameters are invalid.',
   bad_body: 'The body does not have the form that is needed here.',
 };
@@ -22,17 +23,19 @@ export class InvalidInput extends SluiceError {
   }
 }
 
-/** @throws {InvalidInput} with every fault */
+/**
+ * @param found faults that were found before
+ * @throws {InvalidInput} with every fault
+ */
 export function parseInput<Shape extends z.ZodType>(
   schema: Shape,
   value: unknown,
   code: keyof typeof MESSAGES,
+  found: readonly InputFault[] = [],
 ): z.infer<Shape> {
   const result = schema.safeParse(value);
-  if (result.success) return result.data;
-  const faults = result.error.issues.map(({ path, message }) => ({
-    path: path.join('.'),
-    message,
-  }));
-  throw new InvalidInput(code, faults);
+  if (result.success && found.length === 0) return result.data;
+  const issues = result.success ? [] : result.error.issues;
+  const faults = issues.map(({ path, message }) => ({ path: path.join('.'), message }));
+  throw new InvalidInput(code, [...found, ...faults]);
 }

@@ -65,9 +65,8 @@ export function problem(
     title,
     status,
     detail: error.message,
+    reason: error.code,
   };
-  const hasReason = status === 401 || status === 403 || error.code === 'other_workspace';
-  const reason = hasReason ? { reason: error.code } : {};
   const errors =
     error instanceof InvalidInput
       ? { errors: error.faults.map(({ path, message }) => ({ path, message })) }
@@ -77,7 +76,7 @@ export function problem(
     status,
     contentType: PROBLEM_TYPE,
     headers: [...errorHeaders(error), ...headers],
-    body: JSON.stringify({ ...body, ...reason, ...errors, ...id, ...members }),
+    body: JSON.stringify({ ...body, ...errors, ...id, ...members }),
   };
 }
 

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 
 import type { PageCursor } from '../../model/runs.ts';
-import { InvalidInput, parseInput } from './invalid-input.ts';
+import { type InputFault, InvalidInput, parseInput } from './invalid-input.ts';
 
 /** The C0 controls and DEL: never valid in a parameter, and PostgreSQL's text type rejects NUL. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it finds
@@ -11,36 +11,94 @@ const CONTROL = /[\x00-\x1f\x7f]/;
 const ENCODED_CONTROL = /%(?:[01][0-9a-f]|7f)|\x7f/i;
 
 /**
- * Refuses control characters in the query and path parameters of a request.
+ * Refuses control characters in the path parameters and the query of a request.
  *
  * @param parameters decoded path parameters
- * @throws {InvalidInput} naming every parameter that contains one
+ * @throws {InvalidInput} naming every parameter that contains one; the path's, if there are any
  */
 export function checkControls(query: string, parameters: Readonly<Record<string, string>>): void {
-  const given = Object.entries(parameters);
+  refuseControls('bad_path', Object.entries(parameters));
   // The query is decoded only if it contains an encoded control character.
-  if (ENCODED_CONTROL.test(query)) given.push(...new URLSearchParams(query));
+  if (ENCODED_CONTROL.test(query)) refuseControls('bad_query', [...new URLSearchParams(query)]);
+}
+
+function refuseControls(
+  code: 'bad_path' | 'bad_query',
+  given: readonly (readonly [name: string, value: string])[],
+): void {
   const faults = given
     .filter(([name, value]) => CONTROL.test(value) || CONTROL.test(name))
     .map(([path]) => ({ path, message: 'must not contain control characters' }));
-  if (faults.length > 0) throw new InvalidInput('bad_query', faults);
+  if (faults.length > 0) throw new InvalidInput(code, faults);
+}
+
+/** Longest name of an unknown parameter that an answer repeats. */
+const NAME_CHARS_MAX = 64;
+
+/** Returns the values of a query; an empty value counts as absent. */
+function valuesOf(query: string): { values: Record<string, string>; faults: InputFault[] } {
+  const values: Record<string, string> = {};
+  const repeated = new Set<string>();
+  for (const [name, value] of new URLSearchParams(query)) {
+    if (value === '') continue;
+    if (Object.hasOwn(values, name)) repeated.add(name);
+    Object.defineProperty(values, name, { value, enumerable: true, configurable: true });
+  }
+  const faults = [...repeated].map((name) => ({
+    path: name.slice(0, NAME_CHARS_MAX),
+    message: 'is given more than once',
+  }));
+  return { values, faults };
 }
 
 /**
- * Parses a query string. Unknown parameters are ignored, an empty value counts as absent, of a
- * repeated parameter the last value counts.
+ * Parses a query string. An empty value counts as absent.
  *
- * @throws {InvalidInput}
+ * @throws {InvalidInput} with every fault: an invalid value, an unknown parameter, one that is repeated
  */
-export function parseQuery<Shape extends z.ZodType>(schema: Shape, query: string): z.infer<Shape> {
-  const values: Record<string, string> = {};
-  for (const [name, value] of new URLSearchParams(query)) if (value !== '') values[name] = value;
-  return parseInput(schema, values, 'bad_query');
+export function parseQuery<Shape extends z.ZodObject>(
+  schema: Shape,
+  query: string,
+): z.infer<Shape> {
+  const { values, faults } = valuesOf(query);
+  const known = Object.keys(schema.shape);
+  const list = known.length === 0 ? 'there are none here' : `known are ${known.join(', ')}`;
+  const unknown = Object.keys(values)
+    .filter((name) => !known.includes(name))
+    .map((name) => ({ path: name.slice(0, NAME_CHARS_MAX), message: `is unknown; ${list}` }));
+  return parseInput(schema, values, 'bad_query', [...unknown, ...faults]);
 }
 
-/** A whole number within a range, with a default. */
+/**
+ * Parses the part of a page's query that a schema knows: other readers of the same query have the rest.
+ *
+ * @throws {InvalidInput} with every fault: an invalid value, or a parameter that is repeated
+ */
+export function parsePart<Shape extends z.ZodType>(schema: Shape, query: string): z.infer<Shape> {
+  const { values, faults } = valuesOf(query);
+  return parseInput(schema, values, 'bad_query', faults);
+}
+
+/** Parameters of an operation that has none. */
+const NO_QUERY = z.object({});
+
+/** @throws {InvalidInput} for any parameter */
+export function requireNoQuery(query: string): void {
+  parseQuery(NO_QUERY, query);
+}
+
+const DIGITS = /^\d{1,15}$/;
+
+/** A whole number in digits, within a range, with a default. */
 export function wholeNumber(min: number, max: number, fallback: number) {
-  return z.coerce.number().int().min(min).max(max).default(fallback);
+  const error = `must be a whole number from ${min} to ${max}, in digits`;
+  const number = z.int({ error }).min(min, { error }).max(max, { error });
+  return z
+    .preprocess(
+      (given) => (typeof given === 'string' && DIGITS.test(given) ? Number(given) : given),
+      number,
+    )
+    .default(fallback);
 }
 
 /** A yes or no. */

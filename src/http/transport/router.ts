@@ -47,6 +47,7 @@ function parametersOf(pattern: readonly string[], path: readonly string[]): Para
   for (const [index, expected] of pattern.entries()) {
     const actual = path[index] ?? '';
     if (expected.startsWith('{')) {
+      if (actual === '') return null;
       try {
         parameters[expected.slice(1, -1)] = decodeURIComponent(actual);
       } catch {
@@ -56,6 +57,10 @@ function parametersOf(pattern: readonly string[], path: readonly string[]): Para
   }
   return parameters;
 }
+
+/** Removes one slash at the end: with or without it, a path names the same resource. */
+const withoutSlash = (path: string): string =>
+  path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path;
 
 /** Builds the look-up of a listener's routes. */
 export function createRouter(routes: readonly Route[]): (method: string, path: string) => Match {
@@ -80,7 +85,8 @@ export function createRouter(routes: readonly Route[]): (method: string, path: s
     const allow = [...target.handlers.keys()].sort().join(', ');
     return { kind: 'wrong_method', allow, refusal };
   };
-  return (method, path) => {
+  return (method, given) => {
+    const path = withoutSlash(given);
     const target = path.includes('{') ? undefined : exact.get(path);
     if (target !== undefined) return resolve(target, method, {});
     const segments = path.split('/');

@@ -7,7 +7,7 @@
  * is one.
  */
 import type { Config } from '../../config/config.ts';
-import { checkCommitWaits } from '../../db/commit-waits.ts';
+import { createStandbyProbe } from '../../db/commit-waits.ts';
 import { type Database, ping } from '../../db/database.ts';
 import type { DatabaseClock } from '../../db/database-clock.ts';
 import { createMigrationsProbe } from '../../db/migrate.ts';
@@ -106,7 +106,7 @@ function optionalProbesOf(
 ): ReadonlyMap<string, Probe> {
   const probes = new Map<string, Probe>();
   if (pingRedis !== null) probes.set('redis', pingRedis);
-  probes.set('standby', () => checkCommitWaits(database));
+  probes.set('standby', createStandbyProbe(database));
   if (replica !== null) probes.set('replica', replica.check);
   return probes;
 }

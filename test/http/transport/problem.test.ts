@@ -14,7 +14,7 @@ const CODES = Object.keys(ERRORS) as ErrorCode[];
 /** What is missing is a session, not a key. */
 const SESSION: readonly ErrorCode[] = ['not_signed_in', 'sign_in_failed'];
 
-test.each(CODES)('%s has type, title, status and detail', (code) => {
+test.each(CODES)('%s has type, title, status, detail and reason', (code) => {
   const { status, title, retryable } = ERRORS[code];
   const answer = problem(new SluiceError(code, 'What went wrong.'));
   expect(answer.status).toBe(status);
@@ -24,7 +24,7 @@ test.each(CODES)('%s has type, title, status and detail', (code) => {
     title,
     status,
     detail: 'What went wrong.',
-    ...(status === 401 || status === 403 || code === 'other_workspace' ? { reason: code } : {}),
+    reason: code,
   });
   expect(answer.headers).toEqual([
     ...(status === 401

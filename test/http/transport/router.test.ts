@@ -45,9 +45,9 @@ test.each<[string, string, Match]>([
   ['GET', '/things/special', found('special')],
   ['GET', '/things/a%20b', found('show', { id: 'a b' })],
   ['GET', '/things/a%2Fb', found('show', { id: 'a/b' })],
-  ['GET', '/things/', found('show', { id: '' })],
+  ['GET', '/things/', found('list')],
+  ['GET', '/things/7/', found('show', { id: '7' })],
   ['POST', '/things/7/steps/%C3%A9', found('step', { id: '7', step: 'é' })],
-  ['POST', '/things/7/steps/', found('step', { id: '7', step: '' })],
 ])('%s %s is found', (method, path, expected) => {
   expect(match(method, path)).toEqual(expected);
 });
@@ -68,7 +68,9 @@ test.each([
   '/',
   '/thing',
   '/Things',
-  '/things/7/',
+  '/things//',
+  '/things/7//',
+  '/things/7/steps/',
   '/things/7/steps',
   '//things',
   '/things/%',

@@ -95,6 +95,7 @@ describe('dispatch', () => {
       title: 'Not found',
       status: 404,
       detail: 'Nothing is served at this path.',
+      reason: 'not_found',
     });
   });
 

@@ -37,8 +37,8 @@ export const EXCEPTION_OPERATIONS: readonly Operation[] = [
       ...found('The exceptions of the workspace.', exceptionList, [
         example('exceptions', 'An exception for an agent.', { exceptions: [EXAMPLE] }),
       ]),
-      ...badQuery('active', 'Invalid option: expected one of "true"|"false"'),
       ...READ_REFUSALS,
+      ...badQuery('active', 'Invalid option: expected one of "true"|"false"'),
     },
   },
 ];

@@ -137,8 +137,8 @@ export function findingOperations(settings: ApiSettings): Operation[] {
       queryExamples: { ...filterExamples, sort: 'count', group_by: 'match', limit: '50' },
       responses: {
         ...found('A page of findings.', findingPage, examples.list),
-        ...badQuery('limit', 'Too big: expected number to be <=500'),
         ...READ_REFUSALS,
+        ...badQuery('limit', 'must be a whole number from 1 to 500, in digits'),
       },
     },
     {
@@ -157,8 +157,8 @@ export function findingOperations(settings: ApiSettings): Operation[] {
           description: 'Newline-delimited JSON: each line is one event of this form.',
           contents: [{ mediaType: NDJSON_TYPE, schema: ocsfEvent, examples: examples.event }],
         },
-        ...badQuery('after', 'is no finding of this workspace, or past retention; use since'),
         ...READ_REFUSALS,
+        ...badQuery('after', 'is no finding of this workspace, or past retention; use since'),
       },
     },
     {

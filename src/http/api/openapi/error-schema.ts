@@ -10,9 +10,11 @@ const members = {
   detail: z.string().describe('What is wrong with this request.'),
 };
 
+const reason = z.string().describe('Code of the error, or what exactly refuses the request.');
+
 export const problemBody = component(
   'Problem',
-  z.object(members).describe('Problem details (RFC 9457).'),
+  z.object({ ...members, reason }).describe('Problem details (RFC 9457).'),
 );
 
 export const internalProblem = component(
@@ -20,6 +22,7 @@ export const internalProblem = component(
   z
     .object({
       ...members,
+      reason,
       id: z
         .string()
         .regex(/^[0-9a-f]{16}$/)
@@ -43,17 +46,18 @@ export const queryProblem = component(
   z
     .object({
       ...members,
+      reason,
       errors: z
         .array(
           z.object({
-            path: z.string().describe('Name of the parameter.'),
+            path: z.string().describe('Name of the parameter, in the query or the path.'),
             message: z.string(),
           }),
         )
         .min(1)
-        .describe('Every fault of the query.'),
+        .describe('Every fault of the query, or of the path.'),
     })
-    .describe('Problem details of an invalid query.'),
+    .describe('Problem details of an invalid query or path.'),
 );
 
 const rpcCode = z.int().min(1).max(16).describe('A google.rpc.Code.');

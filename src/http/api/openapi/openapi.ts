@@ -52,7 +52,13 @@ the text of finished runs; findings, runs and rules are read here.
 Keys go into the header \`Authorization: Bearer <API_KEY>\`. Agent keys send, workspace keys read. A path that is not
 served answers 404, a method that a path does not take 405 with \`Allow\`; ids of other workspaces are not found.
 Errors are problem details (RFC 9457), on ingest google.rpc.Status. Answers may get more members; unknown ones are to
-be ignored.
+be ignored. Every path that answers GET answers HEAD as well, with the same status and headers and no body. A slash at
+the end of a path makes no difference.
+
+The read API answers 400 for a query parameter that it does not know, or that is given twice; an empty value counts as
+absent. There are two ways of paging. Findings and runs arrive while they are read: send \`next_cursor\` back as
+\`cursor\`, with the same filters, until it is null. The rules change only with the program: \`page\` and \`per_page\` choose
+a page, \`total_pages\` says how many there are.
 
 The routes under \`/app\` are the dashboard's: they need a signed-in user, refuse every key, change with the dashboard,
 and are left out here.`;

@@ -85,13 +85,15 @@ const INTERNAL_ERROR: Record<500, ResponseEntry> = {
   },
 };
 
-/** The answers that every operation with a key has: 401, 403, 429, 503, and 500 outside ingest. */
+/** The answers that every operation with a key has: 401, 403, 429, 503; outside ingest 400 and 500. */
 export function keyAnswers(form: ErrorForm, kind: KeyKind | 'any'): Record<number, ResponseEntry> {
   const content = (schema: z.ZodType, ...examples: Example[]) => [
     errorContent(form, schema, examples),
   ];
   const shared: Record<number, ResponseEntry> = {
-    ...(form === 'problem' ? INTERNAL_ERROR : {}),
+    ...(form === 'problem'
+      ? { ...badQuery('colour', 'is unknown; there are none here'), ...INTERNAL_ERROR }
+      : {}),
     401: {
       description: 'The key is missing, unknown or revoked.',
       headers: [WWW_AUTHENTICATE],
@@ -142,7 +144,7 @@ export function badQuery(path: string, message: string): Record<400, ResponseEnt
   const text = 'One or more query parameters are invalid.';
   return {
     400: {
-      description: 'The query is invalid; the answer names every fault.',
+      description: 'The query or the path is invalid; the answer names every fault.',
       contents: [
         errorContent('problem', queryProblem, [
           errorExample('problem', 'bad_query', text, members),

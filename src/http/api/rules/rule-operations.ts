@@ -88,8 +88,8 @@ export function ruleOperations(settings: ApiSettings): Operation[] {
       },
       responses: {
         ...found('A page of rules.', rulePage, examples.list),
-        ...badQuery('per_page', 'Too big: expected number to be <=500'),
         ...READ_REFUSALS,
+        ...badQuery('per_page', 'must be a whole number from 1 to 500, in digits'),
       },
     },
     {

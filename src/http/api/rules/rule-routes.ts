@@ -50,7 +50,9 @@ export const rulesQuery = z.object({
     .string()
     .max(SEARCH_CHARS_MAX)
     .optional()
-    .describe('Every word must occur in id, title, category, subcategory or description.'),
+    .describe(
+      'Every word must occur in id, title, category, subcategory, description or a reference id.',
+    ),
   sort: z
     .enum(RULE_ORDERS)
     .default('id')
@@ -97,9 +99,10 @@ function toItem(
   };
 }
 
-/** Whether every word occurs in the rule's id, title, category, subcategory or description. */
-function matchesText(rule: Rule, words: readonly string[]): boolean {
-  const text = [rule.id, rule.title, rule.category, rule.subcategory ?? '', rule.description]
+/** Checks whether every word occurs in one of the rule's texts, its reference ids included. */
+function matchesText(rule: Rule, references: readonly string[], words: readonly string[]): boolean {
+  const { id, title, category, subcategory, description } = rule;
+  const text = [id, title, category, subcategory ?? '', description, ...references]
     .join('\n')
     .toLowerCase();
   return words.every((word) => text.includes(word));
@@ -123,7 +126,7 @@ export function toRulePage(
         (query.category === undefined || rule.category === query.category) &&
         (query.maturity === undefined || rule.quality.maturity === query.maturity) &&
         (referring === null || referring.has(rule.id)) &&
-        matchesText(rule, words),
+        matchesText(rule, book.references.idsOf(rule.id), words),
     )
     .map((rule) => toItem(rule, settings, book, records.get(rule.id)))
     .filter(

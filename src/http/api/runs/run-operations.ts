@@ -145,8 +145,8 @@ export function runOperations(settings: ApiSettings): Operation[] {
       },
       responses: {
         ...found('A page of runs.', runPage, examples.list),
-        ...badQuery('limit', 'Too big: expected number to be <=500'),
         ...READ_REFUSALS,
+        ...badQuery('limit', 'must be a whole number from 1 to 500, in digits'),
       },
     },
     {
@@ -197,8 +197,8 @@ export function runOperations(settings: ApiSettings): Operation[] {
             ]),
           ],
         },
-        ...badQuery('signal', 'Invalid option: expected one of "traces"|"logs"'),
         ...READ_REFUSALS,
+        ...badQuery('signal', 'Invalid option: expected one of "traces"|"logs"'),
       },
     },
   ];
