@@ -1,10 +1,13 @@
 /**
- * The queue of previews: claimed by one process at a time, with a lease that every stored result
- * renews. A claim is the fencing token: who lost it stores nothing.
+ * The queue of previews: each is claimed by one process at a time, slice by slice, with a lease. A
+ * workspace has one open preview, so previews that take turns are workspaces that take turns: the one
+ * that has waited longest, since it was requested or since its last slice, is next. A claim is the
+ * fencing token: who lost it stores nothing.
  *
- *   queued ──claim──► running ──keep, keep──► finish: done, failed
- *                        │  └─ release, or silent for LEASE_SECONDS: claimed again, from its cursor
- *                        └─ cancelled by a person: the next keep changes no row
+ *   queued ──claim──► running ──slice done: yield──► waits for its turn ──claim──► running …
+ *                        │ ├─ finish: done, failed
+ *                        │ └─ silent for LEASE_SECONDS: claimed again, from its cursor
+ *                        └─ cancelled by a person: the next keep or yield changes no row
  */
 import { randomUUID } from 'node:crypto';
 import type { Hex16 } from '../../model/json.ts';
@@ -63,7 +66,7 @@ interface ClaimedRow
   readonly cursorRun: Hex16 | null;
 }
 
-/** Claims the oldest preview that waits, or whose process has died; null when there is none. */
+/** Claims the preview that has waited longest for its turn, or whose process has died; null: none. */
 export async function claimPreview(database: Database): Promise<ClaimedPreview | null> {
   const claim = randomUUID();
   const { rows } = await database.query<ClaimedRow>(
@@ -72,7 +75,7 @@ export async function claimPreview(database: Database): Promise<ClaimedPreview |
             started_at = coalesce(p.started_at, now())
        FROM (SELECT workspace_id, id FROM rule_previews
               WHERE state = 'queued' OR (state = 'running' AND lease_until <= now())
-              ORDER BY requested_at LIMIT 1 FOR UPDATE SKIP LOCKED) AS due
+              ORDER BY coalesce(lease_until, requested_at) LIMIT 1 FOR UPDATE SKIP LOCKED) AS due
       WHERE p.workspace_id = due.workspace_id AND p.id = due.id
   RETURNING p.workspace_id AS "workspaceId", replace(p.id::text, '-', '') AS id,
             p.rule_ids AS "ruleIds", encode(p.corpus_identity, 'hex') AS "corpusIdentity",
@@ -196,17 +199,41 @@ export async function readPreviewRuns(
   return rows;
 }
 
+const STILL_OWN = `lease_until = ${LEASE}`;
+/** Its turn ends: it waits behind those that wait already. */
+const YIELDED = 'lease_until = now(), claim = NULL';
+
 /** Stores what was counted so far. @returns false when it was cancelled, or claimed by another */
 export async function keepPreview(
+  database: Database,
+  job: ClaimedPreview,
+  tally: PreviewTally,
+  cursor: PreviewCursor | null,
+): Promise<boolean> {
+  return await storeCounted(database, job, tally, cursor, STILL_OWN);
+}
+
+/** Stores what a slice has counted, and gives the preview back: any process continues it from its cursor. */
+export async function yieldPreview(
+  database: Database,
+  job: ClaimedPreview,
+  tally: PreviewTally,
+  cursor: PreviewCursor | null,
+): Promise<void> {
+  await storeCounted(database, job, tally, cursor, YIELDED);
+}
+
+async function storeCounted(
   database: Database,
   { workspaceId, id, claim }: ClaimedPreview,
   tally: PreviewTally,
   cursor: PreviewCursor | null,
+  lease: string,
 ): Promise<boolean> {
   const { rowCount } = await database.query(
     `UPDATE rule_previews AS p
         SET runs_read = $4, runs_found = $5, runs_skipped = $6, runs_cut = $7, cpu_ms = $8,
-            results = $9, lease_until = ${LEASE},
+            results = $9, ${lease},
             cursor_at = CASE WHEN $10::bigint IS NULL THEN NULL ELSE ${fromMicros('$10')} END,
             cursor_run = $11
       WHERE ${OWN} AND claim = $3`,
@@ -239,16 +266,5 @@ export async function finishPreview(
             finished_at = now(), claim = NULL, lease_until = NULL
       WHERE ${OWN} AND claim = $3`,
     [workspaceId, id, claim, failure],
-  );
-}
-
-/** Gives a preview back; another process, or the next start, continues it from its cursor. */
-export async function releasePreview(
-  database: Database,
-  { workspaceId, id, claim }: ClaimedPreview,
-): Promise<void> {
-  await database.query(
-    `UPDATE rule_previews AS p SET lease_until = now(), claim = NULL WHERE ${OWN} AND claim = $3`,
-    [workspaceId, id, claim],
   );
 }

@@ -22,9 +22,12 @@ import {
 /** Most CPU time of a run in a preview; after that its matches so far count. */
 const PREVIEW_RUN_CPU_MS = 1000;
 
-/** What of a batch was done. */
+/** CPU time of a batch, after which it ends with the run at hand: other workspaces' previews wait. */
+const BATCH_CPU_MS = 1000;
+
+/** The part of a batch that was done. */
 export interface PreviewBatch {
-  /** the first runs, at least one; the others did not fit beside them */
+  /** the first runs, at least one; the others did not fit beside them, or took too long */
   readonly runs: number;
   readonly tally: PreviewTally;
   /** of the thread while it matched: less CPU time than time says that others want the core */
@@ -54,14 +57,17 @@ export async function previewRuns(
   const { database } = deps;
   const read = await readStepsOfRuns(database, runs, undefined, undefined, TOGETHER_BYTES_MAX);
   let tally = EMPTY_TALLY;
+  let done = 0;
   const [fromCpuMs, fromMs] = [deps.cpuMs(), performance.now()];
   for (const [index, steps] of read.entries()) {
     const run = runs[index];
     if (run === undefined) break;
     tally = addTallies(tally, await previewRun(run, steps, enabled, deps));
+    done += 1;
+    if (tally.cpuMs >= BATCH_CPU_MS) break;
   }
   const thread = { cpuMs: deps.cpuMs() - fromCpuMs, wallMs: performance.now() - fromMs };
-  return { runs: read.length, tally, thread };
+  return { runs: done, tally, thread };
 }
 
 async function previewRun(

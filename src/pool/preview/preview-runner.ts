@@ -1,12 +1,14 @@
 /**
- * Works on previews, one at a time, in batches on a match thread, behind ingest and the pass: the
- * thread gives a preview the last turn, and while the machine is busy there is a pause after each batch.
+ * Works on previews in batches on a match thread, behind ingest and the pass: the thread gives a
+ * preview the last turn, and while the machine is busy there is a pause after each batch. Previews of
+ * several workspaces take turns: the batches of about a second are a slice.
  *
- *   claim ──► plan ──► batch ──► pause ──► batch … ──► finish
- *                        │ every second: keep ── cancelled, or lost ──► leave it
- *                        └ stop: keep, release
+ *   claim ──► plan ──► batch ──► pause ──► batch … ──► all done: keep, finish
+ *     ▲                                      │
+ *     └─ pause ◄── yield ◄── slice over, stop ┘
  *
- * A batch that failed is tried again; after `FAILURES_MAX` in a row the preview has failed.
+ * A batch that failed is tried again in the same slice; after `FAILURES_MAX` in a row the preview has
+ * failed.
  */
 import { setTimeout as waitFor } from 'node:timers/promises';
 import type { Database } from '../../db/database.ts';
@@ -19,7 +21,7 @@ import {
   type PreviewRun,
   planPreview,
   readPreviewRuns,
-  releasePreview,
+  yieldPreview,
 } from '../../db/previews/preview-queue.ts';
 import type { ReadReplica } from '../../db/replica/read-replica.ts';
 import { addTallies, type PreviewTally } from '../../model/previews.ts';
@@ -44,7 +46,7 @@ const FAILURES_MAX = 3;
 /** A slice that takes more CPU time means that the thread is stuck. */
 const STALLED_MS = 2 * 60_000;
 
-const TIMING = { intervalMs: 2000, keepMs: 1000, retryMs: 5000, watchMs: 5000 };
+const TIMING = { intervalMs: 2000, sliceMs: 1000, retryMs: 5000, watchMs: 5000 };
 export type PreviewTiming = typeof TIMING;
 
 export interface PreviewRunnerDependencies {
@@ -87,9 +89,10 @@ async function pauseFor(ms: number, signal: AbortSignal): Promise<void> {
 interface Progress {
   tally: PreviewTally;
   cursor: PreviewCursor | null;
-  keptAtMs: number;
   /** when the runs that wait were looked up */
   listedAtMs: number;
+  /** after the last batch, because others want the core */
+  pauseMs: number;
 }
 
 export class PreviewRunner {
@@ -124,7 +127,7 @@ export class PreviewRunner {
     this.#turn();
   }
 
-  /** Gives back what is under way, after its batch. */
+  /** Yields what is under way, after its batch. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     if (this.#timer !== null) clearInterval(this.#timer);
@@ -165,28 +168,26 @@ export class PreviewRunner {
       return await finishPreview(database, job, 'the rules are another corpus by now');
     }
     const sample = job.sample ?? (await planPreview(database, job));
-    const progress: Progress = {
-      tally: job.tally,
-      cursor: job.cursor,
-      keptAtMs: performance.now(),
-      listedAtMs: performance.now(),
-    };
-    const failure = await this.#runAll(job, sample, progress);
-    if (failure === 'left') return;
-    const isOwn = await keepPreview(database, job, progress.tally, progress.cursor);
-    if (this.#isStopping && failure === 'stopped') return await releasePreview(database, job);
-    if (!isOwn) return;
-    await finishPreview(database, job, failure === 'all' ? null : failure);
-    events.previewFinished(progress.tally.read, failure === 'all');
+    const { tally, cursor } = job;
+    const progress: Progress = { tally, cursor, listedAtMs: performance.now(), pauseMs: 0 };
+    const end = await this.#runSlice(job, sample, progress);
+    if (end === 'turn') {
+      await yieldPreview(database, job, progress.tally, progress.cursor);
+      return await this.#pause(progress.pauseMs);
+    }
+    if (!(await keepPreview(database, job, progress.tally, progress.cursor))) return;
+    await finishPreview(database, job, end === 'all' ? null : end);
+    events.previewFinished(progress.tally.read, end === 'all');
   }
 
-  /** @returns `all` when nothing is left, `left` when it is another's or cancelled; or why it failed */
-  async #runAll(job: ClaimedPreview, sample: number, progress: Progress): Promise<string> {
+  /** @returns `all` when nothing is left, `turn` when others may have theirs; or why it failed */
+  async #runSlice(job: ClaimedPreview, sample: number, progress: Progress): Promise<string> {
     const { database } = this.#deps;
+    const endsAtMs = performance.now() + this.#timing.sliceMs;
     let failures = 0;
     let waiting: readonly PreviewRun[] = [];
     for (;;) {
-      if (this.#isStopping) return 'stopped';
+      if (this.#isStopping) return 'turn';
       if (waiting.length === 0) {
         waiting = await readPreviewRuns(database, job, sample, progress.cursor, PAGE_RUNS);
         if (waiting.length === 0) return 'all';
@@ -200,10 +201,13 @@ export class PreviewRunner {
         failures += 1;
         if (failures >= FAILURES_MAX) return shortReason(reasonOf(error));
         await this.#pause(this.#timing.retryMs);
+        continue;
       }
-      if (!(await this.#keepSoon(job, progress))) return 'left';
-      if (this.#contention.isBusy)
-        await this.#pause((performance.now() - from) * (1 / BUSY_SHARE - 1));
+      const now = performance.now();
+      progress.pauseMs = this.#contention.isBusy ? (now - from) * (1 / BUSY_SHARE - 1) : 0;
+      // A long pause must not use up the lease, so the preview is yielded before it.
+      if (now + progress.pauseMs >= endsAtMs) return 'turn';
+      await this.#pause(progress.pauseMs);
     }
   }
 
@@ -231,14 +235,8 @@ export class PreviewRunner {
     return waiting.slice(runs);
   }
 
-  /** Stores the progress when it is time. @returns false when the preview is not ours any more */
-  async #keepSoon(job: ClaimedPreview, progress: Progress): Promise<boolean> {
-    if (performance.now() - progress.keptAtMs < this.#timing.keepMs) return true;
-    progress.keptAtMs = performance.now();
-    return await keepPreview(this.#deps.database, job, progress.tally, progress.cursor);
-  }
-
   async #pause(ms: number): Promise<void> {
+    if (ms === 0) return;
     await this.#pauseFor(ms, this.#stopping.signal);
   }
 }

@@ -3,7 +3,13 @@
  * preview, and that it ends when it is cancelled.
  */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { claimPreview, keepPreview } from '../../../src/db/previews/preview-queue.ts';
+import {
+  type ClaimedPreview,
+  claimPreview,
+  keepPreview,
+  readPreviewRuns,
+  yieldPreview,
+} from '../../../src/db/previews/preview-queue.ts';
 import {
   cancelPreview,
   findPreview,
@@ -22,7 +28,7 @@ import { waitFor } from '../../support/wait-for.ts';
 const IDENTITY = 'c0'.repeat(20);
 const RULES = ['ATR-2026-00001', 'ATR-2026-00002'];
 const ACTOR = { userId: null, name: 'test', origin: 'command line' };
-const TIMING = { intervalMs: 10, keepMs: 0, retryMs: 1, watchMs: 1000 };
+const TIMING = { intervalMs: 10, sliceMs: 0, retryMs: 1, watchMs: 1000 };
 const WANTED: NewPreview = {
   kind: 'experimental',
   ruleIds: RULES,
@@ -35,7 +41,9 @@ const runners: PreviewRunner[] = [];
 
 beforeAll(async () => {
   scratch = await openMigratedDatabase();
-  await scratch.database.query(`INSERT INTO workspaces (slug, name) VALUES ('one', 'One')`);
+  await scratch.database.query(
+    `INSERT INTO workspaces (slug, name) VALUES ('one', 'One'), ('two', 'Two'), ('three', 'Three')`,
+  );
 });
 afterAll(() => scratch.close());
 beforeEach(async () => {
@@ -44,15 +52,15 @@ beforeEach(async () => {
 });
 
 /** Evaluated runs, one a minute back from now, and one that is too old. */
-async function insertRuns(count: number): Promise<void> {
+async function insertRuns(count: number, workspaceId = 1): Promise<void> {
   await scratch.database.query(
     `INSERT INTO runs (workspace_id, run_id, state, evaluation, spans, log_records,
                        first_arrival_at, last_arrival_at)
-     SELECT 1, lpad(to_hex(n), 32, '0')::uuid, 'completed', 'evaluated', 1, 0, at, at
+     SELECT $2, lpad(to_hex(n), 32, '0')::uuid, 'completed', 'evaluated', 1, 0, at, at
        FROM generate_series(1, $1::int) AS n,
             LATERAL (SELECT now() - CASE n WHEN 1 THEN interval '8 days'
                                            ELSE make_interval(mins => n) END AS at) AS arrival`,
-    [count + 1],
+    [count + 1, workspaceId],
   );
 }
 
@@ -102,15 +110,16 @@ function start(
   return runner;
 }
 
-const begin = (fields: Partial<NewPreview> = {}) =>
-  startPreview(scratch.database, 1, { ...WANTED, ...fields }, ACTOR);
-const stored = async (id: string) => (await findPreview(scratch.database, 1, id)) as Preview;
-const ended = async (id: string): Promise<Preview> => {
-  await waitFor(async () => (await stored(id)).finishedAt !== null, {
+const begin = (fields: Partial<NewPreview> = {}, workspaceId = 1) =>
+  startPreview(scratch.database, workspaceId, { ...WANTED, ...fields }, ACTOR);
+const stored = async (id: string, workspaceId = 1) =>
+  (await findPreview(scratch.database, workspaceId, id)) as Preview;
+const ended = async (id: string, workspaceId = 1): Promise<Preview> => {
+  await waitFor(async () => (await stored(id, workspaceId)).finishedAt !== null, {
     withinMs: 60_000,
     what: 'the end',
   });
-  return await stored(id);
+  return await stored(id, workspaceId);
 };
 
 test('batches are read from a replica that has their runs; what fails there is read from the primary', async () => {
@@ -186,6 +195,104 @@ test.each([
     expect(paused.every((ms) => ms > 0)).toBe(true);
   },
 );
+
+test('a small preview of another workspace ends while a large one is under way', async () => {
+  await insertRuns(640, 1);
+  await insertRuns(10, 2);
+  const large = await begin();
+  const batches: number[] = [];
+  let small = '';
+  const runner = start(async (task) => {
+    batches.push(task.runs[0]?.workspaceId ?? 0);
+    if (batches.length === 1) small = await begin({}, 2);
+    return await answerAll(task);
+  });
+  expect(await ended(large)).toMatchObject({ state: 'done', tally: { read: 640, found: 640 } });
+  await runner.stop();
+  expect(batches).toEqual([1, 2, ...Array<number>(9).fill(1)]);
+  expect(await stored(small, 2)).toMatchObject({ state: 'done', tally: { read: 10 } });
+});
+
+test('previews that wait take turns in the order in which they began to wait', async () => {
+  await insertRuns(10);
+  const claimed = async (): Promise<ClaimedPreview> => {
+    const job = await claimPreview(scratch.database);
+    if (job === null) throw new Error('nothing to claim');
+    return job;
+  };
+  for (const workspaceId of [1, 2]) await begin({}, workspaceId);
+  const first = await claimed();
+  expect(first.workspaceId).toBe(1);
+  const [run] = await readPreviewRuns(scratch.database, first, 10_000, null, 1);
+  const counted = { ...EMPTY_TALLY, read: 1 };
+  await yieldPreview(scratch.database, first, counted, run ?? null);
+  await begin({}, 3);
+  const jobs = [await claimed(), await claimed(), await claimed()];
+  // The first one waits since before the third was requested.
+  expect(jobs.map(({ workspaceId }) => workspaceId)).toEqual([2, 1, 3]);
+  expect(jobs[1]).toMatchObject({ tally: counted, cursor: { runId: run?.runId } });
+  expect(await claimPreview(scratch.database)).toBeNull();
+  // What was yielded is not the first claim's any more.
+  await yieldPreview(scratch.database, first, EMPTY_TALLY, null);
+  expect((await stored(first.id)).tally.read).toBe(1);
+  expect(await claimPreview(scratch.database)).toBeNull();
+});
+
+test('two processes divide the slices of three previews, and look at each run once', async () => {
+  for (const workspaceId of [1, 2, 3]) await insertRuns(300, workspaceId);
+  const ids = [await begin({}, 1), await begin({}, 2), await begin({}, 3)];
+  const atWork = new Set<number>();
+  const seen = new Map<string, number>();
+  let together = 0;
+  const answer = async (task: PreviewTask): Promise<PreviewBatch> => {
+    const workspaceId = task.runs[0]?.workspaceId ?? 0;
+    if (atWork.has(workspaceId)) together += 1;
+    atWork.add(workspaceId);
+    for (const { runId } of task.runs) {
+      const key = `${workspaceId} ${runId}`;
+      seen.set(key, (seen.get(key) ?? 0) + 1);
+    }
+    const answered = await answerAll(task);
+    atWork.delete(workspaceId);
+    return answered;
+  };
+  start(answer);
+  start(answer);
+  for (const [at, id] of ids.entries()) {
+    expect(await ended(id, at + 1)).toMatchObject({ state: 'done', tally: { read: 300 } });
+  }
+  expect(seen.size).toBe(900);
+  expect(new Set(seen.values())).toEqual(new Set([1]));
+  expect(together).toBe(0);
+});
+
+test('a preview whose batches fail gives way after the third, and the next one is whole', async () => {
+  for (const workspaceId of [1, 2]) await insertRuns(100, workspaceId);
+  const failing = await begin({}, 1);
+  const other = await begin({}, 2);
+  start(async (task) => {
+    if (task.runs[0]?.workspaceId === 1) throw new Error('no room');
+    return await answerAll(task);
+  });
+  expect(await ended(failing)).toMatchObject({ state: 'failed' });
+  expect(await ended(other, 2)).toMatchObject({ state: 'done', tally: { read: 100 } });
+});
+
+test('a pause that would outlast the slice is made after the preview is yielded', async () => {
+  await insertRuns(200);
+  const id = await begin();
+  const held: unknown[] = [];
+  const pause = async (): Promise<void> => {
+    held.push(...(await scratch.rows('SELECT claim FROM rule_previews')));
+  };
+  const answer = async (task: PreviewTask): Promise<PreviewBatch> => ({
+    ...(await answerAll(task)),
+    thread: { cpuMs: 100, wallMs: 200 },
+  });
+  start(answer, IDENTITY, TIMING, null, pause);
+  await ended(id);
+  expect(held).toEqual(Array(4).fill({ claim: null }));
+});
 
 test('a run that arrives after the preview was requested is not part of it', async () => {
   await insertRuns(10);
@@ -317,7 +424,7 @@ test('of many runs a sample is matched, the same wherever it continues', async (
     const thread = { cpuMs: 1000, wallMs: 1000 };
     return { runs: length, thread, tally: { ...EMPTY_TALLY, read: length } };
   };
-  start(count, IDENTITY, { ...TIMING, keepMs: 1000 });
+  start(count, IDENTITY, { ...TIMING, sliceMs: 1000 });
   const preview = await ended(id);
   expect(preview).toMatchObject({ runsInRange: 125_000, sample: 8000, runsPlanned: 100_000 });
   expect(preview.tally.read).toBe(runs);
