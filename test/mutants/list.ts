@@ -4,6 +4,7 @@
  * the others represents a part of `src`. When code moves, its entry moves with it: the runner refuses
  * a search text that is not there once.
  */
+import { EDGES } from './edges.ts';
 import type { Mutant } from './mutant.ts';
 
 const ACCESS = ['test/e2e/access.test.ts'];
@@ -1049,4 +1050,5 @@ export const MUTANTS: readonly Mutant[] = [
     replacement: '',
     tests: ['test/db/people/key-changes.test.ts'],
   },
+  ...EDGES,
 ];

@@ -1,6 +1,6 @@
 /**
  * Changes that take a member, or an admin or owner. A request's session and role are checked when its head
- * arrives; by the time its body is complete and the ledger is locked, either may have been revoked.
+ * arrives; by the time its body is complete and the ledger is locked, either may have ended.
  * So both are checked again under the lock, under which roles change too, and stay true until the
  * commit.
  */
@@ -8,6 +8,7 @@ import { SluiceError } from '../../errors.ts';
 import type { Actor, Role } from '../../model/people.ts';
 import type { Connection, Database } from '../database.ts';
 import { type Recorder, recorded } from './audit.ts';
+import { OPEN } from './sessions.ts';
 
 /** Of a member with an open session. @throws {SluiceError} `not_signed_in`, `role_required` */
 async function roleOf(
@@ -20,7 +21,7 @@ async function roleOf(
   const { rows } = await connection.query<{ role: Role | null; isOpen: boolean }>(
     `SELECT (SELECT role FROM memberships WHERE workspace_id = $1 AND user_id = $2) AS role,
             $3::uuid IS NULL OR EXISTS (
-              SELECT FROM sessions WHERE id = $3 AND user_id = $2 AND revoked_at IS NULL
+              SELECT FROM sessions WHERE id = $3 AND user_id = $2 AND ${OPEN}
             ) AS "isOpen"`,
     [workspaceId, userId, sessionId ?? null],
   );
