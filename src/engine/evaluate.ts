@@ -21,7 +21,7 @@ import {
 } from '../model/steps.ts';
 import { excerptWithMatch } from './matcher/excerpt.ts';
 import { matchSha256 } from './matcher/match-digest.ts';
-import { isMatchedName } from './matcher/matched-name.ts';
+import { isMatchedName, StepNames } from './matcher/matched-name.ts';
 import { firstOfStep, toolNameOf } from './matcher/matched-tool.ts';
 import type { Hit, IsOver, Matcher, RuleTimer, RunMatch } from './matcher/matcher.ts';
 import { titleFrom } from './run-title.ts';
@@ -108,6 +108,8 @@ export class RunEvaluation {
   readonly #work: Generator<void, void>;
   /** rule → its places, the first one first */
   readonly #places = new Map<number, FurtherPlace[]>();
+  /** made at the first hit */
+  #names: StepNames | null = null;
   readonly #kinds: StepKind[] = [];
   readonly #surfaces = new Set<Surface>();
   #exceeded = 0;
@@ -231,6 +233,9 @@ export class RunEvaluation {
     const found = at(this.#steps, step);
     const stepName = stepNameOf(found);
     const stepNameMatched = isMatchedName(stepName, surface, text, hit);
+    this.#names ??= new StepNames(this.#steps.map(stepNameOf));
+    const matchedNames = new Set(this.#names.with(text, hit));
+    if (stepNameMatched) matchedNames.add(stepName);
     const excerpt = excerptWithMatch(text, hit, this.#settings.excerptChars);
     const condition = at(rule.conditions, conditionIndex);
     return {
@@ -254,7 +259,7 @@ export class RunEvaluation {
         text: textIndex - firstOfStep(texts, textIndex),
         match: { start: hit.start, end: hit.end },
         inExcerpt: excerpt.match,
-        nameDigest: stepNameMatched ? nameDigest(stepName) : null,
+        nameDigests: [...matchedNames].map(nameDigest),
       },
       isRest: hit.isRest === true,
     };

@@ -38,13 +38,8 @@ export interface OutlineView {
   readonly open: TextView | null;
   /** number of the only step whose texts and details are shown; null shows the texts of all */
   readonly only: number | null;
-  /** names that a rule matched and that are not shown */
-  readonly hidden: {
-    /** digests of the names */
-    readonly digests: ReadonlySet<string>;
-    /** steps of findings without a digest; null means log records without a span */
-    readonly spanIds: readonly (string | null)[];
-  };
+  /** digests of names that contain matched text and are not shown */
+  readonly hiddenNames: ReadonlySet<string>;
 }
 
 /** The shown length of a text without a finding, and of one with a finding or that is read. */
@@ -79,13 +74,9 @@ export function* outlineInPieces(
   view: OutlineView,
 ): Generator<void, Outlined, void> {
   const own = findingsByStep(steps, view.findings);
-  const hidden = new Set(
-    steps
-      .filter(({ step }) => view.hidden.spanIds.includes(step.spanId))
-      .map(({ step }) => stepNameOf(step)),
-  );
+  const { hiddenNames } = view;
   const isHidden = (name: string): boolean =>
-    hidden.has(name) || (view.hidden.digests.size > 0 && view.hidden.digests.has(nameDigest(name)));
+    hiddenNames.size > 0 && hiddenNames.has(nameDigest(name));
   const room = { texts: PAGE_TEXTS_MAX, units: PAGE_UNITS_MAX };
   const outlined: ShownStep[] = [];
   let title: string | null = null;

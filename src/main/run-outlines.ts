@@ -61,12 +61,9 @@ function storedUsage({ inputTokens, outputTokens, costUsd }: RunSummary): Usage 
   return Object.values(usage).some((amount) => amount !== null) ? usage : null;
 }
 
-const hiddenIn = ({ redactedNames, redactedSteps }: FoundRun) => ({
-  digests: new Set(redactedNames),
-  spanIds: redactedSteps,
-});
+const hiddenIn = ({ redactedNames }: FoundRun) => new Set(redactedNames);
 
-const NOTHING_HIDDEN = { digests: new Set<string>(), spanIds: [] };
+const NOTHING_HIDDEN = new Set<string>();
 
 const ANY_STEP: SoughtStep = {
   number: 1,
@@ -134,7 +131,7 @@ class StepReader {
   /** The title of a run that has none stored, whose first steps are on another page. */
   async title(found: Ref): Promise<string | null> {
     const page = await this.page(found, TITLE, () => ({}));
-    const view = { findings: [], open: null, only: 0, hidden: NOTHING_HIDDEN };
+    const view = { findings: [], open: null, only: 0, hiddenNames: NOTHING_HIDDEN };
     const pieces = outlineInPieces(page, view);
     return (await this.#turns.takeInPieces(found.workspaceId, pieces, TITLE.bytesMax)).title;
   }
@@ -147,7 +144,7 @@ class StepReader {
     const stored = await this.page(found, PAGE, () => ({ from, sought }));
     const { steps, ...rest } = await this.#turns.takeInPieces(
       found.workspaceId,
-      outlineInPieces(stored, { findings, open, only: null, hidden: hiddenIn(found) }),
+      outlineInPieces(stored, { findings, open, only: null, hiddenNames: hiddenIn(found) }),
       PAGE.bytesMax,
     );
     return { ...stored, ...PAGED, tree: null, steps: { ...rest, outlined: steps } };
@@ -169,7 +166,12 @@ class StepReader {
     });
     const { steps, ...rest } = await this.#turns.takeInPieces(
       found.workspaceId,
-      outlineInPieces(stored, { findings, open, only: stored.sought, hidden: hiddenIn(found) }),
+      outlineInPieces(stored, {
+        findings,
+        open,
+        only: stored.sought,
+        hiddenNames: hiddenIn(found),
+      }),
       TREE.bytesMax,
     );
     return { ...stored, ...PAGED, tree: rows, steps: { ...rest, outlined: steps } };
@@ -178,7 +180,7 @@ class StepReader {
   /** The steps of a run as the API gives them, as many as its limits allow. */
   async outline(found: Ref) {
     const stored = await this.page(found, OUTLINE, () => ({}));
-    const view = { findings: [], open: null, only: null, hidden: hiddenIn(found) };
+    const view = { findings: [], open: null, only: null, hiddenNames: hiddenIn(found) };
     const { steps } = await this.#turns.takeInPieces(
       found.workspaceId,
       outlineInPieces(stored, view),

@@ -30,8 +30,8 @@ export interface FindingPlace {
   readonly match: TextRange;
   /** the match in the excerpt; of a match longer than the excerpt, its beginning */
   readonly inExcerpt: TextRange;
-  /** digest of the step's name if it contains matched text: a redacted name is hidden by it */
-  readonly nameDigest: string | null;
+  /** digests of the run's step names that contain matched text: redacted names are hidden by them */
+  readonly nameDigests: readonly string[];
 }
 
 /** Most places of a rule in a run after the first one; one more stands for the rest. */

@@ -125,7 +125,10 @@ test('the name of a tool that was matched goes with the excerpt, and is in no ex
     ],
   });
   const again = { ...rawSpan({ ...span }), spanId: '00000000000000b2', parentSpanId: span.spanId };
-  await post(`${gateway.server.observeUrl}/v1/traces`, keys.agent, traceBody([again, span]));
+  // No text of its own: its name has the text that a rule finds in the tool's step.
+  const root = rawSpan({ traceId: span.traceId, name: `User asks for ${tool}` });
+  const spans = [again, { ...span, parentSpanId: root.spanId }, root];
+  await post(`${gateway.server.observeUrl}/v1/traces`, keys.agent, traceBody(spans));
   await waitFor(async () => (await runRow(span.traceId))?.evaluation === 'evaluated', {
     ...EVALUATED,
     what: 'the run is evaluated',

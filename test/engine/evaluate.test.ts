@@ -61,7 +61,7 @@ describe('evaluateRun', () => {
         text: 0,
         match: { start: 33, end: 39 },
         inExcerpt: { start: 10, end: 16 },
-        nameDigest: null,
+        nameDigests: [],
       },
       recommendedActions: ['alert', 'block_input'],
     });

@@ -14,7 +14,7 @@ const NOTHING: OutlineView = {
   findings: [],
   open: null,
   only: null,
-  hidden: { digests: new Set(), spanIds: [] },
+  hiddenNames: new Set(),
 };
 const READ: TextView = {
   findingId: null,
@@ -67,7 +67,7 @@ function found(text: string, matched: string, fields: Partial<Finding> = {}): Fi
       text: 0,
       match: { start, end },
       inExcerpt: { start: 0, end: matched.length },
-      nameDigest: null,
+      nameDigests: [],
     },
     ...fields,
   });
@@ -116,10 +116,10 @@ test('a log record has the name of its event, wherever its sender wrote it', () 
 
 test('a hidden name is hidden on every step that has it', () => {
   const steps = [span({ name: 'a' }), span({ name: 'b' }), span({ name: 'a', spanId: null })];
-  const names = (hidden: OutlineView['hidden']) =>
-    outlineOf(steps, { hidden }).steps.map(({ outline }) => outline.name);
-  expect(names({ digests: new Set([nameDigest('b')]), spanIds: [] })).toEqual(['a', null, 'a']);
-  expect(names({ digests: new Set(), spanIds: [null] })).toEqual([null, 'b', null]);
+  const names = (hiddenNames: OutlineView['hiddenNames']) =>
+    outlineOf(steps, { hiddenNames }).steps.map(({ outline }) => outline.name);
+  expect(names(new Set([nameDigest('b')]))).toEqual(['a', null, 'a']);
+  expect(names(new Set([nameDigest('a')]))).toEqual([null, 'b', null]);
 });
 
 test('sizes count every text, pages get the first ones, and cut steps say so', () => {

@@ -40,7 +40,7 @@ function foundAt(id: number, { spanId, source, startUnixNano, twin }: TreeStep):
   return finding({
     id: hex16(id),
     stepSpanId: spanId,
-    place: { ...place, match: range, inExcerpt: range, nameDigest: null },
+    place: { ...place, match: range, inExcerpt: range, nameDigests: [] },
   });
 }
 

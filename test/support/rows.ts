@@ -212,7 +212,7 @@ export function findingDraft(fields: Partial<FindingDraft> = {}): FindingDraft {
       text: 0,
       match: { start: 0, end: 32 },
       inExcerpt: { start: 0, end: 32 },
-      nameDigest: null,
+      nameDigests: [],
     },
     recommendedActions: ['alert'],
     ...fields,

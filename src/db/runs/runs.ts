@@ -2,13 +2,13 @@
  * Reads runs: the list, newest arrival first, and one by its id with the days on which its steps
  * arrived. Agent, model, session and user come from its steps and are set once it is evaluated.
  */
-import type { Hex8, Hex16 } from '../../model/json.ts';
+import type { Hex16 } from '../../model/json.ts';
 import type { Severity } from '../../model/rules.ts';
 import type { Checked, PageCursor, RunFilter, RunNames, RunSummary } from '../../model/runs.ts';
 import { type Database, onlyRow } from '../database.ts';
 import { containing } from '../findings/finding-filter.ts';
 import { placesOf } from '../findings/finding-places.ts';
-import { MATCHED_NAME, NAME_CHARS_MAX } from '../findings/findings.ts';
+import { NAME_CHARS_MAX } from '../findings/findings.ts';
 import { fromMicros, toMicros, utcDayOf } from '../sql-times.ts';
 import { suggestedNames } from '../suggested-names.ts';
 import { SETTLES_FROM } from './run-times.ts';
@@ -18,10 +18,6 @@ interface FoundRun {
   readonly run: RunSummary;
   /** digests of the names that are redacted */
   readonly redactedNames: readonly string[];
-  /**
-   * spans whose names are redacted and have no digest; null means log records without a span
-   */
-  readonly redactedSteps: readonly (Hex8 | null)[];
   readonly firstArrivalOn: string;
   readonly lastArrivalOn: string;
 }
@@ -29,7 +25,7 @@ interface FoundRun {
 /** Counted over the unique index of a run's findings: at most one per rule. */
 const COLUMNS = `
   r.run_id AS "runId", r.state, r.evaluation,
-  CASE WHEN found."redactedSteps" IS NULL AND found."redactedNames" IS NULL THEN left(r.name, ${NAME_CHARS_MAX}) END AS name,
+  CASE WHEN found."redactedNames" IS NULL THEN left(r.name, ${NAME_CHARS_MAX}) END AS name,
   left(r.service_name, ${NAME_CHARS_MAX}) AS "serviceName",
   CASE WHEN NOT w.redact_excerpts THEN r.title END AS title,
   r.input_tokens::float8 AS "inputTokens", r.output_tokens::float8 AS "outputTokens",
@@ -45,21 +41,20 @@ const COLUMNS = `
   r.unread_texts AS "unreadTexts", r.unread_keys AS "unreadKeys",
   r.unknown_roles AS "unknownRoles", r.capture_hint AS "captureHint",
   r.corpus_version AS "corpusVersion", encode(r.corpus_identity, 'hex') AS "corpusIdentity",
-  found.severities, found."redactedSteps",
-  found."redactedNames",
+  found.severities, found."redactedNames",
   ${toMicros('r.first_arrival_at')} AS "atMicros",
   ${utcDayOf('r.first_arrival_at')} AS "firstArrivalOn", ${utcDayOf('r.last_arrival_at')} AS "lastArrivalOn"`;
 const FOUND = `JOIN workspaces w ON w.id = r.workspace_id
   LEFT JOIN LATERAL (
     SELECT array_agg(f.severity) AS severities,
-           array_agg(encode(f.step_span_id, 'hex'))
-             FILTER (WHERE w.redact_excerpts AND ${MATCHED_NAME} AND f.place->>'nameDigest' IS NULL)
-             AS "redactedSteps",
-           CASE WHEN w.redact_excerpts THEN nullif(array_remove(
-             array_agg(f.place->>'nameDigest') FILTER (WHERE ${MATCHED_NAME})
-               || (SELECT array_agg(more.place->'place'->>'nameDigest')
-                     FROM findings f, ${placesOf('f', 'more')}
-                    WHERE f.workspace_id = r.workspace_id AND f.run_id = r.run_id), NULL), '{}')
+           CASE WHEN w.redact_excerpts THEN (
+             SELECT array_agg(DISTINCT digest)
+               FROM findings f, LATERAL (
+                      SELECT jsonb_array_elements_text(f.place::jsonb->'nameDigests')
+                       UNION ALL
+                      SELECT jsonb_array_elements_text(more.place->'place'->'nameDigests')
+                        FROM ${placesOf('f', 'more')}) AS named (digest)
+              WHERE f.workspace_id = r.workspace_id AND f.run_id = r.run_id)
            END AS "redactedNames"
       FROM findings f
      WHERE f.workspace_id = r.workspace_id AND f.run_id = r.run_id
@@ -70,7 +65,6 @@ export const RUNS_READ_MAX = 10_000;
 
 interface RunRow extends Omit<RunSummary, 'severities'> {
   readonly severities: readonly Severity[] | null;
-  readonly redactedSteps: FoundRun['redactedSteps'] | null;
   readonly redactedNames: FoundRun['redactedNames'] | null;
   readonly atMicros: string;
   readonly firstArrivalOn: string;
@@ -81,7 +75,6 @@ function toRun({
   atMicros: _,
   firstArrivalOn: _first,
   lastArrivalOn: _last,
-  redactedSteps: _redacted,
   redactedNames: _names,
   severities,
   ...row
@@ -255,7 +248,6 @@ export async function findRun(
   const [row] = rows;
   if (row === undefined) return null;
   const { firstArrivalOn, lastArrivalOn } = row;
-  const redactedSteps = row.redactedSteps ?? [];
   const redactedNames = row.redactedNames ?? [];
-  return { run: toRun(row), firstArrivalOn, lastArrivalOn, redactedSteps, redactedNames };
+  return { run: toRun(row), firstArrivalOn, lastArrivalOn, redactedNames };
 }

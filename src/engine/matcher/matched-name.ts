@@ -17,9 +17,33 @@ const UNSEEN = /[\p{Cc}\p{Cf}\p{Z}\p{Default_Ignorable_Code_Point}\s]/gu;
 export const folded = (text: string): string =>
   text.normalize('NFKC').replace(UNSEEN, '').toLowerCase();
 
+/** A hit and the text around it, to look for in names. */
+interface SoughtText {
+  /** the whole hit; null for one that is longer than what is compared */
+  readonly matched: string | null;
+  readonly around: string;
+}
+
+function soughtText(text: string, hit: CharacterRange): SoughtText {
+  const shown = Math.min(hit.end, hit.start + AROUND_UNITS);
+  const matched = folded(text.slice(hit.start, shown));
+  return {
+    matched: shown === hit.end && matched !== '' ? matched : null,
+    around: folded(text.slice(Math.max(0, hit.start - AROUND_UNITS), shown + AROUND_UNITS)),
+  };
+}
+
+function isIn(name: string, { matched, around }: SoughtText): boolean {
+  if (matched !== null && name.includes(matched)) return true;
+  for (let at = 0; at + SHARED_UNITS_MIN <= name.length; at += 1) {
+    if (around.includes(name.slice(at, at + SHARED_UNITS_MIN))) return true;
+  }
+  return false;
+}
+
 /**
- * Whether a name contains the hit, or `SHARED_UNITS_MIN` units of the text around it. Always true
- * for a hit in a tool's name, because the step is named after its tool.
+ * Checks whether a name contains the hit, or `SHARED_UNITS_MIN` units of the text around it. Always
+ * true for a hit in a tool's name, because the step is named after its tool.
  *
  * @param name at most a few hundred units
  * @param hit offsets into `text`
@@ -30,14 +54,30 @@ export function isMatchedName(
   text: string,
   hit: CharacterRange,
 ): boolean {
-  if (surface === 'tool_name') return true;
-  const own = folded(name);
-  const shown = Math.min(hit.end, hit.start + AROUND_UNITS);
-  const matched = folded(text.slice(hit.start, shown));
-  if (shown === hit.end && matched !== '' && own.includes(matched)) return true;
-  const around = folded(text.slice(Math.max(0, hit.start - AROUND_UNITS), shown + AROUND_UNITS));
-  for (let at = 0; at + SHARED_UNITS_MIN <= own.length; at += 1) {
-    if (around.includes(own.slice(at, at + SHARED_UNITS_MIN))) return true;
+  return surface === 'tool_name' || isIn(folded(name), soughtText(text, hit));
+}
+
+/** Most distinct names of a run that are compared with a hit. */
+export const COMPARED_NAMES_MAX = 256;
+
+/** The names of a run's steps: one step's text may be in the name of another, as of its root. */
+export class StepNames {
+  readonly #folded: ReadonlyMap<string, string>;
+
+  /** @param names of the steps, in the order of time */
+  constructor(names: Iterable<string>) {
+    const distinct = new Map<string, string>();
+    for (const name of names) {
+      if (name === '' || distinct.has(name)) continue;
+      if (distinct.size === COMPARED_NAMES_MAX) break;
+      distinct.set(name, folded(name));
+    }
+    this.#folded = distinct;
   }
-  return false;
+
+  /** Returns the names that contain a hit or text around it. */
+  with(text: string, hit: CharacterRange): string[] {
+    const sought = soughtText(text, hit);
+    return [...this.#folded].filter(([, name]) => isIn(name, sought)).map(([name]) => name);
+  }
 }

@@ -422,7 +422,7 @@ test('no text of a place is kept by a workspace that redacts, and digests stay',
       toolName: 'secret-2',
       stepNameMatched: true,
       stepName: 'secret-2',
-      place: { ...findingDraft().place, nameDigest: 'digest of secret 2' },
+      place: { ...findingDraft().place, nameDigests: ['digest of secret 2'] },
     }),
     matchOf('half \ud83d'),
   ].map((place) => ({ ...place, description: 'd', conditionDescription: 'c' }));

@@ -267,16 +267,17 @@ describe('a step named after what was matched', () => {
   });
 
   test('hides the name of the run it is in', async () => {
-    await store(await claimedRun(), named({ stepNameMatched: true }));
+    const place = { ...findingDraft().place, nameDigests: ['digest'] };
+    await store(await claimedRun(), named({ stepNameMatched: true, place }));
     await scratch.rows('UPDATE runs SET name = $1', [SAID]);
     const shown = async () => {
       const { runs } = await listRuns(scratch.database, mine, {}, null, 10);
       const one = await findRun(scratch.database, mine, hex16(1));
-      return [...runs.map(({ name }) => name), one?.run.name, one?.redactedSteps];
+      return [...runs.map(({ name }) => name), one?.run.name, one?.redactedNames];
     };
     expect(await shown()).toEqual([SAID, SAID, []]);
     await setRedaction(scratch.database, mine, true, COMMAND_LINE);
-    expect(await shown()).toEqual([null, null, [findingDraft().stepSpanId]]);
+    expect(await shown()).toEqual([null, null, ['digest']]);
   });
 });
 

@@ -69,7 +69,7 @@ function findingOf({ rules, snapshot }: RuleBook): Finding | null {
       text: 0,
       match: MATCH,
       inExcerpt: MATCH,
-      nameDigest: null,
+      nameDigests: [],
     },
     recommendedActions: rule.recommendedActions,
   };
