@@ -5,6 +5,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Database } from '../../src/db/database.ts';
 import { listFindings } from '../../src/db/findings/finding-list.ts';
+import { EXPORT_READ_MAX, listFindingFacts } from '../../src/db/findings/findings.ts';
 import {
   DAY,
   DAY_NAMES,
@@ -163,6 +164,38 @@ describe('findings', () => {
     const scans = await scansFor((database) => listFindings(database, mine, {}, null, PAGE));
     expect(rowsOf(scans, 'findings')).toBe(PAGE + 1);
     expect(scans.map(({ index }) => index)).toEqual(['findings_by_time']);
+  });
+
+  test.each<[string, FindingFilter]>([
+    ['a text that none has', { search: 'nowhere' }],
+    ['a text and a rule', { search: 'nowhere', ruleId: 'ATR-2026-00007' }],
+    ['a name that none has', { agent: 'nobody' }],
+    ['a severity of the oldest one', { severity: 'low' }],
+    ['a rule without findings', { ruleId: 'ATR-2026-99999' }],
+    ['a state that none has', { states: ['closed'] }],
+    ['an assignee', { assignee: 'nobody@example.com' }],
+    ['repetitions of one that is not there', { sameAs: hex16(404) }],
+  ])('%s: a page of the export looks at a bounded number', async (_what, filter) => {
+    for (const after of [null, OLD]) {
+      const scans = await scansFor((database) => {
+        const range = { after, before: String(Date.UTC(2026, 10, 22) * 1000) };
+        return listFindingFacts(database, mine, filter, range, PAGE);
+      });
+      expect(scans.filter(({ type }) => type === 'Seq Scan')).toEqual([]);
+      // Once for the end of what it looks at, once for the page.
+      expect(rowsOf(scans, 'findings')).toBeLessThanOrEqual(2 * EXPORT_READ_MAX + 2);
+    }
+  });
+
+  test('of a run, or all, are exported by looking at the page', async () => {
+    const [row] = await scratch.rows('SELECT run_id AS id FROM findings LIMIT 1');
+    for (const filter of [{}, { runId: String(row?.id) }]) {
+      const scans = await scansFor((database) => {
+        const range = { after: null, before: String(Date.UTC(2026, 10, 22) * 1000) };
+        return listFindingFacts(database, mine, filter, range, PAGE);
+      });
+      expect(rowsOf(scans, 'findings')).toBeLessThanOrEqual(PAGE + 1);
+    }
   });
 
   test('by kind are the same as sought one by one', async () => {

@@ -28,6 +28,8 @@ interface ExportRange {
 const UNSEEN_SECONDS = 5;
 /** Most characters of a step's name in the export; senders may send any length. */
 const STEP_NAME_CHARS = 256;
+/** Findings that a page of the export looks at for its filter: a search reads their texts, about 60 ms of work. */
+export const EXPORT_READ_MAX = 5000;
 
 /** Names are cut to this length when they are stored or, stored by older versions, when they are read. */
 export const NAME_CHARS_MAX = 256;
@@ -151,9 +153,60 @@ export async function settledBefore(
   return rows[0]?.micros ?? '0';
 }
 
+const AFTER = (at: string, id: string): string =>
+  `(${at}::bigint IS NULL OR (f.created_at, f.id) > (${fromMicros(at)}, ${id}::uuid))`;
+
+/** In the index by time; of a rule, in the one by rule. */
+const WINDOW_END = `
+  SELECT ${AT_MICROS}, f.id FROM findings f
+   WHERE f.workspace_id = $1 AND f.created_at < ${fromMicros('$2')} AND ${AFTER('$3', '$4')}
+     AND ($5::timestamptz IS NULL OR f.created_at >= $5)
+     AND ($6::timestamptz IS NULL OR f.created_at < $6)
+     AND ($7::text IS NULL OR f.rule_id = $7)
+   ORDER BY f.created_at, f.id OFFSET ${EXPORT_READ_MAX - 1} LIMIT 1`;
+
+/** Whether a page of the export may have to look at many more findings than match. */
+function leavesOut({ since: _since, until: _until, runId, ...others }: FindingFilter): boolean {
+  return runId === undefined && Object.values(others).some((one) => one !== undefined);
+}
+
+/** The last finding that a page of the export looks at; null when it looks at all that are left. */
+async function windowEnd(
+  database: Database,
+  workspaceId: number,
+  filter: FindingFilter,
+  { after, before }: ExportRange,
+): Promise<PageCursor | null> {
+  if (!leavesOut(filter)) return null;
+  const { rows } = await database.query<PageCursor>(WINDOW_END, [
+    workspaceId,
+    before,
+    after?.atMicros ?? null,
+    after?.id ?? null,
+    filter.since ?? null,
+    filter.until ?? null,
+    filter.ruleId ?? null,
+  ]);
+  return rows[0] ?? null;
+}
+
+const exportPage = (matches: string): string => `
+  SELECT ${FACTS}, CASE WHEN NOT (${SHOWN_NAME_MATCHED})
+                        THEN left(${SHOWN_NAME}, ${STEP_NAME_CHARS}) END AS "stepName",
+         CASE WHEN ${SHOWN_SURFACE} <> 'tool_name' THEN ${SHOWN_TOOL} END AS "toolName"
+    FROM findings f ${BESIDE}
+   WHERE ${matches} AND f.created_at < ${fromMicros(parameter(1))}
+     AND ${AFTER(parameter(2), parameter(3))}
+     AND (${parameter(4)}::bigint IS NULL
+       OR (f.created_at, f.id) <= (${fromMicros(parameter(4))}, ${parameter(5)}::uuid))
+   ORDER BY f.created_at, f.id LIMIT ${parameter(6)}`;
+const EXPORT_PAGE = exportPage(MATCHES_UNSEARCHED);
+const EXPORT_PAGE_SEARCHED = exportPage(MATCHES);
+
 /**
  * One page of a workspace's findings, oldest first. Without excerpts (the column is not read) and
- * without step names that contain matched text, whether or not the workspace redacts.
+ * without step names that contain matched text, whether or not the workspace redacts. A page looks at
+ * `EXPORT_READ_MAX` findings at most, so it may have few or none and yet have a next one.
  *
  * @param range its `before` from `settledBefore`, the same for all pages of one reading
  * @param limit most findings of the page
@@ -163,28 +216,26 @@ export async function listFindingFacts(
   database: Database,
   workspaceId: number,
   filter: FindingFilter,
-  { after, before }: ExportRange,
+  range: ExportRange,
   limit: number,
 ): Promise<{ findings: FindingFacts[]; next: PageCursor | null }> {
+  const { after, before } = range;
+  // First: what is deleted meanwhile must not move the end past findings that were not looked at.
+  const end = await windowEnd(database, workspaceId, filter, range);
   const { rows } = await database.query<FindingFacts & Place>(
-    `SELECT ${FACTS}, CASE WHEN NOT (${SHOWN_NAME_MATCHED})
-                          THEN left(${SHOWN_NAME}, ${STEP_NAME_CHARS}) END AS "stepName",
-            CASE WHEN ${SHOWN_SURFACE} <> 'tool_name' THEN ${SHOWN_TOOL} END AS "toolName"
-       FROM findings f ${BESIDE}
-      WHERE ${filter.search === undefined ? MATCHES_UNSEARCHED : MATCHES}
-        AND f.created_at < ${fromMicros(parameter(1))}
-        AND (${parameter(2)}::bigint IS NULL
-          OR (f.created_at, f.id) > (${fromMicros(parameter(2))}, ${parameter(3)}::uuid))
-      ORDER BY f.created_at, f.id LIMIT ${parameter(4)}`,
+    filter.search === undefined ? EXPORT_PAGE : EXPORT_PAGE_SEARCHED,
     [
       ...matchValues(workspaceId, filter),
       before,
       after?.atMicros ?? null,
       after?.id ?? null,
+      end?.atMicros ?? null,
+      end?.id ?? null,
       limit + 1,
     ],
   );
-  return toPage(rows, limit);
+  const page = toPage(rows, limit);
+  return { ...page, next: page.next ?? end };
 }
 
 /**

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Connection, createDatabase } from '../../../src/db/database.ts';
 import { listFindings } from '../../../src/db/findings/finding-list.ts';
 import {
+  EXPORT_READ_MAX,
   findFinding,
   findPlace,
   listFindingFacts,
@@ -238,6 +239,48 @@ describe('the export', () => {
     expect(await walk(9, {}, String(at + 1))).toEqual([[]]);
     expect(await walk(9, {}, String(at + 2))).toEqual([[1]]);
     expect(await walk(9, {}, String(at + 3))).toEqual([[1, 2]]);
+  });
+
+  test('looks at so many findings for a page, and continues behind the last of them', async () => {
+    const { id: many } = await createWorkspace(scratch.database, 'many', 'Many');
+    const stored = 2 * EXPORT_READ_MAX + 1;
+    // Three at a time have the same moment; every 4000th and the last are of an agent of their own.
+    await scratch.database.query(
+      `INSERT INTO findings (workspace_id, id, created_at, run_id, rule_id, rule_version, rule_status,
+         severity, category, corpus_version, description, condition_index, condition_description,
+         field, surface, excerpt, recommended_actions, agent_name)
+       SELECT $1, lpad(to_hex(n), 32, '0')::uuid,
+              '2026-11-20T10:00:00Z'::timestamptz + n / 3 * interval '1 second',
+              lpad(to_hex(n), 32, '0')::uuid, 'ATR-2026-00001', '1', 'stable', 'high',
+              'prompt-injection', '4', 'd', 0, 'c', 'content', 'tool_args', 'e', '[]',
+              CASE WHEN n % 4000 = 0 OR n = $2 THEN 'rare' ELSE 'frequent' END
+         FROM generate_series(1, $2::int) AS n`,
+      [many, stored],
+    );
+    const range = { before: String(Date.UTC(2026, 10, 21) * 1000) };
+    const pagesOf = async (filter: FindingFilter, most = 200): Promise<number[][]> => {
+      const pages: number[][] = [];
+      let after: PageCursor | null = null;
+      do {
+        const page: Awaited<ReturnType<typeof listFindingFacts>> = await listFindingFacts(
+          scratch.database,
+          many,
+          filter,
+          { ...range, after },
+          most,
+        );
+        pages.push(page.findings.map(({ id }) => Number.parseInt(id, 16)));
+        after = page.next;
+      } while (after !== null);
+      return pages;
+    };
+    expect(await pagesOf({ search: 'nowhere' })).toEqual([[], [], []]);
+    expect(await pagesOf({ agent: 'rare' })).toEqual([[4000], [8000], [stored]]);
+    const since = new Date('2026-11-20T10:00:01Z');
+    // Without the first two, a second page looks at all that are left: one fewer than it may.
+    expect(await pagesOf({ agent: 'rare', since })).toEqual([[4000], [8000, stored]]);
+    expect((await pagesOf({ agent: 'frequent' }, 999)).flat()).toHaveLength(stored - 3);
+    await scratch.database.query('DELETE FROM findings WHERE workspace_id = $1', [many]);
   });
 
   test('continues after any of its findings', async () => {
