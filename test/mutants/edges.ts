@@ -4,6 +4,12 @@ import type { Mutant } from './mutant.ts';
 
 const DEVICES = ['test/db/people/device-logins.test.ts'];
 const SESSIONS = ['test/db/people/sessions.test.ts'];
+const DESTINATIONS = ['test/db/alerts/destinations.test.ts'];
+const DELIVERIES = ['test/db/alerts/deliveries.test.ts'];
+const OUTBOX = ['test/db/alerts/outbox.test.ts'];
+const EXCEPTIONS = ['test/db/findings/exceptions.test.ts'];
+const PREVIEWS = ['test/db/previews/preview-queue.test.ts'];
+const RUNS = ['test/db/retention/outdated-runs.test.ts'];
 const INVITATIONS = ['test/db/people/invitations.test.ts'];
 
 export const EDGES: readonly Mutant[] = [
@@ -58,5 +64,101 @@ export const EDGES: readonly Mutant[] = [
     search: 'WHERE i.token_sha256 = $1 AND ${OPEN}',
     replacement: 'WHERE i.token_sha256 = $1 AND i.accepted_at IS NULL AND i.revoked_at IS NULL',
     tests: INVITATIONS,
+  },
+  {
+    name: 'edges/old-secret-for-ever',
+    defect: 'a replaced secret signs messages for ever',
+    file: 'src/db/alerts/outbox.ts',
+    search: 'CASE WHEN d.old_secret_until > now() THEN d.old_secret END',
+    replacement: 'd.old_secret',
+    tests: DESTINATIONS,
+  },
+  {
+    name: 'edges/message-before-its-time',
+    defect: 'a message is sent before its next attempt is due',
+    file: 'src/db/alerts/outbox.ts',
+    search: "'o.dead_at IS NULL AND o.due_at <= now()'",
+    replacement: "'o.dead_at IS NULL'",
+    tests: OUTBOX,
+  },
+  {
+    name: 'edges/outbox-lease',
+    defect: 'an attempt does not renew the lease of its destination',
+    file: 'src/db/alerts/outbox.ts',
+    search: 'UPDATE alert_destinations SET lease_until = now() + interval',
+    replacement: 'UPDATE alert_destinations SET lease_until = lease_until + 0 * interval',
+    tests: OUTBOX,
+  },
+  {
+    name: 'edges/dead-given-up-again',
+    defect: 'what is dead for long is given up again and kept',
+    file: 'src/db/alerts/outbox-upkeep.ts',
+    search: 'WHERE o.dead_at IS NULL AND o.queued_at <',
+    replacement: 'WHERE o.queued_at <',
+    tests: OUTBOX,
+  },
+  {
+    name: 'edges/log-kept-from-the-start',
+    defect: 'the log of messages keeps the oldest',
+    file: 'src/db/alerts/deliveries.ts',
+    search: 'ORDER BY id DESC OFFSET ${DELIVERIES_KEPT - 1} LIMIT 1',
+    replacement: 'ORDER BY id OFFSET ${DELIVERIES_KEPT - 1} LIMIT 1',
+    tests: DELIVERIES,
+  },
+  {
+    name: 'edges/waiting-sent-again',
+    defect: 'a message that waits is queued again',
+    file: 'src/db/alerts/deliveries.ts',
+    search: 'AND destination_id = $2 AND dead_at IS NOT NULL',
+    replacement: 'AND destination_id = $2',
+    tests: DELIVERIES,
+  },
+  {
+    name: 'edges/oldest-exceptions-kept',
+    defect: 'of ended exceptions the oldest are kept',
+    file: 'src/db/findings/exception-writes.ts',
+    search: 'ORDER BY id DESC OFFSET ${ENDED_KEPT}',
+    replacement: 'ORDER BY id OFFSET ${ENDED_KEPT}',
+    tests: EXCEPTIONS,
+  },
+  {
+    name: 'edges/ended-exception-hides-later',
+    defect: 'an exception that was ended counts later findings',
+    file: 'src/db/findings/exceptions.ts',
+    search: "least(coalesce(e.ended_at, 'infinity'), e.expires_at)",
+    replacement: 'e.expires_at',
+    tests: EXCEPTIONS,
+  },
+  {
+    name: 'edges/preview-lease',
+    defect: 'a preview that stores what it has counted does not renew its lease',
+    file: 'src/db/previews/preview-queue.ts',
+    search: 'const STILL_OWN = `lease_until = ${LEASE}`',
+    replacement: "const STILL_OWN = 'lease_until = p.lease_until'",
+    tests: PREVIEWS,
+  },
+  {
+    name: 'edges/preview-start-inclusive',
+    defect: 'a preview counts runs that arrived a moment before its days',
+    file: 'src/db/previews/preview-queue.ts',
+    search: "r.first_arrival_at > ${fromMicros('$2')}",
+    replacement: "r.first_arrival_at >= ${fromMicros('$2')}",
+    tests: PREVIEWS,
+  },
+  {
+    name: 'edges/retention-margin',
+    defect: 'a run goes a day before the last of its steps can',
+    file: 'src/db/retention/retention.ts',
+    search: 'Date.parse(oldest) - DAY_MS',
+    replacement: 'Date.parse(oldest)',
+    tests: RUNS,
+  },
+  {
+    name: 'edges/retention-edge',
+    defect: 'a run is deleted at the end of its days, not after',
+    file: 'src/db/retention/outdated-runs.ts',
+    search: '`r.last_arrival_at < $1',
+    replacement: '`r.last_arrival_at <= $1',
+    tests: RUNS,
   },
 ];

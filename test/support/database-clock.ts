@@ -11,7 +11,7 @@ import { type MigratedDatabase, openMigratedDatabase } from './migrated-database
 
 export interface ClockedDatabase extends MigratedDatabase {
   /** Sets the time that `now()` returns: `START`, and so much later. @param later as `7 days -1 us` */
-  setClock(later: string): Promise<void>;
+  setClock(...later: readonly string[]): Promise<void>;
 }
 
 /** The time when it is opened. */
@@ -52,11 +52,12 @@ export async function openClockedDatabase(): Promise<ClockedDatabase> {
   }
   return {
     ...scratch,
-    setClock: async (later) => {
-      await scratch.rows('UPDATE clock.hand SET at = $1::timestamptz + $2::interval', [
-        START,
-        later,
-      ]);
+    setClock: async (...later) => {
+      await scratch.rows(
+        `UPDATE clock.hand SET at = $1::timestamptz + (
+           SELECT sum(part::interval) FROM unnest($2::text[]) AS part)`,
+        [START, later],
+      );
     },
   };
 }

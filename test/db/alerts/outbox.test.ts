@@ -13,22 +13,24 @@ import {
   releaseDestination,
   SINGLES_MAX,
 } from '../../../src/db/alerts/outbox.ts';
-import { deleteMessages, tidyOutbox } from '../../../src/db/alerts/outbox-upkeep.ts';
+import { deleteMessages, pendingAlerts, tidyOutbox } from '../../../src/db/alerts/outbox-upkeep.ts';
 import { inTransaction } from '../../../src/db/database.ts';
 import { createWorkspace } from '../../../src/db/people/workspaces.ts';
-import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
+import type { SendResult } from '../../../src/model/alerts.ts';
+import { type ClockedDatabase, openClockedDatabase } from '../../support/database-clock.ts';
 
 const FAILED = { failure: 'status', status: 500, retryAfterSeconds: null, isGone: false } as const;
 const DELIVERED = { failure: null, status: 200, retryAfterSeconds: null, isGone: false } as const;
 
-let scratch: MigratedDatabase;
+let scratch: ClockedDatabase;
 let workspaceId: number;
 beforeAll(async () => {
-  scratch = await openMigratedDatabase();
+  scratch = await openClockedDatabase();
   workspaceId = (await createWorkspace(scratch.database, 'mine', 'Mine')).id;
 });
 afterAll(() => scratch.close());
 beforeEach(async () => {
+  await scratch.setClock('0');
   await scratch.rows('TRUNCATE alert_destinations, alert_outbox, alert_deliveries');
   await scratch.rows(
     `INSERT INTO alert_destinations (workspace_id, name, format, url, severities)
@@ -80,17 +82,91 @@ test('a destination that is paused in the middle of a turn gets nothing more', a
   ).toEqual([{ attempts: 0 }]);
 });
 
-test('the next turn waits two seconds for each message of the last', async () => {
-  await queue(3);
-  await releaseDestination(scratch.database, await claim(), { messages: 3, last: DELIVERED });
-  expect(await isDue()).toBe(false);
-  expect(
-    await scratch.rows(
-      `SELECT round(extract(epoch FROM next_at - now()))::int <= 6 AS soon,
-              next_at > now() AS later FROM alert_destinations`,
-    ),
-  ).toEqual([{ soon: true, later: true }]);
+test.each([
+  ['30 s -1 us', false],
+  ['30 s', true],
+])('a lease of 30 s is renewed by each attempt: %s after the last, due: %s', async (after, due) => {
+  await queue(2);
+  const destination = await claim();
+  const [message] = await nextMessages(scratch.database, destination);
+  if (message === undefined) throw new Error('no message');
+  await scratch.setClock('20 s');
+  expect(await beginAttempt(scratch.database, destination, message)).toBe(1);
+  await scratch.setClock('20 s', after);
+  expect(await isDue()).toBe(due);
 });
+
+test.each([['alert_destinations SET next_at'], ['alert_outbox SET due_at']])(
+  '%s is when a destination is due, and not before',
+  async (what) => {
+    await queue(1);
+    await scratch.rows(`UPDATE ${what} = now() + interval '1 minute'`);
+    await scratch.setClock('1 minute -1 us');
+    expect(await isDue()).toBe(false);
+    await scratch.setClock('1 minute');
+    expect(await isDue()).toBe(true);
+  },
+);
+
+test('the destinations that have waited longest are claimed first, and paused or dead ones never', async () => {
+  await scratch.rows(
+    `INSERT INTO alert_destinations (workspace_id, name, format, url, severities, next_at, paused)
+     SELECT workspace_id, n::text, format, url, severities, now() - make_interval(secs => n), n = 5
+       FROM alert_destinations, generate_series(2, 5) AS n`,
+  );
+  await queue(1);
+  await scratch.rows(
+    `UPDATE alert_outbox o SET dead_at = now() FROM alert_destinations d
+      WHERE d.id = o.destination_id AND d.name = '4'`,
+  );
+  const names = async (limit: number) =>
+    (await claimDestinations(scratch.database, limit)).map(({ name }) => name);
+  expect([await names(1), await names(1), await names(9)]).toEqual([['3'], ['2'], ['one']]);
+});
+
+test('a destination that another process is just claiming is not waited for', async () => {
+  await queue(1);
+  await inTransaction(scratch.database, async (other) => {
+    await other.query('SELECT FROM alert_destinations FOR UPDATE');
+    expect(await isDue()).toBe(false);
+  });
+  expect(await isDue()).toBe(true);
+});
+
+/** Of the pause after a turn: messages, failures before it, how the last message went. */
+const PAUSES: readonly [number, number, SendResult | null, number][] = [
+  [0, 0, null, 0],
+  [1, 0, DELIVERED, 2],
+  [3, 5, DELIVERED, 6],
+  [1, 0, FAILED, 2],
+  [1, 1, FAILED, 4],
+  [1, 4, FAILED, 32],
+  [1, 5, FAILED, 60],
+  [1, 10, FAILED, 60],
+  [1, 0, { ...FAILED, retryAfterSeconds: 17 }, 17],
+  [1, 0, { ...FAILED, retryAfterSeconds: 3600 }, 3600],
+  [1, 0, { ...FAILED, retryAfterSeconds: 3601 }, 3600],
+];
+test.each(PAUSES)(
+  'after a turn of %d messages, %d failures before and %o, the next is in %d s',
+  async (messages, failures, last, pause) => {
+    await queue(1);
+    await scratch.rows('UPDATE alert_destinations SET failures = $1', [failures]);
+    const destination = await claim();
+    const lost = { ...destination, lease: '00000000-0000-0000-0000-000000000000' };
+    const state = () =>
+      scratch.rows(
+        `SELECT extract(epoch FROM next_at - now())::int AS pause, failures,
+              lease_until IS NULL AS free FROM alert_destinations`,
+      );
+    const before = await state();
+    await releaseDestination(scratch.database, lost, { messages, last });
+    expect(await state()).toEqual(before);
+    await releaseDestination(scratch.database, destination, { messages, last });
+    const counted = last?.failure == null ? 0 : Math.min(10, failures + 1);
+    expect(await state()).toEqual([{ pause, failures: counted, free: true }]);
+  },
+);
 
 test('many new findings are one digest, which stays the same; few are messages of their own', async () => {
   await queue(SINGLES_MAX);
@@ -157,32 +233,83 @@ test('a process that was slow to make a digest takes nothing that another one se
   ).toEqual([{ digest_id: null }]);
 });
 
-test('what waits for too long without being tried is given up, unless it is paused', async () => {
-  await queue(2);
-  await scratch.rows(`UPDATE alert_outbox SET queued_at = now() - interval '37 hours'
-    WHERE finding_id = (SELECT min(finding_id::text)::uuid FROM alert_outbox)`);
-  const dead = () =>
-    scratch.rows('SELECT count(*)::int AS n FROM alert_outbox WHERE dead_at IS NOT NULL');
+const dead = () => scratch.rows('SELECT FROM alert_outbox WHERE dead_at IS NOT NULL');
+
+test.each([
+  ['36 hours', 0],
+  ['36 hours 1 us', 1],
+])('what has waited for %s is given up, unless it is paused: %d', async (age, givenUp) => {
+  await queue(1);
+  await scratch.setClock(age);
   await scratch.rows('UPDATE alert_destinations SET paused = true');
   await tidyOutbox(scratch.database);
-  expect(await dead()).toEqual([{ n: 0 }]);
+  expect(await dead()).toHaveLength(0);
   await scratch.rows('UPDATE alert_destinations SET paused = false');
   await tidyOutbox(scratch.database);
-  expect(await dead()).toEqual([{ n: 1 }]);
+  expect(await dead()).toHaveLength(givenUp);
+});
+
+test('what is dead keeps its time, is not counted as waiting, and is deleted after thirty days', async () => {
+  await queue(1);
+  await scratch.rows('UPDATE alert_outbox SET dead_at = now()');
+  await scratch.setClock('30 days');
+  await tidyOutbox(scratch.database);
+  expect(await dead()).toHaveLength(1);
+  expect(await pendingAlerts(scratch.database)).toEqual({ pending: 0, oldestSeconds: 0 });
+  await queue(1);
+  await scratch.setClock('30 days 1 us');
+  await tidyOutbox(scratch.database);
+  expect(await dead()).toHaveLength(0);
+  expect(await pendingAlerts(scratch.database)).toMatchObject({ pending: 1 });
 });
 
 test.each([
-  ['35 hours', 'failed'],
-  ['37 hours', 'dead'],
+  ['36 hours', 'failed'],
+  ['36 hours 1 us', 'dead'],
 ])('an attempt that fails %s after its finding: %s', async (age, outcome) => {
   await queue(1);
-  await scratch.rows('UPDATE alert_outbox SET queued_at = now() - $1::interval', [age]);
+  await scratch.setClock(age);
   const destination = await claim();
   const [message] = await nextMessages(scratch.database, destination);
   if (message === undefined) throw new Error('no message');
   const attempt = (await beginAttempt(scratch.database, destination, message)) ?? 0;
   const ended = { message, attempt, result: FAILED };
   expect(await endAttempt(scratch.database, destination, ended, 'm')).toBe(outcome);
+});
+
+test('of a turn, tried findings come before new ones, older ones first', async () => {
+  await queue(12);
+  await scratch.rows(
+    `UPDATE alert_outbox o SET queued_at = now() - make_interval(mins => own.n::int), tried = own.n < 3
+       FROM (SELECT finding_id, row_number() OVER (ORDER BY finding_id) AS n FROM alert_outbox) AS own
+      WHERE o.finding_id = own.finding_id`,
+  );
+  const order = await scratch.rows(
+    'SELECT finding_id AS id FROM alert_outbox ORDER BY tried DESC, queued_at',
+  );
+  const messages = await nextMessages(scratch.database, await claim());
+  expect(messages.map(({ id }) => id)).toEqual(order.slice(0, SINGLES_MAX).map(({ id }) => id));
+});
+
+test.each([
+  ['json', 1000],
+  ['ocsf', 100],
+])('a digest in %s holds %d findings at most', async (format, most) => {
+  await scratch.rows('UPDATE alert_destinations SET format = $1', [format]);
+  await queue(most + 1);
+  const [digest] = await nextMessages(scratch.database, await claim());
+  expect(digest?.findingIds).toHaveLength(most);
+});
+
+test('of a digest, what is dead is not sent again', async () => {
+  await queue(SINGLES_MAX + 1);
+  const destination = await claim();
+  const [digest] = await nextMessages(scratch.database, destination);
+  await scratch.rows('UPDATE alert_outbox SET dead_at = now() WHERE finding_id = $1', [
+    digest?.findingIds[0],
+  ]);
+  const [again] = await nextMessages(scratch.database, destination);
+  expect([again?.id, again?.findingIds.length]).toEqual([digest?.id, SINGLES_MAX]);
 });
 
 test('what was not delivered is listed by message, the latest first', async () => {

@@ -1,6 +1,6 @@
 /** Exceptions: what they cover, who makes and ends them, when they end, and that findings stay. */
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createException, endException } from '../../../src/db/findings/exception-writes.ts';
 import {
   exceptionChoices,
@@ -12,7 +12,7 @@ import { listFindings } from '../../../src/db/findings/finding-list.ts';
 import { countFindings } from '../../../src/db/findings/finding-totals.ts';
 import { findAlertedFindings } from '../../../src/db/findings/findings.ts';
 import { triageFindings } from '../../../src/db/findings/triage-writes.ts';
-import { listAudit } from '../../../src/db/people/audit.ts';
+import { COMMAND_LINE, listAudit } from '../../../src/db/people/audit.ts';
 import { findSession } from '../../../src/db/people/sessions.ts';
 import { createWorkspace } from '../../../src/db/people/workspaces.ts';
 import { exceptionForm } from '../../../src/http/dashboard/exception-pages.ts';
@@ -21,16 +21,17 @@ import type { FindingFilter } from '../../../src/model/findings.ts';
 import type { Actor } from '../../../src/model/people.ts';
 import { OPEN_STATES } from '../../../src/model/triage.ts';
 import { anyCharacter } from '../../support/any-character.ts';
-import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
+import { type ClockedDatabase, openClockedDatabase } from '../../support/database-clock.ts';
 import { addPerson, type Person } from '../../support/people.ts';
 
-let scratch: MigratedDatabase;
+let scratch: ClockedDatabase;
 let workspaces = 0;
 let runs = 0;
 beforeAll(async () => {
-  scratch = await openMigratedDatabase();
+  scratch = await openClockedDatabase();
 });
 afterAll(() => scratch.close());
+beforeEach(() => scratch.setClock('0'));
 
 interface Team {
   readonly workspaceId: number;
@@ -179,21 +180,106 @@ describe('an exception', () => {
     expect(await list(team)).toHaveLength(1);
   });
 
-  test('is refused at the limit; of ended ones the newest are kept', async () => {
+  test.each([
+    ['1 day -1 us', true],
+    ['1 day', false],
+  ])('of one day, after %s, is active: %s', async (age, isActive) => {
+    const team = await addTeam();
+    const { workspaceId } = team;
+    const id = await add(team);
+    await except(team, id, 'agent', COMMAND_LINE, 1);
+    await scratch.setClock(age);
+    const ids = isActive ? [id] : [];
+    expect(await excepted(team)).toEqual(ids);
+    expect(await exceptionsFor(scratch.database, workspaceId, id)).toHaveLength(ids.length);
+    const alerted = await findAlertedFindings(scratch.database, workspaceId, [id]);
+    expect(alerted).toHaveLength(1 - ids.length);
+    const [made] = await list(team);
+    expect(made?.isActive).toBe(isActive);
+    // The same one may be made again once it has expired, and only an active one can be ended.
+    const again = except(team, id, 'agent', COMMAND_LINE, 1);
+    const end = () => endException(scratch.database, workspaceId, made?.id ?? 0, COMMAND_LINE);
+    if (isActive) await expect(again).rejects.toMatchObject({ code: 'conflict' });
+    else await again;
+    if (isActive) await end();
+    await expect(end()).rejects.toMatchObject({ code: 'not_found' });
+  });
+
+  test('that has ended or expired counts what it hid until then, and no later finding', async () => {
+    const team = await addTeam();
+    await except(team, await add(team), 'agent', COMMAND_LINE, 1);
+    await scratch.setClock('12 hours -1 us');
+    await add(team);
+    const hidden = async () => (await list(team)).map((one) => one.hidden.count);
+    await scratch.setClock('12 hours');
+    const [made] = await list(team);
+    await endException(scratch.database, team.workspaceId, made?.id ?? 0, COMMAND_LINE);
+    await add(team);
+    expect(await hidden()).toEqual([2]);
+    await except(team, await add(team), 'agent', COMMAND_LINE, 1);
+    await scratch.setClock('36 hours -1 us');
+    await add(team);
+    await scratch.setClock('36 hours');
+    await add(team);
+    expect(await hidden()).toEqual([5, 2]);
+  });
+
+  test('that covers a finding longest is named first', async () => {
     const team = await addTeam();
     const id = await add(team);
-    await scratch.rows(
+    for (const [scope, days] of [
+      ['agent', 2],
+      ['text', 3],
+      ['tool', 1],
+    ] as const) {
+      await except(team, id, scope, COMMAND_LINE, days);
+    }
+    const covers = await exceptionsFor(scratch.database, team.workspaceId, id);
+    expect(covers.map(({ scope }) => scope)).toEqual(['text', 'agent', 'tool']);
+  });
+
+  /** Exceptions for agents 1 to `count`, in this order, of which the given ones have ended. */
+  const addMany = async ({ workspaceId }: Team, count: number, ended: string): Promise<void> =>
+    void (await scratch.rows(
       `INSERT INTO finding_exceptions (workspace_id, rule_id, scope, name, reason, created_by, expires_at)
-       SELECT $1, 'R', 'agent', n::text, 'r', 'c', now() + CASE WHEN n > 99 THEN interval '-1 day'
-              ELSE interval '1 day' END FROM generate_series(1, 220) AS n`,
-      [team.workspaceId],
-    );
-    await except(team, id, 'text');
-    expect((await list(team)).map(({ isActive }) => isActive)).toEqual([
-      ...Array(100).fill(true),
-      ...Array(100).fill(false),
-    ]);
+       SELECT $1, 'R', 'agent', n::text, 'r', 'c', now() + CASE WHEN ${ended} THEN interval '0'
+              ELSE interval '1 us' END FROM generate_series(1, $2::int) AS n`,
+      [workspaceId, count],
+    ));
+  const names = async (team: Team, isActive: boolean) =>
+    (await list(team)).filter((one) => one.isActive === isActive).map(({ name }) => name);
+  const numbers = (from: number, to: number) =>
+    Array.from({ length: from - to + 1 }, (_, at) => String(from - at));
+
+  test('is refused beside a hundred active ones, and made once one of them expires', async () => {
+    const team = await addTeam();
+    const id = await add(team);
+    await addMany(team, 99, 'false');
+    await except(team, id, 'text', COMMAND_LINE);
+    expect(await names(team, true)).toEqual([null, ...numbers(99, 1)]);
     await expect(except(team, id, 'agent')).rejects.toMatchObject({ code: 'conflict' });
+    await scratch.setClock('1 us');
+    await except(team, id, 'agent', COMMAND_LINE);
+    expect(await names(team, true)).toEqual(['a', null]);
+  });
+
+  test.each([
+    [100, numbers(100, 1)],
+    [101, numbers(101, 2)],
+    [220, numbers(220, 121)],
+  ])('of %d that have ended, the newest hundred are kept', async (count, kept) => {
+    const team = await addTeam();
+    await addMany(team, count, 'true');
+    await except(team, await add(team), 'text', COMMAND_LINE);
+    expect(await names(team, false)).toEqual(kept);
+  });
+
+  test('that is active is kept, however many have ended since', async () => {
+    const team = await addTeam();
+    await addMany(team, 150, 'n > 40');
+    await except(team, await add(team), 'text', COMMAND_LINE);
+    expect(await names(team, true)).toEqual([null, ...numbers(40, 1)]);
+    expect(await names(team, false)).toEqual(numbers(150, 51));
   });
 });
 

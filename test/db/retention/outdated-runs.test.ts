@@ -12,6 +12,8 @@ import { type MigratedDatabase, openMigratedDatabase } from '../../support/migra
 import { addPerson } from '../../support/people.ts';
 import { DAY_MS, hex16, NOON_MS } from '../../support/rows.ts';
 
+/** A millisecond, in days. */
+const MS_IN_DAYS = 1 / DAY_MS;
 const KEPT: RetentionDays = { telemetry: 30, runs: 90, findings: 365 };
 
 let scratch: MigratedDatabase;
@@ -124,6 +126,30 @@ describe('a run without findings', () => {
     expect(await left('runs')).toBe(kept);
   });
 
+  test.each([
+    ['exactly as long as runs are kept', 90, 1],
+    ['a millisecond longer', 90 + MS_IN_DAYS, 0],
+  ])('whose last step arrived %s ago', async (_, daysAgo, kept) => {
+    await addRuns(1, 1, { daysAgo });
+    expect(await upkeep()).toEqual(kept === 0 ? { runs: 1 } : {});
+  });
+
+  test.each([
+    ['at midnight of the day before the oldest day of steps', 0, 1],
+    ['a millisecond before that', MS_IN_DAYS, 0],
+  ])('whose last step arrived %s', async (_, earlier, kept) => {
+    const day = NOON_MS - 100 * DAY_MS;
+    await ensureDay(scratch.database, day);
+    await addRuns(1, 1, { daysAgo: 101.5 + earlier });
+    try {
+      expect(await upkeep()).toEqual(kept === 0 ? { runs: 1 } : {});
+    } finally {
+      await scratch.rows(
+        'DROP TABLE spans_2026_08_12, log_records_2026_08_12, metric_points_2026_08_12',
+      );
+    }
+  });
+
   test('is kept for ever by default', async () => {
     await addRuns(1, 3, { daysAgo: 5000 });
     expect(await upkeep({ telemetry: 30, runs: 0, findings: 0 })).toEqual({});
@@ -145,6 +171,15 @@ describe('a run without findings', () => {
 });
 
 describe('a run with findings', () => {
+  test.each([
+    ['exactly as long as findings are kept', 365, 1],
+    ['a millisecond older', 365 + MS_IN_DAYS, 0],
+  ])('of which one is %s', async (_, daysAgo, kept) => {
+    await addRuns(1, 1, { daysAgo: 367 });
+    await addFinding(1, 'A', { daysAgo });
+    expect(await upkeep()).toEqual(kept === 0 ? { runs: 1, findings: 1 } : {});
+  });
+
   test.each<[string, Finding, number]>([
     ['nobody looked at', { daysAgo: 366 }, 0],
     ['closed, by whoever has it', { daysAgo: 366, state: 'closed', isAssigned: true }, 0],
