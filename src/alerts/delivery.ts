@@ -1,6 +1,7 @@
 /**
- * Delivers what the outbox holds. Every process does so; a destination is one process's at a time. Each
- * has a few destinations under way beside each other, so that one that hangs holds up no other.
+ * Delivers what the outbox holds. Every process does so; a destination belongs to one process at a time.
+ * A process sends to several destinations at once, each in a slot, so that a receiver that hangs delays
+ * no other. Workspaces share the slots (`claimDestinations`), and a turn ends with a slow message.
  */
 import {
   beginAttempt,
@@ -23,8 +24,10 @@ import type { AlertSender } from './sender.ts';
 
 /** How often the outbox is looked at. */
 const LOOK_EVERY_MS = 1000;
-/** Destinations of one process that are sent to at the same time. */
-const DESTINATIONS_AT_ONCE = 8;
+/** Destinations that one process sends to at once. While it waits, each holds no more than a socket. */
+export const SENDING_SLOTS = 64;
+/** A destination sends no further message in a turn that has taken this long. */
+const TURN_MS = 1000;
 /** How often the waiting findings are counted, and the outbox is tidied. */
 const COUNT_EVERY_MS = 30_000;
 const TIDY_EVERY_MS = 60 * 60_000;
@@ -46,7 +49,8 @@ function messageIdOf({ id }: ClaimedDestination, message: OutboxMessage): string
 
 export class AlertDelivery {
   readonly #parts: DeliveryParts;
-  readonly #running = new Set<Promise<void>>();
+  /** turns under way, with their workspaces */
+  readonly #running = new Map<Promise<void>, number>();
   #timers: NodeJS.Timeout[] = [];
   #looking: Promise<void> | null = null;
   #isStopped = false;
@@ -76,7 +80,7 @@ export class AlertDelivery {
   /** Resolves once the messages under way are sent. */
   async idle(): Promise<void> {
     await this.#looking;
-    await Promise.all(this.#running);
+    await Promise.all(this.#running.keys());
   }
 
   /** Looks for what is due, and begins to send it. Never rejects. */
@@ -90,19 +94,25 @@ export class AlertDelivery {
   }
 
   async #claim(): Promise<void> {
-    const free = DESTINATIONS_AT_ONCE - this.#running.size;
+    const free = SENDING_SLOTS - this.#running.size;
     if (free <= 0) return;
-    for (const destination of await claimDestinations(this.#parts.database, free)) {
+    const heldBy = new Map<number, number>();
+    for (const id of this.#running.values()) heldBy.set(id, (heldBy.get(id) ?? 0) + 1);
+    for (const destination of await claimDestinations(this.#parts.database, { free, heldBy })) {
       const turn = this.#turn(destination)
         .catch(this.#parts.events.alertsFailed)
         .finally(() => this.#running.delete(turn));
-      this.#running.add(turn);
+      this.#running.set(turn, destination.workspaceId);
     }
   }
 
-  /** Sends what a destination is due, until something fails: the rest waits for its next turn. */
+  /**
+   * Sends what a destination is due, until something fails or the turn has taken long: the rest waits
+   * for its next turn.
+   */
   async #turn(destination: ClaimedDestination): Promise<void> {
-    const { database } = this.#parts;
+    const { database, nowMs } = this.#parts;
+    const endsAtMs = nowMs() + TURN_MS;
     let messages = 0;
     let last: SendResult | null = null;
     for (const message of await nextMessages(database, destination)) {
@@ -111,7 +121,7 @@ export class AlertDelivery {
       if (findings.length === 0) continue;
       messages += 1;
       last = await this.#deliver(destination, message, findings);
-      if (last === null || last.failure !== null) break;
+      if (last === null || last.failure !== null || nowMs() >= endsAtMs) break;
     }
     await releaseDestination(database, destination, { messages, last });
   }

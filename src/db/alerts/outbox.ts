@@ -102,27 +102,56 @@ export function toDestination(row: DestinationRow): Destination {
 }
 
 const IS_DUE = 'o.dead_at IS NULL AND o.due_at <= now()';
+/** No process sends to the destination, and it may get a message. */
+const IS_FREE = `NOT d.paused AND d.next_at <= now()
+  AND (d.lease_until IS NULL OR d.lease_until <= now())`;
 
-/** Claims destinations that have something due, those first that waited longest. */
+/** Sending slots of a process. */
+export interface SendingSlots {
+  readonly free: number;
+  /** how many of the others each workspace holds */
+  readonly heldBy: ReadonlyMap<number, number>;
+}
+
+/**
+ * The destinations to claim for `$1` free slots, while the workspaces `$2` hold `$3` slots. Workspaces
+ * take turns, the one with the fewest slots first. None takes a slot unless it holds fewer than are
+ * free, so there is a slot for the next workspace (`byte-budget.ts` shares memory in the same way).
+ */
+const CHOSEN = `
+  held AS (SELECT * FROM unnest($2::int[], $3::int[]) AS h(workspace_id, slots)),
+  due AS (
+    SELECT d.id, d.next_at,
+           coalesce(h.slots, 0) - 1
+             + row_number() OVER (PARTITION BY d.workspace_id ORDER BY d.next_at, d.id) AS held
+      FROM alert_destinations d LEFT JOIN held h ON h.workspace_id = d.workspace_id
+     WHERE ${IS_FREE}
+       AND EXISTS (SELECT FROM alert_outbox o
+                    WHERE o.destination_id = d.id AND o.workspace_id = d.workspace_id
+                      AND ${IS_DUE})
+  ),
+  placed AS (SELECT id, held, row_number() OVER (ORDER BY held, next_at, id) - 1 AS taken FROM due),
+  chosen AS (SELECT id FROM placed WHERE held < $1 - taken)`;
+
+/**
+ * Claims destinations that have something due for the free slots, by turns of workspaces; of one
+ * workspace the destinations first that waited longest.
+ */
 export async function claimDestinations(
   database: Database,
-  limit: number,
+  { free, heldBy }: SendingSlots,
 ): Promise<ClaimedDestination[]> {
   const { rows } = await database.query<DestinationRow & { lease: string }>(
-    `WITH due AS (
-       SELECT d.id FROM alert_destinations d
-        WHERE NOT d.paused AND d.next_at <= now()
-          AND (d.lease_until IS NULL OR d.lease_until <= now())
-          AND EXISTS (SELECT FROM alert_outbox o
-                       WHERE o.destination_id = d.id AND o.workspace_id = d.workspace_id
-                         AND ${IS_DUE})
-        ORDER BY d.next_at, d.id LIMIT $1 FOR UPDATE OF d SKIP LOCKED
+    `WITH ${CHOSEN},
+     own AS (
+       SELECT d.id FROM alert_destinations d JOIN chosen ON chosen.id = d.id
+        WHERE ${IS_FREE} ORDER BY d.id FOR UPDATE OF d SKIP LOCKED
      )
      UPDATE alert_destinations d
         SET lease_until = now() + interval '${LEASE_SECONDS} seconds', lease_token = gen_random_uuid()
-       FROM due, workspaces w WHERE d.id = due.id AND w.id = d.workspace_id
+       FROM own, workspaces w WHERE d.id = own.id AND w.id = d.workspace_id
      RETURNING ${DESTINATION_COLUMNS}, d.lease_token AS lease`,
-    [limit],
+    [free, [...heldBy.keys()], [...heldBy.values()]],
   );
   return rows.map((row) => ({ ...toDestination(row), lease: row.lease }));
 }

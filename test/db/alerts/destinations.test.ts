@@ -49,7 +49,7 @@ async function secretsOf(id: number): Promise<(string[] | undefined)[]> {
      VALUES ($1, $2, gen_random_uuid())`,
     [workspaceId, id],
   );
-  const [claimed] = await claimDestinations(scratch.database, 1);
+  const [claimed] = await claimDestinations(scratch.database, { free: 1, heldBy: new Map() });
   const found = await findDestination(scratch.database, workspaceId, id);
   return [claimed, found].map((one) =>
     one?.secrets.map((secret) => `whsec_${secret.toString('base64')}`),

@@ -1,5 +1,5 @@
 /** The outbox: leases, digests, the pace of a destination, attempts and what is not tried again. */
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 
 import { listDead } from '../../../src/db/alerts/deliveries.ts';
 import {
@@ -19,6 +19,8 @@ import { createWorkspace } from '../../../src/db/people/workspaces.ts';
 import type { SendResult } from '../../../src/model/alerts.ts';
 import { type ClockedDatabase, openClockedDatabase } from '../../support/database-clock.ts';
 
+/** Slots of a process that sends to nobody. */
+const NONE_HELD = { free: 10, heldBy: new Map<number, number>() };
 const FAILED = { failure: 'status', status: 500, retryAfterSeconds: null, isGone: false } as const;
 const DELIVERED = { failure: null, status: 200, retryAfterSeconds: null, isGone: false } as const;
 
@@ -48,13 +50,13 @@ async function queue(findings: number): Promise<void> {
 }
 
 async function claim(): Promise<ClaimedDestination> {
-  const [one, ...others] = await claimDestinations(scratch.database, 10);
+  const [one, ...others] = await claimDestinations(scratch.database, NONE_HELD);
   if (one === undefined || others.length > 0) throw new Error('not one destination is due');
   return one;
 }
 
 const isDue = async (): Promise<boolean> =>
-  (await claimDestinations(scratch.database, 10)).length === 1;
+  (await claimDestinations(scratch.database, NONE_HELD)).length === 1;
 const allDue = () => scratch.rows('UPDATE alert_outbox SET due_at = now()');
 
 test('a destination is one process at a time, until its lease ends', async () => {
@@ -67,6 +69,68 @@ test('a destination is one process at a time, until its lease ends', async () =>
   if (message === undefined) throw new Error('no message');
   expect(await beginAttempt(scratch.database, first, message)).toBeNull();
   expect(await beginAttempt(scratch.database, second, message)).toBe(1);
+});
+
+describe('free slots', () => {
+  const others: number[] = [];
+  beforeAll(async () => {
+    for (const name of ['second', 'third', 'fourth']) {
+      others.push((await createWorkspace(scratch.database, name, name)).id);
+    }
+  });
+  /** Adds destinations with a finding each; those of earlier calls have waited longer. */
+  async function addDue(workspace: number, count: number): Promise<void> {
+    await scratch.rows(
+      `WITH added AS (
+         INSERT INTO alert_destinations (workspace_id, name, format, url, severities)
+         SELECT $1, 'n', 'json', 'https://a.test', '{high}' FROM generate_series(1, $2)
+         RETURNING workspace_id, id)
+       INSERT INTO alert_outbox (workspace_id, destination_id, finding_id)
+       SELECT workspace_id, id, gen_random_uuid() FROM added`,
+      [workspace, count],
+    );
+  }
+  /** Claims; how many of each workspace. */
+  async function claimed(free: number, held: readonly (readonly [number, number])[]) {
+    const counts = new Map<number, number>();
+    const heldBy = new Map(held);
+    for (const one of await claimDestinations(scratch.database, { free, heldBy })) {
+      counts.set(one.workspaceId, (counts.get(one.workspaceId) ?? 0) + 1);
+    }
+    return counts;
+  }
+
+  test('one workspace takes half of them, and the next one half of the rest', async () => {
+    const [second = 0, third = 0] = others;
+    await addDue(workspaceId, 20);
+    expect(await claimed(10, [])).toEqual(new Map([[workspaceId, 5]]));
+    expect(await claimed(5, [[workspaceId, 5]])).toEqual(new Map());
+    await addDue(second, 20);
+    expect(await claimed(5, [[workspaceId, 5]])).toEqual(new Map([[second, 3]]));
+    await addDue(third, 20);
+    const held = [
+      [workspaceId, 5],
+      [second, 3],
+    ] as const;
+    expect(await claimed(2, held)).toEqual(new Map([[third, 1]]));
+    expect(await claimed(0, held)).toEqual(new Map());
+  });
+
+  test('workspaces that come together get equal parts, not in order of their waits', async () => {
+    const [second = 0, third = 0, fourth = 0] = others;
+    await addDue(workspaceId, 20);
+    await addDue(second, 20);
+    await addDue(third, 1);
+    await addDue(fourth, 2);
+    expect(await claimed(12, [])).toEqual(
+      new Map([
+        [workspaceId, 3],
+        [second, 3],
+        [third, 1],
+        [fourth, 2],
+      ]),
+    );
+  });
 });
 
 test('a destination that is paused in the middle of a turn gets nothing more', async () => {
@@ -119,8 +183,10 @@ test('the destinations that have waited longest are claimed first, and paused or
     `UPDATE alert_outbox o SET dead_at = now() FROM alert_destinations d
       WHERE d.id = o.destination_id AND d.name = '4'`,
   );
-  const names = async (limit: number) =>
-    (await claimDestinations(scratch.database, limit)).map(({ name }) => name);
+  const names = async (free: number) =>
+    (await claimDestinations(scratch.database, { free, heldBy: new Map() })).map(
+      ({ name }) => name,
+    );
   expect([await names(1), await names(1), await names(9)]).toEqual([['3'], ['2'], ['one']]);
 });
 
