@@ -8,6 +8,7 @@ import type { EmbeddedDatabase } from '../../src/db/embedded/connect.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { CopyWriter } from '../../src/db/telemetry/copy-writer.ts';
 import type { EncodedRequest } from '../../src/db/telemetry/encoded-request.ts';
+import { UnavailableError } from '../../src/errors.ts';
 import { ByteBudget } from '../../src/http/ingest/byte-budget.ts';
 import { encodeRequest } from '../support/decoding.ts';
 import { type Lab, openLab } from '../support/embedded-lab.ts';
@@ -75,7 +76,7 @@ test('a batch is refused when its time is up, and the next is stored once it con
   thaw = await freezeServer(server.home, server.url);
   await expect(writer.offer(named('lost'))).rejects.toMatchObject(REFUSED);
   expect(failedBatches).toEqual([
-    new Error(`The database took longer than ${BATCH_TIMEOUT_MS} ms.`),
+    new UnavailableError(`The database took longer than ${BATCH_TIMEOUT_MS} ms.`),
   ]);
   expect(writer.inflightBytes).toBe(0);
   thaw();

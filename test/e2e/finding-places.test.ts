@@ -66,8 +66,8 @@ const KINDS: Readonly<Record<string, Kind>> = {
   'character 20,000 of a text': {
     attributes: prompt(`${filler(20_000)} ${INJECTION} ${filler(9000)}`),
   },
-  'the edge of what is matched, 64 KiB': {
-    attributes: prompt(`${filler(65_500)} ${INJECTION} ${filler(30_000)}`),
+  'the edge of what is matched, 48 KiB': {
+    attributes: prompt(`${filler(49_116)} ${INJECTION} ${filler(30_000)}`),
   },
   'step 230 of 322': { attributes: prompt(INJECTION), step: [230, 322] },
   'zero-width characters': { attributes: prompt(between(INJECTION, '\u200b')), isNormalised: true },
@@ -293,7 +293,7 @@ describe.skipIf(chromiumPath === null)('in the browser', () => {
 
   test('more of a long text is shown before and after, and reading continues there', async () => {
     const [first] = await findingsOf('run_id = $2', [
-      runIds.get('the edge of what is matched, 64 KiB'),
+      runIds.get('the edge of what is matched, 48 KiB'),
     ]);
     await openFinding(first?.id ?? '');
     const text = () => page.locator('details:has(mark.sought) pre').innerText();
