@@ -3,6 +3,20 @@
 const SIGN_IN_PATH = '/app/sign-in';
 const SIGNED_OUT = 'You are signed out. Reload the page to sign in again.';
 
+// ── Keys ─────────────────────────────────────────────────────────────────────────────────────
+
+const TYPED = 'input:not([type=checkbox]), select, textarea, [contenteditable]';
+/** Characters that some keyboards have behind Shift. */
+const SHIFTED = ['/', '?'];
+
+/** Checks whether a key is meant for the page: no modifier is held, and no text is typed. */
+// biome-ignore lint/correctness/noUnusedVariables: run.js and inbox.js use it
+function isShortcut(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return false;
+  if (event.shiftKey && !SHIFTED.includes(event.key)) return false;
+  return event.target.closest(TYPED) === null;
+}
+
 // ── Forms ────────────────────────────────────────────────────────────────────────────────────
 
 const textOf = (element) => element?.textContent.replaceAll(/\s+/g, ' ').trim();

@@ -4,9 +4,6 @@
 const listed = document.querySelector('table[data-keys]');
 const keysDialog = document.querySelector('dialog[data-keys-help]');
 const opensOf = () => [...(listed?.querySelectorAll('[data-open]') ?? [])];
-/** Whether keys are typed into something. */
-const isTyped = (element) =>
-  element.closest('input:not([type=checkbox]), select, textarea, [contenteditable]') !== null;
 
 function moveBy(step) {
   const links = opensOf();
@@ -54,8 +51,7 @@ function actOf(key) {
 
 if (listed !== null || document.querySelector('[data-on-key]') !== null) {
   document.addEventListener('keydown', (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || isTyped(event.target)) return;
-    if (keysDialog?.open) return;
+    if (!isShortcut(event) || keysDialog?.open) return;
     const act = actOf(event.key);
     if (act === undefined) return;
     event.preventDefault();
@@ -89,8 +85,7 @@ for (const button of document.querySelectorAll('[data-keys-open]')) {
   button.addEventListener('click', () => keysDialog?.showModal());
 }
 document.addEventListener('keydown', (event) => {
-  if (event.key !== '?' || keysDialog === null || isTyped(event.target)) return;
-  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.key !== '?' || keysDialog === null || !isShortcut(event)) return;
   event.preventDefault();
   if (keysDialog.open) keysDialog.close();
   else keysDialog.showModal();

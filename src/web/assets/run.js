@@ -219,8 +219,8 @@
   document.addEventListener('keydown', (event) => {
     const action = KEYS[event.key];
     if (action === undefined || treeOf() === null) return;
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    if (event.target.closest('input, select, textarea, button, summary, pre')) return;
+    if (!isShortcut(event) || document.querySelector('dialog[open]') !== null) return;
+    if (event.target.closest('button, summary, pre')) return;
     // Arrows scroll everything but the tree.
     if (event.key.startsWith('Arrow') && event.target.closest('[data-tree]') === null) return;
     event.preventDefault();
