@@ -39,6 +39,8 @@ const item = z.object({
   spans: z.number(),
   log_records: z.number(),
   late_steps: z.number(),
+  late_evaluated_steps: z.number().optional(),
+  late_evaluated_at: z.string().optional(),
   unread_steps: z.number().nullable(),
   // A newer server may have further values; an older one has neither member.
   checked: z.string().optional(),
@@ -119,6 +121,8 @@ function checkedLine(one: z.infer<typeof item>): string {
 /** What of a run was not checked. */
 function gapsOf({
   late_steps,
+  late_evaluated_steps,
+  late_evaluated_at,
   unread_steps,
   truncated_texts,
   text_cap_bytes,
@@ -132,6 +136,8 @@ function gapsOf({
 }: z.infer<typeof item>) {
   const cap = text_cap_bytes ? `${text_cap_bytes} bytes` : 'a part';
   return [
+    late_evaluated_at !== undefined &&
+      `${late_evaluated_steps} late steps, evaluated at ${shown(late_evaluated_at)}`,
     late_steps > 0 && `${late_steps} steps arrived after the evaluation and were not checked`,
     unread_steps !== null && unread_steps > 0 && `${unread_steps} steps were not checked in full`,
     truncated_texts !== null &&

@@ -59,7 +59,7 @@ export type CheckedRun = Pick<
   | 'unknownRoles'
 >;
 
-/** Steps that arrived after the evaluation. */
+/** Steps that arrived after the evaluation and were not evaluated by themselves. */
 export function lateSteps({ spans, logRecords, evaluatedSteps }: CheckedRun): number {
   return evaluatedSteps === null ? 0 : Math.max(0, spans + logRecords - evaluatedSteps);
 }
@@ -67,7 +67,9 @@ export function lateSteps({ spans, logRecords, evaluatedSteps }: CheckedRun): nu
 /** What of a run was checked, by the worst that is known, and every reason why not all of it. */
 export function checkOf(run: CheckedRun): RunCheck {
   if (run.evaluation !== 'evaluated') {
-    return { checked: run.evaluation === 'pending' ? 'pending' : 'failed', limits: [] };
+    const isLate = run.evaluation === 'evaluation_failed' && lateSteps(run) > 0;
+    const checked = run.evaluation === 'pending' ? 'pending' : 'failed';
+    return { checked, limits: isLate ? ['late_steps'] : [] };
   }
   const counts: Readonly<Record<CheckLimit, number>> = {
     late_steps: lateSteps(run),

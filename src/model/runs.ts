@@ -86,8 +86,13 @@ export interface RunSummary extends Usage {
   readonly repeatedSpans: number;
   readonly logRecords: number;
   readonly evaluatedAt: Date | null;
-  /** steps that had arrived when it was evaluated; later ones were not matched */
+  /** steps that were evaluated; what arrived since then is late */
   readonly evaluatedSteps: number | null;
+  /** its late steps wait to be evaluated by themselves */
+  readonly lateWaits?: boolean;
+  /** how many of the evaluated steps were late and were evaluated by themselves, and when last */
+  readonly lateEvaluatedSteps?: number;
+  readonly lateEvaluatedAt?: Date | null;
   /** steps beyond the limits of one evaluation (steps, bytes, CPU time) */
   readonly unreadSteps: number | null;
   /** number of texts in its steps; 0 if no step has any */

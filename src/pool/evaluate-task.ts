@@ -226,6 +226,7 @@ async function store(
     if (findings === null) return { kind: 'lost' };
     return {
       kind: 'evaluated',
+      ...(one.evaluation.run.isLate === true && { isLate: true }),
       findings,
       checked: checkedOf(one.evaluation),
       unreadTexts: one.evaluation.facts.unreadTexts,

@@ -219,7 +219,8 @@ export class Pass {
     }
     this.#tally.evaluated += 1;
     this.#tally.findings += outcome.findings.length;
-    events.runChecked(outcome);
+    // Late steps are no further run.
+    if (outcome.isLate !== true) events.runChecked(outcome);
     if (outcome.isOverBudget) events.runOverBudget();
     for (const severity of SEVERITIES) {
       const count = outcome.findings.filter((one) => one === severity).length;

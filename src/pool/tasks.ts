@@ -95,7 +95,12 @@ export interface PreviewTask {
 /** The outcome of one run. */
 export type RunOutcome =
   /** stored: the run is marked, with a finding of each of these severities */
-  | (CheckedOutcome & { readonly kind: 'evaluated'; readonly findings: readonly Severity[] })
+  | (CheckedOutcome & {
+      readonly kind: 'evaluated';
+      readonly findings: readonly Severity[];
+      /** these were late steps: the run was evaluated before */
+      readonly isLate?: true;
+    })
   /** the other runs of its task have used up the time */
   | { readonly kind: 'not begun' }
   /** it takes longer than a quick task may, or is too large to be read together with others */

@@ -1,12 +1,22 @@
 /**
  * Senders that try to keep a run from being evaluated by sending without a pause, on a running
- * server: the run is evaluated while they still send, and later steps count as late.
+ * server: the run is evaluated while they still send, and later steps count as late, which are evaluated by
+ * themselves.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ATTACK, ATTACK_RULE } from '../support/attack-text.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { type Gateway, openGateway, post, randomId, rawSpan, read, traceBody } from './gateway.ts';
+import {
+  type Gateway,
+  openGateway,
+  post,
+  randomId,
+  rawSpan,
+  read,
+  request,
+  traceBody,
+} from './gateway.ts';
 
 const EVERY_MS = 200;
 
@@ -88,4 +98,67 @@ test.each([
   );
   expect(run).toMatchObject({ state, evaluation: 'evaluated' });
   expect(run.late_steps).toBeGreaterThan(0);
+});
+
+interface Found {
+  readonly id: string;
+  readonly metadata: {
+    readonly rule_id: string;
+    readonly step: { readonly number: number; readonly name: string };
+  };
+}
+
+test('an attack in a step that arrives after the evaluation is found, once', async () => {
+  const root = rawSpan({ startTimeUnixNano: '1763640000000000000' });
+  const { traceId } = root;
+  const at = (seconds: number, text: string) => ({
+    ...call(traceId, text),
+    startTimeUnixNano: `${1_763_640_000 + seconds}000000000`,
+    endTimeUnixNano: `${1_763_640_000 + seconds}500000000`,
+  });
+  const path = `${gateway.server.baseUrl}/platform/v1`;
+  const run = () =>
+    read<Run & { checked: string; check_limits: string[]; late_evaluated_steps?: number }>(
+      `${path}/runs/${traceId}`,
+      gateway.keys.workspace,
+    );
+  const until = (what: string, is: (one: Awaited<ReturnType<typeof run>>) => boolean) =>
+    waitFor(
+      async () => {
+        const { status } = await request(`${path}/runs/${traceId}`, {
+          headers: { authorization: `Bearer ${gateway.keys.workspace}` },
+        });
+        return status === 200 && is(await run());
+      },
+      { withinMs: 60_000, what },
+    );
+  const found = async () =>
+    (
+      await read<{ findings: Found[] }>(
+        `${path}/risk-findings?run_id=${traceId}`,
+        gateway.keys.workspace,
+      )
+    ).findings.filter(({ metadata }) => metadata.rule_id === ATTACK_RULE);
+
+  await send([root, at(1, 'one'), at(5, 'five')]);
+  await until('the run is evaluated', ({ evaluation }) => evaluation === 'evaluated');
+  expect(await found()).toEqual([]);
+  expect((await run()).checked).toBe('fully');
+
+  await send([at(3, ATTACK)]);
+  expect(await run()).toMatchObject({
+    evaluation: 'evaluated',
+    checked: 'partly',
+    check_limits: ['late_steps'],
+    late_steps: 1,
+  });
+  await until('the late step is evaluated', ({ late_steps: late }) => late === 0);
+  expect(await run()).toMatchObject({ checked: 'fully', late_evaluated_steps: 1 });
+  const [finding, ...others] = await found();
+  expect(others).toEqual([]);
+  expect(finding?.metadata.step).toMatchObject({ number: 3, name: 'execute_tool fetch' });
+
+  await send([at(7, ATTACK)]);
+  await until('the next one too', (one) => one.late_steps === 0 && one.late_evaluated_steps === 2);
+  expect(await found()).toEqual([finding]);
 });

@@ -127,6 +127,9 @@ async function evaluate(task: EvaluateTask, by = workers): Promise<TaskOutcome> 
   if (thread === undefined) throw new Error('there is no thread');
   return await thread.evaluate(task);
 }
+/** Nothing of it was in keys or roles that are not known. */
+const READ = { unreadTexts: 0, unknownRoles: 0 };
+
 /** The outcome of a task of one run. */
 const oneRun = (outcome: object) => ({ kind: 'done', runs: [outcome], costs: expect.any(Array) });
 const withRules = (task: EvaluateTask, rules: Partial<typeof RULES>): EvaluateTask => ({
@@ -142,7 +145,13 @@ const runRow = async () => (await scratch.rows('SELECT evaluation, texts, attemp
 
 test('evaluates a run and stores what it found', async () => {
   expect(await evaluate(await taskOf(PROMPT))).toEqual(
-    oneRun({ kind: 'evaluated', findings: ['high'], checked: 'fully', isOverBudget: false }),
+    oneRun({
+      kind: 'evaluated',
+      findings: ['high'],
+      checked: 'fully',
+      isOverBudget: false,
+      ...READ,
+    }),
   );
   expect(await runRow()).toEqual({ evaluation: 'evaluated', texts: 1, attempts: 1 });
   expect(await scratch.rows('SELECT rule_id, excerpt FROM findings')).toEqual([
@@ -234,9 +243,9 @@ test('several runs are read and stored together; what went to somebody else is l
     kind: 'done',
     costs: expect.any(Array),
     runs: [
-      { kind: 'evaluated', findings: ['high'], checked: 'fully', isOverBudget: false },
+      { kind: 'evaluated', findings: ['high'], checked: 'fully', isOverBudget: false, ...READ },
       { kind: 'lost' },
-      { kind: 'evaluated', findings: ['high'], checked: 'fully', isOverBudget: false },
+      { kind: 'evaluated', findings: ['high'], checked: 'fully', isOverBudget: false, ...READ },
     ],
   });
   expect(
@@ -350,6 +359,7 @@ test('a run that uses up its CPU time is stored all the same and says how much i
         findings: expect.any(Array),
         checked: expect.any(String),
         isOverBudget: true,
+        ...READ,
       }),
     );
   } finally {
@@ -411,12 +421,12 @@ test('a run that is too large to be read together with others is left to a long 
     costs: expect.any(Array),
     runs: [
       { kind: 'long', isLarge: true },
-      { kind: 'evaluated', findings: ['high'], checked: 'fully', isOverBudget: false },
+      { kind: 'evaluated', findings: ['high'], checked: 'fully', isOverBudget: false, ...READ },
     ],
   });
   const task: EvaluateTask = { ...quickTask(runs.slice(0, 1)), pace: 'long', isLarge: true };
   expect(await evaluate(task)).toMatchObject(
-    oneRun({ kind: 'evaluated', findings: ['high'], isOverBudget: false }),
+    oneRun({ kind: 'evaluated', findings: ['high'], isOverBudget: false, ...READ }),
   );
 });
 
@@ -473,7 +483,13 @@ test('a text that reads otherwise at every letter, past the cap, is judged like 
     await storeRun(TRACE_ID, toolResult(`redis://u:${'о'.repeat(4_000_000)}`), PROMPT);
     const task = apartTask(await claimAll());
     expect(await evaluate(task, small)).toEqual(
-      oneRun({ kind: 'evaluated', findings: ['high'], checked: 'partly', isOverBudget: false }),
+      oneRun({
+        kind: 'evaluated',
+        findings: ['high'],
+        checked: 'partly',
+        isOverBudget: false,
+        ...READ,
+      }),
     );
   } finally {
     await small.close();

@@ -58,6 +58,18 @@ export const CHECKED_CASES: readonly CheckedCase[] = [
     page: ['This run could not be evaluated: every attempt failed.'],
   },
   {
+    what: 'evaluated, with late steps that were given up',
+    fields: { evaluation: 'evaluation_failed', evaluatedSteps: 3 },
+    checked: 'failed',
+    limits: ['late_steps'],
+    cell: 'evaluation failed',
+    page: [
+      'The evaluation of late steps failed:',
+      'Not checked: 2 steps that arrived after the evaluation.',
+      'Steps that arrived after the evaluation could not be evaluated: every attempt failed.',
+    ],
+  },
+  {
     what: 'without text',
     fields: { texts: 0, surfaces: [], captureHint: HINT },
     checked: 'nothing',

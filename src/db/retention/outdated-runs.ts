@@ -37,7 +37,8 @@ const NOTHING: DeletedRuns = { runs: 0, findings: 0 };
  * A run whose findings are all outdated, or that has none. Somebody works on a finding that is
  * acknowledged or confirmed, or assigned and not decided. `$2` is null while findings are kept.
  */
-const IS_OUTDATED = `r.last_arrival_at < $1 AND r.evaluation <> 'pending' AND NOT EXISTS (
+const IS_OUTDATED = `r.last_arrival_at < $1 AND NOT r.late_waits
+   AND r.evaluation <> 'pending' AND NOT EXISTS (
     SELECT FROM findings f
       LEFT JOIN finding_states s ON s.workspace_id = f.workspace_id AND s.finding_id = f.id
      WHERE f.workspace_id = r.workspace_id AND f.run_id = r.run_id
@@ -48,7 +49,7 @@ const IS_OUTDATED = `r.last_arrival_at < $1 AND r.evaluation <> 'pending' AND NO
 const SCAN = `
   SELECT r.run_id AS "runId", ${toMicros('r.first_arrival_at')} AS "atMicros",
          ${IS_OUTDATED} AS "isOutdated"
-    FROM (SELECT workspace_id, run_id, first_arrival_at, last_arrival_at, evaluation FROM runs
+    FROM (SELECT workspace_id, run_id, first_arrival_at, last_arrival_at, evaluation, late_waits FROM runs
            WHERE workspace_id = $3 AND first_arrival_at < $1
              AND ($4::bigint IS NULL
                   OR (first_arrival_at, run_id) > (${fromMicros('$4')}, $5::uuid))

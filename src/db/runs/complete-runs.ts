@@ -6,13 +6,15 @@ import type { FindingDraft, FurtherPlace } from '../../model/findings.ts';
 import type { Severity, Snapshot } from '../../model/rules.ts';
 import type { RunFacts } from '../../model/runs.ts';
 import type { Usage } from '../../model/step-details.ts';
-import type { Surface } from '../../model/steps.ts';
+import { SURFACES, type Surface } from '../../model/steps.ts';
 import { QUEUE_ALERTS } from '../alerts/outbox.ts';
 import type { Queryable } from '../database.ts';
 import { isFirstExcepted } from '../findings/exceptions.ts';
 import { mergedPlaces, withoutText } from '../findings/finding-places.ts';
 import { NAME_CHARS_MAX } from '../findings/findings.ts';
+import { WAITS } from './due-runs.ts';
 import type { ClaimedRun } from './evaluation-queue.ts';
+import { EVALUATED_PART, HAS_MORE } from './late-steps.ts';
 
 /** One run's outcome, ready to be stored. */
 export interface EvaluatedRun {
@@ -58,29 +60,59 @@ interface PlacedFinding {
   readonly further: readonly object[];
 }
 
-/** Marks the runs as evaluated. */
+/** The sum of what was noted and what a later evaluation adds; null only if both are. */
+const plus = (column: string, own = column): string =>
+  `CASE WHEN own.late AND r.${column} IS NOT NULL THEN r.${column} + coalesce(own.${own}, 0)
+        ELSE own.${own} END`;
+/** The words of an evaluation; of a late part the different ones of both, in order, at most so many. */
+const words = (column: string, own = column): string =>
+  `CASE WHEN own.late AND r.${column} IS NOT NULL
+        THEN ARRAY(SELECT word FROM (
+          SELECT unnest(r.${column}) AS word
+           UNION SELECT json_array_elements_text(own.${own})) AS of_both
+           ORDER BY array_position('{${SURFACES.join(',')}}', word), word LIMIT ${WORDS_MAX})
+        ELSE ARRAY(SELECT json_array_elements_text(own.${own})) END`;
+/** Most keys and roles of a run that are named. */
+const WORDS_MAX = 20;
+
+/**
+ * Marks the runs as evaluated. A late part adds to what is there (late-steps.ts): counts and words of
+ * both, and what was not known before.
+ */
 const MARK = `
     UPDATE runs AS r
-       SET evaluation = 'evaluated', evaluated_at = now(), lease_until = NULL, leased_by = NULL,
-           attempts = own.attempt, last_error = NULL,
-           spans = r.spans + r.repeated_spans - own.repeated, repeated_spans = own.repeated,
-           evaluated_steps = own.steps, unread_steps = own.unread, texts = own.texts,
-           truncated_texts = own.truncated, corpus_version = $1,
+       SET evaluation = 'evaluated', lease_until = NULL, leased_by = NULL,
+           attempts = CASE WHEN ${HAS_MORE} THEN 0 ELSE own.attempt END, last_error = NULL,
+           ${EVALUATED_PART},
+           evaluated_at = CASE WHEN own.late THEN r.evaluated_at ELSE now() END,
+           late_evaluated_at = CASE WHEN own.late THEN now() END,
+           late_evaluated_steps = CASE WHEN own.late THEN r.late_evaluated_steps + own.steps ELSE 0 END,
+           spans = r.spans - own.repeated + CASE WHEN own.late THEN 0 ELSE r.repeated_spans END,
+           repeated_spans = ${plus('repeated_spans', 'repeated')},
+           evaluated_steps = ${plus('evaluated_steps', 'steps')},
+           unread_steps = ${plus('unread_steps', 'unread')}, texts = ${plus('texts')},
+           truncated_texts = ${plus('truncated_texts', 'truncated')}, corpus_version = $1,
            corpus_identity = decode($39, 'hex'),
            rule_set_sha256 = decode(own.digest, 'hex'), state = own.state, agent_name = own.agent,
            model = own.model, session_id = own.session, user_id = own."user",
-           text_gaps = ARRAY(SELECT json_array_elements_text(own.gaps)),
-           surfaces = ARRAY(SELECT json_array_elements_text(own.surfaces)),
-           text_cap_bytes = own.cap, unparsed_values = own.unparsed, capture_hint = own.hint,
-           unread_texts = own.unread_texts,
-           unread_keys = ARRAY(SELECT json_array_elements_text(own.unread_keys)),
-           unknown_roles = ARRAY(SELECT json_array_elements_text(own.unknown_roles)),
-           input_tokens = own.input_tokens, output_tokens = own.output_tokens,
-           cost_usd = own.cost,
-           title = (SELECT own.title FROM workspaces
-                     WHERE id = own.workspace_id AND NOT redact_excerpts)
+           text_gaps = ${words('text_gaps', 'gaps')},
+           surfaces = ${words('surfaces')},
+           text_cap_bytes = own.cap, unparsed_values = ${plus('unparsed_values', 'unparsed')},
+           capture_hint = CASE WHEN own.late AND r.capture_hint IS NULL THEN NULL ELSE own.hint END,
+           unread_texts = ${plus('unread_texts')},
+           unread_keys = ${words('unread_keys')},
+           unknown_roles = ${words('unknown_roles')},
+           input_tokens = ${plus('input_tokens')}, output_tokens = ${plus('output_tokens')},
+           cost_usd = ${plus('cost_usd', 'cost')},
+           title = CASE WHEN own.late AND r.title IS NOT NULL THEN r.title ELSE
+                     (SELECT own.title FROM workspaces
+                       WHERE id = own.workspace_id AND NOT redact_excerpts) END
       FROM own WHERE r.workspace_id = own.workspace_id AND r.run_id = own.run_id
     RETURNING own.*`;
+/** A name of the run: late steps do not change it. */
+const known = (column: string, own = column): string =>
+  `CASE WHEN r.late_waits THEN coalesce(r.${column}, t.${own}) ELSE t.${own} END AS ${own}`;
+
 /** Leaves the runs pending. */
 const DO_NOT_MARK = 'SELECT * FROM own';
 
@@ -110,7 +142,12 @@ const MERGED = mergedPlaces('findings', 'excluded');
  */
 const storing = (mark: string): string => `
   WITH own AS (
-    SELECT t.*, left(r.service_name, ${NAME_CHARS_MAX}) AS service FROM (
+    SELECT t.workspace_id, t.run_id, t.place, t.steps, t.unread, t.texts, t.truncated, t.digest, t.state,
+           ${known('agent_name', 'agent')}, ${known('model')},
+           ${known('session_id', 'session')}, ${known('user_id', '"user"')},
+           t.gaps, t.surfaces, t.cap, t.unparsed, t.hint, t.attempt, t.input_tokens, t.output_tokens,
+           t.cost, t.title, t.repeated, t.unread_texts, t.unread_keys, t.unknown_roles,
+           left(r.service_name, ${NAME_CHARS_MAX}) AS service, r.late_waits AS late FROM (
       SELECT * FROM unnest($2::int[], $3::uuid[], $4::int[], $5::int[], $6::int[], $7::int[],
         $8::int[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[], $14::text[],
         $15::json[], $16::json[], $17::int[], $18::int[], $19::text[], $40::int[], $43::float8[], $44::float8[], $45::float8[], $46::text[], $47::int[], $48::int[], $49::json[], $50::json[]) WITH ORDINALITY
@@ -118,9 +155,9 @@ const storing = (mark: string): string => `
               model, session, "user", gaps, surfaces, cap, unparsed, hint, attempt, input_tokens, output_tokens, cost, title, repeated, unread_texts, unread_keys, unknown_roles, place)
        ORDER BY workspace_id, run_id
     ) AS t CROSS JOIN LATERAL (
-      SELECT service_name FROM runs
+      SELECT service_name, agent_name, model, session_id, user_id, late_waits FROM runs
        WHERE workspace_id = t.workspace_id AND run_id = t.run_id AND claims = t.claim
-         AND evaluation = 'pending'
+         AND ${WAITS}
          FOR UPDATE
     ) AS r
   ), done AS (
@@ -269,7 +306,7 @@ async function store(
 
 function placedFindings(evaluations: readonly EvaluatedRun[]): PlacedFinding[] {
   return evaluations.flatMap(({ findings, redactExcerpts }, index) =>
-    findings.map((finding) => ({
+    oncePerRule(findings).map((finding) => ({
       place: index + 1,
       finding,
       excerpt: redactExcerpts ? null : finding.excerpt,
@@ -278,6 +315,15 @@ function placedFindings(evaluations: readonly EvaluatedRun[]): PlacedFinding[] {
       further: (finding.morePlaces ?? []).map((place) => toStored(place, redactExcerpts)),
     })),
   );
+}
+
+/** One statement can store a rule's finding once. */
+function oncePerRule(findings: readonly FindingDraft[]): FindingDraft[] {
+  const first = new Map<string, FindingDraft>();
+  for (const finding of findings) {
+    if (!first.has(finding.ruleId)) first.set(finding.ruleId, finding);
+  }
+  return [...first.values()];
 }
 
 function toStored(place: FurtherPlace, redactExcerpts: boolean): object {

@@ -6,6 +6,8 @@
  *   again      claimed before; its lease has ended, or it was released
  *   fresh      finished, settled, and never claimed or requeued since
  *
+ * A run that was evaluated and has late steps is due in the last two ways, for these steps.
+ *
  * Conditions and order must be the same as in the indexes: otherwise the planner may choose an
  * index that reads all runs of a workspace, including evaluated ones.
  */
@@ -19,8 +21,11 @@ const SETTLE = 'make_interval(secs => $1::float8 / 1000)';
 const TIMEOUT = 'make_interval(secs => $2::float8 / 1000)';
 const LEASE_END = `coalesce(lease_until, '-infinity')`;
 
+/** The condition on runs that wait for an evaluation, or for one of their late steps. */
+export const WAITS = "(evaluation = 'pending' OR late_waits)";
+
 /** The condition on runs that are leased, or were and have been released. */
-export const WAS_CLAIMED = "evaluation = 'pending' AND (attempts > 0 OR lease_until IS NOT NULL)";
+export const WAS_CLAIMED = `${WAITS} AND (attempts > 0 OR lease_until IS NOT NULL)`;
 
 interface WayToBeDue {
   /** the index's condition */
@@ -51,7 +56,7 @@ const DUE: Readonly<Record<DueKind, WayToBeDue>> = {
     isFirstDue: `${LEASE_END} < now()`,
   },
   fresh: {
-    waits: `evaluation = 'pending' AND state <> 'running' AND attempts = 0 AND lease_until IS NULL`,
+    waits: `${WAITS} AND state <> 'running' AND attempts = 0 AND lease_until IS NULL`,
     order: SETTLES_FROM,
     isDue: hasSettled,
     isFirstDue: hasSettled,

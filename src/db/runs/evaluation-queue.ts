@@ -2,10 +2,12 @@
  * The queue of runs to evaluate: claimed under a lease, then completed (complete-runs.ts), released
  * or requeued.
  *
- *   pending ──claim──► leased ──complete──► evaluated
+ *   pending ──claim──► leased ──complete──► evaluated ──late steps──► evaluated, late_waits
  *      ▲                 │ release, requeue, or the lease ends: it expires, or its process is dead
  *      └─────────────────┘ … after ATTEMPTS_MAX attempts: giveUpRuns sets evaluation_failed
  *
+ * A run whose late steps wait is claimed, completed and given up in the same way. A claim is for the steps
+ * that had arrived by then and were not evaluated (late-steps.ts).
  * `claims` is the fencing token, and grows with each claim and release: a process that has lost its
  * lease, or given it back, names an older one, and changes nothing. An attempt is counted when a run
  * begins to be evaluated alone (beginAttempt) or ends undecided (releaseRun). Runs that a process had
@@ -16,7 +18,8 @@ import type { RunRef, RunState } from '../../model/runs.ts';
 import type { Database } from '../database.ts';
 import { utcDayOf } from '../sql-times.ts';
 import { type ClaimSettings, ClaimTurns } from './claim-turns.ts';
-import { ATTEMPTS_MAX, dueRuns } from './due-runs.ts';
+import { ATTEMPTS_MAX, dueRuns, WAITS } from './due-runs.ts';
+import { CLAIMED_PART, UNEVALUATED_STEPS } from './late-steps.ts';
 
 /** A lease that is not renewed ends after this; much earlier when its process is dead (processes.ts). */
 const LEASE_SECONDS = 300;
@@ -36,8 +39,10 @@ export interface ClaimedRun extends RunRef {
   /** UTC days, as `2026-11-20`, between which its steps had arrived when it was claimed */
   readonly firstArrivalOn: string;
   readonly lastArrivalOn: string;
-  /** how many had arrived */
+  /** how many had arrived that were not evaluated */
   readonly steps: number;
+  /** the run was evaluated before: these are its late steps */
+  readonly isLate?: boolean;
 }
 
 const KINDS = [
@@ -50,7 +55,7 @@ const KINDS = [
 const CLAIM = `
   UPDATE runs AS r
      SET lease_until = now() + make_interval(secs => ${LEASE_SECONDS}),
-         leased_by = $8::uuid, claims = r.claims + 1,
+         leased_by = $8::uuid, claims = r.claims + 1, ${CLAIMED_PART},
          state = CASE WHEN r.state = 'running' THEN 'timed_out' ELSE r.state END,
          settles_until = CASE WHEN r.state = 'running' THEN now() ELSE r.settles_until END
     FROM (SELECT due.*, turn.place AS turn
@@ -70,7 +75,8 @@ const CLAIM = `
             r.attempts + 1 AS attempt, due."isRetry", r.state,
             ${utcDayOf('r.first_arrival_at')} AS "firstArrivalOn",
             ${utcDayOf('r.last_arrival_at')} AS "lastArrivalOn",
-            r.spans + r.repeated_spans + r.log_records AS steps, due.round::int, due.turn::int`;
+            ${UNEVALUATED_STEPS} AS steps, r.late_waits AS "isLate",
+            due.round::int, due.turn::int`;
 
 /**
  * Leases finished and settled runs; other processes get other runs. A run without a root becomes
@@ -110,7 +116,10 @@ export async function claimRuns(
   ]);
   return rows
     .sort((one, other) => one.round - other.round || one.turn - other.turn)
-    .map(({ round: _round, turn: _turn, ...run }) => run);
+    .map(({ round: _round, turn: _turn, isLate, ...run }) => ({
+      ...run,
+      ...(isLate === true && { isLate }),
+    }));
 }
 
 /**
@@ -121,10 +130,10 @@ export async function claimRuns(
 export async function giveUpRuns(database: Database): Promise<number> {
   const { rowCount } = await database.query(
     `UPDATE runs AS r
-        SET evaluation = 'evaluation_failed', lease_until = NULL, leased_by = NULL,
+        SET evaluation = 'evaluation_failed', late_waits = false, lease_until = NULL, leased_by = NULL,
             last_error = coalesce(last_error, 'the lease ran out: the process had ended')
        FROM (SELECT workspace_id, run_id FROM runs
-              WHERE evaluation = 'pending' AND attempts >= ${ATTEMPTS_MAX}
+              WHERE ${WAITS} AND attempts >= ${ATTEMPTS_MAX}
                 AND (lease_until IS NULL OR lease_until < now())
               ORDER BY workspace_id, run_id LIMIT ${GIVE_UP_MAX} FOR UPDATE SKIP LOCKED) AS lost
       WHERE r.workspace_id = lost.workspace_id AND r.run_id = lost.run_id`,
@@ -137,7 +146,7 @@ const OWN_RUNS = `
   SELECT r.workspace_id, r.run_id, t.attempt
     FROM runs r JOIN unnest($1::int[], $2::uuid[], $3::int[], $4::int[]) AS t (w, run, claim, attempt)
       ON r.workspace_id = t.w AND r.run_id = t.run AND r.claims = t.claim
-   WHERE r.evaluation = 'pending'
+   WHERE ${WAITS}
    ORDER BY r.workspace_id, r.run_id FOR UPDATE OF r`;
 
 function keysOf(runs: readonly ClaimedRun[]): unknown[] {
@@ -202,7 +211,7 @@ export async function releaseRun(database: Database, run: ClaimedRun, why: strin
             lease_until = CASE WHEN $5::int < ${ATTEMPTS_MAX}
                             THEN now() + make_interval(secs => ${RETRY_DELAY_SECONDS} * $5::int)
                           END
-      WHERE workspace_id = $1 AND run_id = $2 AND claims = $3 AND evaluation = 'pending'`,
+      WHERE workspace_id = $1 AND run_id = $2 AND claims = $3 AND ${WAITS}`,
     [run.workspaceId, run.runId, run.claim, why, run.attempt],
   );
 }

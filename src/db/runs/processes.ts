@@ -11,7 +11,7 @@
  */
 import type { RunRef } from '../../model/runs.ts';
 import { type Database, limitedStatement, type Queryable } from '../database.ts';
-import { ATTEMPTS_MAX, WAS_CLAIMED } from './due-runs.ts';
+import { ATTEMPTS_MAX, WAITS, WAS_CLAIMED } from './due-runs.ts';
 
 /** A process that was silent for this long counts as dead. */
 const DEAD_AFTER_SECONDS = 15;
@@ -22,7 +22,7 @@ const IS_DEAD = `seen_at < now() - interval '${DEAD_AFTER_SECONDS} seconds'`;
 /** Claimed runs; one condition for each partial index. */
 const CLAIMED = [
   `${WAS_CLAIMED} AND state <> 'running' AND attempts < ${ATTEMPTS_MAX}`,
-  `evaluation = 'pending' AND attempts >= ${ATTEMPTS_MAX}`,
+  `${WAITS} AND attempts >= ${ATTEMPTS_MAX}`,
 ];
 
 /**

@@ -8,8 +8,8 @@ import { type Numbered, numberSteps } from '../../model/step-order.ts';
 import type { Database } from '../database.ts';
 import { placementOf, type TelemetryPlacement } from '../placement.ts';
 import { findRepeats } from './repeated-spans.ts';
+import { parametersOf, type RunToRead } from './run-to-read.ts';
 import { IN_TIME, narrowRows } from './step-rows.ts';
-import { parametersOf, type RunToRead } from './steps.ts';
 
 /** OTLP's STATUS_CODE_ERROR. */
 const STATUS_ERROR = 2;

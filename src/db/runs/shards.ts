@@ -4,17 +4,21 @@
  */
 import type { Database } from '../database.ts';
 import type { ClaimedRun } from './evaluation-queue.ts';
+import { partOf } from './late-steps.ts';
 import { rowsOfRun } from './step-rows.ts';
 
 /** A run's key and the days of its arrival. */
-type StoredRun = Pick<ClaimedRun, 'workspaceId' | 'runId' | 'firstArrivalOn' | 'lastArrivalOn'>;
+type StoredRun = Pick<ClaimedRun, 'workspaceId' | 'runId' | 'firstArrivalOn' | 'lastArrivalOn'> &
+  Partial<Pick<ClaimedRun, 'steps'>>;
 
 /** Runs whose steps are on one shard. */
 export interface ShardOfRuns {
   /** the runs' indexes in the request, in order */
   readonly places: readonly number[];
-  /** how many steps of each are stored; 0 for a run that retention has removed */
+  /** how many steps of each are to be read; 0 for a run that retention has removed */
   readonly totals: readonly number[];
+  /** the parts of their claims (late-steps.ts), column by column */
+  readonly parts: readonly (readonly (string | null)[])[];
 }
 
 /**
@@ -27,13 +31,22 @@ export async function byShard(
   runs: readonly StoredRun[],
 ): Promise<readonly ShardOfRuns[]> {
   const { rows } = await database.query<ShardOfRuns>(
-    `SELECT array_agg(t.place::int - 1 ORDER BY place) AS places,
-            array_agg(coalesce(r.spans + r.repeated_spans + r.log_records, 0) ORDER BY place) AS totals
-       FROM unnest($1::int[], $2::uuid[]) WITH ORDINALITY AS t (workspace_id, run_id, place)
-       LEFT JOIN runs AS r ON r.workspace_id = t.workspace_id AND r.run_id = t.run_id
-      GROUP BY get_shard_id_for_distribution_column('spans', t.run_id)
+    `SELECT array_agg(place::int - 1 ORDER BY place) AS places, array_agg(total ORDER BY place) AS totals,
+            json_build_array(json_agg(claimed_to::text ORDER BY place),
+              json_agg(claimed_without::text ORDER BY place), json_agg(evaluated_to::text ORDER BY place),
+              json_agg(evaluated_without::text ORDER BY place)) AS parts
+       FROM (SELECT t.place, t.run_id, ${partOf('t.claimed')},
+                    coalesce(t.claimed, r.spans + r.repeated_spans + r.log_records, 0) AS total
+               FROM unnest($1::int[], $2::uuid[], $3::int[]) WITH ORDINALITY
+                    AS t (workspace_id, run_id, claimed, place)
+               LEFT JOIN runs AS r ON r.workspace_id = t.workspace_id AND r.run_id = t.run_id) AS run
+      GROUP BY get_shard_id_for_distribution_column('spans', run_id)
       ORDER BY min(place)`,
-    [runs.map(({ workspaceId }) => workspaceId), runs.map(({ runId }) => runId)],
+    [
+      runs.map(({ workspaceId }) => workspaceId),
+      runs.map(({ runId }) => runId),
+      runs.map(({ steps }) => steps ?? null),
+    ],
   );
   return rows;
 }

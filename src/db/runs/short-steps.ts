@@ -8,6 +8,7 @@
 import pg from 'pg';
 
 import type { Database } from '../database.ts';
+import { partOf } from './late-steps.ts';
 import { IN_TIME, joinOrigin, ORIGIN_COLUMNS, UNPACKED_BYTES, wholeRows } from './step-rows.ts';
 import type { PlacedStepRow, StepRow } from './to-step.ts';
 
@@ -24,9 +25,9 @@ const ROW_BYTES = 512;
 const READ_SHORT = `
   WITH found AS MATERIALIZED (
     SELECT run_place, total, step.*
-      FROM (SELECT t.*, r.spans + r.repeated_spans + r.log_records AS total
-              FROM unnest($1::int[], $2::uuid[], $3::date[], $4::date[]) WITH ORDINALITY
-                   AS t (workspace_id, run_id, first_on, last_on, run_place)
+      FROM (SELECT t.*, coalesce(t.claimed, r.spans + r.repeated_spans + r.log_records) AS total, ${partOf('t.claimed')}
+              FROM unnest($1::int[], $2::uuid[], $3::date[], $4::date[], $9::int[]) WITH ORDINALITY
+                   AS t (workspace_id, run_id, first_on, last_on, claimed, run_place)
               JOIN runs AS r ON r.workspace_id = t.workspace_id AND r.run_id = t.run_id) AS run
       LEFT JOIN LATERAL (${wholeRows()}) AS step ON run.total <= $7
   )
@@ -73,22 +74,27 @@ export interface ShortRun {
 
 /**
  * @param parameters `parametersOf` the runs, with the least of their limits in bytes
- * @param count how many runs they are
+ * @param claimed how many rows the claim of each is for
  * @returns null when they are not short together
  */
 export async function readShortRuns(
   database: Database,
   parameters: readonly unknown[],
-  count: number,
+  claimed: readonly (number | null)[],
 ): Promise<readonly ShortRun[] | null> {
   const [stepsMax, bytesMax] = parameters.slice(-2);
   const { rows } = await database.query<ShortRow>({
     text: READ_SHORT,
-    values: [...parameters.slice(0, -2), Math.min(Number(stepsMax), SHORT_STEPS_MAX), bytesMax],
+    values: [
+      ...parameters.slice(0, -2),
+      Math.min(Number(stepsMax), SHORT_STEPS_MAX),
+      bytesMax,
+      claimed,
+    ],
     types: TYPES,
   });
   if (rows.length === 0) return null;
-  const runs = Array.from({ length: count }, (): ShortRun => ({ total: 0, bytes: 0, rows: [] }));
+  const runs = claimed.map((): ShortRun => ({ total: 0, bytes: 0, rows: [] }));
   for (const row of rows) {
     const run = runs[row.place];
     if (run === undefined) throw new RangeError('a run that was not asked for');

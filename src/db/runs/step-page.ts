@@ -8,9 +8,9 @@ import type { TreeStep } from '../../model/run-tree.ts';
 import type { Step } from '../../model/steps.ts';
 import type { Database } from '../database.ts';
 import { placementOf, type TelemetryPlacement } from '../placement.ts';
+import { parametersOf, type RunToRead, type StepLimits } from './run-to-read.ts';
 import { DOCUMENTS_CUT, TEXTS_CUT } from './step-cut.ts';
 import { inFull, joinOrigin, LOG_TIME, ORIGIN_COLUMNS, withOrigins } from './step-rows.ts';
-import { parametersOf, type RunToRead, type StepLimits } from './steps.ts';
 import { type StepRow, toStep } from './to-step.ts';
 
 export interface StepPageLimits extends Pick<StepLimits, 'bytesMax'> {

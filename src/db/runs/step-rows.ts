@@ -8,6 +8,7 @@
  */
 import type { Database } from '../database.ts';
 import type { TelemetryPlacement } from '../placement.ts';
+import { isInPart } from './late-steps.ts';
 
 /**
  * The order in which steps are counted against the limits; `inTimeOrder` decides among steps that start
@@ -40,20 +41,29 @@ const NAMES: Readonly<Record<TelemetryPlacement, readonly ('trace_id' | 'run_id'
  * @param of what names the run: each of these columns has an index, several together have none. A row
  *   whose `run_id` names a run belongs to that one only.
  */
-const ofRun = (placement: TelemetryPlacement, table: string, of: 'trace_id' | 'run_id'): string =>
+const ofRun = (
+  placement: TelemetryPlacement,
+  table: string,
+  of: 'trace_id' | 'run_id',
+  rows: RowsRead,
+): string =>
   `${table}.workspace_id = run.workspace_id AND ${table}.${of} = run.run_id
    ${of === 'trace_id' ? `AND ${table}.run_id IS NULL` : ''}
    AND ${table}.arrived_on BETWEEN run.first_on - 1 AND run.last_on + 1 AND ${inDays(table)}
-   ${onShard[placement](table)}`;
+   ${onShard[placement](table)} ${rows === 'part' ? `AND ${isInPart(table)}` : ''}`;
+
+/** All rows of a run, or the part that its claim is for, if it has one. */
+type RowsRead = 'all' | 'part';
 
 /** A SELECT of the rows of `run`. */
 export const rowsOfRun = (
   placement: TelemetryPlacement,
   table: 'spans' | 'log_records',
   columns: string,
+  rows: RowsRead = 'all',
 ): string =>
   NAMES[placement]
-    .map((of) => `SELECT ${columns} FROM ${table} WHERE ${ofRun(placement, table, of)}`)
+    .map((of) => `SELECT ${columns} FROM ${table} WHERE ${ofRun(placement, table, of, rows)}`)
     .join(' UNION ALL ');
 
 /** A value of at most so many bytes, its header included, has a header of one byte and not four. */
@@ -85,13 +95,14 @@ export const narrowRows = (
   placement: TelemetryPlacement,
   spanColumns = '',
   logColumns = '',
+  rows: RowsRead = 'all',
 ): string => {
   const span = `'span' AS source, ${spanColumns} start_unix_nano AS start, end_unix_nano AS "end", span_id,
      arrived_on, ctid AS place_stored, ${stored(SPAN_TEXTS)} AS stored`;
   const log = `'log', ${logColumns} ${LOG_TIME}, ${LOG_TIME}, span_id,
      arrived_on, ctid, ${stored(LOG_TEXTS)}`;
-  return `${rowsOfRun(placement, 'spans', span)}
-      UNION ALL ${rowsOfRun(placement, 'log_records', log)}
+  return `${rowsOfRun(placement, 'spans', span, rows)}
+      UNION ALL ${rowsOfRun(placement, 'log_records', log, rows)}
       ORDER BY ${IN_TIME} LIMIT $7`;
 };
 
@@ -128,7 +139,7 @@ const isPacked = (columns: readonly string[]): string =>
 export const UNPACKED_BYTES = `(${bytes(['name', 'status_message', 'attributes', 'events', 'body'])})`;
 
 /**
- * All rows of `run`, in no order, with their documents.
+ * The rows of the part of `run`, in no order, with their documents.
  *
  * `stored`: the bytes of its texts, unless some are compressed, which is `packed`; known without reading
  * them.
@@ -139,7 +150,8 @@ export const wholeRows = (): string => {
      ${isPacked(SPAN_TEXTS)} AS packed, workspace_id, ${SPAN_IN_FULL}`;
   const log = `'log', ${LOG_TIME}, ${LOG_TIME}, span_id, NULL, arrived_on, ctid,
      ${plainBytes(LOG_TEXTS)}, ${isPacked(LOG_TEXTS)}, workspace_id, ${LOG_IN_FULL}`;
-  return `${rowsOfRun('local', 'spans', span)} UNION ALL ${rowsOfRun('local', 'log_records', log)}`;
+  return `${rowsOfRun('local', 'spans', span, 'part')}
+    UNION ALL ${rowsOfRun('local', 'log_records', log, 'part')}`;
 };
 
 /**

@@ -1,5 +1,6 @@
 /** The statement that reads the steps of runs in full, within limits for each run and for all together. */
 import type { TelemetryPlacement } from '../placement.ts';
+import { partOf } from './late-steps.ts';
 import { IN_TIME, inFull, joinOrigin, narrowRows, ORIGIN_COLUMNS } from './step-rows.ts';
 
 /** The columns whose length the sender decides. */
@@ -11,13 +12,17 @@ const DOCUMENTS = 'attributes, events, body';
  * table of runs, which is on the coordinator: it is given the numbers.
  */
 const RUNS: Readonly<Record<TelemetryPlacement, string>> = {
-  local: `SELECT t.*, r.spans + r.repeated_spans + r.log_records AS total
-      FROM unnest($1::int[], $2::uuid[], $3::date[], $4::date[]) WITH ORDINALITY
-           AS t (workspace_id, run_id, first_on, last_on, run_place)
+  local: `SELECT t.*, coalesce(t.claimed, r.spans + r.repeated_spans + r.log_records) AS total, ${partOf('t.claimed')}
+      FROM unnest($1::int[], $2::uuid[], $3::date[], $4::date[], $11::int[]) WITH ORDINALITY
+           AS t (workspace_id, run_id, first_on, last_on, claimed, run_place)
       JOIN runs AS r ON r.workspace_id = t.workspace_id AND r.run_id = t.run_id`,
   distributed: `SELECT *
-      FROM unnest($1::int[], $2::uuid[], $3::date[], $4::date[], $11::int[]) WITH ORDINALITY
-           AS t (workspace_id, run_id, first_on, last_on, total, run_place)`,
+      FROM (SELECT workspace_id, run_id, first_on, last_on, total, run_place, claimed_to,
+                   claimed_without::timestamptz[], evaluated_to, evaluated_without::timestamptz[]
+              FROM unnest($1::int[], $2::uuid[], $3::date[], $4::date[], $11::int[],
+                     $12::timestamptz[], $13::text[], $14::timestamptz[], $15::text[]) WITH ORDINALITY
+                   AS t (workspace_id, run_id, first_on, last_on, total, claimed_to,
+                         claimed_without, evaluated_to, evaluated_without, run_place)) AS t`,
 };
 
 /**
@@ -34,7 +39,7 @@ const readingSteps = (placement: TelemetryPlacement): string => `
     ${RUNS[placement]}
   ), narrow AS (
     SELECT run.*, step.* FROM run CROSS JOIN LATERAL (
-      ${narrowRows(placement)}
+      ${narrowRows(placement, '', '', 'part')}
     ) AS step
   ), numbered AS (
     SELECT *, row_number() OVER in_time AS place, sum(stored) OVER in_time
@@ -78,7 +83,10 @@ const readingSteps = (placement: TelemetryPlacement): string => `
     FROM run LEFT JOIN begun ON begun.run_place = run.run_place
    ORDER BY place, step_place NULLS FIRST`;
 
-/** $1 to $8 are `parametersOf`, $9 and $10 the limits of all runs and of each, in bytes. */
+/**
+ * $1 to $8 are `parametersOf`, $9 and $10 the limits of all runs and of each, in bytes, $11 how many rows the
+ * claim of each is for; of distributed ones with their parts ($12 to $15).
+ */
 export const READ_STEPS: Readonly<Record<TelemetryPlacement, string>> = {
   local: readingSteps('local'),
   distributed: readingSteps('distributed'),

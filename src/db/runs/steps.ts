@@ -7,24 +7,20 @@
  * longer than reading a short run. Runs that are short together are read by a simpler one
  * (short-steps.ts).
  */
-import { inTimeOrder, numberSteps } from '../../model/step-order.ts';
+import { inTimeOrder, type Numbered, numberSteps } from '../../model/step-order.ts';
 import type { Step } from '../../model/steps.ts';
 import type { Database } from '../database.ts';
 import { placementOf } from '../placement.ts';
-import type { ClaimedRun } from './evaluation-queue.ts';
 import { findRepeats, type PlacedStep } from './repeated-spans.ts';
+import { parametersOf, type RunToRead, type StepLimits } from './run-to-read.ts';
+import { readTree } from './run-tree.ts';
 import { byShard, requireFinished } from './shards.ts';
 import { parseRow, readShortRuns, type ShortRow, type ShortRun } from './short-steps.ts';
 import { withOrigins } from './step-rows.ts';
 import { READ_STEPS } from './steps-statement.ts';
 import { type PlacedStepRow, toStep } from './to-step.ts';
 
-export interface StepLimits {
-  /** most steps of a run that one evaluation reads */
-  readonly stepsMax: number;
-  /** most bytes of names, messages, attributes, events and bodies that one evaluation holds */
-  readonly bytesMax: number;
-}
+export type { RunToRead, StepLimits };
 
 const MIB = 1024 * 1024;
 const LIMITS: StepLimits = { stepsMax: 20_000, bytesMax: 64 * MIB };
@@ -33,12 +29,6 @@ const LIMITS: StepLimits = { stepsMax: 20_000, bytesMax: 64 * MIB };
  * first run has more, it is read alone.
  */
 export const TOGETHER_BYTES_MAX = 8 * MIB;
-
-/** A run's key and the days of its arrival. */
-export type RunToRead = Pick<
-  ClaimedRun,
-  'workspaceId' | 'runId' | 'firstArrivalOn' | 'lastArrivalOn'
->;
 
 /** The run's own row, before the rows of its steps. */
 interface RunRow {
@@ -114,20 +104,26 @@ const readTogether: Reading = async (
   const short = await readShortRuns(
     database,
     parametersOf(runs, { stepsMax, bytesMax: Math.min(bytesMax, togetherBytesMax, runBytesMax) }),
-    runs.length,
+    claimedOf(runs),
   );
   if (short !== null) {
     const read = short.flatMap((run) => run.rows);
     const repeats = await findRepeats(database, parameters, read, toPlaced);
-    return short.map((run) => toShort(run, repeats));
+    const late = await numbersOfLate(database, runs, stepsMax);
+    return short.map((run, place) => toShort(run, repeats, late.get(place)));
   }
   const { rows } = await database.query<AnswerRow>(READ_STEPS.local, [
     ...parameters,
     togetherBytesMax,
     runBytesMax,
+    claimedOf(runs),
   ]);
-  return withoutRest(await stepsOf(database, parameters, rows, runs.length));
+  return withoutRest(await stepsOf(database, parameters, rows, runs, stepsMax));
 };
+
+/** How many rows the claim of each run is for; null for a run that is read as it is. */
+const claimedOf = (runs: readonly RunToRead[]): (number | null)[] =>
+  runs.map(({ steps }) => steps ?? null);
 
 /**
  * Runs that are distributed: those of a shard together, shard after shard, because planning on the
@@ -144,7 +140,7 @@ const readByShard: Reading = async (
   const read = new Map<number, StepsOfRun | null>();
   let bytes = 0;
   let waiting = runs.length;
-  for (const { places, totals } of await byShard(database, runs)) {
+  for (const { places, totals, parts } of await byShard(database, runs)) {
     const part = places.length / waiting;
     const own = places.flatMap((place) => runs[place] ?? []);
     const parameters = parametersOf(own, limits);
@@ -153,9 +149,10 @@ const readByShard: Reading = async (
       Math.floor((togetherBytesMax - bytes) * part),
       runBytesMax,
       totals,
+      ...parts,
     ]);
     const inFull = await withOrigins(database, ({ place }) => own[place]?.workspaceId, rows);
-    const found = await stepsOf(database, parameters, inFull, own.length);
+    const found = await stepsOf(database, parameters, inFull, own, limits.stepsMax);
     for (const [index, steps] of withoutRest(found).entries()) {
       const run = own[index];
       if (run !== undefined && steps !== null && steps.unread > 0) {
@@ -198,15 +195,17 @@ async function stepsOf(
   database: Database,
   parameters: readonly unknown[],
   rows: readonly AnswerRow[],
-  count: number,
+  runs: readonly RunToRead[],
+  stepsMax: number,
 ): Promise<(StepsOfRun | null)[]> {
   const repeats = await findRepeats(database, parameters, rows.filter(isOfStep), toPlaced);
-  const answers: AnswerRow[][] = Array.from({ length: count }, () => []);
+  const late = await numbersOfLate(database, runs, stepsMax);
+  const answers: AnswerRow[][] = runs.map(() => []);
   for (const row of rows) answers[row.place]?.push(row);
-  return answers.map(([run, ...its]): StepsOfRun | null => {
+  return answers.map(([run, ...its], place): StepsOfRun | null => {
     const { hasSteps, total } = run?.source === null ? run : REMOVED_RUN;
     if (hasSteps && its.length === 0) return null;
-    return toSteps(its.filter(isOfStep), total, repeats);
+    return toSteps(its.filter(isOfStep), total, repeats, late.get(place));
   });
 }
 
@@ -224,30 +223,100 @@ function toPlaced({ place, source, spanId, start, ...row }: PlacedStepRow | Shor
   };
 }
 
+/** Rows of steps by where they are stored. */
+interface Stored {
+  readonly source: PlacedStep['source'] | null;
+  readonly arrivedOn: string;
+  readonly storedAt: string;
+}
+const keyOf = ({ source, arrivedOn, storedAt }: Stored): string =>
+  `${source} ${arrivedOn} ${storedAt}`;
+
+/** What late steps are among all steps of their run. */
+interface LateNumbers {
+  readonly numbers: ReadonlyMap<string, Numbered>;
+  /** the run has more steps than were numbered */
+  readonly isCut: boolean;
+}
+
+/**
+ * The numbers of the steps of runs whose late steps are read: findings need the numbers of the run's pages,
+ * and a late span may repeat one that was evaluated.
+ */
+async function numbersOfLate(
+  database: Database,
+  runs: readonly RunToRead[],
+  stepsMax: number,
+): Promise<ReadonlyMap<number, LateNumbers>> {
+  const late = new Map<number, LateNumbers>();
+  for (const [place, run] of runs.entries()) {
+    if (run.isLate !== true) continue;
+    const tree = await readTree(database, run, stepsMax);
+    const read = tree.reduce((sum, { repeats = 0 }) => sum + 1 + repeats, 0);
+    const numbers = new Map(
+      tree.map((step) => [keyOf(step), { number: step.number, twin: step.twin }]),
+    );
+    late.set(place, { numbers, isCut: read >= stepsMax });
+  }
+  return late;
+}
+
 /** The rows of a run without repeats, and the counts that follow from both. */
-function countedOnce<Row>(rows: readonly Row[], total: number, repeats: Repeats) {
-  const kept = rows.filter((row) => !repeats.has(row));
+function countedOnce<Row extends Stored>(
+  rows: readonly Row[],
+  total: number,
+  repeats: Repeats,
+  late: LateNumbers | undefined,
+) {
+  const isKept = (row: Row): boolean =>
+    !repeats.has(row) && (late === undefined || late.isCut || late.numbers.has(keyOf(row)));
+  const kept = rows.filter(isKept);
   // Steps may have come since a total was read that was given to the statement.
   const unread = Math.max(0, total - rows.length);
   return { kept, unread, repeats: rows.length - kept.length };
 }
 
+/** The steps of rows in time order, with their numbers. */
+function inOrder<Row extends Stored>(
+  rows: readonly Row[],
+  toOne: (row: Row) => Step,
+  late: LateNumbers | undefined,
+): Step[] {
+  const steps = rows.map(toOne);
+  if (late === undefined) return inTimeOrder(numberSteps(steps));
+  for (const [index, step] of steps.entries()) {
+    const row = rows[index];
+    const numbered = row === undefined ? undefined : late.numbers.get(keyOf(row));
+    Object.assign(step, numbered ?? { number: late.numbers.size + 1, twin: 0 });
+  }
+  return inTimeOrder(steps);
+}
+
 /** The steps of a short run; each access parses them. */
-function toShort({ rows, total, bytes }: ShortRun, found: Repeats): StepsOfRun {
-  const { kept, ...counts } = countedOnce(rows, total, found);
+function toShort(
+  { rows, total, bytes }: ShortRun,
+  found: Repeats,
+  late: LateNumbers | undefined,
+): StepsOfRun {
+  const { kept, ...counts } = countedOnce(rows, total, found, late);
   return {
     get steps() {
-      return inTimeOrder(numberSteps(kept.map((row) => toStep(parseRow(row)))));
+      return inOrder(kept, (row) => toStep(parseRow(row)), late);
     },
     bytes,
     ...counts,
   };
 }
 
-function toSteps(rows: readonly PlacedStepRow[], total: number, found: Repeats): StepsOfRun {
-  const { kept, ...counts } = countedOnce(rows, total, found);
+function toSteps(
+  rows: readonly PlacedStepRow[],
+  total: number,
+  found: Repeats,
+  late: LateNumbers | undefined,
+): StepsOfRun {
+  const { kept, ...counts } = countedOnce(rows, total, found, late);
   const bytes = rows.reduce((sum, row) => sum + row.bytes, 0);
-  return { steps: inTimeOrder(numberSteps(kept.map(toStep))), bytes, ...counts };
+  return { steps: inOrder(kept, toStep, late), bytes, ...counts };
 }
 
 /**
@@ -260,23 +329,4 @@ function withoutRest(read: (StepsOfRun | null)[]): (StepsOfRun | null)[] {
   const open = read.findIndex((one, place) => one === null && place > last);
   if (open === -1) return read;
   return read.slice(0, last === -1 ? open + 1 : open);
-}
-
-/** The parameters $1 to $8. */
-export function parametersOf(
-  runs: readonly RunToRead[],
-  { stepsMax, bytesMax }: StepLimits,
-): unknown[] {
-  const firstDays = runs.map(({ firstArrivalOn }) => firstArrivalOn);
-  const lastDays = runs.map(({ lastArrivalOn }) => lastArrivalOn);
-  return [
-    runs.map(({ workspaceId }) => workspaceId),
-    runs.map(({ runId }) => runId),
-    firstDays,
-    lastDays,
-    [...firstDays].sort()[0],
-    [...lastDays].sort().at(-1),
-    stepsMax,
-    bytesMax,
-  ];
 }

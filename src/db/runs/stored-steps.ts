@@ -7,8 +7,8 @@ import type { JsonText } from '../../model/json.ts';
 import type { Database } from '../database.ts';
 import { placementOf, type TelemetryPlacement } from '../placement.ts';
 import { SPAN_CONTENT } from './repeated-spans.ts';
+import { parametersOf, type RunToRead, type StepLimits } from './run-to-read.ts';
 import { atPlace, LOG_TEXTS, rowsOfRun, SPAN_TEXTS, stored } from './step-rows.ts';
-import { parametersOf, type RunToRead, type StepLimits } from './steps.ts';
 
 export type ExportedSignal = 'traces' | 'logs';
 

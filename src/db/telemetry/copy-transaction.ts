@@ -17,6 +17,7 @@ import {
   type Statement,
 } from '../pipeline.ts';
 import { SEQUENTIAL, type TelemetryPlacement } from '../placement.ts';
+import { arrivedSteps } from '../runs/late-steps.ts';
 import type { SettleAllowance } from '../runs/run-times.ts';
 import { COPY_HEADER, COPY_TRAILER, copyStatement, TELEMETRY_TABLES } from './copy-statement.ts';
 import type { EncodedRequest } from './encoded-request.ts';
@@ -75,8 +76,11 @@ function upsertRuns(deltas: readonly RunDelta[], allowance: SettleAllowance | nu
              spans = r.spans + excluded.spans,
              log_records = r.log_records + excluded.log_records,
              session_key = coalesce(r.session_key, excluded.session_key),
-             settles_until = CASE WHEN r.state = 'running' AND excluded.state <> 'running'
-                                  THEN excluded.settles_until ELSE r.settles_until END,
+             ${arrivedSteps(
+               'now() + make_interval(secs => ($11::float8[])[2] / 1000)',
+               `CASE WHEN r.state = 'running' AND excluded.state <> 'running'
+                     THEN excluded.settles_until ELSE r.settles_until END`,
+             )},
              last_arrival_at = now()`,
     columns: [
       column((delta) => delta.workspaceId),

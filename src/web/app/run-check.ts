@@ -33,7 +33,7 @@ export function limitsOf(run: RunSummary): string[] {
   const { unreadTexts, unreadKeys, unknownRoles } = run;
   const sentences: Readonly<Record<CheckLimit, () => readonly string[]>> = {
     late_steps: () => [
-      `Not checked: ${many(lateSteps(run), 'step')} that arrived after the evaluation`,
+      `Not checked${run.lateWaits === true ? ' yet' : ''}: ${many(lateSteps(run), 'step')} that arrived after the evaluation`,
     ],
     unread_steps: () => [
       `Not checked, or not in full: ${many(unreadSteps ?? 0, 'step')} beyond the limits of one evaluation`,
@@ -103,8 +103,19 @@ function surfacesOf({ surfaces }: RunSummary): string {
   return (surfaces ?? []).map(surfaceLabel).join(', ');
 }
 
+/** `3 late steps, evaluated at 2026-11-20T12:00:00.000Z` */
+function lateLine({ lateEvaluatedAt, lateEvaluatedSteps }: RunSummary): HtmlValue {
+  if (lateEvaluatedAt == null) return null;
+  const iso = lateEvaluatedAt.toISOString();
+  return html` ${many(lateEvaluatedSteps ?? 0, 'late step')}, evaluated at <time datetime="${iso}">${iso}</time>.`;
+}
+
 /** What was checked: the line of the run's page. */
 export function checkedLine(run: RunSummary): HtmlValue {
+  return html`${wholeLine(run)}${lateLine(run)}`;
+}
+
+function wholeLine(run: RunSummary): HtmlValue {
   const texts = many(run.texts ?? 0, 'text');
   const limits = limitsOf(run);
   const but =
@@ -114,6 +125,7 @@ export function checkedLine(run: RunSummary): HtmlValue {
     case 'pending':
       return 'nothing yet';
     case 'failed':
+      if (lateSteps(run) > 0) return html`${texts}. The evaluation of late steps failed:${but}`;
       return run.severities.length === 0
         ? 'not evaluated: every attempt failed'
         : 'only step by step: every attempt to evaluate the whole run failed';
@@ -132,12 +144,19 @@ export function checkedLine(run: RunSummary): HtmlValue {
 
 /** What no findings mean, and do not mean. */
 export function withoutFindings(run: RunSummary): Html {
+  const late = lateLine(run);
+  return html`${inWhole(run)}${late !== null && html`<p class="soft">${late}</p>`}`;
+}
+
+function inWhole(run: RunSummary): Html {
   const texts = many(run.texts ?? 0, 'text');
   switch (checkOf(run).checked) {
     case 'pending':
       return html`<p class="soft">Not evaluated yet.</p>`;
     case 'failed':
-      return html`<p class="notice error">This run could not be evaluated: every attempt failed. It may contain attacks that were not found.</p>`;
+      return lateSteps(run) === 0
+        ? html`<p class="notice error">This run could not be evaluated: every attempt failed. It may contain attacks that were not found.</p>`
+        : html`<p class="notice error">Steps that arrived after the evaluation could not be evaluated: every attempt failed. They may contain attacks that were not found.</p>`;
     case 'nothing':
       return html`<p class="notice">Nothing was checked, so no rule could match.${limitSentences(run)}${hintOf(run)}</p>`;
     case 'tool_names_only':

@@ -150,6 +150,13 @@ describe('a run without findings', () => {
     }
   });
 
+  test('whose late steps wait for their evaluation is kept', async () => {
+    await addRuns(1, 2, { daysAgo: 91 });
+    await scratch.rows('UPDATE runs SET late_waits = true WHERE run_id = $1', [hex16(1)]);
+    expect(await upkeep()).toEqual({ runs: 1 });
+    expect(await left('runs WHERE late_waits')).toBe(1);
+  });
+
   test('is kept for ever by default', async () => {
     await addRuns(1, 3, { daysAgo: 5000 });
     expect(await upkeep({ telemetry: 30, runs: 0, findings: 0 })).toEqual({});

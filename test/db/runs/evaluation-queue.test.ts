@@ -441,6 +441,9 @@ describe('completing', () => {
         model: 'model-1',
         tool_name: 'shell',
         match_digest: expect.any(Buffer),
+        more_places: null,
+        more_digests: null,
+        more_tools: null,
       },
     ]);
   });

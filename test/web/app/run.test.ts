@@ -403,6 +403,19 @@ describe('the facts of the run', () => {
     expect(text).toContain('<li>The sender cut texts at its own maximum length.</li>');
   });
 
+  test('says which late steps wait, and which were evaluated, and when', () => {
+    const late = { spans: 9, evaluatedSteps: 5, lateWaits: true };
+    expect(page({ run: run(late) })).toContain(
+      '<li>Not checked yet: 5 steps that arrived after the evaluation.</li>',
+    );
+    const at = new Date('2026-11-20T12:05:00.000Z');
+    const text = page({ run: run({ lateEvaluatedSteps: 3, lateEvaluatedAt: at }) });
+    expect(text).toContain(
+      '3 late steps, evaluated at <time datetime="2026-11-20T12:05:00.000Z">2026-11-20T12:05:00.000Z</time>.',
+    );
+    expect(page()).not.toContain('late step');
+  });
+
   test('leads to the other runs of its session, whatever it is called', () => {
     expect(page()).toContain('href="/app/runs?session_id=session%201%2F2"');
   });

@@ -144,6 +144,10 @@ export function toRunItem(run: RunSummary, times: WaitTimes): BodyOf<typeof runI
     corpus_version: run.corpusVersion,
     corpus_identity: run.corpusIdentity,
     late_steps: lateSteps(run),
+    ...(run.lateEvaluatedAt != null && {
+      late_evaluated_steps: run.lateEvaluatedSteps ?? 0,
+      late_evaluated_at: run.lateEvaluatedAt.toISOString(),
+    }),
     unread_steps: run.unreadSteps,
     checked,
     check_limits: [...limits],

@@ -73,7 +73,14 @@ const members = {
       'Identity of that corpus, as in `GET /platform/v1/atr/rules`. Null until the run is evaluated, and for runs ' +
         'evaluated by a version of Sluice that did not record it.',
     ),
-  late_steps: count('Steps that arrived after the evaluation and were not matched.'),
+  late_steps: count(
+    'Steps that arrived after the evaluation and were not matched. They are evaluated by themselves, once, ' +
+      '`RUN_SETTLE_MS` after the last of them; if `evaluation` is `evaluation_failed`, every attempt at that failed.',
+  ),
+  late_evaluated_steps: count(
+    'Steps that arrived after the evaluation and were evaluated by themselves.',
+  ).optional(),
+  late_evaluated_at: timestamp('When the last of them were. Absent if there are none.').optional(),
   unread_steps: countOrNull(
     'Steps that were not matched, or not in full, because the run exceeds the limits of one evaluation (steps, bytes, CPU time).',
   ),
