@@ -13,7 +13,16 @@ const PRIVATE = [
   ...['198.18.0.1', '198.51.100.1', '203.0.113.1', '224.0.0.1', '239.255.255.255', '240.0.0.1'],
   ...['255.255.255.255', '::', '::1', '::ffff:127.0.0.1', '::ffff:10.0.0.1', '::ffff:7f00:1'],
   ...['::127.0.0.1', 'fe80::1', 'fc00::1', 'fd12:3456::1', 'fec0::1', 'ff02::1', '2001:db8::1'],
-  ...['64:ff9b::7f00:1', '64:ff9b:1::1', '2002:7f00:1::', '2001::1', '100::1', '5f00::1'],
+  ...[
+    '4000::1',
+    '1fff::1',
+    '64:ff9b::7f00:1',
+    '64:ff9b:1::1',
+    '2002:7f00:1::',
+    '2001::1',
+    '100::1',
+    '5f00::1',
+  ],
 ];
 const PUBLIC = [
   '1.1.1.1',
@@ -57,6 +66,7 @@ describe('URLs', () => {
       'https://',
       'https://user:password@example.com/',
       'https://u@example.com',
+      'https://:password@example.com',
     ],
     ...['https://example.com:22/', 'https://example.com:25/', 'https://example.com:1023/'],
     ...['https://127.0.0.1/', 'https://127.1/', 'https://0x7f.0.0.1/', 'https://2130706433/'],
@@ -67,12 +77,12 @@ describe('URLs', () => {
     expect(faultOfUrl(url, NONE)).toMatch(/^must /);
   });
 
-  test.each(['https://hooks.slack.com/services/T/B/x', 'https://example.com:8443/a?b#c'])(
-    '%s is taken',
-    (url) => {
-      expect(faultOfUrl(url, NONE)).toBeNull();
-    },
-  );
+  test.each([
+    ...['https://hooks.slack.com/services/T/B/x', 'https://example.com:8443/a?b#c'],
+    ...['https://example.com:80/', 'https://example.com:443/', 'https://example.com:1024/'],
+  ])('%s is taken', (url) => {
+    expect(faultOfUrl(url, NONE)).toBeNull();
+  });
 
   test('http is taken where private addresses are listed', () => {
     const policy = createAddressPolicy(['127.0.0.0/8']);

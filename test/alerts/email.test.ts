@@ -49,6 +49,22 @@ test('a wrong password', async () => {
   expect(await send(EMAIL)).toMatchObject({ failure: 'smtp', status: 535 });
 });
 
+/** Linux connects to itself there; by name it is another machine. */
+const NOT_LOCAL = '0.0.0.0';
+
+test.each([
+  ['user:right@', '127.0.0.1', null, ['user']],
+  ['user:right@', NOT_LOCAL, 'tls', []],
+  [':right@', NOT_LOCAL, 'tls', []],
+  ['', NOT_LOCAL, null, []],
+])('"%s" to %s, which offers no TLS: %s', async (user, host, failure, signedIn) => {
+  const url = `smtp://${user}${host}:${server.port}`;
+  const send = createMailer({ url, from: FROM }, 'sluice.test');
+  expect(await send(EMAIL)).toMatchObject({ failure });
+  expect(server.mails).toHaveLength(failure === null ? 1 : 0);
+  expect(server.users).toEqual(signedIn);
+});
+
 test('a server whose certificate nobody known has signed gets neither password nor message', async () => {
   const authority = await openAuthority();
   authority.sign('mail', 'IP:127.0.0.1');
@@ -58,7 +74,7 @@ test('a server whose certificate nobody known has signed gets neither password n
     const url = secure.url.replace('smtp://', 'smtp://user:right@');
     const send = createMailer({ url, from: FROM }, 'sluice.test');
     expect(await send(EMAIL)).toMatchObject({ failure: 'tls', status: null });
-    expect(secure.mails).toEqual([]);
+    expect([secure.mails, secure.users]).toEqual([[], []]);
   } finally {
     await secure.close();
     await authority.close();

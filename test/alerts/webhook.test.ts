@@ -130,21 +130,45 @@ describe('answers', () => {
       ...(timeoutMs === undefined ? {} : { timeoutMs }),
     });
 
-  test.each([301, 302, 303, 307, 308])('a redirect (%i) is not followed', async (status) => {
-    const inside = await openReceiver();
-    try {
-      receiver.answer = (_one, response) =>
-        void response.writeHead(status, { location: inside.url }).end();
-      expect(await post()).toMatchObject({ failure: 'redirect', status });
-      expect(receiver.received).toHaveLength(1);
-      expect(inside.received).toEqual([]);
-    } finally {
-      await inside.close();
-    }
+  test.each([300, 301, 302, 303, 307, 308, 399])(
+    'a redirect (%i) is not followed',
+    async (status) => {
+      const inside = await openReceiver();
+      try {
+        receiver.answer = (_one, response) =>
+          void response.writeHead(status, { location: inside.url }).end();
+        expect(await post()).toMatchObject({ failure: 'redirect', status });
+        expect(receiver.received).toHaveLength(1);
+        expect(inside.received).toEqual([]);
+      } finally {
+        await inside.close();
+      }
+    },
+  );
+
+  test.each([200, 201, 202, 204, 206, 226, 299])('%i is delivered', async (status) => {
+    receiver.answer = (_one, response) => void response.writeHead(status).end();
+    expect(await post()).toEqual({ failure: null, status, retryAfterSeconds: null, isGone: false });
+  });
+
+  // Whatever the fault, the message is tried again; who is gone (410) is not.
+  test.each([
+    ...[400, 401, 403, 404, 405, 408, 409, 411, 413, 422, 425, 429, 451, 499],
+    ...[500, 501, 502, 503, 504, 599],
+  ])('%i is a failure that may pass', async (status) => {
+    receiver.answer = (_one, response) => void response.writeHead(status).end();
+    const failed = { failure: 'status', status, retryAfterSeconds: null, isGone: false };
+    expect(await post()).toEqual(failed);
   });
 
   test.each([
     [500, undefined, null, false],
+    [429, '0', 0, false],
+    [429, '999999999', 999_999_999, false],
+    [429, '1000000000', null, false],
+    [503, 'Wed, 21 Oct 2026 07:27:31 GMT', 1, false],
+    [503, 'Wed, 21 Oct 2026 07:27:30 GMT', null, false],
+    [503, '2026-10-22', null, false],
     [429, '17', 17, false],
     [503, 'Wed, 21 Oct 2026 07:28:00 GMT', 30, false],
     [503, 'Wed, 21 Oct 2026 07:27:00 GMT', null, false],

@@ -10,6 +10,11 @@ const OUTBOX = ['test/db/alerts/outbox.test.ts'];
 const EXCEPTIONS = ['test/db/findings/exceptions.test.ts'];
 const PREVIEWS = ['test/db/previews/preview-queue.test.ts'];
 const RUNS = ['test/db/retention/outdated-runs.test.ts'];
+const EMAIL = ['test/alerts/email.test.ts'];
+const WEBHOOK = ['test/alerts/webhook.test.ts'];
+const UPSTREAM = ['test/relay/upstream.test.ts'];
+const CONFIG = ['test/config/config.test.ts'];
+const COUNTS = ['test/http/limits/minute-counts.test.ts'];
 const INVITATIONS = ['test/db/people/invitations.test.ts'];
 
 export const EDGES: readonly Mutant[] = [
@@ -160,5 +165,85 @@ export const EDGES: readonly Mutant[] = [
     search: '`r.last_arrival_at < $1',
     replacement: '`r.last_arrival_at <= $1',
     tests: RUNS,
+  },
+  {
+    name: 'edges/password-in-clear',
+    defect: 'an SMTP password is sent to another machine without TLS',
+    file: 'src/alerts/email.ts',
+    search: 'requireTLS: needsTls(new URL(url)),',
+    replacement: '',
+    tests: EMAIL,
+  },
+  {
+    name: 'edges/gone-for-any-refusal',
+    defect: 'a webhook that answers 404 or 408 is not tried again',
+    file: 'src/alerts/webhook.ts',
+    search: 'isGone: status === STATUS_GONE',
+    replacement: 'isGone: status >= 400 && status < 500 && status !== 429',
+    tests: WEBHOOK,
+  },
+  {
+    name: 'edges/upstream-408',
+    defect: 'a relay does not send again what the server answered 408',
+    file: 'src/relay/upstream.ts',
+    search: '[408, 429]',
+    replacement: '[429]',
+    tests: UPSTREAM,
+  },
+  {
+    name: 'edges/upstream-501',
+    defect: 'a relay does not send again what the server answered 500 or 501',
+    file: 'src/relay/upstream.ts',
+    search: 'status >= 500 ||',
+    replacement: 'status >= 502 ||',
+    tests: UPSTREAM,
+  },
+  {
+    name: 'edges/upstream-422',
+    defect: 'a relay takes 422 for a wrong key',
+    file: 'src/relay/upstream.ts',
+    search: '[400, 413, 415, 422]',
+    replacement: '[400, 413, 415]',
+    tests: UPSTREAM,
+  },
+  {
+    name: 'edges/direct-url-alone',
+    defect: 'DATABASE_DIRECT_URL without DATABASE_URL is taken',
+    file: 'src/config/config.ts',
+    search: 'config.databaseDirectUrl !== null && config.databaseUrl === null',
+    replacement: 'false',
+    tests: CONFIG,
+  },
+  {
+    name: 'edges/polls-by-household',
+    defect: 'polls are counted by a /48 of IPv6',
+    file: 'src/http/limits/poll-limiter.ts',
+    search: 'networkOf(address, 4, 4)',
+    replacement: 'networkOf(address, 4, 3)',
+    tests: ['test/http/limits/poll-limiter.test.ts'],
+  },
+  {
+    name: 'edges/look-ups-for-ever',
+    defect: 'look-ups of unknown keys that began in an earlier second count',
+    file: 'src/http/limits/network-shares.ts',
+    search: 'nowMs >= network.secondEndsAtMs',
+    replacement: 'nowMs > network.secondEndsAtMs',
+    tests: ['test/http/limits/network-shares.test.ts'],
+  },
+  {
+    name: 'edges/half-of-a-limit',
+    defect: 'requests are admitted before they are counted up to the whole limit',
+    file: 'src/http/limits/minute-counts.ts',
+    search: '2 * (count + uncounted) < limit',
+    replacement: 'count + uncounted < limit',
+    tests: COUNTS,
+  },
+  {
+    name: 'edges/half-inclusive',
+    defect: 'the request at half of a limit does not wait for its count',
+    file: 'src/http/limits/minute-counts.ts',
+    search: '2 * (count + uncounted) < limit',
+    replacement: '2 * (count + uncounted) <= limit',
+    tests: COUNTS,
   },
 ];

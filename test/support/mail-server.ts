@@ -13,6 +13,8 @@ export interface TestMailServer {
   readonly url: string;
   readonly port: number;
   readonly mails: ReceivedMail[];
+  /** of each password that it was sent */
+  readonly users: string[];
   /** addresses that it does not take */
   refuses: readonly string[];
   readonly close: () => Promise<void>;
@@ -29,10 +31,12 @@ export async function openMailServer(
   identity: TestIdentity | null = null,
 ): Promise<TestMailServer> {
   const mails: ReceivedMail[] = [];
+  const users: string[] = [];
   const server = new SMTPServer({
     ...(identity ?? { disabledCommands: ['STARTTLS'], allowInsecureAuth: true }),
     authOptional: true,
     onAuth: ({ username, password }, _session, answer) => {
+      users.push(username ?? '');
       const isRight = username === 'user' && password === 'right';
       answer(
         isRight ? null : new Error('wrong password'),
@@ -63,6 +67,7 @@ export async function openMailServer(
     url: `smtp://127.0.0.1:${port}`,
     port,
     mails,
+    users,
     refuses: [],
     close: () => new Promise((resolve) => server.close(() => resolve())),
   };

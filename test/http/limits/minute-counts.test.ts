@@ -240,6 +240,55 @@ describe.runIf(canStartRedis)('in Redis', () => {
     expect(all).toBeLessThanOrEqual(20_000 + 2 * 200);
   });
 
+  /** Requests before, age of the last count, uncounted ones, limit; whether one more waits for its count. */
+  const EAGER: readonly [number, number, number, number, boolean][] = [
+    [1, 0, 0, 9_999, true],
+    [1, 0, 0, 10_000, false],
+    [4_999, 0, 0, 10_000, false],
+    [5_000, 0, 0, 10_000, true],
+    [4_990, 0, 9, 10_000, false],
+    [4_990, 0, 10, 10_000, true],
+    [1, 0, 99, 10_000, false],
+    [1, 0, 100, 10_000, true],
+    [1, 39, 0, 10_000, false],
+    [1, 40, 0, 10_000, true],
+  ];
+  test.each(EAGER)(
+    '%d counted, %d ms ago, and %d not yet, of %d: one more waits: %s',
+    async (counted, ageMs, uncounted, limit, waits) => {
+      const eyes = new Redis(redis.url);
+      const counts = create(redis.url);
+      await connected(counts);
+      const decidesAtOnce = async (): Promise<boolean> => {
+        countedHere = 0;
+        const name = `eager ${randomUUID()}`;
+        if (counted > 1) await eyes.set(`sluice:${name}`, counted - 1, 'PX', 60_000);
+        await counts.consume(name, limit);
+        vi.advanceTimersByTime(ageMs);
+        const before = Array.from({ length: uncounted }, () => counts.consume(name, limit));
+        let isDecided = false;
+        const decision = counts.consume(name, limit).then(() => {
+          isDecided = true;
+        });
+        // Nothing of Redis arrives before a turn of the event loop.
+        for (let turn = 0; turn < 10; turn += 1) await Promise.resolve();
+        const atOnce = isDecided;
+        await Promise.all([...before, decision]);
+        return atOnce;
+      };
+      vi.useFakeTimers({ toFake: ['performance'] });
+      try {
+        // An attempt in which Redis did not answer in time, so that it was counted here, shows nothing.
+        const isUsable = () => countedHere === 0;
+        const atOnce = await quickAttempt(Number.POSITIVE_INFINITY, decidesAtOnce, isUsable);
+        expect(atOnce).toBe(!waits);
+      } finally {
+        vi.useRealTimers();
+        eyes.disconnect();
+      }
+    },
+  );
+
   test('what is used up is refused no longer than Redis keeps it, however late it says so', async () => {
     const eyes = new Redis(redis.url);
     const relay = await delayAnswers(redis.url, 150);
