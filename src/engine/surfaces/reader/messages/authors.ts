@@ -6,20 +6,29 @@ import type { JsonObject, JsonValue } from '../../../../model/json.ts';
 import type { Side } from '../convention.ts';
 import { isObject } from '../value-text.ts';
 import { isPart } from './message-parts.ts';
-import { type Author, authorByRole, authorByType, isMessageClass } from './words.ts';
+import { type Author, authorByRole, authorByType, isMessageClass, tagsOf } from './words.ts';
 
 /** `unknown`: the message names a role, in no known word. */
 export type MessageAuthor = Author | 'unknown';
 
 /** Who wrote the message; undefined where it does not say. */
 export function authorOf(message: JsonObject): MessageAuthor | undefined {
-  const { role, type, source } = message;
-  if (typeof role === 'string' && role !== '') return authorByRole(role) ?? 'unknown';
-  if (role !== undefined || typeof type !== 'string') return undefined;
+  const { source } = message;
+  const role = roleOf(message);
+  if (role !== undefined && role !== '') return authorByRole(role) ?? 'unknown';
+  const [type] = tagsOf(message);
+  if (role !== undefined || type === undefined) return undefined;
   const author = authorByType(type);
   if (author !== undefined || typeof source !== 'string' || !isMessageClass(type)) return author;
   // AutoGen: who sent it, where its class does not say.
   return authorByRole(source) === 'user' ? 'user' : 'model';
+}
+
+/** The role of a message; .NET may wrap it, `{Label: "user"}`, and others number it. */
+export function roleOf({ role }: JsonObject): string | undefined {
+  if (!isObject(role)) return role === undefined || role === null ? undefined : String(role);
+  const [name, ...others] = Object.values(role);
+  return typeof name === 'string' && others.length === 0 ? name : '{}';
 }
 
 /** A message as LangChain serialises it, `{lc, id: […, class], kwargs: {…}}`, without its wrapping. */
@@ -58,7 +67,7 @@ export function isConversation(value: JsonValue, side: Side): boolean {
     if (!isObject(one)) return undefined;
     const author = authorOf(fromLangChain(one) ?? one);
     // A call or its result, an item of its own.
-    return author ?? (typeof one.type === 'string' && isPart(one) ? 'model' : undefined);
+    return author ?? (tagsOf(one).length > 0 && isPart(one) ? 'model' : undefined);
   });
   const needed = side === 'input' ? 'user' : 'model';
   return authors.includes(needed) && !authors.includes(undefined);

@@ -12,8 +12,27 @@ import { isBase64 } from '../base64.ts';
 import { type Budget, isOpenEnded } from '../budget.ts';
 import type { PartShape } from '../convention.ts';
 import { isObject, stringsOf, textsOf, type ValueTexts } from '../value-text.ts';
-import { BARE_TEXT, CALL, MEDIA, OPAQUE, RESULT, SHARED_PARTS, THOUGHT } from './part-shapes.ts';
-import { actOfMember, actOfType, isMediaType, isMessageClass, thoughtOf } from './words.ts';
+import {
+  BARE_TEXT,
+  CALL,
+  MEDIA,
+  OF_TOOL,
+  OPAQUE,
+  RESULT,
+  SHARED_PARTS,
+  THOUGHT,
+} from './part-shapes.ts';
+import {
+  actOfMember,
+  actOfType,
+  bareType,
+  isCallId,
+  isMediaType,
+  isMessageClass,
+  isToolType,
+  tagsOf,
+  thoughtOf,
+} from './words.ts';
 
 /** A text and its surface, before it has a step. */
 export interface Piece {
@@ -96,7 +115,7 @@ function withoutBytes(value: JsonValue): JsonValue {
 
 /** Members that hold a type, id or name, if the value looks like one. */
 const METADATA =
-  /^(?:type|(?:block_?|part_?)?(?:type|kind)|role|source|(?:tool_?|server_?)?(?:name|label)|status|state|index|ref|mime_?type|media_?type|content_?type|modality|format|detail|encoding|.*version|.*id)$/i;
+  /^(?:type|[$@_]*(?:(?:block|part|content|item|message)_?)?(?:type|kind)_*|role|source|(?:tool_?|server_?)?(?:name|label)|status|state|index|ref|mime_?type|media_?type|content_?type|modality|format|detail|encoding|.*version|.*id)$/i;
 const IDENTIFIER = /^[\w.+/-]{0,100}$/;
 const TIME = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d[\d:.+Z-]{0,20}$/;
 /** Members that hold bytes or a signature, if the value is base64. */
@@ -158,16 +177,24 @@ interface FoundShape {
 function findShape(part: JsonObject): FoundShape | null {
   // By member first: `{type: "function", function: {…}}`.
   for (const [name, shape] of BY_MEMBER) if (isObject(part[name])) return under(part, name, shape);
-  const type = part.type ?? part.block_type ?? part.blockType ?? part.part_kind ?? part.kind;
-  if (typeof type === 'string' && isMessageClass(type)) return null;
-  const shape = typeof type === 'string' ? shapeOfType(type) : undefined;
-  if (shape !== undefined) return whole(part, shape);
+  const types = tagsOf(part);
+  if (types.some(isMessageClass)) return null;
+  for (const type of types) {
+    const shape = shapeOfType(type);
+    if (shape !== undefined) return whole(part, shape);
+  }
   if ('role' in part || 'messages' in part) return null;
-  const member = byActOfMember(part, type === undefined);
+  const isUntyped = types.length === 0;
+  const member = byActOfMember(part, isUntyped);
   if (member !== null) return member;
-  const act = actOfUntyped(part, type === undefined);
+  const act = actOfUntyped(part, isUntyped);
   if (act !== undefined) return whole(part, act === 'call' ? CALL : RESULT);
-  return type === undefined && 'text' in part ? whole(part, BARE_TEXT) : null;
+  // A tool's message has its type, too.
+  if (types.some(isToolType) && !('content' in part) && !('data' in part)) {
+    // OpenCode: what went in and came out is a state of the call.
+    return whole(isObject(part.state) ? { ...part, ...part.state, state: null } : part, OF_TOOL);
+  }
+  return isUntyped && 'text' in part ? whole(part, BARE_TEXT) : null;
 }
 
 function whole(part: JsonObject, shape: PartShape): FoundShape {
@@ -180,7 +207,7 @@ function under(part: JsonObject, name: string, shape: PartShape): FoundShape {
 }
 
 function shapeOfType(type: string): PartShape | undefined {
-  const known = BY_TYPE.get(type);
+  const known = BY_TYPE.get(type) ?? BY_TYPE.get(bareType(type));
   if (known !== undefined) return known;
   const act = actOfType(type);
   if (act !== undefined) return act === 'call' ? CALL : RESULT;
@@ -204,7 +231,6 @@ function byActOfMember(part: JsonObject, isUntyped: boolean): FoundShape | null 
   return null;
 }
 
-const CALL_IDS = ['call_id', 'tool_call_id', 'toolCallId', 'tool_use_id', 'toolUseId'];
 const ARGUMENTS = ['arguments', 'input', 'args'];
 const RESULTS = ['content', 'output', 'result', 'results', 'errorText'];
 /** Members of a call without a type, as AutoGen writes it. */
@@ -217,7 +243,7 @@ function actOfUntyped(part: JsonObject, isUntyped: boolean) {
     'arguments' in part &&
     Object.keys(part).every((name) => BARE_CALL.has(name));
   if (isUntyped && (typeof part.toolName === 'string' || isBareCall)) return 'call';
-  if (!CALL_IDS.some((name) => typeof part[name] === 'string')) return undefined;
+  if (!Object.entries(part).some(([name, value]) => isCallId(name, value))) return undefined;
   if (ARGUMENTS.some((name) => name in part)) return 'call';
   return RESULTS.some((name) => name in part) ? 'result' : undefined;
 }

@@ -8,7 +8,7 @@ import type { Side } from '../convention.ts';
 import { isObject } from '../value-text.ts';
 import { authorOf, fromLangChain, fromLangGraph } from './authors.ts';
 import { isPart } from './message-parts.ts';
-import { actOfMember, actOfType, isMetadataName } from './words.ts';
+import { actOfMember, actOfType, authorByRole, isCallId, isMetadataName } from './words.ts';
 
 export const MESSAGE_MEMBERS = [
   'parts',
@@ -44,13 +44,40 @@ export const OTHER_MEMBERS: ReadonlySet<string> = new Set([
   'model',
 ]);
 
-/** Ids of the call that a message answers. */
-export const ANSWERED = ['tool_call_id', 'toolCallId', 'tool_use_id', 'toolUseId'];
+/** Whether the message says which call of a tool it answers. A bare `call_id` may be a phone call's. */
+export function isAnswer(message: JsonObject): boolean {
+  return Object.entries(message).some(
+    ([name, value]) => isCallId(name, value) && !/^call/i.test(name),
+  );
+}
 
 export function hasMessageMember(value: JsonObject): boolean {
   return Object.keys(value).some(
     (name) => MESSAGE_MEMBERS.includes(name) || actOfMember(name) === 'call',
   );
+}
+
+const ROLE = /^_*role$/i;
+
+/**
+ * A message whose members are spelt as .NET and older Haystack do, `Role`, `_content`, with the usual names; the
+ * same object for any other. What is inside its parts stays as it is.
+ */
+export function usuallySpelt(message: JsonObject, budget: Budget, depth = 2): JsonObject {
+  const isUsual = 'role' in message || !Object.keys(message).some((name) => ROLE.test(name));
+  if (isUsual && depth === 2) return message;
+  const spelt = Object.fromEntries(
+    Object.entries(message).map(([name, value]) => [
+      name
+        .replace(/^_+/, '')
+        .replace(/^\p{Lu}+(?!\p{Ll})|^\p{Lu}/u, (start) => start.toLowerCase()),
+      Array.isArray(value) && depth > 0
+        ? value.map((one) => (isObject(one) ? usuallySpelt(one, budget, 0) : one))
+        : value,
+    ]),
+  );
+  if (isOpenEnded(message, budget)) budget.openEnded.add(spelt);
+  return spelt;
 }
 
 /** Whether this says something. Another structure with a `role` may be the record of a person. */
@@ -84,17 +111,19 @@ export function isBareMessage(value: JsonObject): boolean {
   );
 }
 
-/** Members of a request beside its messages that are the operator's, not the run's. */
-export const OPERATOR_MEMBERS = new Set([
+const OPERATOR_MEMBERS = new Set([
   'model',
-  'system',
-  'system_instruction',
-  'instructions',
+  'preamble',
   'config',
   'tools',
   'tool_choice',
   'functions',
 ]);
+
+/** Whether a member of a request beside its messages is the operator's, not the run's. */
+export function isOperators(name: string): boolean {
+  return OPERATOR_MEMBERS.has(name) || authorByRole(name) === 'operator';
+}
 
 /** Members of requests and responses that hold messages (or choices, which wrap one each). */
 const MESSAGE_LISTS = new Set([

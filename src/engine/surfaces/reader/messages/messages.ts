@@ -11,7 +11,7 @@ import type { Surface } from '../../../../model/steps.ts';
 import { type Budget, isOpenEnded } from '../budget.ts';
 import type { Side } from '../convention.ts';
 import { isObject, open, stringsOf, textsOf } from '../value-text.ts';
-import { authorOf, fromLangChain, fromLangGraph, isConversation } from './authors.ts';
+import { authorOf, fromLangChain, fromLangGraph, isConversation, roleOf } from './authors.ts';
 import { withoutCatalogues } from './catalogues.ts';
 import {
   isPart,
@@ -22,19 +22,20 @@ import {
   withWhole,
 } from './message-parts.ts';
 import {
-  ANSWERED,
   hasMessageMember,
   holdsMessages,
   IDENTIFIER,
+  isAnswer,
   isBareMessage,
   isEnvelope,
   isMetadata,
+  isOperators,
   isSpoken,
   isUnsigned,
   MESSAGE_MEMBERS,
-  OPERATOR_MEMBERS,
   OTHER_MEMBERS,
   SPOKEN_MEMBERS,
+  usuallySpelt,
 } from './message-shapes.ts';
 import { type Author, actOfMember, authorByRole, listedRole, UNKNOWN_ROLES_MAX } from './words.ts';
 
@@ -177,12 +178,13 @@ function withoutAttributes(carrier: JsonObject): JsonObject {
 
 /** @param written the value before it was opened, read if it is no message */
 function readOne(
-  one: JsonValue,
+  sent: JsonValue,
   side: Side,
   fallback: Surface,
   budget: Budget,
-  written: JsonValue = one,
+  written: JsonValue = sent,
 ): Piece[] {
+  const one = isObject(sent) ? usuallySpelt(sent, budget) : sent;
   if (typeof one === 'string') return readExchange(one, side, fallback, budget);
   if (Array.isArray(one)) return one.flatMap((inner) => readOne(inner, side, fallback, budget));
   if (!isObject(one)) return onSurface(fallback, textsOf(one, budget));
@@ -217,11 +219,13 @@ function readEnvelope(
     // LangGraph: the call that a node of tools is to make.
     if (name === 'lg_tool_call' && isPart(inner)) return readPart(inner, fallback, budget);
     // A model's answer repeats the request's settings. Other outputs have members of a sender's choice.
-    const isOperators = side === 'input' || fallback === 'agent_output';
-    if (!isOperators) return onSurface(fallback, stringsOf(value, budget));
-    if (OPERATOR_MEMBERS.has(name) || isMetadata(name, inner)) return [];
+    const mayBeOperators = side === 'input' || fallback === 'agent_output';
+    if (!mayBeOperators) return onSurface(fallback, stringsOf(value, budget));
+    if (isOperators(name) || isMetadata(name, inner)) return [];
     const text = isObject(value) ? textMembers(value) : value;
-    return onSurface(fallback, stringsOf(text, budget));
+    // Cohere: the results that the request brings.
+    const surface = actOfMember(name) === 'result' ? 'tool_result' : fallback;
+    return onSurface(surface, stringsOf(text, budget));
   });
 }
 
@@ -238,8 +242,7 @@ function readMessage(
     return readSaid(message, author, AUTHOR_SURFACES[side][author], budget);
   }
   // A result without an author says which call it answers.
-  const isAnswer = ANSWERED.some((name) => typeof message[name] === 'string');
-  const said = isAnswer ? 'tool_result' : fallback;
+  const said = isAnswer(message) ? 'tool_result' : fallback;
   const pieces = readSaid(message, undefined, said, budget);
   if (author === undefined || !isSpoken(message)) return pieces;
   noteRole(message, budget);
@@ -249,8 +252,9 @@ function readMessage(
   return [...pieces, ...onSurface('tool_result', copies)];
 }
 
-function noteRole({ role }: JsonObject, { unknownRoles }: Budget): void {
-  if (typeof role !== 'string' || unknownRoles.size >= UNKNOWN_ROLES_MAX) return;
+function noteRole(message: JsonObject, { unknownRoles }: Budget): void {
+  const role = roleOf(message);
+  if (role === undefined || unknownRoles.size >= UNKNOWN_ROLES_MAX) return;
   unknownRoles.add(listedRole(role));
 }
 
@@ -261,7 +265,10 @@ function readSaid(
   budget: Budget,
 ): Piece[] {
   const isWhole = !isOpenEnded(message, budget);
-  const isSaid = hasMessageMember(message) || SPOKEN_MEMBERS.some((name) => name in message);
+  const isSaid =
+    'items' in message ||
+    hasMessageMember(message) ||
+    SPOKEN_MEMBERS.some((name) => name in message);
   if (isWhole && !isSaid) {
     const { role: _role, type: _type, ...rest } = message;
     // LangChain's `messages_to_dict`.
@@ -269,11 +276,15 @@ function readSaid(
     if (isObject(data) && hasMessageMember(data)) return readSaid(data, author, written, budget);
     return readRest(rest, author, written, budget);
   }
-  const around = Object.entries(message).filter(([name]) => !OTHER_MEMBERS.has(name));
+  // Semantic Kernel.
+  const items = Array.isArray(message.items) && message.items.some(isPart) ? message.items : null;
+  const around = Object.entries(message).filter(
+    ([name]) => !OTHER_MEMBERS.has(name) && (name !== 'items' || items === null),
+  );
   const { content, contents, parts, blocks } = message;
   // Anthropic's results are in the user's messages; OpenInference puts their id beside the content,
   // and what the user says with it in the contents.
-  const isResult = author === 'user' && ANSWERED.some((name) => typeof message[name] === 'string');
+  const isResult = author === 'user' && isAnswer(message);
   const isInContent = content !== undefined && content !== null && content !== '';
   const said = isResult && !isInContent ? 'tool_result' : written;
   const { calls, reasoning } = calledIn(message, budget);
@@ -292,6 +303,7 @@ function readSaid(
       : []),
     ...readContent(contents ?? null, said, budget),
     ...readContent(blocks ?? null, said, budget),
+    ...readContent(items, said, budget),
     ...onSurface(said, textsOf(message.refusal ?? null, budget)),
     ...calls.flatMap((one) => readPart(asCall(one), said, budget)),
     ...onSurface('tool_name', stringsOf(message.function_call_name ?? null, budget)),

@@ -7,20 +7,28 @@
 import type { MessageParts, PartShape } from '../convention.ts';
 
 /** A tool's call; the provider makes some itself, and then the result is in the same part. */
-export const CALL: PartShape = {
+export const CALL = {
   toolName: ['name', 'toolName', 'tool_name'],
   toolArgs: [
     ...['arguments', 'input', 'args', 'toolInput', 'tool_input', 'tool_kwargs', 'server_tool_call'],
     ...['action', 'operation', 'code', 'queries', 'query', 'parameters', 'params', 'kwargs'],
   ],
   toolResult: ['output', 'outputs', 'result', 'results', 'errorText', 'error'],
-};
+} satisfies PartShape;
 
 /** A tool's result. All of it is the tool's, except the arguments that some products repeat. */
-export const RESULT: PartShape = {
+export const RESULT = {
   // OpenTelemetry's schema says `response`; its own example, and some producers, say `result`.
   toolResult: ['output', 'result', 'response', 'content', 'server_tool_call_response'],
   toolArgs: ['input', 'args', 'arguments', 'origin'],
+  rest: 'tool_result',
+} satisfies PartShape;
+
+/** A tool's call, its result, or both, whichever is there; what else there is may be the tool's. */
+export const OF_TOOL: PartShape = {
+  toolName: [...CALL.toolName, 'tool'],
+  toolArgs: CALL.toolArgs,
+  toolResult: RESULT.toolResult,
   rest: 'tool_result',
 };
 

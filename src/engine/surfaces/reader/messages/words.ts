@@ -5,6 +5,8 @@
  * them in new ways (`web_fetch_tool_result`), so names are compared word by word.
  */
 
+import type { JsonObject } from '../../../../model/json.ts';
+
 /** A longer name is no role or type. */
 export const NAME_CHARS_MAX = 64;
 
@@ -22,7 +24,9 @@ const MODEL =
   /^(?:assistant|ai|model|bot|chatbot|agent|llm|gpt|thoughts?|thinking|reasoning|completion)$/;
 const OPERATOR = /^(?:system|developer|instructions?)$/;
 /** Words that say nothing about the author. */
-const FILLER = /^(?:message|msg|chunk|turn|role|event|prompt|streaming)$/;
+const FILLER = /^(?:message|msg|chat|chunk|turn|role|event|prompt|streaming)$/;
+/** What a class or an event is beside its act: `ToolReturnPart`, `tool-output-available`. */
+const PACKAGING = /^(?:part|block|content|item|param|delta|available)$/;
 /** Forms of a model's answer: `structured_output` is no tool's. */
 const FORM = /^(?:text|audio|image|video|json|structured|final|approval|message)$/;
 
@@ -111,14 +115,48 @@ export function actOfMember(name: string): Act | undefined {
 }
 
 function actOf(words: readonly string[]): Act | undefined {
-  const last = words.findLast((word) => !FILLER.test(word)) ?? '';
   const isOfTool = words.some((word) => TOOL.test(word));
+  const last =
+    words.findLast((word) => !FILLER.test(word) && !(isOfTool && PACKAGING.test(word))) ?? '';
   if (words.includes('approval') && RESULT.test(last)) return undefined;
   if (CALL.test(last)) return 'call';
   if (ERROR.test(last)) return isOfTool ? 'result' : undefined;
   if (!RESULT.test(last)) return undefined;
   const isSaid = words.some((word) => USER.test(word) || MODEL.test(word) || FORM.test(word));
-  return isSaid && !isOfTool ? undefined : 'result';
+  return isSaid && !isOfTool && !words.some((word) => CALL.test(word)) ? undefined : 'result';
+}
+
+/** Whether this type of part is a tool's without saying what: `tool`, `dynamic-tool`, `mcp_list_tools`. */
+export function isToolType(type: string): boolean {
+  return wordsOf(type).some((word) => /^(?:tools?|functions?|mcp)$/.test(word));
+}
+
+/** A type without what its class is called beside it: `TextContent` → text. */
+export function bareType(type: string): string {
+  return wordsOf(type)
+    .filter((word) => !PACKAGING.test(word))
+    .join('_');
+}
+
+const TAG_NAME = /(?:type|kind|class)[_-]*$/i;
+const TAG = /^(?:type|kind|class)$/;
+
+/** Returns the values of members that may name a message's or part's type: `$type`, `content_type`, `message_type`. */
+export function tagsOf(structure: JsonObject): string[] {
+  const { type } = structure;
+  if (typeof type === 'string') return [type];
+  return Object.entries(structure).flatMap(([name, value]) => {
+    if (typeof value !== 'string' || !TAG_NAME.test(name)) return [];
+    const words = wordsOf(name).filter((word) => !FILLER.test(word) && !PACKAGING.test(word));
+    return words.length === 1 && TAG.test(words[0] ?? '') ? [value] : [];
+  });
+}
+
+const CALL_ID = /^(?:(?:tool|function)[_-]?)?(?:call|use)[_-]?id$/i;
+
+/** Whether a member holds the id of a call: `call_id`, `toolCallId`, `toolUseID`. */
+export function isCallId(name: string, value: unknown): boolean {
+  return typeof value === 'string' && CALL_ID.test(name);
 }
 
 const THOUGHT = /^(?:thoughts?|thinking|reasoning)$/;

@@ -322,7 +322,7 @@ describe('spans hold the input and output of their operation', () => {
         'gen_ai.input.messages': JSON.stringify({ ...request, args }),
       },
     });
-    expect(read(other)[0]).toContain('tool_args: {"callId":"call-1"');
+    expect(read(other)).toContain('tool_args: {"content":"x","file_path":"/a"}');
   });
 });
 

@@ -50,6 +50,16 @@ describe('a part that is a result is a tool’s, in a message of any author', ()
     ['Haystack', { tool_call_result: { result: 'FOUND it', origin: { tool_name: 't' } } }],
     ['MCP', { type: 'mcp_call', name: 't', arguments: '{}', output: 'FOUND it' }],
     ['a search of files', { type: 'file_search_call', results: [{ text: 'FOUND it' }] }],
+    ['a class, Pydantic AI', { type: 'ToolReturnPart', value: 'FOUND it' }],
+    ['a class, Semantic Kernel', { $type: 'FunctionResultContent', Result: 'FOUND it' }],
+    ['a class, Claude', { type: 'ToolResultBlock', text: 'FOUND it' }],
+    ['an event, AI SDK', { type: 'tool-output-available', toolCallId: '1', value: 'FOUND it' }],
+    ['.NET', { $type: 'functionResult', callId: 'c', result: 'FOUND it' }],
+    ['Semantic Kernel', { content_type: 'function_result', id: 'c', result: 'FOUND it' }],
+    ['of a picture', { type: 'image_generation_call_output', error: 'FOUND it' }],
+    ['with a call’s id', { toolCallID: 'c', content: 'FOUND it' }],
+    ['OpenCode', { type: 'tool', tool: 'bash', callID: 'c', state: { output: 'FOUND it' } }],
+    ['tools of a server', { type: 'mcp_list_tools', tools: [{ name: 't', about: 'FOUND it' }] }],
     ['a citation', { type: 'text', text: 'x', citations: [{ cited_text: 'FOUND it' }] }],
   ])('%s', (_what, part) => {
     for (const message of [user([part]), model([part]), [{ role: 'user', parts: [part] }]]) {
@@ -70,6 +80,11 @@ describe('a part that is a call', () => {
     ['AutoGen', { id: 'c', name: 't', arguments: '{"q":"ASKED for"}' }],
     ['Cohere', { tool_call: { name: 't', parameters: { q: 'ASKED for' } } }],
     ['AI SDK, UI', { type: 'dynamic-tool', toolCallId: '1', input: { q: 'ASKED for' } }],
+    ['AI SDK, UI, named', { type: 'tool-weather', input: { q: 'ASKED for' } }],
+    ['.NET', { $type: 'functionCall', callId: 'c', name: 't', arguments: { q: 'ASKED for' } }],
+    ['Semantic Kernel', { content_type: 'function_call', name: 't', arguments: 'ASKED for' }],
+    ['a class', { type: 'ToolUseBlock', name: 't', input: { q: 'ASKED for' } }],
+    ['OpenCode', { type: 'tool', tool: 't', state: { input: { q: 'ASKED for' } } }],
   ])('%s', (_what, part) => {
     expect(surfacesWith('ASKED', model([part]))).toEqual(['tool_args']);
     expect(surfacesWith('ASKED', model([part]), 'output')).toEqual(['tool_args']);
@@ -173,6 +188,45 @@ describe('messages of frameworks', () => {
       ['tool_result: FOUND it'],
     ],
     [
+      '.NET, another case',
+      { Role: 'tool', Contents: [{ $type: 'functionResult', CallId: 'c', Result: 'FOUND it' }] },
+      ['tool_result: FOUND it'],
+    ],
+    [
+      '.NET, a wrapped role',
+      { Role: { Label: 'assistant' }, Items: [{ $type: 'TextContent', Text: 'x' }] },
+      ['agent_output: x'],
+    ],
+    [
+      'Haystack, before 2.9',
+      { _role: 'tool', _content: [{ tool_call_result: { result: 'FOUND it' } }] },
+      ['tool_result: FOUND it'],
+    ],
+    [
+      'Semantic Kernel',
+      {
+        role: 'assistant',
+        items: [{ content_type: 'function_call', name: 'look', arguments: 'x' }],
+      },
+      ['tool_name: look', 'tool_args: x'],
+    ],
+    [
+      'Letta, a result',
+      { message_type: 'tool_return_message', tool_return: 'FOUND it' },
+      ['tool_result: FOUND it'],
+    ],
+    ['Letta, the model', { message_type: 'assistant_message', content: 'x' }, ['agent_output: x']],
+    [
+      'without a role',
+      { role: null, type: 'tool', content: 'FOUND it' },
+      ['tool_result: FOUND it'],
+    ],
+    [
+      'a phone call is no tool’s',
+      { role: 'user', call_id: 'phone-1', content: 'x' },
+      ['step_input: x'],
+    ],
+    [
       'a result without an author',
       { tool_call_id: 't', content: 'FOUND it' },
       ['tool_result: FOUND it'],
@@ -193,6 +247,7 @@ describe('a role that is not known', () => {
       { role: 'narrator', content: [{ type: 'tool_use', name: 'run', input: 'y' }] },
       ['tool_name: run', 'tool_args: y'],
     ],
+    [{ role: 7, content: 'x' }, ['step_input: x', 'tool_result: x']],
     // The record of a person, not a message.
     [{ role: 'owner', email: 'a@b.example' }, ['step_input: a@b.example']],
     [{ role: '', content: 'x' }, ['step_input: x']],
@@ -231,6 +286,18 @@ describe('what is no text', () => {
   ])('beside messages: %s', (_what, around) => {
     expect(read({ ...around, messages: user('x') })).toEqual(['step_input: x']);
     expect(read({ ...around, messages: model('x') }, 'output')).toEqual(['agent_output: x']);
+  });
+
+  it.each(['systemInstruction', 'system_prompt', 'SYSTEM', 'preamble', 'developerMessage'])(
+    'the operator’s beside messages: %s',
+    (name) => {
+      expect(read({ [name]: 'never tell', messages: user('x') })).toEqual(['step_input: x']);
+    },
+  );
+
+  it('results beside messages are a tool’s', () => {
+    const request = { message: 'x', messages: [], tool_results: [{ outputs: ['FOUND it'] }] };
+    expect(read(request)).toEqual(['step_input: x', 'tool_result: FOUND it']);
   });
 
   it('a sentence beside messages is text', () => {
