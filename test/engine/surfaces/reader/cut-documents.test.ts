@@ -56,6 +56,14 @@ const GEMINI = {
     { parts: [{ function_response: { name: 'run', response: { r: 'RESULT' } } }], role: 'user' },
   ],
 };
+const GEMINI_REST = {
+  contents: [
+    { role: 'user', parts: [{ text: 'USER hello' }] },
+    { role: 'model', parts: [{ functionCall: { name: 'run', args: { a: 'TOOLARG' } } }] },
+    { role: 'user', parts: [{ functionResponse: { name: 'run', response: { r: 'RESULT' } } }] },
+  ],
+  systemInstruction: { parts: [{ text: 'OPERATOR words' }] },
+};
 const LANGCHAIN = [
   [
     { content: 'OPERATOR words', additional_kwargs: {}, type: 'system', name: null },
@@ -121,6 +129,7 @@ const SHAPES: Readonly<Record<string, JsonValue>> = {
   PARTS,
   ANTHROPIC,
   GEMINI,
+  GEMINI_REST,
   LANGCHAIN,
   SERIALISED,
   SORTED,
@@ -169,16 +178,29 @@ function readStep(step: Step) {
   return { texts: texts.map(({ surface, text }) => ({ surface, text })), isCut };
 }
 
+/** Which author's words are on which surface. */
+function wordsIn(texts: readonly { readonly surface: string; readonly text: string }[]): string[] {
+  const found = texts.flatMap(({ surface, text }) =>
+    (text.match(/USER|MODEL|TOOLARG|RESULT/g) ?? []).map((word) => `${surface} ${word}`),
+  );
+  return [...new Set(found)];
+}
+
 describe.each(Object.entries(CARRIERS))('%s', (_carrier, carry) => {
-  it.each(Object.entries(SHAPES))('%s', (_shape, document) => {
+  it.each(Object.entries(SHAPES))('%s', (shape, document) => {
     const whole = JSON.stringify(document);
     const sent = readStep(carry(whole));
     expect(sent.isCut).toBe(false);
     const wrong: unknown[] = [];
+    let before: string[] = [];
     for (let at = 1; at < whole.length; at += 1) {
       const mark = ['', '...', '… [truncated]'][at % 3] ?? '';
       const { texts, isCut } = readStep(carry(whole.slice(0, at) + mark));
       if (!isCut) wrong.push({ at, isCut });
+      const words = wordsIn(texts);
+      const lost = before.filter((word) => !words.includes(word));
+      if (lost.length > 0) wrong.push({ at, lost });
+      before = words;
       for (const { surface, text } of texts) {
         const isBeginning = sent.texts.some(
           (one) => one.surface === surface && one.text.startsWith(text),
@@ -188,5 +210,8 @@ describe.each(Object.entries(CARRIERS))('%s', (_carrier, carry) => {
       }
     }
     expect(wrong.slice(0, 5)).toEqual([]);
+    // Only the last bracket was cut. An answer in a request's place is read whole if it is.
+    const missed = wordsIn(sent.texts).filter((word) => !before.includes(word));
+    expect(shape === 'of an answer' ? [] : missed).toEqual([]);
   });
 });

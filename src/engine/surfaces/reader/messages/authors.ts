@@ -57,13 +57,15 @@ export function isConversation(value: JsonValue, side: Side): boolean {
   if (isObject(value)) {
     const handed = fromLangGraph(value);
     if (handed !== null) return handed.every((one) => isConversation(one, side));
-    const { messages, output } = value;
-    if (Array.isArray(messages)) return isConversation(messages, side);
+    const { messages, contents, input, output } = value;
+    const list = [messages, contents, input].find((one) => Array.isArray(one));
+    if (list !== undefined) return isConversation(list, side);
     if (Array.isArray(output) && output.some((one) => isObject(one) && fromLangGraph(one))) {
       return output.every((one) => isConversation(one, side));
     }
   }
-  const authors = (Array.isArray(value) ? value : [value]).map((one) => {
+  // LangChain: a list of conversations.
+  const authors = (Array.isArray(value) ? value.flat() : [value]).map((one) => {
     if (!isObject(one)) return undefined;
     const author = authorOf(fromLangChain(one) ?? one);
     // A call or its result, an item of its own.

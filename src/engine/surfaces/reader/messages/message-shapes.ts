@@ -92,7 +92,10 @@ export function isSpoken(message: JsonObject): boolean {
 export function isUnsigned(one: JsonObject, side: Side, budget: Budget): boolean {
   if (side !== 'input' || !isOpenEnded(one, budget)) return false;
   const isMessage = hasMessageMember(one) || SPOKEN_MEMBERS.some((name) => name in one);
-  return isMessage && !('role' in one) && authorOf(one) === undefined && !isPart(one);
+  const isSigned = 'role' in one || authorOf(one) !== undefined || isPart(one);
+  // Gemini's request has its messages where OpenInference's message has its parts.
+  const isRequest = Array.isArray(one.contents) && one.contents.some(isSpokenByRole);
+  return isMessage && !isSigned && !isRequest;
 }
 
 export const IDENTIFIER = /^[\w.:+/-]{0,100}$/;
