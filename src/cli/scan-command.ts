@@ -65,6 +65,7 @@ function scanText(
     undecided: result.undecided.flatMap(({ ruleIndex }) => matcher.rules[ruleIndex]?.id ?? []),
     truncated: result.truncated,
     unparsed: 0,
+    not_utf8: 0,
     cut: 0,
     unread: 0,
     unread_keys: [],
@@ -93,6 +94,7 @@ function scanRuns(
       undecided: undecided.map(({ ruleId }) => ruleId),
       truncated: truncated - unparsed,
       unparsed,
+      not_utf8: 0,
       cut: evaluation.cutSteps,
       unread: evaluation.unreadTexts,
       unread_keys: evaluation.unreadKeys,
@@ -167,17 +169,17 @@ function scanFiles(args: readonly string[], options: ScanOptions): ScanReport {
   forEachFile(files, (file) => {
     const { name } = file;
     try {
-      const bytes = readScanFile(file);
-      if (bytes === null) {
+      const read = readScanFile(file);
+      if (read === null) {
         binary += 1;
         return;
       }
-      const input = parseScanInput(bytes);
-      results.push(
+      const input = parseScanInput(read.bytes);
+      const result =
         input.kind === 'text'
           ? scanText(name, input.text, surfaces, matcher, isEnabled)
-          : scanRuns(name, input, matcher, isEnabled),
-      );
+          : scanRuns(name, input, matcher, isEnabled);
+      results.push({ ...result, not_utf8: Number(read.isReplaced) });
     } catch (error) {
       // The other files are checked all the same.
       if (!(error instanceof OperatorError)) throw error;

@@ -122,6 +122,19 @@ describe('files, folders and patterns', () => {
     expect(await scanHere(...args)).toMatchObject({ code: 1, found, failed: [] });
   });
 
+  test('UTF-16 is read or refused, and bytes that are not UTF-8 are said', async () => {
+    writeFileSync(join(folder, 'marked.txt'), Buffer.from(`\ufeff${ATTACK}`, 'utf16le'));
+    expect(await scanHere('marked.txt')).toMatchObject({ code: 1, found: ['marked.txt'] });
+    writeFileSync(join(folder, 'bare.txt'), Buffer.from(ATTACK, 'utf16le'));
+    expect(await scanHere('bare.txt')).toMatchObject({ code: 2, failed: [{ file: 'bare.txt' }] });
+    writeFileSync(join(folder, 'latin.txt'), Buffer.from('caf\xe9', 'latin1'));
+    expect(await scanHere('latin.txt')).toMatchObject({ code: 2, failed: [], not_utf8: 1 });
+  });
+
+  test('an input without an end is refused at the limit', async () => {
+    expect(await scanHere('/dev/zero')).toMatchObject({ code: 2, failed: [{ file: '/dev/zero' }] });
+  });
+
   test('what is no text is left out of a folder, and counted', async () => {
     expect(await scanHere('deep')).toMatchObject({ files: 2, binary: 1 });
   });

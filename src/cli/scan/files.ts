@@ -2,25 +2,18 @@
  * The files that `sluice scan` is given: files, folders with everything in them, patterns such as
  * `*.json`, and `-` for standard input. Symbolic links inside folders are not followed.
  */
-import {
-  closeSync,
-  lstatSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  readSync,
-  statSync,
-} from 'node:fs';
+import { closeSync, lstatSync, openSync, readdirSync, readSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { OperatorError } from '../../errors.ts';
+import { type DecodedText, decodeText } from './text-encoding.ts';
 
 /** Most files of one scan. */
 const SCAN_FILES_MAX = 100_000;
-/** Largest file that is scanned. */
+/** Most bytes of a file or of standard input. */
 const SCAN_FILE_MAX_BYTES = 256 * 1024 * 1024;
-/** A file with a zero byte among the first ones is no text, as for grep and git. */
-const SNIFF_BYTES = 8000;
+/** Read at once. */
+const READ_BYTES = 1024 * 1024;
 
 const STANDARD_INPUT = 0;
 
@@ -96,29 +89,40 @@ function patternOf(text: string): RegExp {
 }
 
 /**
- * The bytes of a file; null for one that was found and is no text.
+ * Reads a file or standard input, as UTF-8.
  *
- * @throws {OperatorError} when it cannot be read
+ * @returns null for a file that was found and is no text
+ * @throws {OperatorError} when it cannot be read, is too large, or is in an encoding that is not read
  */
-export function readScanFile({ name, isFound }: ScanFile): Buffer | null {
+export function readScanFile({ name, isFound }: ScanFile): DecodedText | null {
   try {
-    if (name === '-') return readFileSync(STANDARD_INPUT);
-    if (statSync(name).size > SCAN_FILE_MAX_BYTES) {
-      throw new Error(`it is larger than ${SCAN_FILE_MAX_BYTES} bytes`);
-    }
-    return isFound && isBinary(name) ? null : readFileSync(name);
+    return decodeText(name === '-' ? readUpToLimit(STANDARD_INPUT) : readFile(name), isFound);
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     throw new OperatorError(why, { cause: error });
   }
 }
 
-function isBinary(path: string): boolean {
+function readFile(path: string): Buffer {
   const file = openSync(path, 'r');
   try {
-    const first = Buffer.alloc(SNIFF_BYTES);
-    return first.subarray(0, readSync(file, first)).includes(0);
+    return readUpToLimit(file);
   } finally {
     closeSync(file);
+  }
+}
+
+/** Reads to the end, which an endless input such as /dev/zero does not have. */
+function readUpToLimit(file: number): Buffer {
+  const chunks: Buffer[] = [];
+  for (let bytes = 0; ; ) {
+    const chunk = Buffer.allocUnsafe(READ_BYTES);
+    const read = readSync(file, chunk);
+    if (read === 0) return Buffer.concat(chunks);
+    bytes += read;
+    if (bytes > SCAN_FILE_MAX_BYTES) {
+      throw new Error(`it is larger than ${SCAN_FILE_MAX_BYTES} bytes: divide it`);
+    }
+    chunks.push(chunk.subarray(0, read));
   }
 }

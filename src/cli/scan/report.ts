@@ -29,6 +29,8 @@ export interface ScanResult {
   readonly truncated: number;
   /** values checked as written, because too large or too deep to parse */
   readonly unparsed: number;
+  /** files with bytes that are not UTF-8 */
+  readonly not_utf8: number;
   /** steps with JSON that their sender cut */
   readonly cut: number;
   /** attributes with text that no convention reads, and the first of their keys */
@@ -68,6 +70,7 @@ export function mergeResults(results: readonly ScanResult[]): ScanResult {
     undecided: [...new Set(results.flatMap((one) => one.undecided))].sort(),
     truncated: results.reduce((sum, one) => sum + one.truncated, 0),
     unparsed: results.reduce((sum, one) => sum + one.unparsed, 0),
+    not_utf8: results.reduce((sum, one) => sum + one.not_utf8, 0),
     cut: results.reduce((sum, one) => sum + one.cut, 0),
     unread: results.reduce((sum, one) => sum + one.unread, 0),
     unread_keys: [...new Set(results.flatMap((one) => one.unread_keys))]
@@ -95,6 +98,9 @@ export function reservations(report: ScanResult): string[] {
       : []),
     ...(unparsed > 0
       ? [`Values checked as written, because too large or too deep to parse: ${unparsed}`]
+      : []),
+    ...(report.not_utf8 > 0
+      ? [`Files with bytes that are not UTF-8, read as U+FFFD: ${report.not_utf8}`]
       : []),
     ...(cut > 0 ? [`Steps with JSON that their sender cut: ${cut}`] : []),
     ...(unread > 0
