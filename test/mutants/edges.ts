@@ -15,6 +15,7 @@ const WEBHOOK = ['test/alerts/webhook.test.ts'];
 const UPSTREAM = ['test/relay/upstream.test.ts'];
 const CONFIG = ['test/config/config.test.ts'];
 const COUNTS = ['test/http/limits/minute-counts.test.ts'];
+const RUN_EDGES = ['test/db/run-edges.test.ts'];
 const INVITATIONS = ['test/db/people/invitations.test.ts'];
 
 export const EDGES: readonly Mutant[] = [
@@ -245,5 +246,69 @@ export const EDGES: readonly Mutant[] = [
     search: '2 * (count + uncounted) < limit',
     replacement: '2 * (count + uncounted) <= limit',
     tests: COUNTS,
+  },
+  {
+    name: 'edges/token-twice',
+    defect: 'two polls at once get a token each',
+    file: 'src/db/people/device-logins.ts',
+    search: 'WHERE device_code_sha256 = $1 AND ${LIVE} FOR UPDATE',
+    replacement: 'WHERE device_code_sha256 = $1 AND ${LIVE}',
+    tests: DEVICES,
+  },
+  {
+    name: 'edges/lease-end',
+    defect: 'a run is claimed at the moment at which its lease ends',
+    file: 'src/db/runs/due-runs.ts',
+    search: 'isDue: `${LEASE_END} < now() AND',
+    replacement: 'isDue: `${LEASE_END} <= now() AND',
+    tests: RUN_EDGES,
+  },
+  {
+    name: 'edges/settled-late',
+    defect: 'a run is due after its settle time, not at its end',
+    file: 'src/db/runs/due-runs.ts',
+    search: '<= now() - ${SETTLE}',
+    replacement: '< now() - ${SETTLE}',
+    tests: RUN_EDGES,
+  },
+  {
+    name: 'edges/dead-at-once',
+    defect: 'a process is dead at fifteen seconds, not after',
+    file: 'src/db/runs/processes.ts',
+    search: 'seen_at < now()',
+    replacement: 'seen_at <= now()',
+    tests: RUN_EDGES,
+  },
+  {
+    name: 'edges/same-visit',
+    defect: 'a look half an hour after the last one begins a new visit',
+    file: 'src/db/findings/overview-visits.ts',
+    search: 'overview_seen_at < now()',
+    replacement: 'overview_seen_at <= now()',
+    tests: ['test/db/findings/overview-visits.test.ts'],
+  },
+  {
+    name: 'edges/refusals-of-an-hour',
+    defect: 'refusals that are an hour old are listed',
+    file: 'src/db/telemetry/refused-requests.ts',
+    search: 'r.rejected_at > now()',
+    replacement: 'r.rejected_at >= now()',
+    tests: ['test/db/telemetry/refused-requests.test.ts'],
+  },
+  {
+    name: 'edges/running-network-forgotten',
+    defect: 'a network whose look-ups run is forgotten',
+    file: 'src/http/limits/network-shares.ts',
+    search: 'if (running > 0) continue;',
+    replacement: '',
+    tests: ['test/http/limits/network-shares.test.ts'],
+  },
+  {
+    name: 'edges/attempts-of-a-network',
+    defect: 'ten times as many sign-in attempts are admitted from a network',
+    file: 'src/http/limits/sign-in-limiter.ts',
+    search: 'account: 5, network: 60, site: 240',
+    replacement: 'account: 5, network: 600, site: 2400',
+    tests: ['test/http/limits/sign-in-limiter.test.ts'],
   },
 ];

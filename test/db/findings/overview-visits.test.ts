@@ -2,10 +2,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { NEW_FINDINGS_MAX, noteOverviewVisit } from '../../../src/db/findings/overview-visits.ts';
 import { createWorkspace } from '../../../src/db/people/workspaces.ts';
-import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
+import { type ClockedDatabase, openClockedDatabase, START } from '../../support/database-clock.ts';
 import { addPerson } from '../../support/people.ts';
 
-let scratch: MigratedDatabase;
+let scratch: ClockedDatabase;
 let mine: number;
 let userId: number;
 
@@ -27,7 +27,7 @@ const find = (count: number, workspaceId = mine) =>
   );
 
 beforeAll(async () => {
-  scratch = await openMigratedDatabase();
+  scratch = await openClockedDatabase();
   mine = (await createWorkspace(scratch.database, 'mine', 'Mine')).id;
   userId = (await addPerson(scratch.database, mine, 'member')).id;
 });
@@ -83,4 +83,24 @@ test('counts no further than a limit, and nobody else is remembered', async () =
   await find(NEW_FINDINGS_MAX + 1);
   expect(await look()).toMatchObject({ findings: NEW_FINDINGS_MAX, more: true });
   expect(await noteOverviewVisit(scratch.database, mine, userId + 1000)).toBeNull();
+});
+
+test.each([
+  ['30 minutes', false],
+  ['30 minutes 1 us', true],
+])('a look %s after the last one begins a new visit: %s', async (later, isNew) => {
+  await scratch.setClock('0');
+  const { id } = await addPerson(scratch.database, mine, 'member');
+  const visit = () => noteOverviewVisit(scratch.database, mine, id);
+  expect(await visit()).toBeNull();
+  await scratch.rows('DELETE FROM findings');
+  await scratch.setClock('-1 us');
+  await find(1);
+  await scratch.setClock('0');
+  await find(1);
+  await scratch.setClock(later);
+  const seen = await visit();
+  // What was found at the moment of the last look is new, and nothing before.
+  if (isNew) expect(seen).toMatchObject({ findings: 1, since: new Date(START) });
+  else expect(seen).toBeNull();
 });

@@ -3,11 +3,11 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { addRuleCosts, readMatcherTimes } from '../../../src/db/findings/rule-costs.ts';
 import { readRuleRecords } from '../../../src/db/findings/rule-record.ts';
 import { NO_RECORD } from '../../../src/model/findings.ts';
-import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
+import { type ClockedDatabase, openClockedDatabase } from '../../support/database-clock.ts';
 
-let scratch: MigratedDatabase;
+let scratch: ClockedDatabase;
 beforeAll(async () => {
-  scratch = await openMigratedDatabase();
+  scratch = await openClockedDatabase();
 });
 afterAll(() => scratch.close());
 
@@ -45,4 +45,20 @@ test('many processes add at once', async () => {
     [ids],
   );
   expect(rows).toEqual(ids.map((id) => ({ rule_id: id, searches: 20 })));
+});
+
+test('a day is the UTC day, and is kept for thirty days with the current one', async () => {
+  await scratch.rows('TRUNCATE rule_costs');
+  const cost = [{ ruleId: 'R', searches: 1, micros: 1 }];
+  const days = async () =>
+    (await scratch.rows('SELECT day::text FROM rule_costs ORDER BY day')).map(({ day }) => day);
+  await scratch.setClock('14 hours -1 us');
+  await addRuleCosts(scratch.database, cost);
+  await scratch.setClock('14 hours');
+  await addRuleCosts(scratch.database, cost);
+  expect(await days()).toEqual(['2026-03-02', '2026-03-03']);
+  await scratch.setClock('30 days 14 hours -1 us');
+  expect(await readMatcherTimes(scratch.database)).toHaveProperty('size', 1);
+  await addRuleCosts(scratch.database, cost);
+  expect(await days()).toEqual(['2026-03-03', '2026-04-01']);
 });

@@ -2,11 +2,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readRuleRecord, readRuleRecords } from '../../../src/db/findings/rule-record.ts';
 import { NO_RECORD } from '../../../src/model/findings.ts';
-import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
+import { type ClockedDatabase, openClockedDatabase, START } from '../../support/database-clock.ts';
 
-let scratch: MigratedDatabase;
+let scratch: ClockedDatabase;
 beforeAll(async () => {
-  scratch = await openMigratedDatabase();
+  scratch = await openClockedDatabase();
 });
 afterAll(() => scratch.close());
 
@@ -48,7 +48,7 @@ test('counts findings of thirty days, and those that are false positives', async
   await insert(2, 5, 0);
   const { lastSeenAt, ...counts } = await read();
   expect(counts).toMatchObject({ findings: 3, falsePositives: 1 });
-  expect(Math.round((Date.now() - (lastSeenAt?.getTime() ?? 0)) / 86_400_000)).toBe(1);
+  expect(Math.round((Date.parse(START) - (lastSeenAt?.getTime() ?? 0)) / 86_400_000)).toBe(1);
 });
 
 test('of all rules with findings at once, the same as of each', async () => {
@@ -67,4 +67,20 @@ test('of all rules with findings at once, the same as of each', async () => {
   expect(records.get('ATR-2026-00003')).toMatchObject({ findings: 1, falsePositives: 1 });
   expect(records.get('ATR-2026-00009')).toMatchObject({ findings: 0, falsePositives: 0 });
   expect((await readRuleRecords(scratch.database, 99)).size).toBe(0);
+});
+
+test('a finding counts until thirty days after it, and so does that it was a false positive', async () => {
+  await insert(3, 10, 0, 'false_positive');
+  const read = async () => {
+    const { findings, falsePositives } = await readRuleRecord(
+      scratch.database,
+      3,
+      'ATR-2026-00001',
+    );
+    return [findings, falsePositives];
+  };
+  await scratch.setClock('30 days -1 us');
+  expect(await read()).toEqual([1, 1]);
+  await scratch.setClock('30 days');
+  expect(await read()).toEqual([0, 0]);
 });

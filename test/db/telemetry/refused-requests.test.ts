@@ -11,9 +11,9 @@ import {
 } from '../../../src/db/telemetry/refused-requests.ts';
 import { keepRejectedRequest } from '../../../src/db/telemetry/rejected-requests.ts';
 import type { RefusedGroup } from '../../../src/model/refused-requests.ts';
-import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
+import { type ClockedDatabase, openClockedDatabase, START } from '../../support/database-clock.ts';
 
-let store: MigratedDatabase;
+let store: ClockedDatabase;
 let one: { id: number; key: string };
 let other: { id: number; key: string };
 
@@ -30,11 +30,12 @@ async function addKey(slug: string): Promise<{ id: number; key: string }> {
 }
 
 beforeAll(async () => {
-  store = await openMigratedDatabase();
+  store = await openClockedDatabase();
   one = await addKey('one');
   other = await addKey('other');
 });
 beforeEach(async () => {
+  await store.setClock('0');
   await store.rows('TRUNCATE rejected_requests');
 });
 afterAll(() => store.close());
@@ -82,18 +83,40 @@ test('a revoked key still belongs to its workspace', async () => {
   expect((await list(gone.id)).groups).toMatchObject([{ reason: 'revoked_key' }]);
 });
 
-test('after an hour they are not listed, and the next refusal removes them', async () => {
+test('for less than an hour they are listed; later the next refusal removes them', async () => {
   await record([group(one.key), group(other.key)]);
-  await store.rows(
-    "UPDATE rejected_requests SET since = since - interval '2 hours', rejected_at = now() - interval '61 minutes'",
-  );
+  await store.setClock('1 hour -1 us');
+  expect(await list(one.id)).toMatchObject({ requests: 2 });
+  await store.setClock('1 hour');
   expect(await list(one.id)).toEqual({ groups: [], requests: 0 });
-  await record([group(one.key, { path: '/new' })]);
-  expect(
-    await store.rows('SELECT workspace_id, path FROM rejected_requests ORDER BY workspace_id'),
-  ).toEqual([
+  const paths = async () => {
+    await record([group(one.key, { path: '/new' })]);
+    return await store.rows(
+      'SELECT workspace_id, path FROM rejected_requests ORDER BY workspace_id, path',
+    );
+  };
+  const [added, mine, theirs] = [
     { workspace_id: one.id, path: '/new' },
+    { workspace_id: one.id, path: '/v1/traces' },
     { workspace_id: other.id, path: '/v1/traces' },
+  ];
+  expect(await paths()).toEqual([added, mine, theirs]);
+  await store.setClock('1 hour 1 us');
+  expect(await paths()).toEqual([added, theirs]);
+});
+
+test('equal ones of five minutes are one row, which is as old as the last of them', async () => {
+  for (const moment of ['0', '5 minutes -1 us', '5 minutes']) {
+    await store.setClock(moment);
+    await record([group(one.key)]);
+  }
+  const rows = await store.rows(
+    'SELECT since, rejected_at AS last, requests FROM rejected_requests ORDER BY since',
+  );
+  const start = Date.parse(START);
+  expect(rows).toMatchObject([
+    { since: new Date(start), last: new Date(start + 299_999), requests: 4 },
+    { since: new Date(start + 300_000), last: new Date(start + 300_000), requests: 2 },
   ]);
 });
 

@@ -59,3 +59,15 @@ test.each([
   if (isSame) expect(take).toThrow(OVERLOADED);
   else take();
 });
+
+test('ten thousand networks are remembered; beyond that the oldest one that does nothing is not', () => {
+  shares = new NetworkShares({ ...LIMITS, inAll: 10 }, () => nowMs);
+  shares.take(ONE);
+  for (let at = 0; at < 3; at += 1) shares.take(TWO)();
+  for (let at = 0; at < 9_998; at += 1) shares.take(`10.0.${at >> 8}.${at & 255}`)();
+  expect(() => shares.take(TWO)).toThrow(OVERLOADED);
+  shares.take(THREE)();
+  shares.take(TWO)();
+  shares.take(ONE);
+  expect(() => shares.take(ONE)).toThrow(OVERLOADED);
+});

@@ -119,6 +119,21 @@ test('memory: a share per workspace and network, and a bound for all', async () 
 });
 
 test.each([
+  ['192.0.2.1', '192.0.2.2', 2],
+  ['2001:db8:1:2::1', '2001:db8:1:3::1', 2],
+  ['2001:db8:1:2::1', '2001:db8:1:2:ffff::9', 1],
+])('%s and %s have %d shares', async (one, other, shares) => {
+  const { refused } = await setUp();
+  for (const clientAddress of [one, other]) {
+    for (let number = 0; number <= GROUPS_EACH_MAX; number += 1) {
+      const authorization = `Bearer ${keyOf(1000 + number)}`;
+      refused.note(request({ authorization, clientAddress }), error('invalid_credential'));
+    }
+  }
+  expect(refused.takeGroups()).toHaveLength(shares * GROUPS_EACH_MAX);
+});
+
+test.each([
   ['POST', '/', true],
   ['POST', '/otel/v1/traces', true],
   ['POST', '/v1/traces/v1/traces', true],

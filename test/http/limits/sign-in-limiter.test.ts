@@ -57,3 +57,16 @@ test('a client with many IPv6 networks has seven attempts over all of them', asy
   const v4 = Array.from({ length: 20 }, (_, at) => [null, `203.0.113.${at}`] as const);
   expect(await admitted(v4)).toBe(20);
 });
+
+/** By default: how many a minute, of whom, and each of their attempts. */
+const DEFAULTS: readonly [number, string, (at: number) => [string | null, string]][] = [
+  [5, 'for an account from one network', () => ['ana@people.test', '203.0.113.1']],
+  [60, 'from one network', (at) => [`a${at}@b.test`, '203.0.113.1']],
+  [60, 'from one /64', (at) => [null, `2001:db8:1:2::${at}`]],
+  [240, 'from one /48', (at) => [null, `2001:db8:1:${at}::1`]],
+];
+test.each(DEFAULTS)('by default %d attempts a minute are admitted %s', async (most, _what, of) => {
+  const { admit } = createSignInLimiter(createMinuteCounts(null, events));
+  for (let at = 0; at < most; at += 1) await admit(...of(at));
+  await expect(admit(...of(most))).rejects.toMatchObject({ code: 'too_many_attempts' });
+});
