@@ -119,9 +119,13 @@ const WORDS = [
   '(?:agent|function|model|parameter|server|tool)s?[._]descriptions?',
 ];
 
+/** What went into a tool or came out of it, `acme.tools.output`: text, also under `tools`. */
+const OF_CALLS =
+  '(?:.*[._:-])?(?:outputs?|results?|responses?|answers?|observations?|inputs?|arguments|args|calls?)$';
+
 /** Words of a key that say what the attribute is; of tools and functions, only as a whole segment. */
 export const NOT_TEXT_NAMES = new RegExp(
-  `(?:^|[._:-])(?:(?:${WORDS.join('|')})(?:$|[._:-])|(?:tools|functions)(?:$|[.:]))`,
+  `(?:^|[._:-])(?:(?:${WORDS.join('|')})(?:$|[._:-])|(?:tools|functions)(?:$|[.:](?!${OF_CALLS})))`,
   'i',
 );
 

@@ -18,6 +18,7 @@ import type { EventRow } from './convention.ts';
 import { type ConventionTables, eventRow, logEvent } from './convention-tables.ts';
 import { isSchema } from './envelope.ts';
 import { RowTable } from './row-table.ts';
+import { isObject } from './value-text.ts';
 
 /** Fewest characters of a free text. */
 export const FREE_TEXT_CHARS_MIN = 32;
@@ -53,7 +54,7 @@ export function isFreeText(value: string): boolean {
 }
 
 /** Names of events as conventions choose them; loggers name theirs as classes or not at all. */
-const EVENT_NAME = /^[a-z][\w-]*(?:[.:][\w-]+)+$/;
+const EVENT_NAME = /^[a-z][a-z\d]*(?:[._:-]\w+)+$/;
 
 /**
  * Finds the values of a step that are text and that nothing reads.
@@ -69,10 +70,12 @@ export function unreadKeysOf(
   const isRead = (key: string): boolean => tables.rows.reads(key);
   if (step.source === 'log') {
     const row = logEvent(step, tables);
-    const isNamed = EVENT_NAME.test(String(step.attributes['event.name'] ?? step.name));
-    if (row === undefined ? !isNamed : row.carries !== 'own') return [];
+    const name = String(step.attributes['event.name'] ?? step.name);
+    if (row === undefined ? !EVENT_NAME.test(name) : row.carries !== 'own') return [];
     const own = row?.carries === 'own' ? new RowTable(row.attributes) : tables.rows;
-    return unreadIn(step.attributes, (key) => isRead(key) || own.reads(key), known);
+    const keys = unreadIn(step.attributes, (key) => isRead(key) || own.reads(key), known);
+    if (row === undefined) keys.push(...unreadInBody(step, name, known));
+    return keys;
   }
   const keys = unreadIn(step.attributes, isRead, known);
   for (const { name, attributes } of step.events) {
@@ -82,6 +85,19 @@ export function unreadKeysOf(
     }
   }
   return keys;
+}
+
+/** The same for the body of an event's log record; a service's event has a message for people there. */
+function unreadInBody(
+  { body, scopeName }: Step,
+  name: string,
+  known: (text: string) => boolean,
+): string[] {
+  if (body === null || name === scopeName || isOfService(name)) return [];
+  const members = isObject(body)
+    ? Object.entries(body).map(([key, value]) => [`body.${key}`, value] as const)
+    : [['body', body] as const];
+  return unreadIn(Object.fromEntries(members), () => false, known);
 }
 
 function readsOn(row: EventRow | undefined, isRead: (key: string) => boolean) {
@@ -124,9 +140,16 @@ function asText(value: JsonValue): string | null {
 
 /** Whether a key may be that of a text of the run. */
 function mayHoldText(key: string): boolean {
-  const [namespace = ''] = key.split('.', 1);
-  if (SERVICE_NAMESPACES.has(namespace.toLowerCase())) return false;
-  return !NOT_TEXT_NAMES.test(key) && !LEFT_OUT.some((prefix) => key.startsWith(prefix));
+  return (
+    !isOfService(key) &&
+    !NOT_TEXT_NAMES.test(key) &&
+    !LEFT_OUT.some((prefix) => key.startsWith(prefix))
+  );
+}
+
+function isOfService(name: string): boolean {
+  const [namespace = ''] = name.split('.', 1);
+  return SERVICE_NAMESPACES.has(namespace.toLowerCase());
 }
 
 const NAME = /^[\w.:/@-]+$/;

@@ -104,8 +104,27 @@ describe('a step', () => {
     ).toEqual(['words']);
     expect(unread(log({ name: 'acme.user_prompt', attributes }))).toEqual(['words']);
     expect(unread(log({ attributes }))).toEqual([]);
+    expect(unread(log({ name: 'user_prompt', attributes }))).toEqual(['words']);
     expect(unread(log({ name: 'RequestFinished', attributes }))).toEqual([]);
     expect(unread(log({ name: 'Microsoft.Hosting.Started', attributes }))).toEqual([]);
+  });
+
+  it('the body of such a record, and none of a service’s', () => {
+    const name = 'acme.user_prompt';
+    expect(unread(log({ name, body: TEXT }))).toEqual(['body']);
+    expect(unread(log({ name, body: { words: TEXT, role: 'user' } }))).toEqual(['body.words']);
+    expect(unread(log({ name, body: { words: 'two words' } }))).toEqual([]);
+    expect(unread(log({ name: 'http.request.failed', body: TEXT }))).toEqual([]);
+    expect(unread(log({ name: 'gen_ai.user.message', body: { content: TEXT } }))).toEqual([]);
+  });
+
+  it('what went into tools and came out of them', () => {
+    for (const key of ['tools.output', 'acme.functions.result', 'agent.tools.0.arguments']) {
+      expect(unreadOf({ [key]: TEXT })).toEqual([key.replace('0', 'N')]);
+    }
+    for (const key of ['acme.tools', 'functions.0.description', 'llm.tools.0.output_schema']) {
+      expect(unreadOf({ [key]: TEXT })).toEqual([]);
+    }
   });
 });
 
