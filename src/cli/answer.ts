@@ -1,13 +1,19 @@
 /** How commands answer: for people by default, one JSON document under `--json`. */
+import { escapeDirections, showDirections } from '../model/invisible.ts';
 
 export interface OutputOptions {
   readonly json?: boolean;
 }
 
-/** Writes a command's answer to standard output. */
+/**
+ * Writes a command's answer to standard output. Senders choose names: no character in them changes
+ * the direction of what a terminal shows.
+ */
 export function answer(options: OutputOptions, value: unknown, text: () => string): void {
   process.stdout.write(
-    options.json === true ? `${JSON.stringify(value, null, 2)}\n` : `${text()}\n`,
+    options.json === true
+      ? `${escapeDirections(JSON.stringify(value, null, 2))}\n`
+      : `${showDirections(text())}\n`,
   );
 }
 

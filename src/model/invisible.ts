@@ -21,6 +21,22 @@ export function codePointName(character: string): string {
   return `⟨U+${hex.padStart(4, '0')}⟩`;
 }
 
+/** Characters that change the direction of text: a name with one reads otherwise than it is. */
+const DIRECTIONS = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu;
+
+/** Writes the names of characters that change the direction of text. */
+export function showDirections(text: string): string {
+  return text.replace(DIRECTIONS, codePointName);
+}
+
+/** Writes these characters as escapes of JSON, which are the same text. */
+export function escapeDirections(json: string): string {
+  return json.replace(
+    DIRECTIONS,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+}
+
 /** The parts of a text in order: seen ones as they are, and the names of unseen characters. */
 export function seenParts(text: string): { readonly text: string; readonly isSeen: boolean }[] {
   return text.split(UNSEEN_RUNS).flatMap((part, index) => {

@@ -3,6 +3,7 @@
  */
 import { CorpusError } from '../engine/corpus/corpus.ts';
 import { OperatorError } from '../errors.ts';
+import { showDirections } from '../model/invisible.ts';
 import { paint } from './paint.ts';
 
 /** Writes why a command failed to standard error. */
@@ -13,5 +14,5 @@ export function reportFailure(error: unknown): void {
     : error instanceof Error
       ? (error.stack ?? error.message)
       : String(error);
-  process.stderr.write(`${paint.red('sluice:')} ${text}\n`);
+  process.stderr.write(`${paint.red('sluice:')} ${showDirections(text)}\n`);
 }

@@ -3,6 +3,8 @@
  * puts a value into markup.
  */
 
+import { showDirections } from '../model/invisible.ts';
+
 /** Markup that is safe to send as it is. */
 export class Html {
   readonly text: string;
@@ -15,20 +17,28 @@ export class Html {
 /** null, undefined and false become nothing, so that `condition && html…` works. */
 export type HtmlValue = Html | string | number | null | undefined | false | readonly HtmlValue[];
 
-/** Tag of a template; values are escaped for element content and quoted attributes. */
+/** Attributes whose values are shown; those of others are sent back or name something. */
+const SHOWN_ATTRIBUTE = /\s(?:title|aria-label|alt|placeholder|data-label)="[^"<>]*$/;
+
+/**
+ * Tag of a template; values are escaped for element content and quoted attributes. In what is shown,
+ * characters that change the direction of text are written out.
+ */
 export function html(strings: TemplateStringsArray, ...values: readonly HtmlValue[]): Html {
   let text = strings[0] ?? '';
   values.forEach((value, index) => {
-    text += write(value) + (strings[index + 1] ?? '');
+    const isInTag = text.lastIndexOf('<') > text.lastIndexOf('>');
+    const isShown = !isInTag || SHOWN_ATTRIBUTE.test(text.slice(text.lastIndexOf('<')));
+    text += write(value, isShown) + (strings[index + 1] ?? '');
   });
   return new Html(text);
 }
 
-function write(value: HtmlValue): string {
+function write(value: HtmlValue, isShown: boolean): string {
   if (value === null || value === undefined || value === false) return '';
   if (value instanceof Html) return value.text;
-  if (typeof value === 'object') return value.map(write).join('');
-  return escapeHtml(String(value));
+  if (typeof value === 'object') return value.map((one) => write(one, isShown)).join('');
+  return escapeHtml(isShown ? showDirections(String(value)) : String(value));
 }
 
 const ESCAPES: Readonly<Record<string, string>> = {

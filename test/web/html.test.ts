@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { showDirections } from '../../src/model/invisible.ts';
 import { dataBlock, escapeHtml, html } from '../../src/web/html.ts';
 import { anyCharacter } from '../support/any-character.ts';
 
@@ -19,12 +20,23 @@ describe('a template', () => {
     );
   });
 
+  it('writes out what changes the direction of shown text, and sends back the rest as it is', () => {
+    const name = 'gnp\u202e.exe';
+    const shown = 'gnp⟨U+202E⟩.exe';
+    expect(html`<p title="${name}">${name} ${[name]}</p>`.text).toBe(
+      `<p title="${shown}">${shown} ${shown}</p>`,
+    );
+    expect(html`<input value="${name}"><a href="${name}">x</a>`.text).toBe(
+      `<input value="${name}"><a href="${name}">x</a>`,
+    );
+  });
+
   it('lets no text begin a tag or leave an attribute, whatever it is', () => {
     fc.assert(
       fc.property(fc.string({ unit: anyCharacter }), (text) => {
         const inner = html`${text}`.text;
         expect(inner).not.toMatch(/[<>"']/);
-        expect(escapeHtml(text)).toBe(inner);
+        expect(escapeHtml(showDirections(text))).toBe(inner);
       }),
     );
   });

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import { OperatorError } from '../../errors.ts';
 import { onStopSignal } from '../../main/stop-signals.ts';
+import { showDirections } from '../../model/invisible.ts';
 import { isOutputClosed } from '../../terminal/closed-output.ts';
 import type { OutputOptions } from '../answer.ts';
 import { parseMetrics } from './metrics-text.ts';
@@ -92,7 +93,7 @@ function show(servers: readonly ServerRates[], options: TopOptions, isTerminal: 
       : isTerminal
         ? CLEAR + renderScreen(servers, total, options.interval)
         : renderLine(servers, total);
-  process.stdout.write(`${text}\n`);
+  process.stdout.write(`${showDirections(text)}\n`);
 }
 
 /**
