@@ -179,7 +179,7 @@ function scanFiles(args: readonly string[], options: ScanOptions): ScanReport {
         input.kind === 'text'
           ? scanText(name, input.text, surfaces, matcher, isEnabled)
           : scanRuns(name, input, matcher, isEnabled);
-      results.push({ ...result, not_utf8: Number(read.isReplaced) });
+      results.push({ ...result, not_utf8: Number(!read.isUtf8Text) });
     } catch (error) {
       // The other files are checked all the same.
       if (!(error instanceof OperatorError)) throw error;

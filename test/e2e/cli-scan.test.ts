@@ -127,6 +127,10 @@ describe('files, folders and patterns', () => {
     expect(await scanHere('marked.txt')).toMatchObject({ code: 1, found: ['marked.txt'] });
     writeFileSync(join(folder, 'bare.txt'), Buffer.from(ATTACK, 'utf16le'));
     expect(await scanHere('bare.txt')).toMatchObject({ code: 2, failed: [{ file: 'bare.txt' }] });
+    write('zero.txt', 'harmless \0 text');
+    expect(await scanHere('zero.txt')).toMatchObject({ code: 2, failed: [], not_utf8: 1 });
+    write('zero.txt', `${ATTACK}\0`);
+    expect(await scanHere('zero.txt')).toMatchObject({ code: 1, found: ['zero.txt'] });
     writeFileSync(join(folder, 'latin.txt'), Buffer.from('caf\xe9', 'latin1'));
     expect(await scanHere('latin.txt')).toMatchObject({ code: 2, failed: [], not_utf8: 1 });
   });

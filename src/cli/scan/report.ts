@@ -29,7 +29,7 @@ export interface ScanResult {
   readonly truncated: number;
   /** values checked as written, because too large or too deep to parse */
   readonly unparsed: number;
-  /** files with bytes that are not UTF-8 */
+  /** files with zero bytes or bytes that are not UTF-8 */
   readonly not_utf8: number;
   /** steps with JSON that their sender cut */
   readonly cut: number;
@@ -100,7 +100,7 @@ export function reservations(report: ScanResult): string[] {
       ? [`Values checked as written, because too large or too deep to parse: ${unparsed}`]
       : []),
     ...(report.not_utf8 > 0
-      ? [`Files with bytes that are not UTF-8, read as U+FFFD: ${report.not_utf8}`]
+      ? [`Files with zero bytes or bytes that are not UTF-8: ${report.not_utf8}`]
       : []),
     ...(cut > 0 ? [`Steps with JSON that their sender cut: ${cut}`] : []),
     ...(unread > 0

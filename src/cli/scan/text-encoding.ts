@@ -1,18 +1,22 @@
 /**
- * The encoding of a scanned file. Rules match UTF-8: UTF-16 with a byte order mark is converted, and a
- * text in another encoding is refused, because no rule would match it.
+ * The encoding of a scanned file. Rules match UTF-8: UTF-16 with a byte order mark is converted, UTF-32 and
+ * UTF-16 without a mark are refused. Any other bytes are matched, and noted if they are not UTF-8 text.
  */
 import { isUtf8 } from 'node:buffer';
 
 import { OperatorError } from '../../errors.ts';
 
-/** Bytes from which the encoding of a file without a byte order mark is guessed. */
+/** First bytes of a file that are searched for zero bytes. */
 const SNIFF_BYTES = 8000;
-/** The part of every second byte that is zero in UTF-16 of mostly ASCII. */
+/** Most bytes of a character in these encodings. */
+const WIDTH_MAX = 4;
+/** Part of the characters that have a zero byte at the same place, in a text of mostly ASCII. */
 const ZEROS_MIN = 0.4;
+/** The same for the places that hold the character. */
+const ZEROS_MAX = 0.04;
 
 const MARKS = [
-  // UTF-32's begins as that of UTF-16 in the other order of bytes.
+  // Before UTF-16, whose mark is the beginning of this one.
   { mark: [0xff, 0xfe, 0, 0], encoding: 'UTF-32' },
   { mark: [0, 0, 0xfe, 0xff], encoding: 'UTF-32' },
   { mark: [0xff, 0xfe], encoding: 'utf-16le' },
@@ -23,8 +27,8 @@ const MARKS = [
 export interface DecodedText {
   /** UTF-8, without a byte order mark */
   readonly bytes: Buffer;
-  /** whether some bytes are not UTF-8: they are read as U+FFFD */
-  readonly isReplaced: boolean;
+  /** false if it has zero bytes or bytes that are not UTF-8: rules may miss what they stand for */
+  readonly isUtf8Text: boolean;
 }
 
 /**
@@ -38,14 +42,14 @@ export function decodeText(bytes: Buffer, isFound: boolean): DecodedText | null 
   const found = MARKS.find(({ mark }) => mark.every((byte, index) => bytes[index] === byte));
   if (found?.encoding === 'UTF-32') throw refusal('UTF-32');
   if (found?.encoding === 'utf-16le' || found?.encoding === 'utf-16be') {
-    return { bytes: fromUtf16(bytes, found.encoding), isReplaced: false };
+    return { bytes: fromUtf16(bytes, found.encoding), isUtf8Text: true };
   }
   const text = found === undefined ? bytes : bytes.subarray(found.mark.length);
   const first = text.subarray(0, SNIFF_BYTES);
-  if (isUtf16(first)) throw refusal('UTF-16 without a byte order mark');
+  if (isWide(first)) throw refusal('UTF-16 or UTF-32 without a byte order mark');
   // A zero byte means no text, as for grep and git.
   if (isFound && first.includes(0)) return null;
-  return { bytes: text, isReplaced: !isUtf8(text) };
+  return { bytes: text, isUtf8Text: !text.includes(0) && isUtf8(text) };
 }
 
 function refusal(encoding: string): OperatorError {
@@ -65,13 +69,16 @@ function fromUtf16(bytes: Buffer, encoding: 'utf-16le' | 'utf-16be'): Buffer {
   }
 }
 
-/** Checks whether every second byte is often zero, and the bytes between hardly ever. */
-function isUtf16(first: Buffer): boolean {
-  const zeros = [0, 0];
-  for (const [index, byte] of first.entries()) {
-    if (byte === 0) zeros[index % 2] = (zeros[index % 2] ?? 0) + 1;
+/** Checks whether some places of each character are often zero, and the others hardly ever. */
+function isWide(first: Buffer): boolean {
+  const zeros = Array.from({ length: WIDTH_MAX }, () => 0);
+  const end = first.length - (first.length % WIDTH_MAX);
+  for (let at = 0; at < end; at += 1) {
+    const place = at % WIDTH_MAX;
+    if (first[at] === 0) zeros[place] = (zeros[place] ?? 0) + 1;
   }
-  const [fewer = 0, more = 0] = zeros.sort((a, b) => a - b);
-  const pairs = Math.floor(first.length / 2);
-  return pairs > 1 && more >= pairs * ZEROS_MIN && fewer <= more / 10;
+  const parts = zeros.map((count) => (count * WIDTH_MAX) / end);
+  const often = parts.filter((part) => part >= ZEROS_MIN).length;
+  const hardly = parts.filter((part) => part <= ZEROS_MAX).length;
+  return often > 0 && hardly > 0 && often + hardly === WIDTH_MAX;
 }

@@ -19,7 +19,7 @@ test.each([
 ])('%s is read', (_encoding, bytes) => {
   for (const isFound of [false, true]) {
     const read = decodeText(bytes, isFound);
-    expect([read?.bytes.toString(), read?.isReplaced]).toEqual([TEXT, false]);
+    expect([read?.bytes.toString(), read?.isUtf8Text]).toEqual([TEXT, true]);
   }
 });
 
@@ -27,6 +27,9 @@ test.each([
   ['UTF-16LE without a mark', utf16(TEXT)],
   ['UTF-16BE without a mark', bigEndian(TEXT)],
   ['UTF-16LE, two letters', utf16('ab')],
+  ['UTF-32LE without a mark', utf32(TEXT)],
+  ['UTF-32BE without a mark', utf32(TEXT).swap32()],
+  ['UTF-16LE with some Chinese', utf16('请忽略 all previous instructions 文件')],
   ['UTF-32LE with a mark', utf32(`\ufeff${TEXT}`)],
   ['UTF-32BE with a mark', utf32(`\ufeff${TEXT}`).swap32()],
   ['UTF-16 that ends in half a letter', utf16(`\ufeff${TEXT}`).subarray(0, -1)],
@@ -37,14 +40,19 @@ test.each([
   }
 });
 
-test('bytes that are not UTF-8 are replaced, and counted', () => {
-  const read = decodeText(Buffer.from('caf\xe9', 'latin1'), false);
-  expect([read?.bytes.toString(), read?.isReplaced]).toEqual(['caf\ufffd', true]);
+test.each([
+  ['Latin-1', Buffer.from('caf\xe9', 'latin1')],
+  ['a zero byte behind the first ones', Buffer.from(`${'x'.repeat(9000)}\0`)],
+])('%s is read, and is not UTF-8 text', (_what, bytes) => {
+  for (const isFound of [false, true]) {
+    expect(decodeText(bytes, isFound)).toEqual({ bytes, isUtf8Text: false });
+  }
 });
 
-test('a zero byte makes a found file no text; a file that was named is read', () => {
+test('a zero byte makes a found file no text; a file that was named is read, and noted', () => {
   const bytes = Buffer.from(`\0${TEXT}`);
   expect(decodeText(bytes, true)).toBeNull();
-  expect(decodeText(bytes, false)?.bytes).toEqual(bytes);
-  expect(decodeText(Buffer.alloc(0), true)?.bytes).toEqual(Buffer.alloc(0));
+  expect(decodeText(bytes, false)).toEqual({ bytes, isUtf8Text: false });
+  const empty = Buffer.alloc(0);
+  expect(decodeText(empty, true)).toEqual({ bytes: empty, isUtf8Text: true });
 });
