@@ -12,7 +12,7 @@ const PROBE_TIMEOUT_MS = 10_000;
 
 /**
  * As root, becomes the user that owns the database's folder of `dataDir`, for the rest of the process.
- * Does nothing when root owns it, when there is none, and as another user.
+ * Does nothing if root owns the folder, if it does not exist, or if this user is not root.
  *
  * @throws OperatorError when that user cannot read this program
  */

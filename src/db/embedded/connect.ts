@@ -184,7 +184,7 @@ async function hold(installation: Installation, ownership: Ownership): Promise<H
   return { ...installation, lockFd: await ownership.lockFd() };
 }
 
-/** Creates the cluster if there is none, and starts its server. */
+/** Creates the cluster if it does not exist, and starts its server. */
 async function startFirst(
   installation: Installation,
   ownership: Ownership,

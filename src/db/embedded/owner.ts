@@ -58,7 +58,7 @@ export interface GuestUse {
   leave(): Promise<void>;
 }
 
-/** What a folder with a database has and the queue of a relay has not. */
+/** Checks for a folder that holds a database; a relay's queue has none to check. */
 export interface ServedFolder {
   /** Checks whether a PostgreSQL of this container runs in the folder, which then has its lock. */
   isServed(): Promise<boolean>;

@@ -18,7 +18,7 @@ const COUNTED_FINDINGS_MAX = 5000;
 export const isActive = (exception: string): string =>
   `(${exception}.ended_at IS NULL AND ${exception}.expires_at > now())`;
 
-/** What exceptions are compared with, as SQL. */
+/** SQL expressions that exceptions are compared with. */
 interface Match {
   /** of the run, so the same for all matches of a finding */
   readonly agent: string;
