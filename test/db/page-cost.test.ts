@@ -267,7 +267,8 @@ describe('the overview', () => {
 
   test('counts a day from an index alone', async () => {
     const scans = await explained(DAY, [mine, at - 10 * HOUR_MS, at + 14 * HOUR_MS]);
-    expect(scans).toEqual([
+    // Without exceptions, those that they cover are not looked for.
+    expect(scans.filter(({ rows }) => rows > 0)).toEqual([
       {
         type: 'Index Only Scan',
         table: 'findings',

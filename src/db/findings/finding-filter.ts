@@ -3,10 +3,15 @@ import type { FindingFilter } from '../../model/findings.ts';
 import { isExcepted, shownPlace } from './exceptions.ts';
 import { hasAssignee, hasState, usersOf } from './triage.ts';
 
+const literally = (text: string): string => text.replaceAll(/[\\%_]/g, '\\$&');
+
 /** The text as a pattern of ILIKE that any text with it matches. */
 export function containing(text: string): string {
-  return `%${text.replaceAll(/[\\%_]/g, '\\$&')}%`;
+  return `%${literally(text)}%`;
 }
+
+/** A name in double quotes is the whole name. */
+const QUOTED = /^"(.+)"$/s;
 
 const SEARCHED = `($8::text[] IS NULL
           OR f.description || ' ' || f.category || ' ' || coalesce(f.subcategory, '') ILIKE ALL ($8)
@@ -69,8 +74,11 @@ export function parameter(n: number): string {
   return `$${MATCH_VALUES + n}`;
 }
 
-const pattern = (text: string | undefined): string | null =>
-  text === undefined ? null : containing(text);
+function namePattern(text: string | undefined): string | null {
+  if (text === undefined) return null;
+  const [, whole] = QUOTED.exec(text) ?? [];
+  return whole === undefined ? containing(text) : literally(whole);
+}
 
 /** No text has every word of nothing. */
 function wordsOf(text: string | undefined): string[] | undefined {
@@ -89,14 +97,14 @@ export function matchValues(workspaceId: number, filter: FindingFilter): unknown
     filter.since ?? null,
     filter.until ?? null,
     wordsOf(filter.search)?.map(containing) ?? null,
-    pattern(filter.agent),
-    pattern(filter.service),
-    pattern(filter.user),
-    pattern(filter.session),
-    pattern(filter.model),
+    namePattern(filter.agent),
+    namePattern(filter.service),
+    namePattern(filter.user),
+    namePattern(filter.session),
+    namePattern(filter.model),
     filter.surface ?? null,
     filter.sameAs ?? null,
-    pattern(filter.search),
+    filter.search === undefined ? null : containing(filter.search),
     filter.states ?? null,
     filter.isExcepted ?? null,
     filter.ruleIds ?? null,

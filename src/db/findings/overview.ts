@@ -1,10 +1,11 @@
 /**
  * The overview of a workspace: runs counted by hour, findings by day, and runs that wait for
- * evaluation.
+ * evaluation. Findings are counted as lists show them: open ones that no exception covers.
  *
- * Each hour and day is a query of its own, through an index. Past ones no longer change and are cached,
- * so a view costs the current hour and day, whatever the retention. The first view of a workspace with
- * very many runs counts as far back as `BUDGET_MS` allows, later views continue.
+ * Each hour and day is a separate query, through an index. Past ones are cached, those of findings until
+ * somebody changes something in the workspace or an exception expires. So most views cost the current
+ * hour and day, whatever the retention. The first view of a workspace with very many runs counts as far
+ * back as `BUDGET_MS` allows, later views continue.
  */
 import type {
   HourCounts,
@@ -13,9 +14,12 @@ import type {
   Slot,
   WorkspaceOverview,
 } from '../../model/overview.ts';
+import { OPEN_STATES } from '../../model/triage.ts';
 import { type Database, onlyRow } from '../database.ts';
 import type { ReadChoice } from '../replica/read-choice.ts';
 import { waitingRuns } from '../runs/due-runs.ts';
+import { isActive, isExcepted } from './exceptions.ts';
+import { hasState } from './triage.ts';
 
 const MS_PER_HOUR = 3_600_000;
 const MS_PER_DAY = 24 * MS_PER_HOUR;
@@ -49,11 +53,29 @@ export const HOUR = `
     FROM runs
    WHERE workspace_id = $1 AND first_arrival_at >= ${at('$2')} AND first_arrival_at < ${at('$3')}`;
 
+/** Findings of a day in an open state. */
+const IS_OPEN = `f.workspace_id = $1 AND f.created_at >= ${at('$2')} AND f.created_at < ${at('$3')}
+   AND ${hasState(`'{${OPEN_STATES.join(',')}}'::text[]`)}`;
+
+/**
+ * Counts findings by columns of `f`: those in an open state, less those that exceptions cover. The
+ * latter are found by the rules that have exceptions, so a day without any is counted from an index.
+ */
+const countsBy = (columns: string): string => `
+  SELECT ${columns}, count(*) AS findings FROM findings f WHERE ${IS_OPEN} GROUP BY ${columns}
+  UNION ALL
+  SELECT ${columns}, -count(*) FROM (
+    SELECT DISTINCT e.rule_id FROM finding_exceptions e
+     WHERE e.workspace_id = $1 AND ${isActive('e')}) AS rule
+   CROSS JOIN LATERAL (
+    SELECT * FROM findings f WHERE f.rule_id = rule.rule_id AND ${IS_OPEN} OFFSET 0) AS f
+   WHERE ${isExcepted('f')} GROUP BY ${columns}`;
+
 /** Index-only scan of `findings_by_time`. */
 export const DAY = `
-  SELECT severity, category, count(*)::int AS findings FROM findings
-   WHERE workspace_id = $1 AND created_at >= ${at('$2')} AND created_at < ${at('$3')}
-   GROUP BY severity, category ORDER BY severity, category`;
+  SELECT severity, category, sum(findings)::int AS findings
+    FROM (${countsBy('f.severity, f.category')}) AS counted
+   GROUP BY severity, category HAVING sum(findings) > 0 ORDER BY severity, category`;
 
 /** Names of a day that are counted, of each of the three; those of a list over all days. */
 const DAY_NAMES_MAX = 100;
@@ -67,10 +89,8 @@ export const DAY_NAMES = `
            coalesce(agent_name, service_name, rule_id) AS name, sum(findings)::int AS findings,
            row_number() OVER (PARTITION BY grouping(agent_name, service_name, rule_id)
                               ORDER BY sum(findings) DESC) AS place
-      FROM (SELECT agent_name, service_name, rule_id, count(*) AS findings FROM findings
-             WHERE workspace_id = $1 AND created_at >= ${at('$2')} AND created_at < ${at('$3')}
-             GROUP BY agent_name, service_name, rule_id) AS combined
-     GROUP BY GROUPING SETS ((agent_name), (service_name), (rule_id))
+      FROM (${countsBy('f.agent_name, f.service_name, f.rule_id')}) AS combined
+     GROUP BY GROUPING SETS ((agent_name), (service_name), (rule_id)) HAVING sum(findings) > 0
   ) AS named WHERE name IS NOT NULL AND place <= ${DAY_NAMES_MAX}
    ORDER BY place, name`;
 
@@ -83,6 +103,19 @@ export const WAITING = `
     FROM (${waitingRuns('fresh', '$1', `${WAITING_MAX + 1}`)}
           UNION ALL
           ${waitingRuns('again', '$1', `${WAITING_MAX + 1}`)}) AS waiting`;
+
+/**
+ * Changes whenever the count of a past day may: with every decision about findings, which the ledger
+ * records, and when an exception expires.
+ */
+const DECISIONS = `
+  SELECT concat((SELECT seq FROM audit_ledger WHERE workspace_id = $1 ORDER BY seq DESC LIMIT 1), '/',
+                (SELECT count(*) FROM finding_exceptions e
+                  WHERE e.workspace_id = $1 AND ${isActive('e')})) AS decisions`;
+
+async function decisionsOf(database: Database, workspaceId: number): Promise<string> {
+  return onlyRow(await database.query<{ decisions: string }>(DECISIONS, [workspaceId])).decisions;
+}
 
 async function hourOf(database: Database, values: readonly number[]): Promise<HourCounts> {
   const row = onlyRow(await database.query<HourRow>(HOUR, [...values]));
@@ -124,9 +157,16 @@ interface PastCounts {
   readonly hours: Map<number, HourCounts>;
   readonly days: Map<number, readonly KindCount[]>;
   readonly names: Map<number, readonly NamedCount[]>;
+  /** as of which days and names were counted; null before the first view */
+  decisions: string | null;
 }
 
-const nothingKnown = (): PastCounts => ({ hours: new Map(), days: new Map(), names: new Map() });
+const nothingKnown = (): PastCounts => ({
+  hours: new Map(),
+  days: new Map(),
+  names: new Map(),
+  decisions: null,
+});
 
 interface Slots<Counts> {
   readonly known: Map<number, Counts>;
@@ -164,6 +204,13 @@ export async function readOverview(
   nowMs: number,
   known: PastCounts = nothingKnown(),
 ): Promise<WorkspaceOverview> {
+  // First: a decision made during the counts is seen by the next view.
+  const decisions = await decisionsOf(database, workspaceId);
+  if (decisions !== known.decisions) {
+    known.days.clear();
+    known.names.clear();
+    known.decisions = decisions;
+  }
   const hours: Slots<HourCounts> = {
     known: known.hours,
     lengthMs: MS_PER_HOUR,
@@ -208,7 +255,8 @@ interface Kept {
 }
 
 /**
- * Reads overviews through a cache: a call while the counts are fresh, or being read, gets the same.
+ * Reads overviews through a cache: a call while the counts are fresh, or being read, gets the same. They
+ * are not fresh after a change in the workspace.
  *
  * @param nowMs milliseconds since 1970, by PostgreSQL's clock
  * @returns rejects as the database does; a failure is not remembered
@@ -218,10 +266,14 @@ export function createOverviewReader(
   nowMs: () => number,
 ): (workspaceId: number) => Promise<WorkspaceOverview> {
   const kept = new Map<number, Kept>();
-  return (workspaceId) => {
+  return async (workspaceId) => {
+    const decisions = await read((database) => decisionsOf(database, workspaceId));
     const begun = performance.now();
     const before = kept.get(workspaceId);
-    if (before !== undefined && begun < before.staleAt) return before.counts;
+    const isBeingRead = before?.staleAt === Number.POSITIVE_INFINITY;
+    if (before !== undefined && begun < before.staleAt) {
+      if (isBeingRead || before.known.decisions === decisions) return await before.counts;
+    }
     const known = before?.known ?? nothingKnown();
     const counts = read((database) => readOverview(database, workspaceId, nowMs(), known));
     const now: Kept = { known, counts, staleAt: Number.POSITIVE_INFINITY };
@@ -241,6 +293,6 @@ export function createOverviewReader(
         now.staleAt = 0;
       },
     );
-    return counts;
+    return await counts;
   };
 }

@@ -139,9 +139,7 @@ function severitiesOf({ severities }: FindingGroup): Html {
     const number = severities[severity];
     return number === undefined
       ? []
-      : [
-          html`<span class="badge ${severity}" title="${plural(number, severity)}">${count(number)} ${severity}</span> `,
-        ];
+      : [html`<span class="badge ${severity}">${count(number)} ${severity}</span> `];
   })}`;
 }
 

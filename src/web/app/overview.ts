@@ -4,12 +4,14 @@ import type {
   KindCount,
   NewFindings,
   ReplicaState,
+  Slot,
   WorkspaceOverview,
 } from '../../model/overview.ts';
 import type { ListedRefusals } from '../../model/refused-requests.ts';
 import { allRules, CATEGORIES, runningRules, SEVERITIES } from '../../model/rules.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { barChart, courses } from './charts.ts';
+import { categoryName, withParameters } from './findings/finding-filters.ts';
 import { count, dayLabel, duration, hourLabel, moment, term, time, words } from './format.ts';
 import { topLists, weekTrend } from './overview/top-lists.ts';
 import { refusedPanel } from './refused.ts';
@@ -80,9 +82,26 @@ function foundOn({ counts }: Days[number], fits: (kind: KindCount) => boolean): 
 const sum = (values: readonly (number | null)[]): number =>
   values.reduce<number>((all, value) => all + (value ?? 0), 0);
 
+/** Slots are counted from the newest one back: the time of the oldest counted slot. */
+function countedSince(slots: readonly Slot<unknown>[], iso: OverviewPage['iso']): string {
+  const [oldest] = slots.filter(({ counts }) => counts !== null);
+  return iso(oldest?.atMs ?? 0);
+}
+
+/** The list of the open findings that the overview counts. */
+function openList({ overview, iso }: OverviewPage, filter: Readonly<Record<string, string>>) {
+  return withParameters('state=open', { since: countedSince(overview.days, iso), ...filter });
+}
+
+/** The list of the runs that the overview counts. */
+function runList({ overview, iso }: OverviewPage, filter: Readonly<Record<string, string>>) {
+  const since = countedSince(overview.hours, iso);
+  return `/app/runs?${new URLSearchParams({ ...filter, since })}`;
+}
+
 function figures(data: OverviewPage, viewer: Viewer): Html {
   return html`${notices(data)}${cards(data)}
-${topLists(data.overview.top, data.titleOf)}
+${topLists(data.overview.top, data.titleOf, (filter) => openList(data, filter))}
 <div class="grid wide">
 <section class="panel">${severityChart(data)}</section>
 <section class="panel">${categoryCourses(data)}</section>
@@ -133,17 +152,17 @@ function cards(data: OverviewPage): Html {
   const total = sum(severities.map(({ findings }) => findings));
   const perDay = days.map((day) => foundOn(day, () => true));
   return html`<div class="grid cards">${newCard(data)}
-<section class="panel"><h2>Findings, 14 days</h2><p class="figure"><a href="/app/findings">${count(total)}</a></p>
+<section class="panel"><h2>Open findings, 14 days</h2><p class="figure"><a href="${openList(data, {})}">${count(total)}</a></p>
 <p class="soft">${
     severities.length === 0
-      ? 'no findings'
+      ? 'no open findings'
       : html`<span class="row">${severities.map(
           ({ severity, findings }) =>
-            html`<a class="${severity}" href="/app/findings?severity=${severity}">${count(findings)} ${severity}</a> `,
+            html`<a class="${severity}" href="${openList(data, { severity })}">${count(findings)} ${severity}</a> `,
         )}</span>`
   }</p>${weekTrend(perDay)}</section>
 <section class="panel"><h2>${term('step', 'Steps')}, 24 hours</h2><p class="figure">${count(steps)}</p>
-<p class="soft">${perMinute(steps / MINUTES_PER_DAY)} per minute on average, in ${count(sum(hours.map(({ counts }) => counts?.runs ?? 0)))} <a href="/app/runs">runs</a> (${term('run', 'what is a run?')})</p></section>
+<p class="soft">${perMinute(steps / MINUTES_PER_DAY)} per minute on average, in ${count(sum(hours.map(({ counts }) => counts?.runs ?? 0)))} <a href="${runList(data, {})}">runs</a> (${term('run', 'what is a run?')})</p></section>
 <section class="panel"><h2>${term('evaluation', 'Evaluation')} queue</h2><p class="figure">${runs.waiting === 0 ? 'empty' : html`${count(runs.waiting)}${runs.moreWait && ' or more'} waiting`}</p>
 <p class="soft">${
     runs.oldestWaitingMs === null
@@ -159,7 +178,9 @@ function ruleCard(rules: RuleFacts): Html {
 <p class="soft">Of ${count(allRules(rules.states))}. ${settingsText(rules)}</p></section>`;
 }
 
-function notices({ overview: { hours }, refused }: OverviewPage): HtmlValue {
+function notices(data: OverviewPage): HtmlValue {
+  const { refused } = data;
+  const { hours } = data.overview;
   const failed = sum(hours.map(({ counts }) => counts?.failedEvaluations ?? 0));
   const silent = sum(hours.map(({ counts }) => counts?.withoutText ?? 0));
   const runs = (value: number) => `${count(value)} ${value === 1 ? 'run' : 'runs'}`;
@@ -171,11 +192,11 @@ function notices({ overview: { hours }, refused }: OverviewPage): HtmlValue {
   }${
     failed > 0 &&
     html`<p class="notice error">${runs(failed)} of the last day could not be evaluated:
-<a href="/app/runs?evaluation=evaluation_failed">show them</a>.</p>`
+<a href="${runList(data, { evaluation: 'evaluation_failed' })}">show them</a>.</p>`
   }${
     silent > 0 &&
     html`<p class="notice">${runs(silent)} of the last day had no text to check, or only
-<a href="/app/runs?checked=tool_names_only">tool names</a>: <a href="/docs/instrumentations">how to send text</a>.</p>`
+<a href="${runList(data, { checked: 'tool_names_only' })}">tool names</a>: <a href="/docs/instrumentations">how to send text</a>.</p>`
   }`;
 }
 
@@ -196,7 +217,7 @@ function severityChart(data: OverviewPage): Html {
   }));
   const seen = series.filter(({ values }) => sum(values) > 0);
   return barChart({
-    title: 'Findings by day and severity',
+    title: 'Open findings by day and severity',
     slot: 'Day (UTC)',
     labels: dayLabels(data),
     series: seen.length === 0 ? series.slice(0, 1) : seen,
@@ -208,13 +229,13 @@ function categoryCourses(data: OverviewPage): Html {
   const { days } = data.overview;
   const rows = CATEGORIES.map((category) => ({
     label: words(category),
-    href: `/app/findings?category=atr_${category.replaceAll('-', '_')}`,
+    href: openList(data, { category: categoryName(category) }),
     values: days.map((day) => foundOn(day, (kind) => kind.category === category) ?? 0),
   })).filter(({ values }) => sum(values) > 0);
   rows.sort((a, b) => sum(b.values) - sum(a.values));
-  const title = html`<h2>Findings by day and category</h2>`;
+  const title = html`<h2>Open findings by day and category</h2>`;
   if (rows.length === 0) return html`${title}<p class="soft">None in two weeks.</p>`;
-  return html`${title}${courses('Findings by day and category', 'Category', dayLabels(data), rows)}`;
+  return html`${title}${courses('Open findings by day and category', 'Category', dayLabels(data), rows)}`;
 }
 
 function arrivalChart(data: OverviewPage): Html {

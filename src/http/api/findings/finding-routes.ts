@@ -60,15 +60,17 @@ const LIMIT_DEFAULT = 50;
 const LIMIT_MAX = 500;
 /** As many findings as groups are made of (finding-list.ts). */
 const GROUPS_SKIPPED_MAX = 5000;
-/** Longest text of a filter. */
-const FILTER_CHARS_MAX = 256;
+/** Longest text of a filter: a stored name in double quotes. */
+const FILTER_CHARS_MAX = 258;
 
 const contained = (what: string) =>
   z
     .string()
     .max(FILTER_CHARS_MAX)
     .optional()
-    .describe(`Only findings whose ${what} contains this, in any case.`);
+    .describe(
+      `Only findings whose ${what} contains this, in any case; in double quotes, the whole ${what}.`,
+    );
 
 /** The filters of the list and the export. */
 export const filterQuery = z.object({

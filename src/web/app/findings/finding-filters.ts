@@ -46,7 +46,8 @@ function assigneeChoice(chosen: string | null, known: readonly string[]): Html {
   return choice('assignee', 'Assignee', [['me', 'me'], ['none', 'nobody'], ...people], chosen);
 }
 
-const categoryName = (category: string): string => `atr_${category.replaceAll('-', '_')}`;
+/** The name of a category in an address and in the API. */
+export const categoryName = (category: string): string => `atr_${category.replaceAll('-', '_')}`;
 const has = (given: URLSearchParams, name: string): boolean => (given.get(name) ?? '') !== '';
 
 /** Whether a query narrows the list; one of empty fields does not. */

@@ -1,4 +1,4 @@
-/** Parts of the overview that compare: the last week with the one before, and the agents, services and rules with most findings. */
+/** Parts of the overview that compare: the last week with the one before, and the agents, services and rules with most open findings. */
 import type { NamedCount } from '../../../model/overview.ts';
 import { type Html, type HtmlValue, html } from '../../html.ts';
 import { count, term } from '../format.ts';
@@ -14,35 +14,34 @@ export function weekTrend(perDay: readonly (number | null)[]): HtmlValue {
   const before = sum(perDay.slice(-2 * DAYS_OF_WEEK, -DAYS_OF_WEEK));
   if (last === before)
     return html`<p class="soft">${count(last)} this week, as the week before</p>`;
-  const percent = before === 0 ? 0 : Math.round((Math.abs(last - before) / before) * 100);
-  const change = percent === 0 ? '' : ` (${last > before ? '+' : '−'}${count(percent)} %)`;
-  return html`<p class="soft">${count(last)} this week, ${count(before)} the week before${change}</p>`;
+  return html`<p class="soft">${count(last)} this week, ${count(before)} the week before</p>`;
 }
 
+/** A filter finds every name that contains its text, but in quotes only the whole name. */
 const LISTS = [
-  { by: 'agent', title: 'Agents', href: '/app/findings?agent=' },
-  { by: 'service', title: 'Services', href: '/app/findings?service=' },
-  { by: 'rule', title: 'Rules', href: '/app/findings?rule_id=' },
+  { by: 'agent', title: 'Agents', filter: (name: string) => ({ agent: `"${name}"` }) },
+  { by: 'service', title: 'Services', filter: (name: string) => ({ service: `"${name}"` }) },
+  { by: 'rule', title: 'Rules', filter: (name: string) => ({ rule_id: name }) },
 ] as const;
 
-/** The agents, services and rules with most findings in two weeks, each with a link to its list. */
+/**
+ * The agents, services and rules with most open findings in two weeks, each with a link to its list.
+ *
+ * @param listOf the address of the list of these findings with a filter
+ */
 export function topLists(
   top: readonly NamedCount[],
   titleOf: (ruleId: string) => string,
+  listOf: (filter: Readonly<Record<string, string>>) => string,
 ): HtmlValue {
   if (top.length === 0) return null;
-  return html`<div class="grid">${LISTS.map(({ by, title, href }) => {
+  return html`<div class="grid">${LISTS.map(({ by, title, filter }) => {
     const own = top.filter((one) => one.by === by);
     if (own.length === 0) return null;
     const most = Math.max(...own.map(({ findings }) => findings));
-    return html`<section class="panel"><h2>${title} with most ${term('finding', 'findings')}</h2><ol class="top">${own.map(
+    return html`<section class="panel"><h2>${title} with most open ${term('finding', 'findings')}</h2><ol class="top">${own.map(
       (one) =>
-        item(
-          one,
-          `${href}${encodeURIComponent(one.name)}`,
-          by === 'rule' ? titleOf(one.name) : one.name,
-          most,
-        ),
+        item(one, listOf(filter(one.name)), by === 'rule' ? titleOf(one.name) : one.name, most),
     )}</ol></section>`;
   })}</div>`;
 }
