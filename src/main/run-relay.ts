@@ -4,12 +4,8 @@
  */
 import { claimOwnership, type Ownership } from '../db/embedded/owner.ts';
 import { OperatorError } from '../errors.ts';
-import {
-  createQueueFolder,
-  type OpenRelay,
-  openRelay,
-  type RelaySettings,
-} from '../relay/relay.ts';
+import { openQueueFolder } from '../relay/queue/queue-folder.ts';
+import { type OpenRelay, openRelay, type RelaySettings } from '../relay/relay.ts';
 import { reportFailure } from '../terminal/failure.ts';
 import { programVersion } from './program-version.ts';
 import { onStopSignal } from './stop-signals.ts';
@@ -55,11 +51,12 @@ async function stop(relay: OpenRelay, lock: Ownership): Promise<number> {
 /**
  * Runs a relay; resolves once it has started. The process ends by a signal.
  *
- * @throws {OperatorError} when another relay uses the queue folder, or the address is in use
+ * @throws {OperatorError} when another relay uses the queue folder, another user can change it, or the
+ *   address is in use
  */
-export async function runRelay(setup: Omit<RelaySettings, 'version'>): Promise<void> {
-  const { queueFolder, host } = setup;
-  createQueueFolder(queueFolder);
+export async function runRelay(given: Omit<RelaySettings, 'version'>): Promise<void> {
+  const queueFolder = openQueueFolder(given.queueFolder);
+  const setup = { ...given, queueFolder };
   const lock = await claimOwnership(queueFolder);
   if (lock === null) {
     throw new OperatorError(
@@ -68,7 +65,7 @@ export async function runRelay(setup: Omit<RelaySettings, 'version'>): Promise<v
   }
   try {
     const relay = await openRelay({ ...setup, version: programVersion() });
-    if (!LOOPBACK.test(host)) relay.events.exposed(host);
+    if (!LOOPBACK.test(setup.host)) relay.events.exposed(setup.host);
     onStopSignal((signal) => {
       relay.events.stopping(signal);
       void stop(relay, lock).then(process.exit);

@@ -14,7 +14,6 @@ import {
   closeSync,
   constants,
   fstatSync,
-  openSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -26,6 +25,7 @@ import { join } from 'node:path';
 import { deserialize, serialize } from 'node:v8';
 import type { PrefilterTables } from '../engine/prefilter/prefilter-tables.ts';
 import type { Catalog } from '../engine/rules/catalog.ts';
+import { openOwnFile } from '../own-folder.ts';
 import { readClassification } from './kept-catalog.ts';
 
 export interface MatchingData {
@@ -87,11 +87,9 @@ export function keepMatching(folder: string, key: Buffer, matching: MatchingData
 }
 
 function readOwnFile(path: string): Buffer {
-  const file = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  const file = openOwnFile(path, constants.O_RDONLY);
   try {
-    const stats = fstatSync(file);
-    if (!stats.isFile()) throw new Error(`${path} is not a file`);
-    requireOwn(stats, OTHERS_MAY_ANYTHING);
+    requireOwn(fstatSync(file), OTHERS_MAY_ANYTHING);
     return readFileSync(file);
   } finally {
     closeSync(file);

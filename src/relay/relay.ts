@@ -3,7 +3,6 @@
  * The caller holds the lock of the queue folder.
  */
 import { once } from 'node:events';
-import { chmodSync, mkdirSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 
 import { OperatorError } from '../errors.ts';
@@ -16,7 +15,6 @@ import { createUpstream, type SendOutcome } from './upstream.ts';
 
 /** What is being sent at a stop may still end; broken off, it would be sent a second time. */
 const STOP_MS_MAX = 5000;
-const FOLDER_MODE = 0o700;
 
 export interface RelaySettings {
   readonly host: string;
@@ -25,6 +23,7 @@ export interface RelaySettings {
   /** http or https, without a trailing slash */
   readonly url: string;
   readonly readKey: () => string;
+  /** of `openQueueFolder` */
   readonly queueFolder: string;
   readonly queueBytesMax: number;
   readonly logLevel: string;
@@ -37,16 +36,6 @@ export interface OpenRelay {
   readonly events: RelayEvents;
   /** Takes no more requests and leaves the queue on the disk. */
   readonly close: () => Promise<void>;
-}
-
-/** Creates a queue folder that only this user can read. */
-export function createQueueFolder(folder: string): void {
-  try {
-    mkdirSync(folder, { recursive: true, mode: FOLDER_MODE });
-    chmodSync(folder, FOLDER_MODE);
-  } catch (cause) {
-    throw new OperatorError(`The folder of the queue cannot be used: ${folder}`, { cause });
-  }
 }
 
 /** A key that can be read again when the server refuses it. */

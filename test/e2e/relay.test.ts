@@ -2,7 +2,15 @@
  * `sluice relay` between the SDK's own protobuf exporters and a real server: the rows are those of the
  * JSON exporters, and nothing that was acknowledged is lost, whatever ends the relay or the server.
  */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { SeverityNumber } from '@opentelemetry/api-logs';
@@ -254,6 +262,28 @@ test('one relay per queue folder; a stop leaves the queue to the next one', asyn
   expect(await first.end('SIGTERM')).toBe(0);
   await relayTo(gateway.server.observeUrl, gateway.keys.agent, queue);
   await whenStored(sent);
+});
+
+test('a queue folder that others could change is refused, and nothing in it changes', async () => {
+  const root = newFolder();
+  const open = join(root, 'open');
+  const link = join(root, 'link');
+  mkdirSync(open);
+  chmodSync(open, 0o777);
+  symlinkSync(newFolder(), link);
+  const env = { SLUICE_URL: gateway.server.observeUrl, SLUICE_API_KEY: gateway.keys.agent };
+  const refusals = [
+    [open, 'can be written by other users (mode 0777)'],
+    [join(open, 'queue'), 'can be written by all users (mode 0777)'],
+    [link, 'is a symbolic link'],
+  ] as const;
+  for (const [queue, said] of refusals) {
+    const { code, stderr } = await runCommand(['relay', '--queue-dir', queue], env);
+    expect(code).toBe(1);
+    expect(stderr).toContain(said);
+    expect(stderr.trimEnd().split('\n')).toHaveLength(1);
+  }
+  expect(readdirSync(open)).toEqual([]);
 });
 
 test('the key comes from a file too; mistakes end the command with one message', async () => {

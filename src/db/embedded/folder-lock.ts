@@ -9,7 +9,7 @@
  *   Sluice ──opens──► lock ◄──inherits── flock (ends at once)
  *                       ◄──inherits── postgres (keeps it, also after the death of Sluice)
  */
-import { close, open } from 'node:fs';
+import { close, constants, open } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { runProgram } from './process.ts';
@@ -18,6 +18,9 @@ import { runProgram } from './process.ts';
 const openFile = promisify(open);
 const closeFile = promisify(close);
 
+/** Append, create, follow no symbolic link. */
+const LOCK_FLAGS =
+  constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW;
 const FLOCK_TIMEOUT_MS = 30_000;
 
 export interface FolderLock {
@@ -34,7 +37,7 @@ export interface FolderLock {
  *   without locks
  */
 export async function lockFolder(folder: string): Promise<FolderLock | 'held' | 'unsupported'> {
-  const fd = await openFile(join(folder, 'lock'), 'a', 0o600);
+  const fd = await openFile(join(folder, 'lock'), LOCK_FLAGS, 0o600);
   const run = await runProgram('flock', ['--exclusive', '--nonblock', '3'], {
     account: null,
     timeoutMs: FLOCK_TIMEOUT_MS,

@@ -1,47 +1,35 @@
 /**
  * Creates and checks the folders of the embedded server.
  *
- * Never uses a folder that another user owns, nor changes its mode: that user could replace the
- * programs, the password or the server.
+ * Never uses a folder that another user owns or can write to, nor changes its mode: that user could
+ * replace the programs, the password or the server.
  */
-import { chmod, lstat, mkdir, stat } from 'node:fs/promises';
+import { chmod, mkdir, stat } from 'node:fs/promises';
 import { OperatorError } from '../../errors.ts';
+import { requireOwnFolder } from '../../own-folder.ts';
 import { errorCode } from './process.ts';
+
+/** What the operator can do instead of repairing a folder. */
+export const ANOTHER_FOLDER = 'set another DATA_DIR';
 
 /**
  * Creates `path` (its parent exists) with exactly `mode`, whatever the umask. Sets the mode of an
  * existing folder too: another process may be between creating it and setting its mode.
  *
  * @returns true when it was created now
- * @throws OperatorError when it cannot be created or entered, or belongs to another user
+ * @throws OperatorError when it cannot be created or entered, or another user owns it or can write to it
  */
 export async function createOwnFolder(path: string, mode: number): Promise<boolean> {
   const isNew = (await uidOf(path)) === null;
   try {
     await mkdir(path, { recursive: true, mode });
-    await requireOwn(path);
+    requireOwnFolder(path, ANOTHER_FOLDER);
     const { mode: actual } = await stat(path);
     if ((actual & 0o777) !== mode) await chmod(path, mode);
   } catch (error) {
     throw error instanceof OperatorError ? error : unusableFolder(path, error);
   }
   return isNew;
-}
-
-/**
- * Checks that `path`, and what it leads to when it is a symbolic link, is this user's.
- *
- * @throws OperatorError when it is another user's
- */
-export async function requireOwn(path: string): Promise<void> {
-  const own = process.getuid?.();
-  for (const { uid } of [await lstat(path), await stat(path)]) {
-    if (own === undefined || uid === own) continue;
-    throw new OperatorError(
-      `${path} belongs to uid ${uid}, and Sluice runs as uid ${own}: start Sluice as that user, remove ` +
-        'the folder if it holds nothing, or set another DATA_DIR',
-    );
-  }
 }
 
 /**

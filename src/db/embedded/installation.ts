@@ -16,8 +16,9 @@ import { createHash } from 'node:crypto';
 import { realpath, rmdir } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { OperatorError } from '../../errors.ts';
+import { requireOwnFolder } from '../../own-folder.ts';
 import { databaseAccount } from './account.ts';
-import { createDataFolder, createOwnFolder, requireOwn, uidOf } from './folder.ts';
+import { ANOTHER_FOLDER, createDataFolder, createOwnFolder, uidOf } from './folder.ts';
 import { errorCode, oneLine, runProgram, type SystemAccount } from './process.ts';
 import { findRuntime, packagedPrograms, type Runtime } from './runtime.ts';
 
@@ -64,7 +65,7 @@ export async function prepareInstallation(dataDir: string): Promise<Installation
   if (hasData) await requireOwnCluster(ownHome, account);
   if (!hasData && account !== null && (await hasCluster(systemHome))) {
     await requireOwnCluster(systemHome, account);
-    await requireOwn(systemHome);
+    requireOwnFolder(systemHome, ANOTHER_FOLDER);
     const moved = 'an earlier start created it there';
     return { home: systemHome, account, runtime, moved };
   }

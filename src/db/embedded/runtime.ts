@@ -6,7 +6,8 @@ import { randomBytes } from 'node:crypto';
 import { chmod, cp, lstat, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { OperatorError } from '../../errors.ts';
-import { createOwnFolder, requireOwn, uidOf } from './folder.ts';
+import { requireOwnFolder } from '../../own-folder.ts';
+import { ANOTHER_FOLDER, createOwnFolder, uidOf } from './folder.ts';
 import { errorCode, oneLine, runProgram, type SystemAccount } from './process.ts';
 
 export interface Runtime {
@@ -95,7 +96,7 @@ async function copyOnce(native: string, copy: string): Promise<void> {
   for (const folder of [dirname(dirname(copy)), dirname(copy)])
     await createOwnFolder(folder, 0o755);
   if ((await uidOf(copy)) !== null) {
-    await requireOwn(copy);
+    requireOwnFolder(copy, ANOTHER_FOLDER);
     return;
   }
   const draft = `${copy}.${randomBytes(6).toString('hex')}`;

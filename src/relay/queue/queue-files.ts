@@ -8,15 +8,18 @@
  */
 import {
   closeSync,
+  constants,
   fsyncSync,
+  lstatSync,
   openSync,
   readdirSync,
   readFileSync,
-  statSync,
   unlinkSync,
   writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
+
+import { openOwnFile } from '../../own-folder.ts';
 
 /** Only the user of the relay reads telemetry. */
 export const FILE_MODE = 0o600;
@@ -49,7 +52,7 @@ export function listFiles(folder: string): KeptFile[] {
       return number === undefined ? [] : [Number(number)];
     })
     .sort((one, other) => one - other)
-    .map((number) => ({ number, bytes: statSync(pathOf(folder, number)).size }));
+    .map((number) => ({ number, bytes: lstatSync(pathOf(folder, number)).size }));
 }
 
 export function removeFile(folder: string, number: number): void {
@@ -74,11 +77,9 @@ export class SentMark {
 
   constructor(folder: string) {
     const path = join(folder, SENT);
-    this.#descriptor = openSync(path, 'a+', FILE_MODE);
-    closeSync(this.#descriptor);
-    const [, file, offset] = SENT_TEXT.exec(readFileSync(path, 'latin1')) ?? [];
+    this.#descriptor = openOwnFile(path, constants.O_RDWR | constants.O_CREAT, FILE_MODE);
+    const [, file, offset] = SENT_TEXT.exec(readFileSync(this.#descriptor, 'latin1')) ?? [];
     this.kept = file === undefined ? null : { file: Number(file), offset: Number(offset) };
-    this.#descriptor = openSync(path, 'r+', FILE_MODE);
   }
 
   write({ file, offset }: Position): void {

@@ -1,6 +1,7 @@
 /** Reads one record of a queue file, or finds out how much of the file cannot be read. */
-import { closeSync, openSync, readSync } from 'node:fs';
+import { closeSync, constants, readSync } from 'node:fs';
 
+import { openOwnFile } from '../../own-folder.ts';
 import { pathOf } from './queue-files.ts';
 import {
   decodeRecord,
@@ -31,7 +32,7 @@ export interface RecordPlace {
 
 function bytesAt({ folder, number, offset }: RecordPlace, bytes: number): Buffer {
   const buffer = Buffer.alloc(bytes);
-  const descriptor = openSync(pathOf(folder, number), 'r');
+  const descriptor = openOwnFile(pathOf(folder, number), constants.O_RDONLY);
   try {
     const read = readSync(descriptor, buffer, 0, bytes, offset);
     return buffer.subarray(0, read);

@@ -361,6 +361,29 @@ describe('a start that cannot be', () => {
   });
 });
 
+describe('a home that others could have changed', () => {
+  it.each([0o770, 0o757])('is refused with mode %o, and keeps it', async (mode) => {
+    const dataDir = await lab.folder();
+    const home = join(dataDir, 'postgres');
+    await mkdir(home);
+    await chmod(home, mode);
+    expect(await operatorLine(lab.start(dataDir))).toBe(
+      `${home} can be written by other users (mode 0${mode.toString(8)}): check what they put there, ` +
+        `then run chmod go-w ${home}, or set another DATA_DIR`,
+    );
+    expect((await stat(home)).mode & 0o777).toBe(mode);
+    expect(await readdir(home)).toEqual([]);
+  });
+
+  it('is refused when it is a link, also to a folder of this user', async () => {
+    const dataDir = await lab.folder();
+    const target = await lab.folder();
+    await symlink(target, join(dataDir, 'postgres'));
+    expect(await operatorLine(lab.start(dataDir))).toContain('postgres is a symbolic link');
+    expect(await readdir(target)).toEqual([]);
+  });
+});
+
 describe.runIf(isRoot)('as root', () => {
   it('runs as the system user and leaves it nothing but the cluster', async () => {
     const { home } = await lab.start(await lab.folder());
