@@ -2,42 +2,47 @@
  * `npm run test:mutants`: plants one defect at a time in a copy of this checkout, builds it, and
  * runs the tests that must fail. A defect that none of them notices has survived: exit code 1.
  *
- *   npm run test:mutants                     all of them
- *   npm run test:mutants -- limits cookies/  only names that begin so
- *   npm run test:mutants -- --check          only: does every search text occur once in its file?
- *   npm run test:mutants -- --table          only: write results.json as the table of docs/testing.md
- *
  * The tests run once without a defect first and must pass. Never changes this checkout, except for
- * results.json and the table.
+ * results.json and the table. HELP has the options.
  */
-import { execFileSync, spawnSync } from 'node:child_process';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
 import {
-  chmodSync,
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+  ALL_TESTS_WITHIN_MS,
+  build,
+  copyCheckout,
+  type Failure,
+  firstFailure,
+  ROOT,
+  RunnerError,
+} from './checkout-copy.ts';
 import { MUTANTS } from './list.ts';
 import { faultsOf } from './list-faults.ts';
 import type { Mutant } from './mutant.ts';
+import { runSince } from './since.ts';
 
-const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const RESULTS = join(ROOT, 'test/mutants/results.json');
 const PAGE = join(ROOT, 'docs/testing.md');
-const BUILD_WITHIN_MS = 300_000;
-/** A defect may make a test wait for ever. */
-const TESTS_WITHIN_MS = 600_000;
-const ALL_TESTS_WITHIN_MS = 3_600_000;
-const OUTPUT_BYTES_MAX = 64 * 1024 * 1024;
+/** Defects of `--since` without `--limit`: about ten minutes. */
+const SINCE_LIMIT = '20';
+const HELP = `Usage: npm run test:mutants -- [NAME...] [OPTION]
+
+Plants one defect at a time in a copy of this checkout and runs the tests that must notice it.
+Exit code 1 when a defect survives.
+
+  NAME           only planted defects whose names begin so
+  --check        only: does every search text occur once in its file?
+  --table        only: write results.json as the table of docs/testing.md
+  --since REV    small defects in the lines of src changed since REV, instead of the planted ones
+  --limit COUNT  at most this many of them, a sample (${SINCE_LIMIT})
+
+Examples:
+  npm run test:mutants                               all planted defects
+  npm run test:mutants -- limits cookies/            those of two subjects
+  npm run test:mutants -- --since main               what this branch and its changes added
+  npm run test:mutants -- --since HEAD~10 --limit 60
+`;
 
 interface Outcome {
   readonly killed: boolean;
@@ -47,112 +52,6 @@ interface Outcome {
 }
 
 type Results = Record<string, Outcome>;
-
-class RunnerError extends Error {}
-
-/** Every package but what is kept beside them: caches of this checkout are not those of the copy. */
-function linkPackages(copy: string): void {
-  const packages = join(ROOT, 'node_modules');
-  mkdirSync(join(copy, 'node_modules'));
-  for (const name of readdirSync(packages).filter((one) => /^(?!\.)|^\.bin$/.test(one))) {
-    symlinkSync(join(packages, name), join(copy, 'node_modules', name));
-  }
-}
-
-/** The files that git knows or would add, in a folder of their own beside linked packages. */
-function copyCheckout(): string {
-  const copy = mkdtempSync(join(tmpdir(), 'sluice-mutants-'));
-  // PostgreSQL runs as another user when root runs the tests.
-  chmodSync(copy, 0o755);
-  const listed = execFileSync(
-    'git',
-    ['ls-files', '-z', '--cached', '--others', '--exclude-standard'],
-    { cwd: ROOT, encoding: 'utf8', maxBuffer: OUTPUT_BYTES_MAX },
-  );
-  for (const path of listed
-    .split('\0')
-    .filter((one) => one !== '' && existsSync(join(ROOT, one)))) {
-    mkdirSync(dirname(join(copy, path)), { recursive: true });
-    cpSync(join(ROOT, path), join(copy, path));
-  }
-  linkPackages(copy);
-  return copy;
-}
-
-/** @throws {RunnerError} */
-function build(copy: string): void {
-  const { status, stdout, stderr } = spawnSync(process.execPath, ['bin/build.js'], {
-    cwd: copy,
-    encoding: 'utf8',
-    timeout: BUILD_WITHIN_MS,
-  });
-  if (status !== 0) throw new RunnerError(`it does not build:\n${stdout}${stderr}`);
-}
-
-interface Report {
-  readonly numTotalTests: number;
-  readonly numPassedTests: number;
-  readonly testResults: readonly {
-    readonly name: string;
-    readonly status: string;
-    readonly message: string;
-    readonly assertionResults: readonly {
-      readonly fullName: string;
-      readonly status: string;
-      readonly failureMessages: readonly string[];
-    }[];
-  }[];
-}
-
-interface Failure {
-  /** of the test */
-  readonly name: string;
-  readonly message: string;
-}
-
-/**
- * Runs tests in the copy.
- *
- * @returns the first that failed; null when all passed
- * @throws {RunnerError} when there is no verdict: nothing ran, or the set-up failed
- */
-function firstFailure(
-  copy: string,
-  files: readonly string[],
-  { only, timeout = TESTS_WITHIN_MS }: { only?: string | undefined; timeout?: number } = {},
-): Failure | null {
-  const named = (name: string, message = ''): Failure => ({ name, message });
-  const report = join(copy, 'mutant-report.json');
-  rmSync(report, { force: true });
-  const names = only === undefined ? [] : ['-t', only];
-  const vitest = join(copy, 'node_modules/vitest/vitest.mjs');
-  const reporters = ['--reporter=json', `--outputFile=${report}`];
-  const args = [vitest, 'run', '--bail=1', ...reporters, ...names, ...files];
-  const {
-    error,
-    status: exitCode,
-    stdout,
-    stderr,
-  } = spawnSync(process.execPath, args, {
-    cwd: copy,
-    encoding: 'utf8',
-    timeout,
-    maxBuffer: OUTPUT_BYTES_MAX,
-  });
-  if (error !== undefined && 'code' in error && error.code === 'ETIMEDOUT')
-    return named('no end in time');
-  if (!existsSync(report)) throw new RunnerError(`no report:\n${stdout}${stderr}`);
-  const { numPassedTests, testResults } = JSON.parse(readFileSync(report, 'utf8')) as Report;
-  for (const { name, status, message, assertionResults } of testResults) {
-    const failed = assertionResults.find((one) => one.status === 'failed');
-    if (failed !== undefined) return named(failed.fullName, failed.failureMessages.join('\n'));
-    if (status === 'failed')
-      return named(`${name.slice(copy.length + 1)}: ${message.split('\n')[0]}`);
-  }
-  if (numPassedTests === 0) throw new RunnerError(`no test ran:\n${stdout}${stderr}`);
-  // A test that never yields fails no assertion: its worker runs out of memory.
-  return exitCode === 0 ? null : named('the tests’ process, which ended in the middle of one');
-}
 
 /** The first test of any mutant that fails although nothing is planted; null when all pass. */
 function baselineFailure(copy: string, mutants: readonly Mutant[]): Failure | null {
@@ -238,16 +137,43 @@ function run(mutants: readonly Mutant[]): boolean {
   }
 }
 
-function main(args: readonly string[]): boolean {
+const OPTIONS = {
+  check: { type: 'boolean' },
+  table: { type: 'boolean' },
+  help: { type: 'boolean' },
+  since: { type: 'string' },
+  limit: { type: 'string' },
+} as const;
+
+/** @throws {RunnerError} when the arguments are wrong */
+function parseArguments(args: string[]) {
+  try {
+    return parseArgs({ args, options: OPTIONS, allowPositionals: true });
+  } catch (error) {
+    throw new RunnerError(`${error instanceof Error ? error.message : error}\n\n${HELP}`);
+  }
+}
+
+function main(args: string[]): boolean {
+  const { values, positionals: names } = parseArguments(args);
+  if (values.help === true) {
+    process.stdout.write(HELP);
+    return true;
+  }
+  if (values.since !== undefined) {
+    const limit = values.limit ?? SINCE_LIMIT;
+    if (!/^[1-9]\d{0,4}$/.test(limit)) throw new RunnerError('--limit needs a count from 1');
+    return runSince(values.since, Number(limit));
+  }
   const faults = faultsOf(MUTANTS);
   if (faults.length > 0) throw new RunnerError(faults.join('\n'));
-  if (args.includes('--check')) return true;
-  if (args.includes('--table')) {
+  if (values.check === true) return true;
+  if (values.table === true) {
     writeTable();
     return true;
   }
   const chosen = MUTANTS.filter(
-    ({ name }) => args.length === 0 || args.some((arg) => name.startsWith(arg)),
+    ({ name }) => names.length === 0 || names.some((one) => name.startsWith(one)),
   );
   if (chosen.length === 0) throw new RunnerError('no mutant has such a name');
   return run(chosen);
