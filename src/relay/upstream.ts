@@ -6,7 +6,12 @@
  *   denied        every request: the key or the URL is wrong (401, 403, 404 and other answers)
  *   unavailable   nothing was stored, or nobody knows: 408, 429, 5xx, no answer
  */
-import { Agent as HttpAgent, type IncomingMessage, request as requestHttp } from 'node:http';
+import {
+  type AgentOptions,
+  Agent as HttpAgent,
+  type IncomingMessage,
+  request as requestHttp,
+} from 'node:http';
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
 
 import type { Signal } from '../model/telemetry.ts';
@@ -112,12 +117,18 @@ function reasonOf(error: unknown): string {
 /** An upstream of one server; connections are kept open. */
 export function createUpstream({ url, key, userAgent }: UpstreamOptions): Upstream {
   const isTls = url.startsWith('https:');
-  const settings = { keepAlive: true, maxFreeSockets: IDLE_CONNECTIONS_MAX };
-  const agent = isTls ? new HttpsAgent(settings) : new HttpAgent(settings);
+  const createAgent = (options: AgentOptions) =>
+    isTls ? new HttpsAgent(options) : new HttpAgent(options);
+  const kept = createAgent({ keepAlive: true, maxFreeSockets: IDLE_CONNECTIONS_MAX });
+  /** Opens a connection for each request: after a restart every kept one is stale. */
+  const fresh = createAgent({ keepAlive: false });
   const request = isTls ? requestHttps : requestHttp;
   let paths = OTLP_PATHS;
 
-  const sendOnce = ({ signal, body, deduplicates }: RelayedRequest): Promise<SendOutcome> =>
+  const sendOnce = (
+    { signal, body, deduplicates }: RelayedRequest,
+    agent = kept,
+  ): Promise<SendOutcome> =>
     new Promise((resolve) => {
       const outgoing = request(`${url}${paths[signal]}`, {
         method: 'POST',
@@ -146,7 +157,7 @@ export function createUpstream({ url, key, userAgent }: UpstreamOptions): Upstre
     let outcome = await sendOnce(sent);
     // The server closed an idle connection at the moment it was used again.
     if (outcome.kind === 'unavailable' && outcome.reason === 'stale connection') {
-      outcome = await sendOnce(sent);
+      outcome = await sendOnce(sent, fresh);
     }
     if (outcome.kind === 'denied' && outcome.answer.status === GONE && paths === OTLP_PATHS) {
       paths = BASE_HOST_PATHS;
@@ -154,5 +165,9 @@ export function createUpstream({ url, key, userAgent }: UpstreamOptions): Upstre
     }
     return outcome;
   };
-  return { send, close: () => agent.destroy() };
+  const close = (): void => {
+    kept.destroy();
+    fresh.destroy();
+  };
+  return { send, close };
 }

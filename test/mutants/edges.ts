@@ -17,6 +17,8 @@ const CONFIG = ['test/config/config.test.ts'];
 const COUNTS = ['test/http/limits/minute-counts.test.ts'];
 const RUN_EDGES = ['test/db/run-edges.test.ts'];
 const INVITATIONS = ['test/db/people/invitations.test.ts'];
+const SESSION_RUNS = ['test/db/runs/session-runs.test.ts'];
+const PEOPLE = ['test/db/people/people.test.ts'];
 
 export const EDGES: readonly Mutant[] = [
   {
@@ -310,5 +312,101 @@ export const EDGES: readonly Mutant[] = [
     search: 'account: 5, network: 60, site: 240',
     replacement: 'account: 5, network: 600, site: 2400',
     tests: ['test/http/limits/sign-in-limiter.test.ts'],
+  },
+  {
+    name: 'edges/accepted-although-ended',
+    defect: 'an invitation that ends while its acceptance waits is accepted',
+    file: 'src/db/people/invitations.ts',
+    search: 'SET accepted_at = now() WHERE id = $1 AND ${OPEN}',
+    replacement: 'SET accepted_at = now() WHERE id = $1',
+    tests: INVITATIONS,
+  },
+  {
+    name: 'edges/returned-process',
+    defect: 'a process that beats while its leases are ended loses its row',
+    file: 'src/db/runs/processes.ts',
+    search: 'DELETE FROM processes WHERE id = ANY ($1::uuid[]) AND ${IS_DEAD}',
+    replacement: 'DELETE FROM processes WHERE id = ANY ($1::uuid[])',
+    tests: ['test/db/runs/processes.test.ts'],
+  },
+  {
+    name: 'edges/session-end-exclusive',
+    defect: 'a record five seconds after the end of its session continues it',
+    file: 'src/db/runs/session-runs.ts',
+    search: '<= mark.newest_at + ${AFTER_END_NANOS}',
+    replacement: '< mark.newest_at + ${AFTER_END_NANOS}',
+    tests: SESSION_RUNS,
+  },
+  {
+    name: 'edges/session-end-late',
+    defect: 'a record more than five seconds after the end of its session does not continue it',
+    file: 'src/db/runs/session-runs.ts',
+    search: '<= mark.newest_at + ${AFTER_END_NANOS}',
+    replacement: '<= mark.newest_at + ${AFTER_END_NANOS} + 1',
+    tests: SESSION_RUNS,
+  },
+  {
+    name: 'edges/stale-connection',
+    defect: 'a request on a connection that the server has closed is not sent again',
+    file: 'src/relay/upstream.ts',
+    search: "outcome.reason === 'stale connection'",
+    replacement: 'false',
+    tests: UPSTREAM,
+  },
+  {
+    name: 'edges/stale-again',
+    defect: 'a request is sent again on a connection that may be as stale',
+    file: 'src/relay/upstream.ts',
+    search: 'sendOnce(sent, fresh)',
+    replacement: 'sendOnce(sent)',
+    tests: UPSTREAM,
+  },
+  {
+    name: 'edges/reset-sent-again',
+    defect: 'a request is sent again when the server resets a new connection',
+    file: 'src/relay/upstream.ts',
+    search: 'outgoing.reusedSocket && reasonOf',
+    replacement: 'reasonOf',
+    tests: UPSTREAM,
+  },
+  {
+    name: 'edges/stop-waits-for-resend',
+    defect: 'closing does not break off a request that is sent again',
+    file: 'src/relay/upstream.ts',
+    search: 'fresh.destroy();',
+    replacement: '',
+    tests: UPSTREAM,
+  },
+  {
+    name: 'edges/last-owner-demoted',
+    defect: 'the last owner becomes a member',
+    file: 'src/db/people/memberships.ts',
+    search: `[workspaceId, userId, role],
+  );
+  await keepAnOwner(connection, workspaceId);`,
+    replacement: `[workspaceId, userId, role],
+  );`,
+    tests: PEOPLE,
+  },
+  {
+    name: 'edges/last-owner-removed',
+    defect: 'the last owner is removed',
+    file: 'src/db/people/memberships.ts',
+    search: `    userId,
+  ]);
+  await keepAnOwner(connection, workspaceId);`,
+    replacement: `    userId,
+  ]);`,
+    tests: PEOPLE,
+  },
+  {
+    name: 'edges/last-owners-at-once',
+    defect: 'the last two owners are removed by two transactions at once',
+    file: 'src/db/people/audit.ts',
+    search: `await lockLedger(connection, workspaceId);
+    return await work(`,
+    replacement: 'return await work(',
+    tests: PEOPLE,
+    only: 'the last two owners',
   },
 ];

@@ -1,6 +1,6 @@
 /** What each answer of the server means for a request: accepted, refused, denied, or to be sent again. */
 import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
 import { createUpstream, parseRetryAfter, type Upstream } from '../../src/relay/upstream.ts';
@@ -10,11 +10,22 @@ const REQUEST = { signal: 'traces', body: Buffer.from('x'), deduplicates: true }
 let server: Server;
 let upstream: Upstream;
 let paths: string[];
+/** The connections of the requests, in order. */
+let sockets: Socket[];
+/** Which request, from 1, the server answers by closing its connection. */
+let isCutOff: (request: number) => boolean;
 let answer: { readonly status: number; readonly headers?: Record<string, string>; body?: string };
 beforeEach(async () => {
   paths = [];
+  sockets = [];
+  isCutOff = () => false;
   server = createServer((request, response) => {
     paths.push(request.url ?? '');
+    sockets.push(request.socket);
+    if (isCutOff(paths.length)) {
+      request.socket.destroy();
+      return;
+    }
     request.resume();
     request.on('end', () => {
       const { status, headers = {}, body = '{}' } = answer;
@@ -85,4 +96,57 @@ test.each([
   ['20 Nov 2026 00:00:00 GMT', null],
 ])('Retry-After %j is %j ms', (text, ms) => {
   expect(parseRetryAfter(text, 0)).toBe(ms);
+});
+
+describe('a connection that the server closes while it is used', () => {
+  beforeEach(() => {
+    answer = { status: 200 };
+  });
+
+  test('again: the request is sent once more, on another connection', async () => {
+    expect(await upstream.send(REQUEST)).toMatchObject({ kind: 'accepted' });
+    isCutOff = (request) => request === 2;
+    expect(await upstream.send(REQUEST)).toMatchObject({ kind: 'accepted' });
+    expect(paths).toHaveLength(3);
+    expect(sockets[1]).toBe(sockets[0]);
+    expect(sockets[2]).not.toBe(sockets[0]);
+  });
+
+  test('again, with others that are as old: the request is sent on a new one', async () => {
+    await Promise.all([upstream.send(REQUEST), upstream.send(REQUEST)]);
+    const old = [...sockets];
+    isCutOff = (request) => old.includes(sockets[request - 1] as Socket);
+    expect(await upstream.send(REQUEST)).toMatchObject({ kind: 'accepted' });
+    expect(paths).toHaveLength(4);
+    expect(old).not.toContain(sockets[3]);
+  });
+
+  test('again, and then a new one too: the request is not sent a third time', async () => {
+    await upstream.send(REQUEST);
+    isCutOff = () => true;
+    expect(await upstream.send(REQUEST)).toMatchObject({
+      kind: 'unavailable',
+      reason: 'ECONNRESET',
+    });
+    expect(paths).toHaveLength(3);
+  });
+
+  test('again: closing breaks off what is sent once more', async () => {
+    await upstream.send(REQUEST);
+    isCutOff = (request) => {
+      if (request === 3) upstream.close();
+      return request === 2;
+    };
+    expect(await upstream.send(REQUEST)).toMatchObject({ kind: 'unavailable' });
+    expect(paths).toHaveLength(3);
+  });
+
+  test('for the first time: the request is not sent again here', async () => {
+    isCutOff = () => true;
+    expect(await upstream.send(REQUEST)).toMatchObject({
+      kind: 'unavailable',
+      reason: 'ECONNRESET',
+    });
+    expect(paths).toHaveLength(1);
+  });
 });

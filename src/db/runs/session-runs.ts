@@ -15,7 +15,7 @@ import { type RunTimes, settleAllowance } from './run-times.ts';
  * A run whose latest record is this much later than the session's end was not ended by it: the
  * session continued. What the sender writes while it ends is within this time.
  */
-const AFTER_END_NANOS = 5_000_000_000;
+export const AFTER_END_NANOS = 5_000_000_000;
 /** Most marks removed by one statement. */
 const MARKS_MAX = 1000;
 /** Most runs of one session completed by one statement, the earliest first; the others time out. */

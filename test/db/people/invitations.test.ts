@@ -1,11 +1,14 @@
 /** Invitations by the clock, and that each is used once. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 
-import { COMMAND_LINE } from '../../../src/db/people/audit.ts';
+import { type Connection, inTransaction } from '../../../src/db/database.ts';
+import { COMMAND_LINE, lockLedger } from '../../../src/db/people/audit.ts';
 import {
   findInvitationByToken,
   findInvitationsByEmail,
   listInvitations,
+  markAccepted,
+  markRevoked,
 } from '../../../src/db/people/invitations.ts';
 import {
   acceptInvitation,
@@ -13,6 +16,7 @@ import {
   removeMember,
   revokeInvitation,
 } from '../../../src/db/people/member-writes.ts';
+import { listMembers } from '../../../src/db/people/memberships.ts';
 import { createWorkspace } from '../../../src/db/people/workspaces.ts';
 import { type ClockedDatabase, openClockedDatabase } from '../../support/database-clock.ts';
 import { addPerson } from '../../support/people.ts';
@@ -71,6 +75,26 @@ describe.each(WAYS)('an invitation is %s', (_way, use) => {
     await WAYS.find(([way]) => way === end)?.[1](invited);
     await expect(use(invited)).rejects.toMatchObject({ code: 'not_found' });
   });
+});
+
+/** What another transaction does to an invitation while its acceptance waits for the ledger. */
+const ENDS: readonly [string, (connection: Connection, id: number) => Promise<void>][] = [
+  ['was accepted', markAccepted],
+  ['was revoked', (connection, id) => markRevoked(connection, workspaceId, id)],
+  ['expired', () => scratch.setClock('7 days')],
+];
+
+test.each(ENDS)('an invitation that %s meanwhile adds no member', async (_end, end) => {
+  const { invitation, token } = await invite();
+  const accepting = await inTransaction(scratch.database, async (connection) => {
+    await lockLedger(connection, workspaceId);
+    const begun = Promise.allSettled([accept(token)]);
+    await scratch.blocked();
+    await end(connection, invitation.id);
+    return { begun };
+  });
+  expect(await accepting.begun).toMatchObject([{ reason: { code: 'not_found' } }]);
+  expect(await listMembers(scratch.database, workspaceId)).toHaveLength(1);
 });
 
 test('a new invitation revokes the open ones of its address, and leaves those that have ended', async () => {

@@ -300,6 +300,37 @@ describe('members', () => {
     expect(await actionsOf(workspaceId)).toHaveLength(1);
   });
 
+  const demote = (workspaceId: number, { id }: Person) =>
+    setRole(scratch.database, workspaceId, { userId: id, role: 'admin' }, COMMAND_LINE);
+  const remove = (workspaceId: number, { id }: Person) =>
+    removeMember(scratch.database, workspaceId, id, COMMAND_LINE);
+
+  test.each([
+    ['are removed', remove, remove],
+    ['lose their role', demote, demote],
+    ['are removed and lose their role', remove, demote],
+  ])('the last two owners %s at once: one stays', async (_what, change, otherChange) => {
+    const workspaceId = await addWorkspace();
+    const one = await addPerson(scratch.database, workspaceId, 'owner');
+    const other = await addPerson(scratch.database, workspaceId, 'owner');
+    const { changes } = await inTransaction(scratch.database, async (connection) => {
+      await connection.query('SELECT FROM memberships WHERE workspace_id = $1 FOR UPDATE', [
+        workspaceId,
+      ]);
+      const begun = Promise.allSettled([change(workspaceId, one), otherChange(workspaceId, other)]);
+      await scratch.blocked(2);
+      return { changes: begun };
+    });
+    const outcomes = await changes;
+    expect(outcomes.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
+    expect(outcomes).toContainEqual(
+      expect.objectContaining({ reason: expect.objectContaining({ code: 'conflict' }) }),
+    );
+    const members = await listMembers(scratch.database, workspaceId);
+    expect(members.filter(({ role }) => role === 'owner')).toHaveLength(1);
+    expect(await actionsOf(workspaceId)).toHaveLength(1);
+  });
+
   test('an admin deals with no owner', async () => {
     const workspaceId = await addWorkspace();
     const owner = await addPerson(scratch.database, workspaceId, 'owner');

@@ -4,6 +4,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 
+import { inTransaction } from '../../../src/db/database.ts';
 import { ATTEMPTS_MAX } from '../../../src/db/runs/due-runs.ts';
 import {
   beginAttempt,
@@ -16,6 +17,7 @@ import {
   endForgottenLeases,
   endLeasesOfDead,
   leave,
+  livingProcesses,
 } from '../../../src/db/runs/processes.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
 import { hex16 } from '../../support/rows.ts';
@@ -112,6 +114,23 @@ test('who leaves is not dead, and who was only paused is back with its next beat
   expect(await beat(scratch.database, paused)).toBe(false);
   expect(await beat(scratch.database, other)).toBe(false);
   expect(await endLeasesOfDead(scratch.database)).toEqual({ processes: 0, runs: 0 });
+});
+
+test('a process that beats while its leases are ended keeps its row', async () => {
+  const back = randomUUID();
+  await beat(scratch.database, back);
+  await insertRuns(1);
+  await claimFor(back);
+  await silence(back, 16);
+  const { ending } = await inTransaction(scratch.database, async (connection) => {
+    await connection.query('SELECT FROM runs FOR UPDATE');
+    const begun = endLeasesOfDead(scratch.database);
+    await scratch.blocked();
+    await beat(scratch.database, back);
+    return { ending: begun };
+  });
+  expect(await ending).toEqual({ processes: 0, runs: 1 });
+  expect(await livingProcesses(scratch.database)).toBe(1);
 });
 
 test('of several processes at once, each dead one is found by one', async () => {

@@ -6,7 +6,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest';
 import { claimRuns } from '../../../src/db/runs/evaluation-queue.ts';
-import { closeSessionRuns } from '../../../src/db/runs/session-runs.ts';
+import { AFTER_END_NANOS, closeSessionRuns } from '../../../src/db/runs/session-runs.ts';
 import { storeBatch } from '../../../src/db/telemetry/copy-transaction.ts';
 import { LogRuns } from '../../../src/db/telemetry/log-runs.ts';
 import { ensureDay } from '../../../src/db/telemetry/partitions.ts';
@@ -234,6 +234,19 @@ describe('the end of a run', () => {
     await store([...first, record('end', 6), record('nothing', 8, { runId: FIRST })]);
     await age(61);
     expect(await close()).toBe(1);
+  });
+
+  test.each([
+    [AFTER_END_NANOS, 1],
+    [AFTER_END_NANOS + 1, 0],
+  ])('a record %i ns after the end of its session: %i runs end', async (nanos, ended) => {
+    await store([...first, record('end', 6)]);
+    await scratch.database.query('UPDATE runs SET end_unix_nano = $1', [
+      NOON_NANO + 6_000_000_000n + BigInt(nanos),
+    ]);
+    await age(61);
+    expect(await close()).toBe(ended);
+    expect(await marks()).toBe(0);
   });
 
   test('else that nothing more came: it timed out', async () => {
