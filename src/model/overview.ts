@@ -53,13 +53,22 @@ export interface WorkspaceOverview {
   };
 }
 
-/** Findings since a member's previous visit. */
-export interface NewFindings {
-  /** the last look of the previous visit */
-  readonly since: Date;
+/** A number of findings; `more`: there are more. */
+export interface CountedFindings {
   readonly findings: number;
-  /** there are more than `findings` */
   readonly more: boolean;
+}
+
+/** What a member has to look at: findings as lists show them by default. */
+export interface OverviewVisit {
+  /** the last look of the previous visit; null on the first visit */
+  readonly since: Date | null;
+  /** stored since then; null on the first visit */
+  readonly newFindings: CountedFindings | null;
+  readonly assigned: CountedFindings & {
+    /** those that somebody else assigned since then */
+    readonly new: number;
+  };
 }
 
 /** Whether pages are read from the replica, and how far it is behind. */

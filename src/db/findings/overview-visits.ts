@@ -1,8 +1,12 @@
-/** What is new since a member last looked at the overview, remembered with the membership. */
-import type { NewFindings } from '../../model/overview.ts';
+/**
+ * What is new since a member last looked at the overview, remembered with the membership, and what is
+ * assigned to the member.
+ */
+import type { CountedFindings, OverviewVisit } from '../../model/overview.ts';
 import { OPEN_STATES } from '../../model/triage.ts';
-import type { Database } from '../database.ts';
+import { type Database, onlyRow } from '../database.ts';
 import { isExcepted } from './exceptions.ts';
+import { DECIDED_READ_MAX } from './finding-filter.ts';
 import { hasState } from './triage.ts';
 
 /** A look after a longer pause begins a new visit. */
@@ -27,24 +31,59 @@ const COUNT = `
     FROM (SELECT * FROM findings WHERE workspace_id = $1 AND created_at >= $2
            ORDER BY created_at DESC, id DESC LIMIT ${READ_FINDINGS_MAX}) AS f`;
 
-/** Records a look. @returns null on the first visit */
+/** As many as their list reads, in its order. The last entry of the history is the present assignment. */
+const ASSIGNED = `
+  SELECT count(*)::int AS read, (count(*) FILTER (WHERE is_listed))::int AS findings,
+         (count(*) FILTER (WHERE is_listed AND is_new))::int AS new
+    FROM (SELECT NOT ${isExcepted('f')} AS is_listed,
+                 (SELECT h.at >= $4::timestamptz AND h.actor_user_id IS DISTINCT FROM $2
+                    FROM finding_history h
+                   WHERE h.workspace_id = $1 AND h.finding_id = f.id AND h.kind = 'assignee'
+                   ORDER BY h.id DESC LIMIT 1) AS is_new
+            FROM (SELECT finding_id FROM finding_states
+                   WHERE workspace_id = $1 AND assignee_id = $2 AND state = ANY ($3::text[])
+                   ORDER BY updated_at DESC LIMIT ${DECIDED_READ_MAX}) AS own
+            JOIN findings f ON f.workspace_id = $1 AND f.id = own.finding_id) AS assigned`;
+
+async function newSince(
+  database: Database,
+  workspaceId: number,
+  since: Date,
+): Promise<CountedFindings> {
+  const values = [workspaceId, since, OPEN_STATES];
+  const { read, findings } = onlyRow(
+    await database.query<{ read: number; findings: number }>(COUNT, values),
+  );
+  return {
+    findings: Math.min(findings, NEW_FINDINGS_MAX),
+    more: findings > NEW_FINDINGS_MAX || read === READ_FINDINGS_MAX,
+  };
+}
+
+async function assignedTo(
+  database: Database,
+  workspaceId: number,
+  userId: number,
+  since: Date | null,
+): Promise<OverviewVisit['assigned']> {
+  const values = [workspaceId, userId, OPEN_STATES, since];
+  const { read, ...counts } = onlyRow(
+    await database.query<{ read: number; findings: number; new: number }>(ASSIGNED, values),
+  );
+  return { ...counts, more: read === DECIDED_READ_MAX };
+}
+
+/** Records a look. */
 export async function noteOverviewVisit(
   database: Database,
   workspaceId: number,
   userId: number,
-): Promise<NewFindings | null> {
+): Promise<OverviewVisit> {
   const looked = await database.query<{ since: Date | null }>(LOOK, [workspaceId, userId]);
   const since = looked.rows[0]?.since ?? null;
-  if (since === null) return null;
-  const { rows } = await database.query<{ read: number; findings: number }>(COUNT, [
-    workspaceId,
-    since,
-    OPEN_STATES,
+  const [newFindings, assigned] = await Promise.all([
+    since === null ? null : newSince(database, workspaceId, since),
+    assignedTo(database, workspaceId, userId, since),
   ]);
-  const { read = 0, findings = 0 } = rows[0] ?? {};
-  return {
-    since,
-    findings: Math.min(findings, NEW_FINDINGS_MAX),
-    more: findings > NEW_FINDINGS_MAX || read === READ_FINDINGS_MAX,
-  };
+  return { since, newFindings, assigned };
 }

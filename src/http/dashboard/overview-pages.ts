@@ -25,7 +25,7 @@ export function overviewPages(deps: OverviewPageDependencies): Route[] {
     { method: 'GET', path: '/', handler: (exchange) => exchange.answer(redirect('/app')) },
     page('/app', {}, async ({ request, viewer, nowMs }) => {
       const { id } = request.workspace;
-      const [counts, settings, refusals, newFindings] = await Promise.all([
+      const [counts, settings, refusals, visit] = await Promise.all([
         overview(id),
         rules.settings(id),
         refused(id),
@@ -36,7 +36,7 @@ export function overviewPages(deps: OverviewPageDependencies): Route[] {
         replica: replicaState(),
         rules: ruleFactsOf(rules, settings),
         refused: refusals,
-        newFindings,
+        visit,
         titleOf: rules.titleOf,
         observeUrl,
         nowMs,

@@ -1,8 +1,9 @@
 /** The first page: arrivals, findings, time to evaluation, the rules that run, refused requests. */
 
 import type {
+  CountedFindings,
   KindCount,
-  NewFindings,
+  OverviewVisit,
   ReplicaState,
   Slot,
   WorkspaceOverview,
@@ -24,8 +25,7 @@ export interface OverviewPage {
   readonly replica: ReplicaState | null;
   readonly rules: RuleFacts;
   readonly refused: ListedRefusals;
-  /** null on the first visit */
-  readonly newFindings: NewFindings | null;
+  readonly visit: OverviewVisit;
   readonly titleOf: (ruleId: string) => string;
   readonly observeUrl: string;
   readonly nowMs: number;
@@ -123,12 +123,21 @@ const replicaLine = ({ isUsed, lagMs }: ReplicaState): string =>
 const hasGaps = ({ hours, days }: WorkspaceOverview): boolean =>
   [...hours, ...days].some(({ counts }) => counts === null);
 
+const upTo = ({ findings, more }: CountedFindings): Html => html`${count(findings)}${more && '+'}`;
+
 /** What a member has not seen yet. */
-function newCard({ newFindings, nowMs }: OverviewPage): HtmlValue {
-  if (newFindings === null) return null;
-  const { findings, more, since } = newFindings;
-  return html`<section class="panel"><h2>New since your last visit</h2><p class="figure"><a href="/app/findings?since=${since.toISOString()}">${count(findings)}${more && '+'}</a></p>
+function newCard({ visit: { since, newFindings }, nowMs }: OverviewPage): HtmlValue {
+  if (newFindings === null || since === null) return null;
+  const list = withParameters('state=open', { since: since.toISOString() });
+  return html`<section class="panel"><h2>New since your last visit</h2><p class="figure"><a href="${list}">${upTo(newFindings)}</a></p>
 <p class="soft">findings since you looked ${time(since, nowMs)}</p></section>`;
+}
+
+/** What a member is to look at. */
+function assignedCard({ visit: { assigned } }: OverviewPage): Html {
+  const list = withParameters('state=open', { assignee: 'me' });
+  return html`<section class="panel"><h2>Assigned to you</h2><p class="figure"><a href="${list}">${upTo(assigned)}</a></p>
+<p class="soft">open findings${assigned.new > 0 && html`, <strong>${count(assigned.new)} assigned since your last visit</strong>`}</p></section>`;
 }
 
 /** Whether evaluation keeps up, in a line. */
@@ -151,7 +160,7 @@ function cards(data: OverviewPage): Html {
   })).filter(({ findings }) => findings > 0);
   const total = sum(severities.map(({ findings }) => findings));
   const perDay = days.map((day) => foundOn(day, () => true));
-  return html`<div class="grid cards">${newCard(data)}
+  return html`<div class="grid cards">${newCard(data)}${assignedCard(data)}
 <section class="panel"><h2>Open findings, 14 days</h2><p class="figure"><a href="${openList(data, {})}">${count(total)}</a></p>
 <p class="soft">${
     severities.length === 0

@@ -1,15 +1,23 @@
 /** What is new since a member's last visit: looks that follow each other are one visit. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { countFindings } from '../../../src/db/findings/finding-totals.ts';
 import { NEW_FINDINGS_MAX, noteOverviewVisit } from '../../../src/db/findings/overview-visits.ts';
+import { triageFindings } from '../../../src/db/findings/triage-writes.ts';
+import { findSession } from '../../../src/db/people/sessions.ts';
 import { createWorkspace } from '../../../src/db/people/workspaces.ts';
+import { OPEN_STATES } from '../../../src/model/triage.ts';
 import { type ClockedDatabase, openClockedDatabase, START } from '../../support/database-clock.ts';
-import { addPerson } from '../../support/people.ts';
+import { addPerson, type Person } from '../../support/people.ts';
 
 let scratch: ClockedDatabase;
 let mine: number;
 let userId: number;
 
-const look = () => noteOverviewVisit(scratch.database, mine, userId);
+const lookAs = async (id: number) => {
+  const { since, newFindings } = await noteOverviewVisit(scratch.database, mine, id);
+  return newFindings === null ? null : { since, ...newFindings };
+};
+const look = () => lookAs(userId);
 /** Moves the last look back in time. */
 const pass = (minutes: number) =>
   scratch.database.query(
@@ -82,7 +90,7 @@ test('counts no further than a limit, and nobody else is remembered', async () =
   await pass(31);
   await find(NEW_FINDINGS_MAX + 1);
   expect(await look()).toMatchObject({ findings: NEW_FINDINGS_MAX, more: true });
-  expect(await noteOverviewVisit(scratch.database, mine, userId + 1000)).toBeNull();
+  expect(await lookAs(userId + 1000)).toBeNull();
 });
 
 test.each([
@@ -91,7 +99,7 @@ test.each([
 ])('a look %s after the last one begins a new visit: %s', async (later, isNew) => {
   await scratch.setClock('0');
   const { id } = await addPerson(scratch.database, mine, 'member');
-  const visit = () => noteOverviewVisit(scratch.database, mine, id);
+  const visit = () => lookAs(id);
   expect(await visit()).toBeNull();
   await scratch.rows('DELETE FROM findings');
   await scratch.setClock('-1 us');
@@ -103,4 +111,56 @@ test.each([
   // What was found at the moment of the last look is new, and nothing before.
   if (isNew) expect(seen).toMatchObject({ findings: 1, since: new Date(START) });
   else expect(seen).toBeNull();
+});
+
+test('counts open findings of a member, and which of them others assigned since the last visit', async () => {
+  await scratch.setClock('-1 us');
+  const { id } = await createWorkspace(scratch.database, 'team', 'Team');
+  const [ann, bob] = [
+    await addPerson(scratch.database, id, 'member'),
+    await addPerson(scratch.database, id, 'owner'),
+  ];
+  await find(4, id);
+  const rows = await scratch.rows('SELECT id FROM findings WHERE workspace_id = $1', [id]);
+  const ids = rows.map((row) => String(row.id));
+  const assign = async (by: Person, which: readonly string[], to: Person | null) => {
+    const session = await findSession(scratch.database, by.token);
+    const origin = { userId: by.id, name: by.email, origin: 'test', sessionId: session?.id ?? '' };
+    const change = { ids: which, assigneeId: to?.id ?? null };
+    await triageFindings(scratch.database, id, change, origin);
+  };
+  const assigned = async () => {
+    const visit = await noteOverviewVisit(scratch.database, id, ann.id);
+    const list = { states: OPEN_STATES, isExcepted: false, assignee: ann.email };
+    const total = await countFindings(scratch.database, id, list);
+    // The card links to that list.
+    expect(visit.assigned).toMatchObject({ findings: total.count, more: !total.isExact });
+    return [visit.assigned.findings, visit.assigned.new];
+  };
+  await assign(bob, ids.slice(0, 1), ann);
+  await scratch.setClock('0');
+  expect(await assigned()).toEqual([1, 0]);
+  await scratch.setClock('31 minutes -1 us');
+  await assign(ann, ids.slice(1, 2), ann);
+  await assign(bob, ids.slice(2), ann);
+  await scratch.setClock('31 minutes');
+  // Not the one that she assigned to herself.
+  expect(await assigned()).toEqual([4, 2]);
+  await assign(bob, ids.slice(2, 3), null);
+  await assign(bob, ids.slice(0, 1), bob);
+  expect(await assigned()).toEqual([2, 1]);
+  await scratch.setClock('62 minutes');
+  expect(await assigned()).toEqual([2, 0]);
+  // At the moment of the last look is since then.
+  await assign(bob, ids.slice(2, 3), ann);
+  await scratch.setClock('93 minutes');
+  expect(await assigned()).toEqual([3, 1]);
+  await scratch.database.query(
+    `INSERT INTO finding_exceptions (workspace_id, rule_id, scope, name, reason, created_by, expires_at)
+     VALUES ($1, 'r', 'service', 'known', 'a test', 'a test', now() + interval '1 day')`,
+    [id],
+  );
+  await scratch.rows("UPDATE findings SET service_name = 'known' WHERE id = $1", [ids[2]]);
+  await scratch.rows("UPDATE finding_states SET state = 'closed' WHERE finding_id = $1", [ids[1]]);
+  expect(await assigned()).toEqual([1, 0]);
 });

@@ -40,7 +40,7 @@ function data(overview: Partial<WorkspaceOverview> = {}): OverviewPage {
     rules: ruleFacts(),
     replica: null,
     refused: { groups: [], requests: 0 },
-    newFindings: null,
+    visit: { since: null, newFindings: null, assigned: { findings: 0, more: false, new: 0 } },
     titleOf: (ruleId) => `title of ${ruleId}`,
     observeUrl: 'https://observe.test',
     nowMs: NOW_MS,
@@ -121,11 +121,25 @@ describe('what changed', () => {
 
   test('since the last visit is counted, not on the first one', () => {
     const since = new Date(NOW_MS - 3 * HOUR_MS);
-    const seen = { ...data(), newFindings: { since, findings: 1000, more: true } };
-    const text = overviewPage(LOOK, viewer(), seen).text;
-    expect(text).toContain('<a href="/app/findings?since=2026-11-21T09:00:00.000Z">1,000+</a>');
+    const visit = { ...data().visit, since, newFindings: { findings: 1000, more: true } };
+    const text = overviewPage(LOOK, viewer(), { ...data(), visit }).text;
+    expect(text).toContain(
+      '<a href="/app/findings?state=open&amp;since=2026-11-21T09%3A00%3A00.000Z">1,000+</a>',
+    );
     expect(text).toContain('3 hours ago');
     expect(page()).not.toContain('New since your last visit');
+  });
+
+  test('assigned findings are counted, with those that were assigned since the last visit', () => {
+    const withAssigned = (assigned: OverviewPage['visit']['assigned']): string =>
+      overviewPage(LOOK, viewer(), { ...data(), visit: { ...data().visit, assigned } }).text;
+    const link = '<a href="/app/findings?state=open&amp;assignee=me">';
+    const text = withAssigned({ findings: 3, more: false, new: 2 });
+    expect(text).toContain(`<h2>Assigned to you</h2><p class="figure">${link}3</a>`);
+    expect(text).toContain('<strong>2 assigned since your last visit</strong>');
+    const seen = withAssigned({ findings: 2000, more: true, new: 0 });
+    expect(seen).toContain(`${link}2,000+</a>`);
+    expect(seen).not.toContain('assigned since');
   });
 
   test('agents, services and rules with most findings have links to their lists', () => {
