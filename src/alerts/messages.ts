@@ -6,6 +6,7 @@
  */
 import type { FindingFacts } from '../db/findings/findings.ts';
 import type { Destination } from '../model/alerts.ts';
+import { escapeInvisible, showInvisible } from '../model/invisible.ts';
 import { SEVERITIES, type Severity } from '../model/rules.ts';
 
 /** Rules that a digest counts one by one. */
@@ -146,11 +147,21 @@ function cut(text: string, charsMax: number): string {
   return `${text.slice(0, charsMax - 1).replace(/[\uD800-\uDBFF]$/, '')}…`;
 }
 
-function noticeOf(alert: Alert, { workspace }: Destination, source: MessageSource): Notice {
+/** A message without invisible characters in its title and lines, the title cut. */
+function noticeOf(alert: Alert, destination: Destination, source: MessageSource): Notice {
+  const { title, lines, ...rest } = noticeAsGiven(alert, destination, source);
+  return {
+    ...rest,
+    title: cut(showInvisible(title), TITLE_CHARS),
+    lines: lines.map(showInvisible),
+  };
+}
+
+function noticeAsGiven(alert: Alert, { workspace }: Destination, source: MessageSource): Notice {
   const list = { url: listUrl(source), link: 'Open findings' };
   if (alert.kind === 'test') {
     const lines = ['This destination works. Findings are sent here as they appear.'];
-    return { title: cut(`Test message of ${workspace}`, TITLE_CHARS), lines, ...list };
+    return { title: `Test message of ${workspace}`, lines, ...list };
   }
   if (alert.kind === 'digest') {
     const { findings } = alert;
@@ -162,7 +173,7 @@ function noticeOf(alert: Alert, { workspace }: Destination, source: MessageSourc
   const { finding } = alert;
   const title = source.ruleTitle(finding.ruleId) ?? finding.ruleId;
   return {
-    title: cut(`${capital(finding.severity)}: ${title}`, TITLE_CHARS),
+    title: `${capital(finding.severity)}: ${title}`,
     lines: [
       finding.description,
       `Category: ${finding.category.replaceAll('-', ' ')}`,
@@ -199,17 +210,19 @@ function slackBody(alert: Alert, destination: Destination, source: MessageSource
 const ocsfEvent = (finding: AlertedFinding, { toOcsf }: MessageSource): object =>
   toOcsf({ ...finding, stepName: null, toolName: null });
 
-/** The JSON body of a webhook. */
-export function webhookBody(alert: Alert, destination: Destination, source: MessageSource): string {
+function bodyOf(alert: Alert, destination: Destination, source: MessageSource): object {
   const { format } = destination.target;
-  if (format === 'slack') return JSON.stringify(slackBody(alert, destination, source));
-  if (format === 'ocsf' && alert.kind === 'finding') {
-    return JSON.stringify(ocsfEvent(alert.finding, source));
-  }
+  if (format === 'slack') return slackBody(alert, destination, source);
+  if (format === 'ocsf' && alert.kind === 'finding') return ocsfEvent(alert.finding, source);
   if (format === 'ocsf' && alert.kind === 'digest') {
-    return JSON.stringify(alert.findings.map((finding) => ocsfEvent(finding, source)));
+    return alert.findings.map((finding) => ocsfEvent(finding, source));
   }
-  return JSON.stringify(plainBody(alert, destination, source));
+  return plainBody(alert, destination, source);
+}
+
+/** The JSON body of a webhook; invisible characters in it are escaped, so that a log shows them. */
+export function webhookBody(alert: Alert, destination: Destination, source: MessageSource): string {
+  return escapeInvisible(JSON.stringify(bodyOf(alert, destination, source)));
 }
 
 /** An e-mail's subject and text. */

@@ -1,5 +1,6 @@
 /** How commands answer: for people by default, one JSON document under `--json`. */
-import { escapeDirections, showDirections } from '../model/invisible.ts';
+import { escapeInvisible } from '../model/invisible.ts';
+import { printable } from '../terminal/printable.ts';
 
 export interface OutputOptions {
   readonly json?: boolean;
@@ -7,13 +8,13 @@ export interface OutputOptions {
 
 /**
  * Writes a command's answer to standard output. Senders choose names: no character in them changes
- * the direction of what a terminal shows.
+ * what a terminal shows beside them.
  */
 export function answer(options: OutputOptions, value: unknown, text: () => string): void {
   process.stdout.write(
     options.json === true
-      ? `${escapeDirections(JSON.stringify(value, null, 2))}\n`
-      : `${showDirections(text())}\n`,
+      ? `${escapeInvisible(JSON.stringify(value, null, 2))}\n`
+      : `${printable(text())}\n`,
   );
 }
 

@@ -14,6 +14,7 @@ import {
 } from '../main/corpus-location.ts';
 import { loadKeptCatalog } from '../pool/kept-catalog.ts';
 import { paint } from '../terminal/paint.ts';
+import { note } from '../terminal/printable.ts';
 import { answer, type OutputOptions } from './answer.ts';
 import { disagreement, lockedPackage, refreshCorpus } from './corpus-refresh.ts';
 import { reviewLines, reviewOverrides } from './corpus-review.ts';
@@ -58,7 +59,7 @@ async function refresh(options: OutputOptions): Promise<void> {
     lockfilePath: LOCKFILE_PATH,
     coveragePath: COVERAGE_PATH,
   });
-  for (const warning of warnings) process.stderr.write(`${paint.yellow('warning:')} ${warning}\n`);
+  for (const warning of warnings) note(`${paint.yellow('warning:')} ${warning}`);
   const overrides = await reviewOverrides(classification);
   const files = difference(before, after);
   const answered = {

@@ -1,7 +1,8 @@
 /** API keys as a table, read from the local database or sent by a remote server. */
+
 import type { toKeyRecord } from '../model/people.ts';
+import { plain } from '../terminal/printable.ts';
 import { shownTime } from './answer.ts';
-import { plain } from './remote/server-call.ts';
 import { renderTable } from './table.ts';
 
 type KeyRecord = ReturnType<typeof toKeyRecord>;

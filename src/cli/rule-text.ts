@@ -2,7 +2,7 @@
 import { type Rule, type StatedQuality, SUPPORT_LABELS } from '../model/rules.ts';
 import { surfaceLabel } from '../model/steps.ts';
 import { paint } from '../terminal/paint.ts';
-import { plain } from './remote/server-call.ts';
+import { plain } from '../terminal/printable.ts';
 import { renderTable } from './table.ts';
 import { type Activation, activationOf, type JudgedRule, verdictOf } from './verdict.ts';
 

@@ -6,12 +6,12 @@ import { CHECKED_LABELS } from '../model/run-check.ts';
 import { EVALUATION_STATES, RUN_STATES } from '../model/runs.ts';
 import { surfaceLabel } from '../model/steps.ts';
 import { paint } from '../terminal/paint.ts';
+import { plain } from '../terminal/printable.ts';
 import { corpusName } from '../terminal/rule-counts.ts';
 import { answer, type OutputOptions, shownTime } from './answer.ts';
 import { nextPage } from './findings/finding-commands.ts';
 import { type PlaceOptions, serverOption } from './remote/place.ts';
 import { parts, withReader } from './remote/reader.ts';
-import { plain } from './remote/server-call.ts';
 import { renderTable } from './table.ts';
 
 interface ListOptions extends OutputOptions, PlaceOptions {

@@ -1,14 +1,18 @@
 /** Characters that cannot be seen, or that change what is seen: pages and excerpts write their names. */
 
-/** Controls, default ignorables (zero-width, tags, fillers), direction marks, lone surrogates. */
-const CLASS = '[\\p{Cc}\\p{DI}\\u200b-\\u200f\\u202a-\\u202e\\u2066-\\u2069\\p{Surrogate}]';
+/** Controls, line separators, default ignorables (zero-width, tags, fillers), directions, lone surrogates. */
+const CLASS =
+  '[\\p{Cc}\\u2028\\u2029\\p{DI}\\u200b-\\u200f\\u202a-\\u202e\\u2066-\\u2069\\p{Surrogate}]';
 export const INVISIBLE = new RegExp(CLASS, 'gu');
 
 /** The variation selector after a pictograph, and the joiner between two: they are seen as emoji. */
 const EMOJI =
   '(?<=\\p{ExtPict})\\ufe0f(?![\\ufe00-\\ufe0f])|(?<=\\p{ExtPict}\\ufe0f?)\\u200d(?=\\p{ExtPict})';
+/** A character that is not seen in a text of several lines. */
+const UNSEEN = `(?![\\t\\n\\r])(?=${CLASS})(?!${EMOJI}).`;
 /** Splits a text of several lines into seen parts and, at odd indexes, runs of unseen characters. */
-const UNSEEN_RUNS = new RegExp(`((?:(?!${EMOJI}|[\\t\\n\\r])${CLASS})+)`, 'u');
+const UNSEEN_RUNS = new RegExp(`((?:${UNSEEN})+)`, 'su');
+const EACH_UNSEEN = new RegExp(UNSEEN, 'gsu');
 /** Of a longer run of one character the number is written. */
 const REPEATS_MAX = 8;
 /** Tag characters, which are invisible copies of ASCII. */
@@ -21,19 +25,23 @@ export function codePointName(character: string): string {
   return `⟨U+${hex.padStart(4, '0')}⟩`;
 }
 
-/** Characters that change the direction of text: a name with one reads otherwise than it is. */
-const DIRECTIONS = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu;
-
-/** Writes the names of characters that change the direction of text. */
-export function showDirections(text: string): string {
-  return text.replace(DIRECTIONS, codePointName);
+/**
+ * Writes the names of unseen characters. Senders choose names: one with U+202E or an escape sequence
+ * would read otherwise than it is, on a page, in a terminal and in a message.
+ */
+export function showInvisible(text: string): string {
+  return seenParts(text)
+    .map((part) => part.text)
+    .join('');
 }
 
-/** Writes these characters as escapes of JSON, which are the same text. */
-export function escapeDirections(json: string): string {
-  return json.replace(
-    DIRECTIONS,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+/** Writes unseen characters as escapes of JSON, which are the same text. */
+export function escapeInvisible(json: string): string {
+  return json.replace(EACH_UNSEEN, (character) =>
+    character
+      .split('')
+      .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+      .join(''),
   );
 }
 

@@ -3,8 +3,8 @@
  */
 import { CorpusError } from '../engine/corpus/corpus.ts';
 import { OperatorError } from '../errors.ts';
-import { showDirections } from '../model/invisible.ts';
 import { paint } from './paint.ts';
+import { note } from './printable.ts';
 
 /** Writes why a command failed to standard error. */
 export function reportFailure(error: unknown): void {
@@ -14,5 +14,5 @@ export function reportFailure(error: unknown): void {
     : error instanceof Error
       ? (error.stack ?? error.message)
       : String(error);
-  process.stderr.write(`${paint.red('sluice:')} ${showDirections(text)}\n`);
+  note(`${paint.red('sluice:')} ${text}`);
 }

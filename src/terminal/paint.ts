@@ -21,3 +21,15 @@ export const paint = {
   red: painter('red'),
   yellow: painter('yellow'),
 };
+
+/** The sequences that `paint` writes. */
+const COLOUR = new RegExp(`(${String.fromCodePoint(0x1b)}\\[\\d{1,3}m)`);
+
+/** Changes a text, except for the colours of `paint`. */
+export function betweenColours(text: string, change: (part: string) => string): string {
+  if (!coloured) return change(text);
+  return text
+    .split(COLOUR)
+    .map((part, index) => (index % 2 === 0 ? change(part) : part))
+    .join('');
+}

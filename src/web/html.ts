@@ -3,7 +3,7 @@
  * puts a value into markup.
  */
 
-import { showDirections } from '../model/invisible.ts';
+import { showInvisible } from '../model/invisible.ts';
 
 /** Markup that is safe to send as it is. */
 export class Html {
@@ -22,7 +22,7 @@ const SHOWN_ATTRIBUTE = /\s(?:title|aria-label|alt|placeholder|data-label)="[^"<
 
 /**
  * Tag of a template; values are escaped for element content and quoted attributes. In what is shown,
- * characters that change the direction of text are written out.
+ * invisible characters are written out.
  */
 export function html(strings: TemplateStringsArray, ...values: readonly HtmlValue[]): Html {
   let text = strings[0] ?? '';
@@ -38,7 +38,7 @@ function write(value: HtmlValue, isShown: boolean): string {
   if (value === null || value === undefined || value === false) return '';
   if (value instanceof Html) return value.text;
   if (typeof value === 'object') return value.map((one) => write(one, isShown)).join('');
-  return escapeHtml(isShown ? showDirections(String(value)) : String(value));
+  return escapeHtml(isShown ? showInvisible(String(value)) : String(value));
 }
 
 const ESCAPES: Readonly<Record<string, string>> = {

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 
 import { type Alert, emailOf, type MessageSource, webhookBody } from '../../src/alerts/messages.ts';
 import type { Destination } from '../../src/model/alerts.ts';
+import { showInvisible } from '../../src/model/invisible.ts';
 import { finding } from '../web/app/fixtures.ts';
 
 const TITLE = `${'😀'.repeat(200)}\r\nBcc: evil@mail.test`;
@@ -37,3 +38,37 @@ test('a name is no mention in Slack', () => {
   expect(blocks[1].text).toMatchObject({ type: 'mrkdwn', verbatim: true });
   expect(blocks[1].text.text).toContain('&lt;!channel&gt; @here &amp; more');
 });
+
+/** Letters beside an override, a line separator, a zero-width space, an escape and a tag character. */
+const HIDING = 'a\u202eb\u2028c\u200bd\u001be\u{e0041}f';
+const SHOWN = 'a⟨U+202E⟩b⟨U+2028⟩c⟨U+200B⟩d⟨U+001B⟩e⟨tag characters: A⟩f';
+const HIDDEN: Alert = { kind: 'finding', finding: finding({ description: HIDING }) };
+const SOURCE_OF_HIDING: MessageSource = {
+  ...SOURCE,
+  ruleTitle: () => HIDING,
+  toOcsf: ({ agentName }) => ({ agentName }),
+};
+
+test('people read invisible characters by name: subject, text, title, notification and lines', () => {
+  const { subject, text } = emailOf(HIDDEN, DESTINATION, SOURCE_OF_HIDING);
+  const slack = JSON.parse(webhookBody(HIDDEN, DESTINATION, SOURCE_OF_HIDING));
+  const [header, lines] = slack.blocks;
+  for (const shown of [subject, text, slack.text, header.text.text, lines.text.text]) {
+    expect(shown).toContain(SHOWN);
+  }
+});
+
+test.each(['json', 'ocsf'] as const)(
+  'a program reads the same text (%s), and a log of the body shows it',
+  (format) => {
+    const destination = { ...DESTINATION, target: { format, url: 'https://a.test' } };
+    const alert: Alert = {
+      kind: 'finding',
+      finding: finding({ description: HIDING, agentName: HIDING }),
+    };
+    const body = webhookBody(alert, destination, SOURCE_OF_HIDING);
+    expect(showInvisible(body)).toBe(body);
+    const { agentName, data } = JSON.parse(body);
+    expect(format === 'ocsf' ? agentName : data.finding.description).toBe(HIDING);
+  },
+);

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { showDirections } from '../../src/model/invisible.ts';
+import { showInvisible } from '../../src/model/invisible.ts';
 import { dataBlock, escapeHtml, html } from '../../src/web/html.ts';
 import { anyCharacter } from '../support/any-character.ts';
 
@@ -20,9 +20,9 @@ describe('a template', () => {
     );
   });
 
-  it('writes out what changes the direction of shown text, and sends back the rest as it is', () => {
-    const name = 'gnp\u202e.exe';
-    const shown = 'gnp⟨U+202E⟩.exe';
+  it('writes out what is invisible in shown text, and sends back the rest as it is', () => {
+    const name = 'gnp\u202e.\u2028\u200b\u001be\u{e0041}xe';
+    const shown = 'gnp⟨U+202E⟩.⟨U+2028⟩⟨U+200B⟩⟨U+001B⟩e⟨tag characters: A⟩xe';
     expect(html`<p title="${name}">${name} ${[name]}</p>`.text).toBe(
       `<p title="${shown}">${shown} ${shown}</p>`,
     );
@@ -36,7 +36,7 @@ describe('a template', () => {
       fc.property(fc.string({ unit: anyCharacter }), (text) => {
         const inner = html`${text}`.text;
         expect(inner).not.toMatch(/[<>"']/);
-        expect(escapeHtml(showDirections(text))).toBe(inner);
+        expect(escapeHtml(showInvisible(text))).toBe(inner);
       }),
     );
   });

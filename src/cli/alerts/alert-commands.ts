@@ -2,14 +2,14 @@
  * `sluice alerts …`: where alerts go, how sending went, and sending again what was not delivered, on the
  * local database or a remote server. Destinations are added and changed in the dashboard.
  */
+
 import { type Command, InvalidArgumentError } from 'commander';
 import { z } from 'zod';
-
 import { ALERT_FORMAT_LABELS } from '../../model/alerts.ts';
+import { plain } from '../../terminal/printable.ts';
 import { answer, type OutputOptions, shownTime } from '../answer.ts';
 import { type PlaceOptions, serverOption } from '../remote/place.ts';
 import { parts } from '../remote/reader.ts';
-import { plain } from '../remote/server-call.ts';
 import { renderTable } from '../table.ts';
 import { withAlerts } from './alert-caller.ts';
 

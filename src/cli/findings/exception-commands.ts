@@ -1,11 +1,11 @@
 /** `sluice exceptions list`: which findings are expected, locally or on a remote server. */
+
 import type { Command } from 'commander';
 import { z } from 'zod';
-
+import { plain } from '../../terminal/printable.ts';
 import { answer, type OutputOptions, shownTime } from '../answer.ts';
 import { type PlaceOptions, serverOption } from '../remote/place.ts';
 import { parts, withReader } from '../remote/reader.ts';
-import { plain } from '../remote/server-call.ts';
 import { renderTable } from '../table.ts';
 
 interface ListOptions extends OutputOptions, PlaceOptions {

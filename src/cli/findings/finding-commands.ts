@@ -1,17 +1,17 @@
 /** `sluice findings …`: what the rules found, locally or on a remote server. */
+
 import { type Command, Option } from 'commander';
 import { z } from 'zod';
-
 import { FINDING_GROUPINGS, FINDING_ORDERS } from '../../model/findings.ts';
 import { SEVERITIES } from '../../model/rules.ts';
 import { SURFACES, surfaceLabel } from '../../model/steps.ts';
 import { LIST_STATES } from '../../model/triage.ts';
 import { paint } from '../../terminal/paint.ts';
+import { plain } from '../../terminal/printable.ts';
 import { corpusName } from '../../terminal/rule-counts.ts';
 import { answer, type OutputOptions, shownTime } from '../answer.ts';
 import { type PlaceOptions, serverOption } from '../remote/place.ts';
 import { parts, withReader } from '../remote/reader.ts';
-import { plain } from '../remote/server-call.ts';
 import { renderTable } from '../table.ts';
 
 interface ListOptions extends OutputOptions, PlaceOptions {

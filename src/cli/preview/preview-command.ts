@@ -36,6 +36,7 @@ import type { Rule, RuleBook, RuleSettings } from '../../model/rules.ts';
 import { loadKeptCatalog } from '../../pool/kept-catalog.ts';
 import { previewRuns } from '../../pool/preview/preview-batch.ts';
 import { createThreadClock } from '../../pool/thread-cpu.ts';
+import { note } from '../../terminal/printable.ts';
 import { answer, type OutputOptions } from '../answer.ts';
 import { falsePositives } from '../rule-text.ts';
 import { renderTable } from '../table.ts';
@@ -116,7 +117,7 @@ function createProgress(planned: number): (tally: PreviewTally) => void {
   return ({ read, skipped }) => {
     if (performance.now() - shownAtMs < PROGRESS_MS) return;
     shownAtMs = performance.now();
-    process.stderr.write(`${read + skipped} of ${planned} runs\n`);
+    note(`${read + skipped} of ${planned} runs`);
   };
 }
 

@@ -3,11 +3,12 @@ import { z } from 'zod';
 
 import type { AgentKeyPrefix, KeyKind } from '../../model/people.ts';
 import { paint } from '../../terminal/paint.ts';
+import { plain } from '../../terminal/printable.ts';
 import { answer, type OutputOptions } from '../answer.ts';
 import { keyTable } from '../key-table.ts';
 import type { ServerLogin } from './logins.ts';
 import { parts } from './reader.ts';
-import { call, plain } from './server-call.ts';
+import { call } from './server-call.ts';
 
 const PATH = '/cli/v1/keys';
 

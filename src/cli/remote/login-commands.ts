@@ -7,10 +7,11 @@ import { z } from 'zod';
 import { readLoginFolder } from '../../config/command-settings.ts';
 import { OperatorError } from '../../errors.ts';
 import { paint } from '../../terminal/paint.ts';
+import { note, plain } from '../../terminal/printable.ts';
 import { answer, type OutputOptions, shownTime } from '../answer.ts';
 import { readLogins, removeLogin, type ServerLogin, saveLogin, serverUrl } from './logins.ts';
 import { chooseServer, type PlaceOptions, serverOption } from './place.ts';
-import { call, plain, refusalOf, type ServerAnswer, send } from './server-call.ts';
+import { call, refusalOf, type ServerAnswer, send } from './server-call.ts';
 
 const CLIENT = 'sluice';
 const GRANT_TYPE = 'urn:ietf:params:oauth:grant-type:device_code';
@@ -79,7 +80,7 @@ async function waitForToken(server: string, begun: Begun): Promise<z.infer<typeo
     const polled = await send(server, null, '/cli/v1/token', { method: 'POST', form }).catch(
       (error: unknown) => {
         // The server restarts, or the network is away for a moment: the code stays valid.
-        process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+        note(error instanceof Error ? error.message : String(error));
         return null;
       },
     );
@@ -118,11 +119,11 @@ async function logIn(url: string, options: LoginOptions): Promise<void> {
   const folder = readLoginFolder(process.env);
   const former = readLogins(folder).all.find((one) => one.server === server);
   const begun = await begin(server, options.name ?? hostname());
-  process.stderr.write(
+  note(
     `Open ${plain(begun.verification_uri)} in a browser and enter this code:\n\n` +
       `    ${paint.bold(plain(begun.user_code))}\n\n` +
       `or open ${plain(begun.verification_uri_complete)}\n` +
-      `The code is valid for ${Math.round(begun.expires_in / 60)} minutes. Waiting …\n`,
+      `The code is valid for ${Math.round(begun.expires_in / 60)} minutes. Waiting …`,
   );
   const { access_token: token, ...account } = await waitForToken(server, begun);
   saveLogin(folder, { server, token, ...account });

@@ -14,6 +14,7 @@ import { type Command, Option } from 'commander';
 
 import { namesDatabase, readDataDir, readLoginFolder } from '../../config/command-settings.ts';
 import { OperatorError } from '../../errors.ts';
+import { note, plain } from '../../terminal/printable.ts';
 import { hasLogins, readLogins, type ServerLogin, serverUrl } from './logins.ts';
 
 export interface PlaceOptions {
@@ -28,13 +29,9 @@ export const serverOption = (): Option =>
 function checkWorkspace({ server, workspace }: ServerLogin, named: string | undefined): void {
   if (named === undefined || named === workspace) return;
   throw new OperatorError(
-    `Your login on ${server} is for the workspace "${workspace}". Switch to "${named}" in the ` +
+    `Your login on ${server} is for the workspace "${plain(workspace)}". Switch to "${named}" in the ` +
       `dashboard, then: sluice login ${server}`,
   );
-}
-
-function note(text: string): void {
-  process.stderr.write(`${text}\n`);
 }
 
 /**
@@ -61,7 +58,7 @@ export function chooseServer({ server, workspace }: PlaceOptions): ServerLogin |
     return null;
   }
   checkWorkspace(login, workspace);
-  note(`Using ${login.server}, workspace "${login.workspace}", as ${login.email}.`);
+  note(`Using ${login.server}, workspace "${plain(login.workspace)}", as ${plain(login.email)}.`);
   return login;
 }
 

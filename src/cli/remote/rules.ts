@@ -5,12 +5,13 @@
 import { z } from 'zod';
 
 import { allRules, RULE_STATES, STATE_LABELS, SUPPORTS } from '../../model/rules.ts';
+import { plain } from '../../terminal/printable.ts';
 import { corpusLine, stateLines } from '../../terminal/rule-counts.ts';
 import { answer, type OutputOptions } from '../answer.ts';
 import { describeRule, describeState, ruleTable } from '../rule-text.ts';
 import type { ServerLogin } from './logins.ts';
 import { parts } from './reader.ts';
-import { call, plain } from './server-call.ts';
+import { call } from './server-call.ts';
 
 const PATH = '/cli/v1/rules';
 /** The most that a server answers at once. */

@@ -5,6 +5,7 @@
 import { z } from 'zod';
 
 import { OperatorError } from '../../errors.ts';
+import { plain } from '../../terminal/printable.ts';
 import type { ServerLogin } from './logins.ts';
 
 /** Most time for one answer. */
@@ -29,14 +30,6 @@ export interface ServerAnswer {
   readonly status: number;
   readonly retryAfterSeconds: number | null;
   readonly body: unknown;
-}
-
-/**
- * Text of a server or of its senders, safe to show: without the control characters that could move the
- * cursor or change what the terminal shows.
- */
-export function plain(text: string): string {
-  return text.replaceAll(/\p{Cc}+/gu, ' ');
 }
 
 async function readText(response: Response): Promise<string> {

@@ -1,7 +1,7 @@
 /** The work of `sluice replay`: reads, rewrites and sends stored OTLP/JSON, and reports. */
+
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-
 import { readRelayEnvironment } from '../../config/command-settings.ts';
 import { ConfigError } from '../../config/read-settings.ts';
 import { OperatorError } from '../../errors.ts';
@@ -9,9 +9,9 @@ import { programVersion } from '../../main/program-version.ts';
 import { onStopSignal, SIGNAL_EXIT_CODES, type StopSignal } from '../../main/stop-signals.ts';
 import { createUpstream } from '../../relay/upstream.ts';
 import { paint } from '../../terminal/paint.ts';
+import { plain } from '../../terminal/printable.ts';
 import { answer, type OutputOptions } from '../answer.ts';
 import { type ServerOptions, serverAndKey } from '../relay/relay-options.ts';
-import { plain } from '../remote/server-call.ts';
 import { bytesText } from '../values/bytes-text.ts';
 import { type ReplayBody, readBodies } from './replay-input.ts';
 import { latestTime, replaceIds, shiftTimes } from './rewrite.ts';

@@ -5,6 +5,7 @@ import type { Surface } from '../../model/steps.ts';
 import { SURFACES } from '../../model/steps.ts';
 import type { Rejection } from '../../model/telemetry.ts';
 import { paint } from '../../terminal/paint.ts';
+import { plain } from '../../terminal/printable.ts';
 
 export interface ScanHit {
   /** the file as it was named; `-` is standard input */
@@ -129,7 +130,7 @@ export function renderReport(report: ScanReport): string {
   return [
     ...blocks,
     `${verdict} ${tried}`,
-    ...reservations(report).map((note) => paint.yellow(note)),
+    ...reservations(report).map((note) => paint.yellow(plain(note))),
   ].join('\n');
 }
 
@@ -143,8 +144,8 @@ function blockOf(hit: ScanHit, isOneOfSeveral: boolean): string[] {
   ];
   return [
     `${paint.bold(rule)}  ${severity}  ${title}`,
-    `  ${paint.dim(place.join(' · '))}`,
-    `  ${excerpt.replaceAll(/\s+/g, ' ').trim()}`,
+    `  ${paint.dim(plain(place.join(' · ')))}`,
+    `  ${plain(excerpt.replaceAll(/\s+/g, ' ').trim())}`,
   ];
 }
 

@@ -3,8 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import { OperatorError } from '../../errors.ts';
 import { onStopSignal } from '../../main/stop-signals.ts';
-import { showDirections } from '../../model/invisible.ts';
+import { escapeInvisible } from '../../model/invisible.ts';
 import { isOutputClosed } from '../../terminal/closed-output.ts';
+import { printable } from '../../terminal/printable.ts';
 import type { OutputOptions } from '../answer.ts';
 import { parseMetrics } from './metrics-text.ts';
 import { type Rates, type Reading, ratesBetween, totalOf } from './rates.ts';
@@ -89,11 +90,11 @@ function show(servers: readonly ServerRates[], options: TopOptions, isTerminal: 
   const total = totalOf(known(servers));
   const text =
     options.json === true
-      ? JSON.stringify({ servers, total })
+      ? escapeInvisible(JSON.stringify({ servers, total }))
       : isTerminal
-        ? CLEAR + renderScreen(servers, total, options.interval)
-        : renderLine(servers, total);
-  process.stdout.write(`${showDirections(text)}\n`);
+        ? CLEAR + printable(renderScreen(servers, total, options.interval))
+        : printable(renderLine(servers, total));
+  process.stdout.write(`${text}\n`);
 }
 
 /**

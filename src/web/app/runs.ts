@@ -1,5 +1,5 @@
 /** The list of runs, with its filters. */
-import { seenParts } from '../../model/invisible.ts';
+import { showInvisible } from '../../model/invisible.ts';
 import { SEVERITIES } from '../../model/rules.ts';
 import { CHECKED_LABELS, checkOf } from '../../model/run-check.ts';
 import { EVALUATION_STATES, RUN_STATES, type RunNames, type RunSummary } from '../../model/runs.ts';
@@ -75,9 +75,7 @@ export function nameOf(run: RunSummary): string {
 
 /** A run's title, cut to `units`; characters that are not seen are named. */
 export function shownTitle(title: string, units: number): string {
-  const visible = seenParts(title)
-    .map(({ text }) => text)
-    .join('');
+  const visible = showInvisible(title);
   if (visible.length <= units) return visible;
   return `${visible
     .slice(0, units)
