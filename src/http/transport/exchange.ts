@@ -112,6 +112,7 @@ export class Exchange extends RequestHead {
   /** reading is paused; a connection that stays paused never gets its next request */
   #paused = false;
   #onBody: BodyListener | null = null;
+  #onUnawaited: () => void = () => {};
   /** an answer that waits for the rest of the body to be dropped */
   #refusal: Answer | null = null;
   /** received bytes at which the refusal is sent */
@@ -161,6 +162,20 @@ export class Exchange extends RequestHead {
     return clientAddress({ forwardedFor, peerAddress }, this.#settings.trustedHops);
   }
 
+  /** Whether `answer` can still reach the client. */
+  get #isAwaited(): boolean {
+    return this.#open && !this.#answered && this.#refusal === null;
+  }
+
+  /**
+   * Calls a listener once nobody awaits the answer any more: it was given, or the client has left.
+   * The listener replaces the one before.
+   */
+  whenUnawaited(listener: () => void): void {
+    this.#onUnawaited = listener;
+    if (!this.#isAwaited) listener();
+  }
+
   #close(): void {
     this.#open = false;
     clearTimeout(this.#drainTimer);
@@ -171,6 +186,7 @@ export class Exchange extends RequestHead {
 
   #abort(): void {
     if (!this.#open) return;
+    if (this.#isAwaited) this.#onUnawaited();
     this.#close();
     this.#onBody?.(null, true);
     this.#sending?.stop();
@@ -257,7 +273,7 @@ export class Exchange extends RequestHead {
   }
 
   #deliver(listener: BodyListener): void {
-    if (!this.#open || this.#answered || this.#refusal !== null) {
+    if (!this.#isAwaited) {
       listener(null, true);
       return;
     }
@@ -284,7 +300,8 @@ export class Exchange extends RequestHead {
    * close the connection.
    */
   answer(answer: Answer): void {
-    if (!this.#open || this.#answered || this.#refusal !== null) return;
+    if (!this.#isAwaited) return;
+    this.#onUnawaited();
     if (this.fault !== null) {
       this.#sendLast(answer, Buffer.byteLength(answer.body));
       return;
