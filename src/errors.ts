@@ -111,6 +111,11 @@ export class SluiceError extends Error {
   }
 }
 
+/** The request was dropped because nobody awaits its answer any more. */
+export function unawaited(): SluiceError {
+  return new SluiceError('answer_timeout', 'The request was dropped: nobody awaits its answer.');
+}
+
 /**
  * Something that this process needs is away or took too long; the same call may succeed later. For
  * errors without a code that says so.

@@ -1,26 +1,44 @@
 /**
- * A queue that serves workspaces in turn (round robin), one item at a time. The items of a workspace
- * stay in order of arrival, and a workspace goes to the back of the round when its item ends. So an
+ * A queue that serves workspaces in turn (round robin), with a limit on the items that run at once,
+ * in all and per workspace. The items of a workspace stay in order of arrival. A workspace goes to
+ * the back of the round when its item begins, and again when it ends. So with one item at a time, an
  * item waits for at most one of each other workspace before its workspace's turn.
  *
- *   add ──► waiting ── begin ──► current ── end ──► the workspace goes to the back
+ *   add ──► waiting ── begin ──► running ── end ──► the workspace goes to the back
  *              └── remove, removeForOther
  */
 export class WorkspaceQueue<Item> {
+  readonly #atOnce: number;
+  readonly #perWorkspace: number;
   /** by workspace, in the order of their turns; no list is empty */
   readonly #waiting = new Map<number, Item[]>();
-  /** the workspace of the current item */
-  #current: number | null = null;
+  /** number of running items by workspace; none is 0 */
+  readonly #running = new Map<number, number>();
+  #runningCount = 0;
   #size = 0;
 
-  /** Number of waiting items, without the current one. */
+  /**
+   * @param atOnce most items that run at once
+   * @param perWorkspace most of them per workspace
+   */
+  constructor(atOnce = 1, perWorkspace = 1) {
+    this.#atOnce = atOnce;
+    this.#perWorkspace = perWorkspace;
+  }
+
+  /** Number of waiting items, without the running ones. */
   get size(): number {
     return this.#size;
   }
 
-  /** Whether there is neither a current nor a waiting item. */
+  /** Whether there is neither a running nor a waiting item. */
   get isIdle(): boolean {
-    return this.#current === null && this.#size === 0;
+    return this.#runningCount === 0 && this.#size === 0;
+  }
+
+  /** Whether an item waits only because too many of other workspaces run. */
+  get isFull(): boolean {
+    return this.#runningCount >= this.#atOnce && this.#next() !== null;
   }
 
   /** Number of waiting items of a workspace. */
@@ -35,26 +53,46 @@ export class WorkspaceQueue<Item> {
     else items.push(item);
   }
 
-  /** Makes the next item the current one; null while there is one, and when none waits. */
+  /** Begins the next item; null when none waits, or when no further one may run. */
   begin(): Item | null {
-    if (this.#current !== null) return null;
-    for (const [workspaceId, items] of this.#waiting) {
-      const item = items.shift();
-      if (items.length === 0) this.#waiting.delete(workspaceId);
-      if (item === undefined) continue;
-      this.#size -= 1;
-      this.#current = workspaceId;
-      return item;
+    if (this.#runningCount >= this.#atOnce) return null;
+    const workspaceId = this.#next();
+    const items = workspaceId === null ? undefined : this.#waiting.get(workspaceId);
+    const item = items?.shift();
+    if (workspaceId === null || items === undefined || item === undefined) return null;
+    this.#size -= 1;
+    this.#runningCount += 1;
+    this.#running.set(workspaceId, this.#runningOf(workspaceId) + 1);
+    if (items.length === 0) this.#waiting.delete(workspaceId);
+    else this.#toBack(workspaceId);
+    return item;
+  }
+
+  /** Ends a running item of a workspace: the workspace goes to the back. */
+  end(workspaceId: number): void {
+    const running = this.#runningOf(workspaceId);
+    if (running === 0) return;
+    this.#runningCount -= 1;
+    if (running > 1) this.#running.set(workspaceId, running - 1);
+    else this.#running.delete(workspaceId);
+    this.#toBack(workspaceId);
+  }
+
+  #runningOf(workspaceId: number): number {
+    return this.#running.get(workspaceId) ?? 0;
+  }
+
+  /** The workspace whose turn is next, of those that may have one more item running. */
+  #next(): number | null {
+    for (const workspaceId of this.#waiting.keys()) {
+      if (this.#runningOf(workspaceId) < this.#perWorkspace) return workspaceId;
     }
     return null;
   }
 
-  /** Ends the current item: its workspace goes to the back. */
-  end(): void {
-    const workspaceId = this.#current;
-    this.#current = null;
-    const items = workspaceId === null ? undefined : this.#waiting.get(workspaceId);
-    if (workspaceId === null || items === undefined) return;
+  #toBack(workspaceId: number): void {
+    const items = this.#waiting.get(workspaceId);
+    if (items === undefined) return;
     this.#waiting.delete(workspaceId);
     this.#waiting.set(workspaceId, items);
   }

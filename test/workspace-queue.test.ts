@@ -4,21 +4,21 @@ import { describe, expect, test } from 'vitest';
 import { WorkspaceQueue } from '../src/workspace-queue.ts';
 
 /** A queue of items like `a1`: the first of workspace `a`. */
-function queueOf(items: readonly string[]): WorkspaceQueue<string> {
-  const queue = new WorkspaceQueue<string>();
+function queueOf(items: readonly string[], ...limits: number[]): WorkspaceQueue<string> {
+  const queue = new WorkspaceQueue<string>(...limits);
   for (const item of items) queue.add(workspaceOf(item), item);
   return queue;
 }
 
 const workspaceOf = (item: string): number => item.charCodeAt(0);
 
-/** Takes items to the end; `meanwhile` runs while each is the current one. */
+/** Takes items to the end; `meanwhile` runs while each is running. */
 function drain(queue: WorkspaceQueue<string>, meanwhile: (item: string) => void = () => {}) {
   const taken: string[] = [];
   for (let item = queue.begin(); item !== null; item = queue.begin()) {
     taken.push(item);
     meanwhile(item);
-    queue.end();
+    queue.end(workspaceOf(item));
   }
   return taken.join(' ');
 }
@@ -48,21 +48,56 @@ test('a workspace that always has a next item leaves the others their turns', ()
   expect(taken).toBe('a1 b1 a2 b2 a3 a4');
 });
 
+/** Begins as many items as may run. */
+function beginAll(queue: WorkspaceQueue<string>): string {
+  const begun: string[] = [];
+  for (let item = queue.begin(); item !== null; item = queue.begin()) begun.push(item);
+  return begun.join(' ');
+}
+
 test('one item at a time', () => {
   const queue = queueOf(['a1', 'b1']);
   expect(queue.begin()).toBe('a1');
   expect(queue.begin()).toBeNull();
   expect(queue.isIdle).toBe(false);
-  queue.end();
+  queue.end(workspaceOf('a1'));
   expect(queue.begin()).toBe('b1');
   expect([queue.size, queue.isIdle]).toEqual([0, false]);
-  queue.end();
+  queue.end(workspaceOf('b1'));
   expect(queue.isIdle).toBe(true);
-  queue.end();
+  queue.end(workspaceOf('b1'));
   expect(queue.begin()).toBeNull();
 });
 
-test('counts what waits, without the current item', () => {
+test('several items at once, one per workspace', () => {
+  const queue = queueOf(['a1', 'a2', 'b1', 'c1', 'c2'], 2);
+  expect(beginAll(queue)).toBe('a1 b1');
+  expect(queue.isFull).toBe(true);
+  queue.end(workspaceOf('a1'));
+  expect(beginAll(queue)).toBe('c1');
+  queue.end(workspaceOf('b1'));
+  expect(beginAll(queue)).toBe('a2');
+  queue.end(workspaceOf('a2'));
+  // The one that waits belongs to the workspace that runs.
+  expect([beginAll(queue), queue.size, queue.isFull]).toEqual(['', 1, false]);
+  queue.end(workspaceOf('c1'));
+  expect(beginAll(queue)).toBe('c2');
+  expect(queue.isFull).toBe(false);
+});
+
+test('several items of a workspace at once, workspaces in turn', () => {
+  const queue = queueOf(['a1', 'a2', 'a3', 'b1', 'c1'], 4, 2);
+  expect(beginAll(queue)).toBe('a1 b1 c1 a2');
+  expect(queue.isFull).toBe(false);
+  queue.end(workspaceOf('b1'));
+  expect(beginAll(queue)).toBe('');
+  queue.end(workspaceOf('a2'));
+  expect(beginAll(queue)).toBe('a3');
+  for (const item of ['a1', 'a3', 'c1']) queue.end(workspaceOf(item));
+  expect(queue.isIdle).toBe(true);
+});
+
+test('counts what waits, without the running one', () => {
   const queue = queueOf(['a1', 'a2', 'b1']);
   queue.begin();
   expect([queue.size, queue.countOf(workspaceOf('a')), queue.countOf(workspaceOf('b'))]).toEqual([

@@ -17,7 +17,7 @@ import type { DecodedRequest, Signal } from '../model/telemetry.ts';
 import type { Pieces } from '../otlp/pieces.ts';
 import { encodeExportResponse } from '../otlp/responses.ts';
 import { hashBody } from './body-hash.ts';
-import { createLargeBodies } from './large-bodies.ts';
+import { createLargeBodies, type LargeBodyContext } from './large-bodies.ts';
 import { PlainEncoder, type ReadyResult, type RequestContext } from './plain-encoder.ts';
 import { RowEncoder } from './row-encoder.ts';
 
@@ -67,8 +67,11 @@ interface DecodingWays {
   readonly scanner: RowEncoder;
   readonly plain: PlainEncoder;
   /** in another process; throws the error for the response */
-  readonly elsewhere: ReturnType<typeof createLargeBodies>['decode'];
+  readonly elsewhere: () => Promise<ReadyResult>;
 }
+
+/** The workspace that sent a request, and whether its answer is awaited. */
+export type RequestSource = Pick<LargeBodyContext, 'workspaceId' | 'whenUnawaited'>;
 
 /**
  * Decodes one export request, in pieces on the event loop or in another process. The generator must
@@ -85,7 +88,7 @@ export function* decodeInPieces(
   const { workspaceId, arrivedAtMs } = context;
   const scanned = yield* scanner.scan(signal, body, workspaceId, arrivedAtMs, RECORD_BYTES_MAX);
   if (scanned !== null) return { ok: true, request: scanned };
-  if (body.length > PLAIN_BYTES_MAX) return elsewhere(signal, body, context);
+  if (body.length > PLAIN_BYTES_MAX) return elsewhere();
   return plain.decode(signal, body, context);
 }
 
@@ -127,13 +130,15 @@ export class Ingest {
   *decode(
     signal: Signal,
     body: Buffer,
-    workspaceId: number,
+    { workspaceId, whenUnawaited }: RequestSource,
     deduplicates = true,
   ): Pieces<IngestResult | Promise<IngestResult>> {
     const context = { workspaceId, arrivedAtMs: this.#nowMs(), logRuns: this.#logRuns };
     const bodyHash = this.#deduplicates && deduplicates ? yield* hashBody(signal, body) : null;
     const scanner = this.#idle.pop() ?? new RowEncoder(this.#placement, this.#noteScannerFailure);
-    const ways = { scanner, plain: this.#plain, elsewhere: this.#largeBodies.decode };
+    const elsewhere = (): Promise<ReadyResult> =>
+      this.#largeBodies.decode(signal, body, { ...context, whenUnawaited });
+    const ways = { scanner, plain: this.#plain, elsewhere };
     try {
       const result = yield* decodeInPieces(signal, body, context, ways);
       if (result instanceof Promise) {

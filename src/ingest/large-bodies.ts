@@ -1,44 +1,35 @@
 /**
- * Decodes in a process of its own the bodies that would block the event loop: bodies above 128 KiB
- * that cannot be scanned, and bodies with a record above 256 KiB. One at a time, workspaces in turn.
+ * Decodes in processes the bodies that would block the event loop: bodies above 128 KiB that cannot
+ * be scanned, and bodies with a record above 256 KiB. Workspaces take turns, and each uses one
+ * process at a time, so that a slow body of one does not delay the bodies of another.
  *
- *   decode ─► waits (5 s, 32 bodies) ─► sent to the process ─► decoded (60 s) ─► rows
- *               503                       started if there is none ─► ended when idle for 30 s
+ *   decode ─► waits (5 s, 32 bodies) ─► decoded by a free process (`body-process.ts`) ─► rows
+ *               503
  *
- * The memory of that process is limited: a body that needs more ends it and is refused; the next
- * body starts a new one. The result is sent in parts (`decode-messages.ts`).
+ * Nobody may await the answer any more: the client has left, or was answered in the meantime. Then a
+ * waiting body is dropped, and the process of a running one is ended as soon as another workspace
+ * needs it.
  */
-import { fileURLToPath } from 'node:url';
-
 import type { TelemetryPlacement } from '../db/placement.ts';
-import { SluiceError } from '../errors.ts';
-import { LimitedProcess, OutOfMemoryError } from '../limited-process/limited-process.ts';
-import type { TelemetryTable } from '../model/columns.ts';
+import { SluiceError, unawaited } from '../errors.ts';
 import type { Signal } from '../model/telemetry.ts';
-import { withinLimit } from '../time-limit.ts';
 import { WorkspaceQueue } from '../workspace-queue.ts';
-import type { FromDecodeProcess, StoredLists, ToDecodeProcess } from './decode-messages.ts';
+import { BodyProcess, type BodyProcessSettings } from './body-process.ts';
 import type { ReadyResult, RequestContext } from './plain-encoder.ts';
 
-/** The built file, even when a test runs this file from source (decision 0014). */
-const ENTRY = fileURLToPath(new URL('../../dist/ingest/decode-process.js', import.meta.url));
 const MIB = 1024 * 1024;
-const NO_RELEASE = (): void => {};
 
-export interface LargeBodiesSettings {
+export interface LargeBodiesSettings extends BodyProcessSettings {
+  /** most bodies decoded at once, one per workspace */
+  readonly processes: number;
   /** most bodies that wait; beyond that, the workspace with the most is refused first */
   readonly waitingMax: number;
   /** how long a body waits before it is refused */
   readonly waitMs: number;
-  /** time limit for decoding a body; the slowest known body, 64 MiB of keys, takes 9 s */
-  readonly decodeMs: number;
-  /** limit of the process's V8 heap, in MiB */
-  readonly heapMib: number;
-  /** the process ends after this time without a body, to free its memory */
-  readonly idleMs: number;
 }
 
 const SETTINGS: LargeBodiesSettings = {
+  processes: 2,
   waitingMax: 32,
   waitMs: 5_000,
   decodeMs: 60_000,
@@ -46,18 +37,33 @@ const SETTINGS: LargeBodiesSettings = {
   idleMs: 30_000,
 };
 
-interface Waiter {
-  readonly begin: () => void;
-  readonly refuse: () => void;
+export interface LargeBodyContext extends RequestContext {
+  /** calls the listener once nobody awaits the answer any more */
+  readonly whenUnawaited: (listener: () => void) => void;
+}
+
+interface Waiting {
+  readonly begin: (process: BodyProcess) => void;
+  readonly refuse: (error: SluiceError) => void;
+}
+
+/** A body that is being decoded. */
+interface Run {
+  readonly workspaceId: number;
+  readonly process: BodyProcess;
+  isAwaited: boolean;
+  /** why its process was ended before its result; `ended` resolves when it has */
+  stopped: { readonly reason: SluiceError; readonly ended: Promise<void> } | null;
 }
 
 export class LargeBodies {
   readonly #settings: LargeBodiesSettings;
-  readonly #placement: TelemetryPlacement;
-  readonly #bodies = new WorkspaceQueue<Waiter>();
+  readonly #processes: readonly BodyProcess[];
+  /** processes without a body; the last one was used last */
+  readonly #free: BodyProcess[];
+  readonly #bodies: WorkspaceQueue<Waiting>;
+  readonly #runs = new Set<Run>();
   #isClosed = false;
-  readonly #process: LimitedProcess<ToDecodeProcess, FromDecodeProcess>;
-  #idle: NodeJS.Timeout | undefined;
 
   /** @param placement where the rows are to be stored */
   constructor(
@@ -65,148 +71,117 @@ export class LargeBodies {
     placement: TelemetryPlacement = 'local',
   ) {
     this.#settings = { ...SETTINGS, ...settings };
-    this.#placement = placement;
-    this.#process = new LimitedProcess(ENTRY, this.#settings.heapMib);
+    const { processes } = this.#settings;
+    const create = () => new BodyProcess(this.#settings, placement);
+    this.#processes = Array.from({ length: processes }, create);
+    this.#free = [...this.#processes];
+    this.#bodies = new WorkspaceQueue(processes);
   }
 
-  /** Whether a process is running. */
-  get isRunning(): boolean {
-    return this.#process.isRunning;
+  /** Number of processes that run. */
+  get processesRunning(): number {
+    return this.#processes.filter(({ isRunning }) => isRunning).length;
   }
 
   /**
    * Decodes a body.
    *
    * @param body must not change until the promise settles
-   * @throws {SluiceError} `overloaded`, `shutting_down`, or `body_too_large` when the body holds
-   *   too much or takes too much time or memory; any other error is not the body's fault
+   * @throws {SluiceError} `overloaded`, `shutting_down`, `answer_timeout` when nobody awaits the
+   *   answer any more, or `body_too_large` when the body holds too much or takes too much time or
+   *   memory; any other error is not the body's fault
    */
-  async decode(signal: Signal, body: Buffer, context: RequestContext): Promise<ReadyResult> {
-    await this.#turn(context.workspaceId);
-    clearTimeout(this.#idle);
-    const { decodeMs } = this.#settings;
-    const endsAtMs = performance.now() + decodeMs;
-    try {
-      return await withinLimit(this.#decode(signal, body, context), decodeMs);
-    } catch (error) {
-      if (error instanceof SluiceError) throw error;
-      // The process has ended or is still busy with this body.
-      await this.#process.end();
-      if (performance.now() >= endsAtMs) throw tooCostly('time', error);
-      throw error instanceof OutOfMemoryError ? tooCostly('memory', error) : error;
-    } finally {
-      this.#next();
-    }
-  }
-
-  /** Refuses waiting and new bodies, and ends the process. */
-  async close(): Promise<void> {
-    this.#isClosed = true;
-    clearTimeout(this.#idle);
-    await this.#process.end();
-  }
-
-  /** Waits until no other body is being decoded. */
-  async #turn(workspaceId: number): Promise<void> {
-    if (this.#isClosed) throw new SluiceError('shutting_down', 'The server is shutting down.');
-    const { waitingMax, waitMs } = this.#settings;
-    if (this.#bodies.size >= waitingMax) {
-      const other = this.#bodies.removeForOther(workspaceId);
-      if (other === null) throw tooManyWait();
-      other.refuse();
-    }
-    await new Promise<void>((resolve, reject) => {
-      const timer = setTimeout(() => {
-        this.#bodies.remove(workspaceId, waiter);
-        waiter.refuse();
-      }, waitMs);
-      const waiter = {
-        begin: () => {
+  async decode(signal: Signal, body: Buffer, context: LargeBodyContext): Promise<ReadyResult> {
+    const { workspaceId, whenUnawaited } = context;
+    this.#makeRoom(workspaceId);
+    return await new Promise((resolve, reject) => {
+      let run: Run | null = null;
+      const waiting: Waiting = {
+        begin: (process) => {
           clearTimeout(timer);
-          resolve();
+          run = { workspaceId, process, isAwaited: true, stopped: null };
+          resolve(this.#run(run, () => process.decode(signal, body, context)));
         },
-        refuse: () => {
+        refuse: (error) => {
           clearTimeout(timer);
-          reject(tooManyWait());
+          this.#bodies.remove(workspaceId, waiting);
+          reject(error);
         },
       };
-      this.#bodies.add(workspaceId, waiter);
-      this.#bodies.begin()?.begin();
+      const timer = setTimeout(() => waiting.refuse(tooManyWait()), this.#settings.waitMs);
+      this.#bodies.add(workspaceId, waiting);
+      this.#begin();
+      whenUnawaited(() => {
+        if (run === null) return waiting.refuse(unawaited());
+        run.isAwaited = false;
+        this.#interrupt();
+      });
     });
   }
 
-  #next(): void {
-    this.#bodies.end();
-    this.#bodies.begin()?.begin();
-    if (this.#bodies.isIdle) {
-      this.#idle = setTimeout(() => void this.#process.end(), this.#settings.idleMs).unref();
-    }
+  /** Refuses waiting and new bodies, and ends the processes. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    for (const run of this.#runs) this.#stop(run, shuttingDown());
+    await Promise.all(this.#processes.map((process) => process.end()));
   }
 
-  async #decode(signal: Signal, body: Buffer, context: RequestContext): Promise<ReadyResult> {
-    const { workspaceId, arrivedAtMs, logRuns } = context;
-    const placement = this.#placement;
-    const order = { kind: 'decode', signal, workspaceId, arrivedAtMs, placement } as const;
-    let { message } = await this.#request(order, body);
+  /** Refuses the body, or one of the workspace with the most, if too many wait. */
+  #makeRoom(workspaceId: number): void {
+    if (this.#isClosed) throw shuttingDown();
+    if (this.#bodies.size < this.#settings.waitingMax) return;
+    const other = this.#bodies.removeForOther(workspaceId);
+    if (other === null) throw tooManyWait();
+    other.refuse(tooManyWait());
+  }
+
+  /** Gives the free processes to the bodies whose turn it is. */
+  #begin(): void {
     for (;;) {
-      switch (message.kind) {
-        case 'marks': {
-          const marks = logRuns.marksOf(message.records, workspaceId);
-          ({ message } = await this.#request({ kind: 'marks', marks }));
-          break;
-        }
-        case 'runs': {
-          const runs = logRuns.runsOf(message.records, workspaceId);
-          ({ message } = await this.#request({ kind: 'runs', runs }));
-          break;
-        }
-        case 'rows':
-          return { ok: true, request: await this.#take(message, signal, context) };
-        case 'undecodable':
-          return { ok: false, message: message.message, path: message.path };
-        case 'refused':
-          throw new SluiceError(message.code, message.message);
-        default:
-          throw new Error(`unexpected message from the decode process: ${message.kind}`);
-      }
+      const process = this.#free.at(-1);
+      const next = process === undefined ? null : this.#bodies.begin();
+      if (process === undefined || next === null) break;
+      this.#free.pop();
+      next.begin(process);
     }
+    this.#interrupt();
   }
 
-  /** Assembles the result from its parts. */
-  async #take(
-    { rejections, replacedCharacters, rows, bytes }: Extract<FromDecodeProcess, { kind: 'rows' }>,
-    signal: Signal,
-    { workspaceId, arrivedAtMs }: RequestContext,
-  ) {
-    const chunks = new Map<TelemetryTable, Buffer>();
-    const lists = await this.#lists(chunks);
-    const release = NO_RELEASE;
-    const encoded = { workspaceId, arrivedAtMs, chunks, ...lists, rows, bytes, release };
-    return { signal, rejections, replacedCharacters, encoded };
+  /** Ends the process of a body that nobody awaits, if another workspace's body needs it. */
+  #interrupt(): void {
+    if (!this.#bodies.isFull) return;
+    const runs = [...this.#runs];
+    // The process that is ending is the one for the body that waits.
+    if (runs.some(({ stopped }) => stopped !== null)) return;
+    const unneeded = runs.find(({ isAwaited }) => !isAwaited);
+    if (unneeded !== undefined) this.#stop(unneeded, unawaited());
   }
 
-  async #lists(chunks: Map<TelemetryTable, Buffer>): Promise<StoredLists> {
-    const resources: StoredLists['resources'][number][] = [];
-    const metrics: StoredLists['metrics'][number][] = [];
-    const runs: StoredLists['runs'][number][] = [];
-    const sessionMarks: StoredLists['sessionMarks'][number][] = [];
-    for (;;) {
-      const { message, bytes } = await this.#request({ kind: 'more' });
-      if (message.kind === 'end') return { resources, metrics, runs, sessionMarks };
-      if (message.kind === 'chunk') chunks.set(message.table, bytes);
-      if (message.kind !== 'list') continue;
-      resources.push(...message.lists.resources);
-      metrics.push(...message.lists.metrics);
-      runs.push(...message.lists.runs);
-      sessionMarks.push(...message.lists.sessionMarks);
+  #stop(run: Run, reason: SluiceError): void {
+    run.stopped ??= { reason, ended: run.process.end() };
+  }
+
+  async #run(run: Run, decode: () => Promise<ReadyResult>): Promise<ReadyResult> {
+    this.#runs.add(run);
+    try {
+      if (this.#isClosed) throw shuttingDown();
+      const result = await decode();
+      if (run.stopped === null) return result;
+    } catch (error) {
+      if (run.stopped === null) throw error;
+    } finally {
+      await run.stopped?.ended;
+      this.#runs.delete(run);
+      this.#free.push(run.process);
+      this.#bodies.end(run.workspaceId);
+      this.#begin();
     }
+    throw run.stopped.reason;
   }
+}
 
-  /** Sends a message and waits for the reply. */
-  async #request(message: ToDecodeProcess, body?: Buffer) {
-    if (this.#isClosed) throw new SluiceError('shutting_down', 'The server is shutting down.');
-    return await this.#process.request(message, body);
-  }
+function shuttingDown(): SluiceError {
+  return new SluiceError('shutting_down', 'The server is shutting down.');
 }
 
 function tooManyWait(): SluiceError {
@@ -215,10 +190,10 @@ function tooManyWait(): SluiceError {
   });
 }
 
-/** Bodies above this use a second process, so that smaller ones wait less than a second. */
-const GIANT_BYTES = 4 * MIB;
+/** Bodies above this use other processes, so that smaller ones wait less than a second. */
+export const GIANT_BYTES = 4 * MIB;
 
-/** Two processes: for large bodies, and for giant ones. */
+/** Processes for large bodies, and others for giant ones. */
 export function createLargeBodies(
   placement: TelemetryPlacement,
 ): Pick<LargeBodies, 'decode' | 'close'> {
@@ -231,10 +206,4 @@ export function createLargeBodies(
       await Promise.all([large.close(), giant.close()]);
     },
   };
-}
-
-/** Not retryable: the same body would take as much again. */
-function tooCostly(what: 'time' | 'memory', cause: unknown): SluiceError {
-  const message = `Decoding the body takes too much ${what}; send smaller batches.`;
-  return new SluiceError('body_too_large', message, { cause });
 }

@@ -18,11 +18,18 @@ import {
 /** What a child sends: messages, or the exception that ends it. */
 export type FromChild<Message> = ChannelPart<Message> | { readonly exception: Error };
 
+const ENDED = 'the process was ended';
 /** The exit code of a process that aborted, where there are no signals. */
 const ABORTED = 134;
 
 /** The process needed more memory than it may have, and has ended. */
 export class OutOfMemoryError extends Error {}
+
+/** A message of the child, and the way to reply to it. */
+export interface Reply<To, From> extends ReceivedMessage<From> {
+  /** As `request`, to the same process: rejects once that has ended. */
+  readonly reply: (message: To, bytes?: Uint8Array) => Promise<Reply<To, From>>;
+}
 
 interface Waiting<Message> {
   readonly resolve: (received: ReceivedMessage<Message>) => void;
@@ -54,9 +61,13 @@ export class LimitedProcess<To, From> {
    * @param bytes must not change until the promise settles
    * @throws {OutOfMemoryError}, or what ended the process
    */
-  async request(message: To, bytes?: Uint8Array): Promise<ReceivedMessage<From>> {
+  async request(message: To, bytes?: Uint8Array): Promise<Reply<To, From>> {
     this.#child ??= this.#start();
-    const child = this.#child;
+    return await this.#send(this.#child, message, bytes);
+  }
+
+  async #send(child: ChildProcess, message: To, bytes?: Uint8Array): Promise<Reply<To, From>> {
+    if (this.#child !== child) throw new Error(ENDED);
     const answer = new Promise<ReceivedMessage<From>>((resolve, reject) => {
       this.#waiting = { resolve, reject };
     });
@@ -67,14 +78,15 @@ export class LimitedProcess<To, From> {
     // A channel that takes no more belongs to a process that ends, or else is ended here; its exit
     // rejects the answer with the reason.
     sendMessage(send, message, bytes).catch(() => child.kill('SIGKILL'));
-    return await answer;
+    const reply = (next: To, more?: Uint8Array) => this.#send(child, next, more);
+    return { ...(await answer), reply };
   }
 
   /** Ends the process, whatever it does; the next message starts another. */
   async end(): Promise<void> {
     const child = this.#child;
     this.#child = null;
-    this.#waiting?.reject(new Error('the process was ended'));
+    this.#waiting?.reject(new Error(ENDED));
     this.#waiting = null;
     if (child === null || child.exitCode !== null || child.signalCode !== null) return;
     // Otherwise this process might end before, with nothing else to wait for.

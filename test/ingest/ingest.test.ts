@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 
 import type { EncodedRequest } from '../../src/db/telemetry/encoded-request.ts';
 import type { Receipt } from '../../src/db/telemetry/receipts.ts';
-import { Ingest, type IngestResult } from '../../src/ingest/ingest.ts';
+import { Ingest, type IngestResult, type RequestSource } from '../../src/ingest/ingest.ts';
 import type { Pieces } from '../../src/otlp/pieces.ts';
 
 /** An ingest whose writer collects what is offered. */
@@ -15,6 +15,11 @@ function collecting(): { ingest: Ingest; offered: EncodedRequest[] } {
   };
   return { ingest: new Ingest({ offer }, () => 1_700_000_000_000), offered };
 }
+
+const sourceOf = (workspaceId: number): RequestSource => ({
+  workspaceId,
+  whenUnawaited: () => {},
+});
 
 async function storeIt(result: IngestResult | Promise<IngestResult>): Promise<void> {
   const settled = await result;
@@ -39,7 +44,7 @@ test('two requests decoded in turn, piece by piece, give the rows that each give
   const bodies = [bodyOf(1, 400), bodyOf(2, 300), bodyOf(3, 1)];
   const alone = collecting();
   for (const [workspaceId, body] of bodies.entries()) {
-    const pieces = alone.ingest.decode('traces', body, workspaceId);
+    const pieces = alone.ingest.decode('traces', body, sourceOf(workspaceId));
     let piece = pieces.next();
     while (!piece.done) piece = pieces.next();
     await storeIt(piece.value);
@@ -47,7 +52,7 @@ test('two requests decoded in turn, piece by piece, give the rows that each give
 
   const beside = collecting();
   const running: (Pieces<IngestResult | Promise<IngestResult>> | null)[] = bodies.map(
-    (body, workspaceId) => beside.ingest.decode('traces', body, workspaceId),
+    (body, workspaceId) => beside.ingest.decode('traces', body, sourceOf(workspaceId)),
   );
   const results: (IngestResult | Promise<IngestResult>)[] = [];
   let rounds = 0;

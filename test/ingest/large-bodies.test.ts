@@ -1,12 +1,15 @@
 /**
- * Bodies decoded in a process: the same rows, rejections and errors as on the event loop, one at a
- * time. A process that crashes, takes too long or uses too much memory affects its own body only.
+ * Bodies decoded in a process: the same rows, rejections and errors as on the event loop. A process that crashes, takes too long or uses too much memory affects its own body only.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import { LogRuns } from '../../src/db/telemetry/log-runs.ts';
-import { LargeBodies, type LargeBodiesSettings } from '../../src/ingest/large-bodies.ts';
-import type { ReadyResult, RequestContext } from '../../src/ingest/plain-encoder.ts';
+import {
+  LargeBodies,
+  type LargeBodiesSettings,
+  type LargeBodyContext,
+} from '../../src/ingest/large-bodies.ts';
+import type { ReadyResult } from '../../src/ingest/plain-encoder.ts';
 import type { Signal } from '../../src/model/telemetry.ts';
 import { dice, exportTree } from '../otlp/export-trees.ts';
 import { type Habits, writeJson } from '../otlp/json-writer.ts';
@@ -30,16 +33,17 @@ afterEach(() => bodies.close());
 const shared = new LargeBodies({ waitMs: 120_000 });
 afterAll(() => shared.close());
 
-/** A body waits as long as a slow machine needs. */
+/** One process; a body waits as long as a slow machine needs. */
 function open(settings: Partial<LargeBodiesSettings> = {}): LargeBodies {
-  bodies = new LargeBodies({ waitMs: 120_000, ...settings });
+  bodies = new LargeBodies({ processes: 1, waitMs: 120_000, ...settings });
   return bodies;
 }
 
-const contextOf = (workspaceId = 1, logRuns = new LogRuns()): RequestContext => ({
+const contextOf = (workspaceId = 1, logRuns = new LogRuns()): LargeBodyContext => ({
   workspaceId,
   arrivedAtMs: NOON_MS,
   logRuns,
+  whenUnawaited: () => {},
 });
 
 /** Without `release`, which differs. */
@@ -202,7 +206,7 @@ describe('a body is refused', () => {
     const many = Buffer.from(`{"resourceSpans":[${'{},'.repeat(1_000_000)}{}]}`);
     const refused = shared.decode('traces', many, contextOf());
     await expect(refused).rejects.toMatchObject({ code: 'body_too_large' });
-    expect(shared.isRunning).toBe(true);
+    expect(shared.processesRunning).toBe(1);
   });
 
   test('when too many wait, and when it has waited for too long', async () => {
@@ -229,7 +233,7 @@ describe('a body is refused', () => {
     open({ decodeMs: 1 });
     const refused = bodies.decode('traces', body, contextOf());
     await expect(refused).rejects.toMatchObject({ code: 'body_too_large' });
-    expect(bodies.isRunning).toBe(false);
+    expect(bodies.processesRunning).toBe(0);
   });
 
   test('when it takes too much memory, without effect on other bodies', async () => {

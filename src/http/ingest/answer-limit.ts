@@ -3,11 +3,13 @@
  * its body, the database.
  *
  *   head ──► body ──3/4 of the time──► 503
- *        ──► anything else ──7/8 of the time──► 503; what is under way continues
+ *        ──► anything else ──7/8 of the time──► 503; what is under way continues (*)
  *
  * In the last eighth, what still arrives of a refused body is read and dropped, so that the client
  * sees the answer. The result of what continues is the answer to the next attempt, because equal
  * requests are stored once.
+ *
+ * (*) except a large body that waits, or whose process another workspace needs (`large-bodies.ts`)
  */
 import { SluiceError } from '../../errors.ts';
 import type { Events } from '../../observe/events.ts';

@@ -7,16 +7,16 @@
  *   body ──► inflate, keep ──► ends ──────────────────────────────────────────► use
  *              │ grows more than telemetry does: drop it, continue counting
  *              ├──► past the limit: 413
- *              └──► ends within the limit: inflate again, keep, one such body at a time ──► use
+ *              └──► ends within the limit: inflate again, keep, few such bodies at a time ──► use
  *
  * So a decompression bomb costs a few times its own size, and many dense bodies within the limit
- * cost the memory of one. Workspaces take turns with these.
+ * cost the memory of `DENSE_AT_ONCE`, one per workspace. Workspaces take turns with these.
  */
 import { Readable } from 'node:stream';
 import { setImmediate as nextRound } from 'node:timers/promises';
 import zlib from 'node:zlib';
 
-import { SluiceError } from '../../errors.ts';
+import { SluiceError, unawaited } from '../../errors.ts';
 import { WorkspaceQueue } from '../../workspace-queue.ts';
 import { type BodyLimits, bodyTooLarge, noRoom } from '../transport/exchange.ts';
 import { beyond } from './byte-budget.ts';
@@ -28,6 +28,8 @@ const CHUNK_BYTES = 64 * 1024;
 const JOINED_PER_ROUND = 64;
 /** A body that grows more is dense. JSON telemetry compresses 5 to 20 fold. */
 const DENSE_GROWTH = 32;
+/** Most dense bodies in memory, one per workspace. */
+export const DENSE_AT_ONCE = 4;
 /** Most waiting dense bodies per workspace; more are refused. */
 const DENSE_WAITING_MAX = 32;
 
@@ -64,6 +66,8 @@ export interface DecodingLimits extends Omit<BodyLimits, 'deadlineMs'> {
   readonly allocate: (bytes: number) => Buffer;
   /** runs work in this workspace's next turn on the event loop */
   readonly takeTurn: <T>(work: () => T) => Promise<T>;
+  /** calls the listener once nobody awaits the answer any more */
+  readonly whenUnawaited: (listener: () => void) => void;
 }
 
 function nameOf(encoding: string): string {
@@ -135,7 +139,7 @@ function declaredSize(name: string, body: Buffer, bytesMax: number): number | nu
 export class ContentDecoder {
   readonly #inflater = new GzipInflater();
   /** dense bodies: how each is started */
-  readonly #dense = new WorkspaceQueue<() => void>();
+  readonly #dense = new WorkspaceQueue<() => void>(DENSE_AT_ONCE);
 
   /**
    * Decodes a body and calls `use` with it.
@@ -182,24 +186,31 @@ export class ContentDecoder {
     const reserve = beyond(size ?? 0, limits.reserve);
     const decoded = await inflate(body, decoder, { ...limits, reserve }, keepMax);
     if (decoded !== null) return await use(decoded);
-    return await this.#inDenseTurn(limits.workspaceId, async () => {
+    return await this.#inDenseTurn(limits, async () => {
       const whole = await inflate(body, decoder, limits, limits.bytesMax);
       if (whole === null) throw bodyTooLarge(limits.bytesMax);
       return await use(whole);
     });
   }
 
-  /** Runs `work` once no other dense body is in memory. */
-  async #inDenseTurn<T>(workspaceId: number, work: () => Promise<T>): Promise<T> {
+  /** Runs `work` in the workspace's turn for dense bodies. */
+  async #inDenseTurn<T>(
+    { workspaceId, whenUnawaited }: DecodingLimits,
+    work: () => Promise<T>,
+  ): Promise<T> {
     if (this.#dense.countOf(workspaceId) >= DENSE_WAITING_MAX) throw noRoom();
-    await new Promise<void>((resolve) => {
+    await new Promise<void>((resolve, reject) => {
       this.#dense.add(workspaceId, resolve);
       this.#dense.begin()?.();
+      whenUnawaited(() => {
+        this.#dense.remove(workspaceId, resolve);
+        reject(unawaited());
+      });
     });
     try {
       return await work();
     } finally {
-      this.#dense.end();
+      this.#dense.end(workspaceId);
       this.#dense.begin()?.();
     }
   }

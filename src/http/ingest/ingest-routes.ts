@@ -147,7 +147,9 @@ async function readAndDecode(
   const deduplicates = readDeduplicate(exchange.deduplicate);
   const takeTurn = <T>(work: () => T): Promise<T> => turns.take(workspaceId, work);
   const allocate = (bytes: number): Buffer => exchange.allocate(bytes);
-  const limits = { workspaceId, bytesMax: maxDecodedBodyBytes, reserve, allocate, takeTurn };
+  const whenUnawaited = (listener: () => void): void => exchange.whenUnawaited(listener);
+  const bytesMax = maxDecodedBodyBytes;
+  const limits = { workspaceId, bytesMax, reserve, allocate, takeTurn, whenUnawaited };
   const decoded = await contentDecoder.decode(
     wire,
     exchange.contentEncoding,
@@ -155,7 +157,7 @@ async function readAndDecode(
     async (body) => {
       const result = await turns.takeInPieces(
         workspaceId,
-        ingest.decode(signal, body, workspaceId, deduplicates),
+        ingest.decode(signal, body, { workspaceId, whenUnawaited }, deduplicates),
         body.length,
       );
       return decodedBody(exchange, result, body);

@@ -17,22 +17,24 @@ export const TURN_MS = 2;
 /** Bodies up to this size, which take about a millisecond, are in the line of the small ones. */
 export const SMALL_BODY_BYTES_MAX = 256 * 1024;
 
-/** Does one piece of work. Returns true for the last one; never throws. */
-type Piece = () => boolean;
+interface Body {
+  readonly workspaceId: number;
+  /** does one piece of work; returns true for the last one; never throws */
+  readonly work: () => boolean;
+}
 
 class Line {
-  readonly bodies = new WorkspaceQueue<Piece>();
+  readonly bodies = new WorkspaceQueue<Body>();
   /** milliseconds worked, or more if the line was idle meanwhile */
   usedMs = 0;
-  /** of the current body */
-  #piece: Piece | null = null;
+  #current: Body | null = null;
 
   /** Works on the current body, or begins the next one. */
   work(): void {
-    this.#piece ??= this.bodies.begin();
-    if (this.#piece?.() === false) return;
-    this.#piece = null;
-    this.bodies.end();
+    this.#current ??= this.bodies.begin();
+    if (this.#current === null || !this.#current.work()) return;
+    this.bodies.end(this.#current.workspaceId);
+    this.#current = null;
   }
 }
 
@@ -69,7 +71,7 @@ export class Turns {
   takeInPieces<T>(workspaceId: number, work: Iterator<void, T, void>, bytes: number): Promise<T> {
     const line = bytes > SMALL_BODY_BYTES_MAX ? this.#large : this.#small;
     return new Promise((resolve, reject) => {
-      this.#add(line, workspaceId, () => {
+      const piece = (): boolean => {
         try {
           const result = work.next();
           if (result.done !== true) return false;
@@ -78,7 +80,8 @@ export class Turns {
           reject(error);
         }
         return true;
-      });
+      };
+      this.#add(line, { workspaceId, work: piece });
     });
   }
 
@@ -86,13 +89,13 @@ export class Turns {
     return this.#small.bodies.isIdle && this.#large.bodies.isIdle;
   }
 
-  #add(line: Line, workspaceId: number, piece: Piece): void {
+  #add(line: Line, body: Body): void {
     const isIdle = this.#isIdle;
     if (line.bodies.isIdle) {
       // Time in which a line had no work gives it no advantage later.
       line.usedMs = Math.max(this.#small.usedMs, this.#large.usedMs);
     }
-    line.bodies.add(workspaceId, piece);
+    line.bodies.add(body.workspaceId, body);
     if (isIdle) this.#work();
   }
 

@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest';
 import {
   ContentDecoder,
   checkEncoding,
+  DENSE_AT_ONCE,
   type DecodingLimits,
 } from '../../../src/http/ingest/content-encoding.ts';
 
@@ -23,6 +24,7 @@ const ROOMY: DecodingLimits = {
   reserve: () => true,
   allocate: (bytes) => Buffer.alloc(bytes),
   takeTurn,
+  whenUnawaited: () => {},
 };
 const BODY = Buffer.from(JSON.stringify({ text: 'é\u{1F600}'.repeat(100_000) }));
 
@@ -93,7 +95,7 @@ describe('limits', () => {
     expect(reserved).toBeLessThanOrEqual(32 * bomb.length);
   });
 
-  test('a dense body within the limit is decoded, one at a time', async () => {
+  test('a dense body within the limit is decoded, one of a workspace at a time', async () => {
     const dense = gzipSync(Buffer.alloc(8 * KIB * KIB, ' '));
     let inMemory = 0;
     let most = 0;
@@ -140,6 +142,55 @@ describe('limits', () => {
     await flood;
     // Those that were stored while it was counted, and one more; not the 32 that waited.
     expect(floodBefore).toBeLessThan(16);
+  });
+
+  describe('while dense bodies are in memory', () => {
+    const dense = gzipSync(Buffer.alloc(KIB * KIB, ' '));
+    const lengthOf = (body: Buffer): number => body.length;
+
+    /** Dense bodies of so many workspaces, each in memory until `finish`. */
+    async function hold(workspaces: number) {
+      let finish = (): void => {};
+      const gate = new Promise<void>((resolve) => {
+        finish = resolve;
+      });
+      let held = 0;
+      const all = Array.from({ length: workspaces }, (_, at) =>
+        decoder.decode(dense, 'gzip', { ...ROOMY, workspaceId: 100 + at }, async (body) => {
+          held += 1;
+          await gate;
+          return body.length;
+        }),
+      );
+      await waitFor(() => held === workspaces, { withinMs: 20_000, what: 'bodies in memory' });
+      return { finish, all: Promise.all(all) };
+    }
+
+    test('one of a further workspace is decoded, up to the limit', async () => {
+      const held = await hold(DENSE_AT_ONCE - 1);
+      expect(await decoder.decode(dense, 'gzip', ROOMY, lengthOf)).toBe(KIB * KIB);
+      held.finish();
+      expect(await held.all).toHaveLength(DENSE_AT_ONCE - 1);
+    });
+
+    test('one past the limit waits, and is dropped when nobody awaits it any more', async () => {
+      const held = await hold(DENSE_AT_ONCE);
+      let isUsed = false;
+      let leave: (() => void) | null = null;
+      const whenUnawaited: DecodingLimits['whenUnawaited'] = (listener) => {
+        leave = listener;
+      };
+      const waiting = decoder.decode(dense, 'gzip', { ...ROOMY, whenUnawaited }, () => {
+        isUsed = true;
+      });
+      const patient = decoder.decode(dense, 'gzip', ROOMY, lengthOf);
+      (await waitFor(() => leave, { withinMs: 20_000, what: 'the body to wait' }))();
+      await expect(waiting).rejects.toMatchObject({ code: 'answer_timeout' });
+      held.finish();
+      expect(await patient).toBe(KIB * KIB);
+      await held.all;
+      expect(isUsed).toBe(false);
+    });
   });
 
   test('more dense bodies than may wait are refused', async () => {

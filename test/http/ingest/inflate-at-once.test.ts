@@ -108,6 +108,7 @@ describe('in a request', () => {
     reserve,
     allocate,
     takeTurn: inTurn,
+    whenUnawaited: () => {},
   });
 
   test('an honest body has room for exactly what it becomes', async () => {
