@@ -9,11 +9,11 @@ const RUNS = `
   INSERT INTO runs (workspace_id, run_id, state, evaluation, name, service_name, agent_name, model,
     session_id, user_id, spans, log_records, first_arrival_at, last_arrival_at, evaluated_at,
     evaluated_steps, unread_steps, texts, truncated_texts, unparsed_values, surfaces, text_gaps,
-    text_cap_bytes, corpus_version, start_unix_nano, end_unix_nano, title, input_tokens, output_tokens)
+    text_cap_bytes, corpus_version, corpus_identity, start_unix_nano, end_unix_nano, title, input_tokens, output_tokens)
   SELECT $1, md5('run' || n)::uuid, 'completed', 'evaluated', 'invoke_agent planner',
          'service-' || n % 12, 'planner-' || n % 40, 'model-' || n % 5, 'session-' || n / 4,
          'user-' || n % 5000, 12, 3, at, at + interval '5 seconds', at + interval '1 minute',
-         15, 0, 20, 0, 0, '{step_input,tool_args,tool_result,agent_output}', '{}', 65536, '1',
+         15, 0, 20, 0, 0, '{step_input,tool_args,tool_result,agent_output}', '{}', 65536, '1', '\\x00',
          (extract(epoch FROM at) * 1e9)::bigint, (extract(epoch FROM at) * 1e9)::bigint + 5000000000,
          'Plan the visit of customer ' || n % 1000, 1200, 300
     FROM generate_series($2::int, $3::int) AS n,
@@ -22,7 +22,7 @@ const RUNS = `
 const FINDINGS = `
   INSERT INTO findings (workspace_id, created_at, run_id, rule_id, rule_version, rule_status,
     severity, category, corpus_version, description, condition_index, condition_description, field,
-    surface, step_name, excerpt, recommended_actions, place, agent_name, service_name, user_id,
+    surface, step_name, excerpt, recommended_actions, corpus_identity, step_name_matched, place, agent_name, service_name, user_id,
     session_id, model, tool_name, match_digest)
   SELECT $1, r.evaluated_at, r.run_id, 'ATR-2026-' || lpad((n % 200 + k)::text, 5, '0'), '1', 'stable',
          (ARRAY['critical','high','high','medium','low'])[1 + (n + k) % 5],
@@ -32,9 +32,9 @@ const FINDINGS = `
          'what the condition says of what it looks for', 'content',
          (ARRAY['step_input','tool_args','tool_result'])[1 + n % 3], 'execute_tool lookup',
          repeat('some text before it ', 3) || 'match ' || n || repeat(' and text after', 4),
-         '["alert","block_input","escalate"]',
-         ('{"step":1,"source":"span","startUnixNano":"1","twin":0,"text":0,"match":{"start":60,"end":70},'
-           || '"inExcerpt":{"start":60,"end":70},"nameDigest":null}')::json,
+         '["alert","block_input","escalate"]', '\\x00', false,
+         ('{"step":1,"source":"span","startUnixNano":"1","arrivedOn":"2026-11-20","twin":0,"text":0,'
+           || '"match":{"start":60,"end":70},"inExcerpt":{"start":60,"end":70},"nameDigests":[]}')::json,
          r.agent_name, r.service_name, r.user_id, r.session_id, r.model, 'lookup',
          sha256((CASE WHEN n % 4 = 0 THEN n % 50 ELSE n END)::text::bytea)
     FROM generate_series($2::int, $3::int) AS n CROSS JOIN generate_series(0, 1) AS k

@@ -56,21 +56,47 @@ async function appliedMigrations(connection: Connection): Promise<Map<number, st
   return new Map(rows.map(({ version, sha256 }) => [version, sha256]));
 }
 
-function checkHistory(applied: ReadonlyMap<number, string>, known: readonly Migration[]): void {
+/** Why this version cannot use a database, and what to do instead; sentences for operators. */
+export interface HistoryFault {
+  readonly found: string;
+  readonly remedy: string;
+}
+
+/**
+ * Compares the applied migrations of a database with the known ones.
+ *
+ * @param applied digests by version; empty for a new database
+ * @returns null when the missing migrations can be applied
+ */
+export function historyFault(
+  applied: ReadonlyMap<number, string>,
+  known: readonly Migration[] = loadMigrations(),
+): HistoryFault | null {
+  const [first] = known;
+  if (applied.size > 0 && first !== undefined && applied.get(first.version) !== first.sha256) {
+    return {
+      found: 'The database was created by a development version before 0.1.0.',
+      remedy:
+        'Create a new one: name an empty database in DATABASE_URL or, for the embedded one, ' +
+        'another folder in DATA_DIR.',
+    };
+  }
   for (const [version, sha256] of applied) {
     const migration = known.find((one) => one.version === version);
     if (migration === undefined) {
-      throw new OperatorError(
-        `The database has migration ${version}, which this version does not know. ` +
-          'It was written by a newer version of Sluice: use that version.',
-      );
+      return {
+        found: `The database has migration ${version}, which this version does not know.`,
+        remedy: 'Use the newer version of Sluice that wrote it.',
+      };
     }
     if (migration.sha256 !== sha256) {
-      throw new OperatorError(
-        `migrations/${migration.name} was changed after it had been applied. Restore the file.`,
-      );
+      return {
+        found: `migrations/${migration.name} was changed after it had been applied.`,
+        remedy: 'Restore the file.',
+      };
     }
   }
+  return null;
 }
 
 /**
@@ -78,7 +104,7 @@ function checkHistory(applied: ReadonlyMap<number, string>, known: readonly Migr
  *
  * @param known fewer only in tests, as an older version of the program
  * @returns the names of the migrations applied now
- * @throws {OperatorError} when the database is newer than the program or a shipped file was changed
+ * @throws {OperatorError} when the database has another history (`historyFault`); it is unchanged
  */
 export async function migrate(
   database: Database,
@@ -90,7 +116,8 @@ export async function migrate(
     await connection.query(slow(SCHEMA_LOCK));
     if ((await lookUp(connection)) === 'distributed') await useOneConnectionPerNode(connection);
     const applied = await appliedMigrations(connection);
-    checkHistory(applied, known);
+    const fault = historyFault(applied, known);
+    if (fault !== null) throw new OperatorError(`${fault.found} ${fault.remedy}`);
     const missing = known.filter(({ version }) => !applied.has(version));
     for (const { version, name, sql, sha256 } of missing) {
       await connection.query(slow(sql));

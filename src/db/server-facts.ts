@@ -4,7 +4,7 @@
  * judges it.
  */
 import { onlyRow, type Queryable } from './database.ts';
-import { loadMigrations } from './migrate.ts';
+import { type HistoryFault, historyFault, loadMigrations } from './migrate.ts';
 import { TELEMETRY_TABLES } from './telemetry/copy-statement.ts';
 import { partitionName, utcDay, utcHour } from './telemetry/partitions.ts';
 import { RECEIPTS, receiptPeriods } from './telemetry/receipts.ts';
@@ -68,8 +68,8 @@ export interface ServerSlot {
 
 export interface SchemaFacts {
   readonly missingMigrations: readonly string[];
-  /** migrations that this version of the program does not have */
-  readonly newerMigrations: readonly number[];
+  /** why this version cannot use the database */
+  readonly historyFault: HistoryFault | null;
   readonly missingPartitions: readonly string[];
 }
 
@@ -195,12 +195,11 @@ export async function readSchema(database: Queryable, nowMs: number): Promise<Sc
     "SELECT to_regclass('schema_migrations') IS NOT NULL AS there",
   );
   if (!there) return null;
-  const { rows } = await database.query<{ version: number }>(
-    'SELECT version FROM schema_migrations ORDER BY version',
+  const { rows } = await database.query<{ version: number; sha256: string }>(
+    'SELECT version, sha256 FROM schema_migrations ORDER BY version',
   );
-  const applied = new Set(rows.map(({ version }) => version));
+  const applied = new Map(rows.map(({ version, sha256 }) => [version, sha256]));
   const known = loadMigrations();
-  const knownVersions = new Set(known.map(({ version }) => version));
   const days = [nowMs, nowMs + DAY_MS].map(utcDay);
   const wanted = [
     ...TELEMETRY_TABLES.flatMap((table) => days.map((day) => partitionName(table, day))),
@@ -214,7 +213,7 @@ export async function readSchema(database: Queryable, nowMs: number): Promise<Sc
   );
   return {
     missingMigrations: known.filter(({ version }) => !applied.has(version)).map(({ name }) => name),
-    newerMigrations: [...applied].filter((version) => !knownVersions.has(version)),
+    historyFault: historyFault(applied, known),
     missingPartitions: missing.map(({ name }) => name),
   };
 }

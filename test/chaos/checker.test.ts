@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 
 import { ensureDay } from '../../src/db/telemetry/partitions.ts';
 import { ATTACK_RULE } from '../support/attack-text.ts';
+import { DIGESTED } from '../support/finding-columns.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
 import { hex16, NOON_MS, RESOURCE_ID } from '../support/rows.ts';
 import { bodyOf, ROW_NUMBERS, ROWS_PER_BODY, TIME_BASE } from './bodies.ts';
@@ -45,8 +46,9 @@ async function storeFinding(body: number): Promise<void> {
   await scratch.rows(
     `INSERT INTO findings (workspace_id, run_id, rule_id, rule_version, rule_status, severity,
        category, corpus_version, description, condition_index, condition_description, field,
-       surface, step_name, excerpt, recommended_actions)
-     VALUES (1, $1, $2, '1', 'stable', 'high', 'c', '1', '', 0, '', '', '', '', '', '[]')`,
+       surface, step_name, excerpt, recommended_actions,
+       ${DIGESTED.columns})
+     VALUES (1, $1, $2, '1', 'stable', 'high', 'c', '1', '', 0, '', '', '', '', '', '[]', ${DIGESTED.values})`,
     [bodyOf(body).runId, ATTACK_RULE],
   );
 }

@@ -1,8 +1,7 @@
 /** The schema's history: applied once, by the first process, and refused when it does not fit. */
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createDatabase, type Database } from '../../src/db/database.ts';
 import { createMigrationsProbe, loadMigrations, migrate } from '../../src/db/migrate.ts';
-import { ensureDay } from '../../src/db/telemetry/partitions.ts';
 import { OperatorError } from '../../src/errors.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 
@@ -40,113 +39,87 @@ test('of many at once one applies all, and the others wait and find nothing to d
   expect(applied.flat()).toEqual(names);
 });
 
-test('0003 clears the excerpts of workspaces that redact, wherever PostgreSQL keeps them', async () => {
-  await migrate(database, loadMigrations().slice(0, 2));
-  await database.query(
-    `INSERT INTO workspaces (slug, name, redact_excerpts)
-     VALUES ('open', 'Open', false), ('closed', 'Closed', true)`,
-  );
-  await database.query(
-    `INSERT INTO findings (workspace_id, run_id, rule_id, rule_version, rule_status, severity,
-       category, corpus_version, description, condition_index, condition_description, field,
-       surface, step_name, excerpt, recommended_actions)
-     SELECT 1 + n % 2, gen_random_uuid(), 'R', '1', 'stable', 'high', 'c', '4', 'd', 0, 'c', 'f',
-            's', 'n', 'said ' || n / 20, '[]'
-       FROM generate_series(0, 99) AS n`,
-  );
-  await database.query('ANALYZE findings');
-  const sampled = async (): Promise<unknown[]> => {
-    const { rows } = await database.query(
-      `SELECT 1 FROM pg_stats WHERE tablename = 'findings' AND attname = 'excerpt'`,
-    );
-    return rows;
+test('a database that lacks the last migration gets that one', async () => {
+  await migrate(database);
+  const next = {
+    version: names.length + 1,
+    name: 'next.sql',
+    sql: 'CREATE TABLE next ()',
+    sha256: 'digest of next',
   };
-  expect(await sampled()).toHaveLength(1);
-
-  expect(await migrate(database)).toEqual(names.slice(2));
-  await database.query('ANALYZE findings');
-  expect(await sampled()).toEqual([]);
-  const { rows } = await database.query(
-    `SELECT workspace_id, count(*)::int AS findings, count(excerpt)::int AS excerpts
-       FROM findings GROUP BY 1 ORDER BY 1`,
-  );
-  expect(rows).toEqual([
-    { workspace_id: 1, findings: 50, excerpts: 50 },
-    { workspace_id: 2, findings: 50, excerpts: 0 },
-  ]);
+  expect(await migrate(database, [...loadMigrations(), next])).toEqual([next.name]);
+  await database.query('SELECT FROM next');
 });
 
-test('0005 keeps the log records of every day, and later days have its column and index too', async () => {
-  await migrate(database, loadMigrations().slice(0, 4));
-  const day = Date.UTC(2026, 10, 20);
-  await ensureDay(database, day);
+test('no statistics hold excerpts: ANALYZE copies no values of them', async () => {
+  await migrate(database);
   await database.query(
-    `INSERT INTO log_records (time_unix_nano, observed_unix_nano, workspace_id, arrived_on,
-       trace_id, resource_id, severity_number, attributes)
-     SELECT n, n, 1, '2026-11-20', gen_random_uuid(), gen_random_uuid(), 9, '{"k":"v"}'
-       FROM generate_series(1, 100) AS n`,
+    `INSERT INTO workspaces (slug, name) VALUES ('one', 'One');
+     INSERT INTO findings (workspace_id, run_id, rule_id, rule_version, rule_status, severity,
+       category, corpus_version, corpus_identity, description, condition_index,
+       condition_description, field, surface, step_name, step_name_matched, excerpt, match_digest,
+       place, recommended_actions)
+     SELECT 1, gen_random_uuid(), 'R', '1', 'stable', 'high', 'c', '4', '', 'd', 0, 'c', 'f',
+            's', 'n', true, 'said ' || n / 20, '', '{}', '[]'
+       FROM generate_series(0, 99) AS n;
+     ANALYZE findings`,
   );
-  expect(await migrate(database)).toEqual(names.slice(4));
-  await ensureDay(database, day + 86_400_000);
-  const { rows: kept } = await database.query(
-    `SELECT count(*)::int AS records, count(trace_id)::int AS traced, count(run_id)::int AS run
-       FROM log_records`,
+  const { rows } = await database.query(
+    `SELECT attname AS name FROM pg_stats
+      WHERE tablename = 'findings' AND attname IN ('rule_id', 'excerpt', 'step_name')`,
   );
-  expect(kept).toEqual([{ records: 100, traced: 100, run: 0 }]);
-  const { rows: indexes } = await database.query(
-    `SELECT tablename AS name FROM pg_indexes
-      WHERE tablename LIKE 'log_records_2026%' AND indexdef LIKE '%run_id%' ORDER BY 1`,
-  );
-  expect(indexes.map(({ name }) => name)).toEqual([
-    'log_records_2026_11_20',
-    'log_records_2026_11_21',
-  ]);
+  expect(rows).toEqual([{ name: 'rule_id' }]);
 });
 
-test('0019 gives findings the facts of their runs, and every workspace keys of its own', async () => {
-  await migrate(database, loadMigrations().slice(0, 18));
+test('every workspace has two keys of its own', async () => {
+  await migrate(database);
   await database.query(`INSERT INTO workspaces (slug, name) VALUES ('one', 'One'), ('two', 'Two')`);
-  await database.query(
-    `INSERT INTO runs (workspace_id, run_id, state, spans, log_records, agent_name, service_name,
-       user_id, session_id, model)
-     SELECT 1, lpad(n::text, 32, '0')::uuid, 'completed', 1, 0, 'agent ' || n, repeat('s', 300),
-            'user', 'session', 'model' FROM generate_series(1, 2) AS n`,
-  );
-  await database.query(
-    `INSERT INTO findings (workspace_id, run_id, rule_id, rule_version, rule_status, severity,
-       category, corpus_version, description, condition_index, condition_description, field,
-       surface, step_name, excerpt, recommended_actions)
-     SELECT 1, lpad(n::text, 32, '0')::uuid, 'R', '1', 'stable', 'high', 'c', '4', 'd', 0, 'c', 'f',
-            's', 'n', 'e', '[]' FROM generate_series(1, 3) AS n`,
-  );
-  expect(await migrate(database)).toEqual(names.slice(18));
   const { rows } = await database.query(
-    `SELECT agent_name, length(service_name) AS service, user_id, session_id, model, tool_name,
-            match_digest FROM findings ORDER BY run_id`,
+    `SELECT count(DISTINCT key)::int AS keys FROM workspaces,
+            unnest(ARRAY[match_key_inner, match_key_outer]) AS key WHERE length(key) = 64`,
   );
-  const others = { tool_name: null, match_digest: null };
-  const facts = { service: 256, user_id: 'user', session_id: 'session', model: 'model', ...others };
-  const none = { service: null, user_id: null, session_id: null, model: null, ...others };
-  expect(rows).toEqual([
-    { agent_name: 'agent 1', ...facts },
-    { agent_name: 'agent 2', ...facts },
-    { agent_name: null, ...none },
-  ]);
-  // A version that does not know the columns creates a workspace with keys too.
-  await database.query(`INSERT INTO workspaces (slug, name) VALUES ('three', 'Three')`);
-  const { rows: keys } = await database.query(
-    `SELECT count(DISTINCT match_key_inner)::int + count(DISTINCT match_key_outer)::int AS keys
-       FROM workspaces`,
+  expect(rows).toEqual([{ keys: 4 }]);
+});
+
+describe('a database of a development version', () => {
+  const development = new OperatorError(
+    'The database was created by a development version before 0.1.0. Create a new one: name an ' +
+      'empty database in DATABASE_URL or, for the embedded one, another folder in DATA_DIR.',
   );
-  expect(keys).toEqual([{ keys: 6 }]);
+  const history = `
+    CREATE TABLE schema_migrations (version integer PRIMARY KEY, name text NOT NULL,
+      sha256 text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now());
+    CREATE TABLE runs (run_id uuid PRIMARY KEY);
+    INSERT INTO runs VALUES ('00000000-0000-0000-0000-000000000001');
+    INSERT INTO schema_migrations (version, name, sha256) VALUES (1, '0001-initial.sql', 'older')`;
+
+  test.each([
+    ['one migration', history],
+    ['many migrations', `${history}, (2, '0002-rejected-requests.sql', 'older')`],
+  ])('with %s is refused, and stays as it was', async (_, sql) => {
+    await database.query(sql);
+    const state = async (): Promise<unknown[]> => {
+      const { rows } = await database.query(
+        `SELECT relname AS name, (SELECT json_agg(r) FROM runs r) AS runs,
+                (SELECT json_agg(m) FROM schema_migrations m) AS migrations
+           FROM pg_class WHERE relnamespace = current_schema::regnamespace ORDER BY 1`,
+      );
+      return rows;
+    };
+    const before = await state();
+    await expect(migrate(database)).rejects.toEqual(development);
+    expect(await state()).toEqual(before);
+  });
 });
 
 test('a file that was changed after it had been applied is refused by name', async () => {
-  await migrate(database);
-  await database.query(`UPDATE schema_migrations SET sha256 = 'other' WHERE version = 1`);
-  await expect(migrate(database)).rejects.toEqual(
+  const second = { version: 2, name: '0002-second.sql', sql: 'SELECT', sha256: 'shipped' };
+  const shipped = [...loadMigrations().slice(0, 1), second];
+  await migrate(database, shipped);
+  const changed = shipped.with(1, { ...second, sha256: 'changed' });
+  await expect(migrate(database, changed)).rejects.toEqual(
     new OperatorError(
-      `migrations/${names[0]} was changed after it had been applied. Restore the file.`,
+      'migrations/0002-second.sql was changed after it had been applied. Restore the file.',
     ),
   );
 });
@@ -159,7 +132,7 @@ test('a database of a newer program is refused', async () => {
   await expect(migrate(database)).rejects.toEqual(
     new OperatorError(
       'The database has migration 9999, which this version does not know. ' +
-        'It was written by a newer version of Sluice: use that version.',
+        'Use the newer version of Sluice that wrote it.',
     ),
   );
 });

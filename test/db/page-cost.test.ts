@@ -19,6 +19,7 @@ import { createWorkspace } from '../../src/db/people/workspaces.ts';
 import { findRun, listRuns, RUNS_READ_MAX } from '../../src/db/runs/runs.ts';
 import type { FindingFilter } from '../../src/model/findings.ts';
 import type { RunFilter } from '../../src/model/runs.ts';
+import { DIGESTED } from '../support/finding-columns.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
 import { hex16 } from '../support/rows.ts';
 
@@ -45,13 +46,14 @@ async function fill(workspaceId: number): Promise<void> {
   await scratch.database.query(
     `INSERT INTO findings (workspace_id, created_at, run_id, rule_id, rule_version, rule_status,
        severity, category, corpus_version, description, condition_index, condition_description,
-       field, surface, step_name, excerpt, recommended_actions)
+       field, surface, step_name, excerpt, recommended_actions,
+       ${DIGESTED.columns})
      SELECT $1, ${EPOCH} - n * interval '10 seconds', md5('run' || n)::uuid,
             'ATR-2026-' || lpad((n % ${RULES})::text, 5, '0'), '1', 'stable',
             CASE WHEN n = ${STORED} THEN 'low' WHEN n % ${RULES} < 30 THEN 'critical' ELSE 'high' END,
             CASE WHEN n % ${RULES} < 10 THEN 'tool-poisoning' ELSE 'prompt-injection' END,
             '4', repeat('description ', 20), 0, '', 'content', 'tool_args', 'step',
-            repeat('excerpt ', 30), '[]'
+            repeat('excerpt ', 30), '[]', ${DIGESTED.values}
        FROM generate_series(1, ${STORED}) n`,
     [workspaceId],
   );

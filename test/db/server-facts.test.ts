@@ -52,17 +52,20 @@ test('a schema that is complete, and one that lacks a migration and a partition'
   const { database, rows } = scratch;
   expect(await readSchema(database, NOW_MS)).toEqual({
     missingMigrations: [],
-    newerMigrations: [],
+    historyFault: null,
     missingPartitions: [],
   });
-  await rows('DELETE FROM schema_migrations WHERE version = 2');
-  await rows('INSERT INTO schema_migrations (version, name, sha256) VALUES (9999, $1, $1)', ['x']);
+  await rows('DELETE FROM schema_migrations');
   await rows('ALTER TABLE spans DETACH PARTITION spans_2026_11_23');
   await rows('DROP TABLE metric_points_2026_11_22');
   expect(await readSchema(database, NOW_MS)).toEqual({
-    missingMigrations: ['0002-rejected-requests.sql'],
-    newerMigrations: [9999],
+    missingMigrations: ['0001-initial.sql'],
+    historyFault: null,
     missingPartitions: ['spans_2026_11_23', 'metric_points_2026_11_22'],
+  });
+  await rows('INSERT INTO schema_migrations (version, name, sha256) VALUES (9999, $1, $1)', ['x']);
+  expect(await readSchema(database, NOW_MS)).toMatchObject({
+    historyFault: { found: 'The database was created by a development version before 0.1.0.' },
   });
 });
 

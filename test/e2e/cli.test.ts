@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 
 import { type CommandResult, runCommand, runProcess } from '../support/command.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { DIGESTED } from '../support/finding-columns.ts';
 import { findFreePort } from '../support/free-port.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -251,9 +252,10 @@ describe('with a database', () => {
       await eyes.query(
         `INSERT INTO findings (workspace_id, run_id, rule_id, rule_version, rule_status, severity,
            category, corpus_version, description, condition_index, condition_description, field,
-           surface, step_name, excerpt, recommended_actions)
+           surface, step_name, excerpt, recommended_actions,
+           ${DIGESTED.columns})
          SELECT id, gen_random_uuid(), 'R', '1', 'stable', 'high', 'c', '4', 'd', 0, 'c', 'f', 's',
-                'n', 'words of ' || slug, '[]' FROM workspaces`,
+                'n', 'words of ' || slug, '[]', ${DIGESTED.values} FROM workspaces`,
       );
       const redact = (...args: string[]) => runCommand(['workspace', 'redact', ...args], settings);
       expect(await redact('on')).toMatchObject({

@@ -10,6 +10,7 @@ import { sendRun } from '../../demo/send-run.ts';
 import { revokeKey } from '../../src/db/people/keys.ts';
 import { addMember } from '../../src/db/people/memberships.ts';
 import { findWorkspace } from '../../src/db/people/workspaces.ts';
+import { DIGESTED } from '../support/finding-columns.ts';
 import { addPerson } from '../support/people.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { type Gateway, openGateway, read, request } from './gateway.ts';
@@ -37,12 +38,13 @@ async function storeFindings(workspaceId: number, count: number): Promise<void> 
   await gateway.database.query(
     `INSERT INTO findings (workspace_id, created_at, run_id, rule_id, rule_version, rule_status,
        severity, category, subcategory, corpus_version, description, condition_index,
-       condition_description, field, surface, step_span_id, step_name, excerpt, recommended_actions)
+       condition_description, field, surface, step_span_id, step_name, excerpt, recommended_actions,
+       ${DIGESTED.columns})
      SELECT $1, now() - interval '1 day' + (n / 3) * interval '1 millisecond', gen_random_uuid(),
             'ATR-2026-00001', '1.0', 'stable', CASE WHEN n % 12 = 0 THEN 'critical' ELSE 'high' END,
             'prompt-injection', 'sub', '4.0.0', 'ATR-2026-00001 matched', 2, repeat('asks ', 320),
             'content', 'tool_result', decode('00000000000000a1', 'hex'), 'execute_tool',
-            $3 || n, '["alert"]'
+            $3 || n, '["alert"]', ${DIGESTED.values}
        FROM generate_series(1, $2) AS n`,
     [workspaceId, count, EXCERPT],
   );

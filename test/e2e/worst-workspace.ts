@@ -4,6 +4,7 @@
  * creating it by requests takes long.
  */
 import type { Database } from '../../src/db/database.ts';
+import { DIGESTED } from '../support/finding-columns.ts';
 import { randomId, rawSpan, traceBody } from './gateway.ts';
 
 /** Half of them revoked; 1,000 may be valid. */
@@ -131,10 +132,11 @@ export async function fillLists(
     await many(
       `INSERT INTO findings (workspace_id, run_id, rule_id, rule_version, rule_status, severity, category,
          corpus_version, description, condition_index, condition_description, field, surface, step_span_id,
-         step_name, excerpt, recommended_actions)
+         step_name, excerpt, recommended_actions,
+         ${DIGESTED.columns})
        SELECT $1::int, $2::uuid, coalesce(($3::text[])[n], 'rule ' || n), '1', 'stable', 'high', 'prompt-injection',
               '4', repeat('<', 1000), 0, repeat('<', 500), 'content', 'step_input', NULL, repeat('<', 256),
-              repeat('⟨', 300), '["block"]' FROM MANY ON CONFLICT DO NOTHING`,
+              repeat('⟨', 300), '["block"]', ${DIGESTED.values} FROM MANY ON CONFLICT DO NOTHING`,
       FINDINGS,
       [runId, ruleIds],
     );

@@ -8,6 +8,7 @@ import { CONVERSATIONS } from '../../demo/conversations.ts';
 import { sendRun } from '../../demo/send-run.ts';
 import { listKeys } from '../../src/db/people/keys.ts';
 import { TRIAGE_FINDINGS_MAX } from '../../src/model/triage.ts';
+import { PLACED } from '../support/finding-columns.ts';
 import { ledgerOf } from '../support/ledger.ts';
 import { addPerson } from '../support/people.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -413,9 +414,10 @@ describe('the state of a selected run', () => {
     gateway.database.query<{ id: string }>(
       `INSERT INTO findings (workspace_id, run_id, rule_id, rule_version, rule_status, severity, category,
          corpus_version, description, condition_index, condition_description, field, surface,
-         step_name, excerpt, recommended_actions, match_digest)
+         step_name, excerpt, recommended_actions,
+         ${PLACED.columns}, match_digest)
        SELECT w.id, $2::uuid, 'rule ' || n, '1', 'stable', 'high', 'c', '4', 'd', 0, 'c', 'f', 's', 'n',
-              'e', '[]', decode(md5(n::text), 'hex')
+              'e', '[]', ${PLACED.values}, decode(md5(n::text), 'hex')
          FROM workspaces w, generate_series(1, $3::int) n WHERE w.slug = $1
        RETURNING replace(id::text, '-', '') AS id`,
       [slug, count === 1 ? '1'.repeat(32) : WORST, count],

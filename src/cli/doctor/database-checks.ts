@@ -225,11 +225,8 @@ export function replicationChecks(
 /** Migrations and partitions. */
 export function schemaChecks(schema: SchemaFacts | null): Check[] {
   if (schema === null) return [ok('Schema', 'empty: the first start of the server creates it')];
-  const { missingMigrations, newerMigrations, missingPartitions } = schema;
-  if (newerMigrations.length > 0) {
-    const found = `has migration ${newerMigrations.join(', ')}, which this version does not know`;
-    return [problem('Schema', found, 'Use the newer version of Sluice that wrote it.')];
-  }
+  const { missingMigrations, historyFault: fault, missingPartitions } = schema;
+  if (fault !== null) return [problem('Schema', fault.found, fault.remedy)];
   const partitions =
     missingPartitions.length === 0
       ? ok('Partitions', 'of today and tomorrow are there')

@@ -1,5 +1,23 @@
--- The first schema: tenants and keys, telemetry partitioned by arrival day, runs, findings.
--- Every table that grows is keyed by workspace_id first, so that it can be distributed by it.
+-- The schema of the first release. Later changes are further files; this one is never edited.
+--
+--   workspaces and people    workspaces, users, memberships, identities, invitations, sessions,
+--                            device_logins, api_keys, audit_ledger
+--   telemetry                resources, metrics, spans, log_records, metric_points, receipts,
+--                            rejected_requests
+--   runs                     runs, session_marks, processes
+--   findings                 findings, finding_states, finding_history, finding_exceptions, finding_views
+--   rules                    rule_overrides, rule_previews, rule_costs
+--   alerts                   alert_destinations, alert_outbox, alert_deliveries
+--
+-- Every table that grows is keyed by workspace_id first. Fixed-width columns come first, so that rows
+-- carry no padding.
+--
+-- SET STATISTICS 0: ANALYZE copies values of a column into pg_statistic, where no removal finds them.
+-- Columns with secrets or customers' text are left out; CREATE TABLE cannot say so.
+
+---------------------------------------------------------------------------------------------------
+-- Workspaces and people. Secrets (passwords, tokens, keys) are stored as digests only.
+---------------------------------------------------------------------------------------------------
 
 CREATE TABLE workspaces (
   id              integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -8,73 +26,233 @@ CREATE TABLE workspaces (
   plan            text NOT NULL DEFAULT 'free' CHECK (plan IN ('free', 'pro', 'team', 'enterprise')),
   redact_excerpts boolean NOT NULL DEFAULT false,
   experimental    boolean NOT NULL DEFAULT false,
-  created_at      timestamptz NOT NULL DEFAULT now()
+  created_at      timestamptz NOT NULL DEFAULT now(),
+  -- the keys of findings.match_digest: 64 bytes each (a block of SHA-256), 488 bits of them random. They
+  -- are used inside PostgreSQL only.
+  match_key_inner bytea NOT NULL DEFAULT
+    sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()))
+      || sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())),
+  match_key_outer bytea NOT NULL DEFAULT
+    sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()))
+      || sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()))
+);
+ALTER TABLE workspaces
+  ALTER COLUMN match_key_inner SET STATISTICS 0,
+  ALTER COLUMN match_key_outer SET STATISTICS 0;
+
+-- Accounts. One made through an invitation's link shows that its owner held the link, not that the e-mail
+-- address is theirs: it belongs to the workspace of the link alone (src/db/people/workspace-accounts.ts).
+CREATE TABLE users (
+  id            integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  -- the workspace whose link made the account; null if its provider or an operator vouches for it
+  workspace_id  integer REFERENCES workspaces (id),
+  created_at    timestamptz NOT NULL DEFAULT now(),
+  -- unique, and looked up wherever an address gets something; null for an account of a link
+  email         text CHECK (length(email) BETWEEN 3 AND 254),
+  -- the address that the link was for
+  invited_email text CHECK (length(invited_email) BETWEEN 3 AND 254),
+  -- what people sign in with and others read, either way
+  address       text GENERATED ALWAYS AS (coalesce(email, invited_email)) STORED,
+  display_name  text NOT NULL,
+  -- scrypt with its parameters; null for an account that only signs in through a provider
+  password_hash text,
+  CONSTRAINT users_one_address CHECK (
+    (email IS NULL) = (invited_email IS NOT NULL) AND (email IS NULL) = (workspace_id IS NOT NULL))
+);
+CREATE UNIQUE INDEX users_by_email ON users (lower(email));
+CREATE INDEX users_by_address ON users (lower(address));
+
+CREATE TABLE memberships (
+  workspace_id       integer NOT NULL REFERENCES workspaces (id),
+  user_id            integer NOT NULL REFERENCES users (id),
+  created_at         timestamptz NOT NULL DEFAULT now(),
+  -- the last look at the overview, which says what is new since the visit before
+  overview_seen_at   timestamptz,
+  -- the last look of the visit before; null on the first visit
+  overview_new_since timestamptz,
+  -- the view that the findings list begins with; null, or a view that was deleted: all open findings
+  finding_view_id    integer,
+  role               text NOT NULL CHECK (role IN ('owner', 'admin', 'member')),
+  PRIMARY KEY (workspace_id, user_id)
+);
+CREATE INDEX memberships_by_user ON memberships (user_id, workspace_id);
+
+-- Accounts at sign-in providers. A subject is unique at its issuer only, and a provider's name here may
+-- come to mean another issuer: so the issuer is the key.
+CREATE TABLE identities (
+  issuer     text NOT NULL,
+  subject    text NOT NULL,
+  provider   text NOT NULL,
+  user_id    integer NOT NULL REFERENCES users (id),
+  created_at timestamptz NOT NULL DEFAULT now(),
+  PRIMARY KEY (issuer, subject)
+);
+CREATE INDEX identities_by_user ON identities (user_id);
+
+CREATE TABLE invitations (
+  workspace_id integer NOT NULL REFERENCES workspaces (id),
+  id           integer GENERATED ALWAYS AS IDENTITY,
+  -- null when a command invited
+  invited_by   integer REFERENCES users (id),
+  created_at   timestamptz NOT NULL DEFAULT now(),
+  expires_at   timestamptz NOT NULL,
+  accepted_at  timestamptz,
+  revoked_at   timestamptz,
+  email        text NOT NULL CHECK (length(email) BETWEEN 3 AND 254),
+  role         text NOT NULL CHECK (role IN ('owner', 'admin', 'member')),
+  token_sha256 bytea NOT NULL UNIQUE,
+  PRIMARY KEY (workspace_id, id)
+);
+CREATE INDEX invitations_by_email ON invitations (lower(email))
+  WHERE accepted_at IS NULL AND revoked_at IS NULL;
+
+-- Logins of browsers and command lines. All are listed, revoked and ended the same way; neither kind can
+-- use the other's token.
+CREATE TABLE sessions (
+  id           uuid PRIMARY KEY DEFAULT gen_random_uuid(),
+  user_id      integer NOT NULL REFERENCES users (id),
+  -- the open workspace
+  workspace_id integer REFERENCES workspaces (id),
+  created_at   timestamptz NOT NULL DEFAULT now(),
+  last_seen_at timestamptz NOT NULL DEFAULT now(),
+  expires_at   timestamptz NOT NULL,
+  revoked_at   timestamptz,
+  kind         text NOT NULL CHECK (kind IN ('browser', 'cli')),
+  token_sha256 bytea NOT NULL UNIQUE,
+  -- what lets people recognise it: browser and system in short, the network of the address
+  user_agent   text NOT NULL,
+  address      text NOT NULL
+);
+CREATE INDEX sessions_by_user ON sessions (user_id, created_at);
+CREATE INDEX sessions_by_expiry ON sessions (expires_at);
+
+-- Requests to sign a command line in, in the style of RFC 8628, until it has fetched its token. They live
+-- for minutes (src/db/people/device-logins.ts).
+CREATE TABLE device_logins (
+  device_code_sha256 bytea PRIMARY KEY,
+  user_code_sha256   bytea NOT NULL UNIQUE,
+  created_at         timestamptz NOT NULL DEFAULT now(),
+  expires_at         timestamptz NOT NULL,
+  polled_at          timestamptz,
+  -- the browser's session that decided; it must still be open when the token is fetched
+  session_id         uuid REFERENCES sessions (id) ON DELETE CASCADE,
+  user_id            integer REFERENCES users (id),
+  workspace_id       integer REFERENCES workspaces (id),
+  -- least time between two polls
+  interval_seconds   integer NOT NULL CHECK (interval_seconds > 0),
+  -- null until somebody decides
+  approved           boolean,
+  device_name        text NOT NULL CHECK (length(device_name) BETWEEN 1 AND 100),
+  -- of the command line, for the person who decides
+  address            text NOT NULL,
+  -- whose requests are counted together
+  network            text NOT NULL,
+  CHECK (approved IS NOT TRUE
+         OR (session_id IS NOT NULL AND user_id IS NOT NULL AND workspace_id IS NOT NULL))
 );
 
--- Only the SHA-256 of a key is kept. `prefix` is what people recognise it by.
+-- `prefix` is what people recognise a key by.
 CREATE TABLE api_keys (
   id                    integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   workspace_id          integer NOT NULL REFERENCES workspaces (id),
+  created_at            timestamptz NOT NULL DEFAULT now(),
+  last_used_at          timestamptz,
+  revoked_at            timestamptz,
+  rate_limit_per_minute integer NOT NULL DEFAULT 1000
+                        CHECK (rate_limit_per_minute BETWEEN 1 AND 100000),
   kind                  text NOT NULL CHECK (kind IN ('agent', 'workspace')),
   name                  text NOT NULL,
   prefix                text NOT NULL,
-  secret_sha256         bytea NOT NULL UNIQUE,
-  rate_limit_per_minute integer NOT NULL DEFAULT 1000
-                        CHECK (rate_limit_per_minute BETWEEN 1 AND 100000),
-  created_at            timestamptz NOT NULL DEFAULT now(),
-  last_used_at          timestamptz,
-  revoked_at            timestamptz
+  secret_sha256         bytea NOT NULL UNIQUE
 );
 CREATE INDEX api_keys_by_workspace ON api_keys (workspace_id, id);
 
-CREATE TABLE rule_overrides (
-  workspace_id integer NOT NULL REFERENCES workspaces (id),
-  rule_id      text NOT NULL,
-  enabled      boolean NOT NULL,
-  updated_at   timestamptz NOT NULL DEFAULT now(),
-  PRIMARY KEY (workspace_id, rule_id)
+-- Changes, with who made them and from where. Every entry contains the hash of the one before it in its
+-- workspace, so that changing or removing an entry breaks the chain from there on
+-- (src/db/people/audit-chain.ts; `sluice audit verify`). `json`, not `jsonb`: the hash is over the text.
+CREATE TABLE audit_ledger (
+  seq           bigint NOT NULL CHECK (seq > 0),
+  -- whole milliseconds
+  at            timestamptz NOT NULL,
+  workspace_id  integer NOT NULL REFERENCES workspaces (id),
+  -- null when it was no signed-in user
+  actor_user_id integer,
+  -- e-mail address at that time, or what else acted
+  actor         text NOT NULL,
+  -- the client's address, or `command line`
+  origin        text NOT NULL,
+  action        text NOT NULL,
+  subject       text NOT NULL,
+  before        json,
+  after         json,
+  prev_hash     bytea NOT NULL CHECK (length(prev_hash) = 32),
+  hash          bytea NOT NULL CHECK (length(hash) = 32),
+  PRIMARY KEY (workspace_id, seq)
 );
+CREATE FUNCTION refuse_ledger_change() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  RAISE EXCEPTION 'audit_ledger is append-only: % is refused', TG_OP
+    USING ERRCODE = 'insufficient_privilege';
+END
+$$;
+CREATE TRIGGER audit_ledger_stays BEFORE UPDATE OR DELETE OR TRUNCATE ON audit_ledger
+  FOR EACH STATEMENT EXECUTE FUNCTION refuse_ledger_change();
+-- also for whoever sets session_replication_role
+ALTER TABLE audit_ledger ENABLE ALWAYS TRIGGER audit_ledger_stays;
 
--- A resource with one instrumentation scope, stored once by content; `id` is the content's hash.
+---------------------------------------------------------------------------------------------------
+-- Telemetry, partitioned by the UTC day of arrival (src/db/telemetry/partitions.ts).
+--
+-- Times are nanoseconds since 1970 as OTLP sends them; timestamptz would round them to microseconds.
+---------------------------------------------------------------------------------------------------
+
+-- Resources with one instrumentation scope each, stored once by content; `id` is the content's hash.
 CREATE TABLE resources (
+  dropped_attributes       bigint NOT NULL,
+  scope_dropped_attributes bigint NOT NULL,
+  first_seen_at            timestamptz NOT NULL DEFAULT now(),
   workspace_id             integer NOT NULL,
+  -- the latest UTC day of arrival of the rows that refer to it: it may be deleted once that day is
+  last_used_on             date NOT NULL,
   id                       uuid NOT NULL,
   service_name             text,
   attributes               json NOT NULL,
   schema_url               text NOT NULL,
-  dropped_attributes       bigint NOT NULL,
   scope_name               text NOT NULL,
   scope_version            text NOT NULL,
   scope_attributes         json NOT NULL,
   scope_schema_url         text NOT NULL,
-  scope_dropped_attributes bigint NOT NULL,
-  first_seen_at            timestamptz NOT NULL DEFAULT now(),
   PRIMARY KEY (workspace_id, id)
 );
+CREATE INDEX resources_by_use ON resources (last_used_on);
 
--- What the points of one metric have in common, stored once by content.
+-- What the points of one metric have in common, stored once by content, as resources are.
 CREATE TABLE metrics (
+  first_seen_at timestamptz NOT NULL DEFAULT now(),
   workspace_id  integer NOT NULL,
+  last_used_on  date NOT NULL,
   id            uuid NOT NULL,
+  temporality   smallint,
+  monotonic     boolean,
   name          text NOT NULL,
   description   text NOT NULL,
   unit          text NOT NULL,
   kind          text NOT NULL,
-  temporality   smallint,
-  monotonic     boolean,
   metadata      json NOT NULL,
-  first_seen_at timestamptz NOT NULL DEFAULT now(),
   PRIMARY KEY (workspace_id, id)
 );
+CREATE INDEX metrics_by_use ON metrics (last_used_on);
 
--- Column order: fixed-width first, so that rows carry no padding.
--- Times are nanoseconds since 1970 as OTLP sends them; timestamptz would round them to microseconds.
 CREATE TABLE spans (
   start_unix_nano    bigint NOT NULL,
   end_unix_nano      bigint NOT NULL,
+  -- when the transaction that stored it began (src/db/runs/late-steps.ts)
+  arrived_at         timestamptz NOT NULL DEFAULT now(),
   workspace_id       integer NOT NULL,
   arrived_on         date NOT NULL,
   trace_id           uuid NOT NULL,
+  -- its run, if that is a prompt of a session and not its trace
+  run_id             uuid,
   resource_id        uuid NOT NULL,
   kind               smallint NOT NULL,
   status_code        smallint NOT NULL,
@@ -92,13 +270,17 @@ CREATE TABLE spans (
   links              json
 ) PARTITION BY RANGE (arrived_on);
 CREATE INDEX spans_by_trace ON spans (workspace_id, trace_id);
+CREATE INDEX spans_by_run ON spans (workspace_id, run_id) WHERE run_id IS NOT NULL;
 
 CREATE TABLE log_records (
   time_unix_nano     bigint NOT NULL,
   observed_unix_nano bigint NOT NULL,
+  arrived_at         timestamptz NOT NULL DEFAULT now(),
   workspace_id       integer NOT NULL,
   arrived_on         date NOT NULL,
   trace_id           uuid,
+  -- its run, if that is not its trace
+  run_id             uuid,
   resource_id        uuid NOT NULL,
   severity_number    smallint NOT NULL,
   flags              bigint,
@@ -110,6 +292,7 @@ CREATE TABLE log_records (
   attributes         json NOT NULL
 ) PARTITION BY RANGE (arrived_on);
 CREATE INDEX log_records_by_trace ON log_records (workspace_id, trace_id) WHERE trace_id IS NOT NULL;
+CREATE INDEX log_records_by_run ON log_records (workspace_id, run_id) WHERE run_id IS NOT NULL;
 
 CREATE TABLE metric_points (
   time_unix_nano  bigint NOT NULL,
@@ -131,52 +314,243 @@ CREATE TABLE metric_points (
 ) PARTITION BY RANGE (arrived_on);
 CREATE INDEX metric_points_by_metric ON metric_points (workspace_id, metric_id, time_unix_nano);
 
--- One run per trace and workspace. `attempts` is also the fencing token of the lease: whoever
--- completes a run must name the attempt it claimed.
+-- How documents that do not fit into a row are stored. PostgreSQL's default, pglz, compresses 25 MB a
+-- second and delays ingest; lz4 compresses nearly as well at five times the speed, but not every server
+-- was built with it. Without lz4 such documents are not compressed (docs/decisions/0010-storage.md).
+-- Partitions inherit this; toast_tuple_target, which they do not, is set by src/db/telemetry/partitions.ts.
+DO $$
+DECLARE
+  how text := CASE WHEN EXISTS (
+      SELECT FROM pg_settings WHERE name = 'default_toast_compression' AND 'lz4' = ANY (enumvals)
+    ) THEN 'ALTER COLUMN %1$I SET STORAGE EXTENDED, ALTER COLUMN %1$I SET COMPRESSION lz4'
+      ELSE 'ALTER COLUMN %1$I SET STORAGE EXTERNAL' END;
+  one record;
+BEGIN
+  FOR one IN
+    SELECT attrelid::regclass AS name, string_agg(format(how, attname), ', ' ORDER BY attnum) AS changes
+      FROM pg_attribute
+     WHERE attrelid IN ('spans'::regclass, 'log_records'::regclass, 'metric_points'::regclass)
+       AND atttypid = 'json'::regtype
+     GROUP BY attrelid
+  LOOP
+    EXECUTE format('ALTER TABLE %s %s', one.name, one.changes);
+  END LOOP;
+END
+$$;
+
+-- Requests stored within the last hour, by the hash of their bodies, so that a request that is sent again
+-- is answered as before and stored once (docs/decisions/0029-stored-once.md).
+--
+-- A receipt is a row of the period in which its request arrived and, in the first hour of a period,
+-- another row of the period before: two requests less than an hour apart then share a row, which the
+-- primary key refuses, even while the other request is still being stored.
+CREATE TABLE receipts (
+  workspace_id integer NOT NULL,
+  -- of four hours, since 1970
+  period       integer NOT NULL,
+  -- of path and decompressed body: the first 128 bits of SHA-256
+  body_hash    uuid NOT NULL,
+  -- the body of the first answer, unless that was {}
+  answer       text,
+  PRIMARY KEY (workspace_id, period, body_hash)
+) PARTITION BY RANGE (period);
+
+-- Refused requests, of two kinds (docs/decisions/0023-refused-requests.md). A row with a body is a request
+-- whose rows PostgreSQL refused although they had passed every check: it is kept, so that the fault can be
+-- found. A row with `since` counts equal refusals of a workspace's keys within five minutes.
+CREATE TABLE rejected_requests (
+  id           bigint GENERATED ALWAYS AS IDENTITY,
+  rejected_at  timestamptz NOT NULL DEFAULT now(),
+  -- beginning of the five minutes
+  since        timestamptz,
+  workspace_id integer NOT NULL,
+  key_id       integer,
+  requests     integer,
+  body_bytes   integer,
+  -- a code of the error table, or revoked_key
+  reason       text,
+  address      text,
+  user_agent   text,
+  path         text,
+  signal       text CHECK (signal IN ('traces', 'metrics', 'logs')),
+  -- SQLSTATE and message of the refusal
+  error_code   text,
+  error        text,
+  -- the decoded body, or its beginning: customers' text, never logged
+  body         bytea,
+  PRIMARY KEY (workspace_id, id),
+  CHECK ((since IS NULL) <> (body IS NULL))
+);
+CREATE UNIQUE INDEX rejected_requests_counted
+  ON rejected_requests (workspace_id, since, reason, key_id, address, user_agent, path)
+  WHERE since IS NOT NULL;
+
+---------------------------------------------------------------------------------------------------
+-- Runs.
+---------------------------------------------------------------------------------------------------
+
+-- One run per trace or prompt of a session, and workspace. Columns from `evaluated_at` on are null until
+-- the run is evaluated.
 CREATE TABLE runs (
-  workspace_id     integer NOT NULL,
-  run_id           uuid NOT NULL,
-  state            text NOT NULL
-                   CHECK (state IN ('running', 'completed', 'failed', 'timed_out')),
-  evaluation       text NOT NULL DEFAULT 'pending'
-                   CHECK (evaluation IN ('pending', 'evaluated', 'evaluation_failed')),
-  name             text,
-  service_name     text,
-  start_unix_nano  bigint,
-  end_unix_nano    bigint,
-  spans            integer NOT NULL,
-  log_records      integer NOT NULL,
-  first_arrival_at timestamptz NOT NULL DEFAULT now(),
-  last_arrival_at  timestamptz NOT NULL DEFAULT now(),
-  lease_until      timestamptz,
-  attempts         smallint NOT NULL DEFAULT 0,
-  evaluated_at     timestamptz,
-  -- steps that were there when the run was read; what came after is late and not evaluated
-  evaluated_steps  integer,
+  start_unix_nano      bigint,
+  end_unix_nano        bigint,
+  first_arrival_at     timestamptz NOT NULL DEFAULT now(),
+  last_arrival_at      timestamptz NOT NULL DEFAULT now(),
+  -- later arrivals do not delay the evaluation: set when a run begins and again when it finishes
+  settles_until        timestamptz,
+  run_id               uuid NOT NULL,
+  workspace_id         integer NOT NULL,
+  spans                integer NOT NULL,
+  log_records          integer NOT NULL,
+  -- spans that were sent again with the same content. The evaluation subtracts them from `spans`:
+  -- spans + repeated_spans + log_records rows are stored
+  repeated_spans       integer NOT NULL DEFAULT 0,
+  -- how often the run was claimed: the fencing token, which only grows. Whoever completes a run names it
+  claims               integer NOT NULL DEFAULT 0,
+  -- evaluations that began alone or ended undecided
+  attempts             smallint NOT NULL DEFAULT 0,
+  -- it was evaluated, and has steps that were not
+  late_waits           boolean NOT NULL DEFAULT false,
+  state                text NOT NULL CHECK (state IN ('running', 'completed', 'failed', 'timed_out')),
+  evaluation           text NOT NULL DEFAULT 'pending'
+                       CHECK (evaluation IN ('pending', 'evaluated', 'evaluation_failed')),
+  name                 text,
+  service_name         text,
+  last_error           text,
+  -- the session whose course ends the run, if it has no span to end it
+  session_key          uuid,
+
+  -- the process that evaluates it, or null; after a release `lease_until` is when it may be claimed again
+  leased_by            uuid,
+  lease_until          timestamptz,
+  -- the rows that the last claim evaluates: those that arrived until then, except rows of these
+  -- transactions, which had begun by then and were not committed (src/db/runs/late-steps.ts)
+  claimed_to           timestamptz,
+  claimed_without      timestamptz[],
+  -- how many rows the run had then
+  claimed_rows         integer,
+
+  evaluated_at         timestamptz,
+  -- the rows that were evaluated, as with `claimed_…`
+  evaluated_to         timestamptz,
+  evaluated_without    timestamptz[],
+  evaluated_steps      integer,
   -- steps that were there but past the limits of one evaluation
-  unread_steps     integer,
-  -- surface texts that those steps held; 0 says that the instrumentation sends none
-  texts            integer,
-  truncated_texts  integer,
-  corpus_version   text,
-  rule_set_sha256  bytea,
-  last_error       text,
+  unread_steps         integer,
+  -- steps among `evaluated_steps` that were evaluated after the others, and when last
+  late_evaluated_steps integer NOT NULL DEFAULT 0,
+  late_evaluated_at    timestamptz,
+  corpus_version       text,
+  -- 20 bytes (`corpusIdentity`): package archive and reviewed file list together
+  corpus_identity      bytea,
+  rule_set_sha256      bytea,
+
+  -- surface texts that the steps held; 0 says that the instrumentation sends none
+  texts                integer,
+  -- texts of which only the beginning was matched, and SURFACE_CAP_BYTES at that time
+  truncated_texts      integer,
+  text_cap_bytes       integer,
+  -- values that were matched as written, because parsing them would have taken too much
+  unparsed_values      integer,
+  -- attributes with text that no convention reads, and the keys of the first of them
+  unread_texts         integer,
+  unread_keys          text[],
+  -- roles of messages that are not known
+  unknown_roles        text[],
+  -- surfaces of its texts; {tool_name} where the sender sends no other text
+  surfaces             text[],
+  -- why not all of its text is here; empty when nothing says so
+  text_gaps            text[],
+  -- the line of configuration or code that makes its instrumentation send text
+  capture_hint         text,
+
+  -- names and ids as sent
+  agent_name           text,
+  model                text,
+  session_id           text,
+  user_id              text,
+  -- sums over its steps, as their senders report them
+  input_tokens         bigint,
+  output_tokens        bigint,
+  cost_usd             double precision,
+  -- the beginning of the first text that a user sent; removed with the steps, and by redaction
+  title                text,
   PRIMARY KEY (workspace_id, run_id)
 );
--- One index per way of becoming due, so that a claim reads due runs only. The 5 is ATTEMPTS_MAX.
-CREATE INDEX runs_finished ON runs (last_arrival_at)
-  WHERE evaluation = 'pending' AND state <> 'running' AND attempts < 5;
-CREATE INDEX runs_running ON runs (last_arrival_at)
-  WHERE evaluation = 'pending' AND state = 'running' AND attempts < 5;
-CREATE INDEX runs_exhausted ON runs (workspace_id, run_id)
-  WHERE evaluation = 'pending' AND attempts >= 5;
-CREATE INDEX runs_by_arrival ON runs (workspace_id, first_arrival_at DESC, run_id DESC);
+ALTER TABLE runs ALTER COLUMN title SET STATISTICS 0;
 
+-- One index for each way of becoming due (src/db/runs/due-runs.ts, which has the same conditions), in the
+-- order of what the settle time and the time-out count from. A workspace's runs are beside each other, so
+-- that a claim goes from one workspace to the next without reading what lies between. The 5 is
+-- ATTEMPTS_MAX.
+CREATE INDEX runs_finished ON runs (workspace_id, least(last_arrival_at, settles_until))
+  WHERE (evaluation = 'pending' OR late_waits) AND state <> 'running' AND attempts = 0
+    AND lease_until IS NULL;
+CREATE INDEX runs_running ON runs (workspace_id, least(last_arrival_at, settles_until))
+  WHERE evaluation = 'pending' AND state = 'running' AND attempts < 5;
+-- leased, or to be tried again: few
+CREATE INDEX runs_claimed ON runs
+  (workspace_id, coalesce(lease_until, '-infinity'), least(last_arrival_at, settles_until))
+  WHERE (evaluation = 'pending' OR late_waits) AND state <> 'running' AND attempts < 5
+    AND (attempts > 0 OR lease_until IS NOT NULL);
+CREATE INDEX runs_exhausted ON runs (workspace_id, run_id)
+  WHERE (evaluation = 'pending' OR late_waits) AND attempts >= 5;
+CREATE INDEX runs_by_arrival ON runs (workspace_id, first_arrival_at DESC, run_id DESC);
+CREATE INDEX runs_by_session ON runs (workspace_id, session_id, start_unix_nano)
+  WHERE session_id IS NOT NULL;
+-- In the order in which a mark completes them, so that those it does not complete are not read.
+CREATE INDEX runs_of_open_sessions ON runs (workspace_id, session_key, start_unix_nano)
+  WHERE session_key IS NOT NULL AND state = 'running' AND evaluation = 'pending';
+-- Titles to be removed.
+CREATE INDEX runs_with_title ON runs (workspace_id, first_arrival_at) WHERE title IS NOT NULL;
+
+-- Moments after which a session's earlier runs are over: a prompt (of `run_id`), or its end. Written by
+-- ingest, removed by the pass (src/db/runs/session-runs.ts).
+CREATE TABLE session_marks (
+  id           bigint GENERATED ALWAYS AS IDENTITY,
+  at_unix_nano bigint NOT NULL,
+  arrived_at   timestamptz NOT NULL DEFAULT now(),
+  session_key  uuid NOT NULL,
+  run_id       uuid,
+  workspace_id integer NOT NULL,
+  PRIMARY KEY (workspace_id, id)
+);
+CREATE INDEX session_marks_by_arrival ON session_marks (arrived_at);
+
+-- Processes that evaluate runs (src/db/runs/processes.ts). `seen_at` is by this server's clock.
+CREATE TABLE processes (
+  id      uuid PRIMARY KEY,
+  seen_at timestamptz NOT NULL
+);
+
+---------------------------------------------------------------------------------------------------
+-- Findings. What people decide about them is beside them (docs/decisions/0036-triage-and-exceptions.md).
+---------------------------------------------------------------------------------------------------
+
+-- What exceptions compare of `findings.more_places`. A place that represents further ones has neither. A
+-- tool's name on its own surface is matched text, and compared as text.
+CREATE FUNCTION place_digests(places jsonb) RETURNS bytea[]
+  LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+  SELECT array_agg(CASE WHEN NOT (place->>'rest')::boolean THEN decode(place->>'digest', 'hex') END
+                   ORDER BY number)
+    FROM jsonb_array_elements(places) WITH ORDINALITY AS own (place, number)
+$$;
+CREATE FUNCTION place_tools(places jsonb) RETURNS text[]
+  LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+  SELECT array_agg(CASE WHEN NOT (place->>'rest')::boolean AND place->>'surface' <> 'tool_name'
+                        THEN place->>'tool' END ORDER BY number)
+    FROM jsonb_array_elements(places) WITH ORDINALITY AS own (place, number)
+$$;
+
+-- One finding per rule and run, with the first match of the rule and the facts of the run at that time.
 CREATE TABLE findings (
+  created_at            timestamptz NOT NULL DEFAULT now(),
   workspace_id          integer NOT NULL,
   id                    uuid NOT NULL DEFAULT gen_random_uuid(),
-  created_at            timestamptz NOT NULL DEFAULT now(),
   run_id                uuid NOT NULL,
+  condition_index       smallint NOT NULL,
+  -- the step's name contains matched text: it is removed with the excerpt
+  step_name_matched     boolean NOT NULL,
   rule_id               text NOT NULL,
   rule_version          text NOT NULL,
   rule_status           text NOT NULL,
@@ -184,16 +558,290 @@ CREATE TABLE findings (
   category              text NOT NULL,
   subcategory           text,
   corpus_version        text NOT NULL,
+  corpus_identity       bytea NOT NULL,
   description           text NOT NULL,
-  condition_index       smallint NOT NULL,
+  recommended_actions   json NOT NULL,
+  agent_name            text,
+  service_name          text,
+  user_id               text,
+  session_id            text,
+  model                 text,
   condition_description text NOT NULL,
   field                 text NOT NULL,
   surface               text NOT NULL,
   step_span_id          bytea,
-  step_name             text NOT NULL,
-  excerpt               text NOT NULL,
-  recommended_actions   json NOT NULL,
+  -- null when redacted, as the excerpt: a workspace that redacts has no matched text stored at all
+  step_name             text,
+  -- of the call that the step is; on the surface tool_name it is matched text, redacted with the excerpt
+  tool_name             text,
+  excerpt               text,
+  -- of the matched text, keyed (workspaces.match_key_…): equal texts have equal digests
+  match_digest          bytea NOT NULL,
+  -- step, text and range of the match in its run (`FindingPlace`); contains no text
+  place                 json NOT NULL,
+  -- the distinct matches after the first, at most 21: what the columns say of the first one, with its
+  -- digest. Null for a finding with one match. The last one may represent further ones (`rest`).
+  more_places           jsonb,
+  more_digests          bytea[] GENERATED ALWAYS AS (place_digests(more_places)) STORED,
+  more_tools            text[] GENERATED ALWAYS AS (place_tools(more_places)) STORED,
   PRIMARY KEY (workspace_id, id),
   UNIQUE (workspace_id, run_id, rule_id)
 );
-CREATE INDEX findings_by_time ON findings (workspace_id, created_at DESC, id DESC);
+ALTER TABLE findings
+  ALTER COLUMN step_name SET STATISTICS 0,
+  ALTER COLUMN tool_name SET STATISTICS 0,
+  ALTER COLUMN excerpt SET STATISTICS 0,
+  ALTER COLUMN more_places SET STATISTICS 0;
+-- What the overview counts per day is in the index: it need not visit the rows.
+CREATE INDEX findings_by_time ON findings (workspace_id, created_at DESC, id DESC)
+  INCLUDE (severity, category);
+-- Which kinds of findings there are, and the newest of each: `listFindings` merges those that fit a
+-- filter, so that a rare kind is found as quickly as a common one.
+CREATE INDEX findings_by_kind
+  ON findings (workspace_id, severity, category, rule_id, created_at DESC, id DESC);
+-- What an exception hides: the newest findings of a rule.
+CREATE INDEX findings_by_rule ON findings (workspace_id, rule_id, created_at DESC, id DESC);
+-- Repetitions of a finding: the same rule and the same matched text.
+CREATE INDEX findings_by_match
+  ON findings (workspace_id, rule_id, match_digest, created_at DESC, id DESC);
+
+-- A finding without a row here is new and assigned to nobody.
+CREATE TABLE finding_states (
+  updated_at   timestamptz NOT NULL DEFAULT now(),
+  workspace_id integer NOT NULL,
+  -- kept when the user leaves the workspace; then shown as a former member
+  assignee_id  integer REFERENCES users (id),
+  finding_id   uuid NOT NULL,
+  state        text NOT NULL
+               CHECK (state IN ('new', 'acknowledged', 'confirmed', 'false_positive', 'closed')),
+  PRIMARY KEY (workspace_id, finding_id),
+  FOREIGN KEY (workspace_id, finding_id) REFERENCES findings (workspace_id, id) ON DELETE CASCADE
+);
+CREATE INDEX finding_states_by_assignee ON finding_states (workspace_id, assignee_id)
+  WHERE assignee_id IS NOT NULL;
+-- Findings of one state, the latest decided: without it all decided ones are sorted.
+CREATE INDEX finding_states_by_state ON finding_states (workspace_id, state, updated_at DESC)
+  INCLUDE (finding_id);
+
+-- The history of states and assignees, and notes.
+CREATE TABLE finding_history (
+  id            bigint GENERATED ALWAYS AS IDENTITY,
+  at            timestamptz NOT NULL DEFAULT now(),
+  workspace_id  integer NOT NULL,
+  actor_user_id integer,
+  finding_id    uuid NOT NULL,
+  -- e-mail address at that time
+  actor         text NOT NULL,
+  kind          text NOT NULL CHECK (kind IN ('state', 'assignee', 'note')),
+  -- states, or e-mail addresses of assignees (null for nobody); of a note, `after` is its text, which may
+  -- quote customers' text
+  before        text,
+  after         text,
+  PRIMARY KEY (workspace_id, finding_id, id),
+  FOREIGN KEY (workspace_id, finding_id) REFERENCES findings (workspace_id, id) ON DELETE CASCADE
+);
+ALTER TABLE finding_history
+  ALTER COLUMN before SET STATISTICS 0,
+  ALTER COLUMN after SET STATISTICS 0;
+
+-- Exceptions: matches of one rule that lists hide by default and that raise no alerts, until a time. One
+-- hides a finding only if every distinct match of the rule in the run is covered.
+CREATE TABLE finding_exceptions (
+  created_at   timestamptz NOT NULL DEFAULT now(),
+  expires_at   timestamptz NOT NULL,
+  -- null unless somebody ended it before it expired
+  ended_at     timestamptz,
+  workspace_id integer NOT NULL REFERENCES workspaces (id),
+  id           integer GENERATED ALWAYS AS IDENTITY,
+  rule_id      text NOT NULL,
+  -- `match`: the text, tool, agent and service of a finding together
+  scope        text NOT NULL CHECK (scope IN ('match', 'text', 'tool', 'agent', 'service')),
+  -- of the tool, agent or service
+  name         text,
+  -- of the exact text, as in findings
+  match_digest bytea,
+  agent_name   text,
+  service_name text,
+  tool_name    text,
+  reason       text NOT NULL,
+  -- e-mail addresses at that time, or what else acted
+  created_by   text NOT NULL,
+  ended_by     text,
+  PRIMARY KEY (workspace_id, id),
+  CHECK ((match_digest IS NOT NULL) = (scope IN ('match', 'text'))
+         AND (name IS NULL) = (scope IN ('match', 'text'))
+         AND (scope = 'match' OR num_nulls(agent_name, service_name, tool_name) = 3))
+);
+CREATE INDEX finding_exceptions_by_rule ON finding_exceptions (workspace_id, rule_id)
+  WHERE ended_at IS NULL;
+
+-- Saved views of the findings list: a name for a filter (docs/decisions/0050-saved-views.md).
+CREATE TABLE finding_views (
+  created_at   timestamptz NOT NULL DEFAULT now(),
+  workspace_id integer NOT NULL REFERENCES workspaces (id),
+  id           integer GENERATED ALWAYS AS IDENTITY,
+  -- the member whose view it is; null: of everybody in the workspace
+  user_id      integer,
+  created_by   integer NOT NULL,
+  name         text NOT NULL,
+  -- of the list's address, without its `?`; a filter can name a customer's user or text
+  query        text NOT NULL,
+  PRIMARY KEY (workspace_id, id),
+  -- a member's own views go with the membership
+  FOREIGN KEY (workspace_id, user_id) REFERENCES memberships (workspace_id, user_id) ON DELETE CASCADE
+);
+CREATE UNIQUE INDEX finding_views_by_name
+  ON finding_views (workspace_id, coalesce(user_id, 0), lower(name));
+ALTER TABLE finding_views
+  ALTER COLUMN name SET STATISTICS 0,
+  ALTER COLUMN query SET STATISTICS 0;
+
+---------------------------------------------------------------------------------------------------
+-- Rules.
+---------------------------------------------------------------------------------------------------
+
+-- Rules that a workspace has switched on or off.
+CREATE TABLE rule_overrides (
+  updated_at   timestamptz NOT NULL DEFAULT now(),
+  workspace_id integer NOT NULL REFERENCES workspaces (id),
+  enabled      boolean NOT NULL,
+  rule_id      text NOT NULL,
+  PRIMARY KEY (workspace_id, rule_id)
+);
+
+-- What rules would have found in stored runs (docs/decisions/0037-previews.md). A preview writes no
+-- finding and changes no run; its row is the job and, when it has finished, the result.
+CREATE TABLE rule_previews (
+  requested_at    timestamptz NOT NULL DEFAULT now(),
+  started_at      timestamptz,
+  finished_at     timestamptz,
+  workspace_id    integer NOT NULL,
+  id              uuid NOT NULL DEFAULT gen_random_uuid(),
+  days            integer NOT NULL,
+  kind            text NOT NULL CHECK (kind IN ('rule', 'experimental')),
+  -- the rules that are matched; of the kind `rule` one
+  rule_ids        text[] NOT NULL,
+  requested_by    text NOT NULL,
+  state           text NOT NULL DEFAULT 'queued'
+                  CHECK (state IN ('queued', 'running', 'done', 'cancelled', 'failed')),
+  failure         text,
+  corpus_version  text NOT NULL,
+  corpus_identity bytea NOT NULL,
+  -- evaluated runs of those days, and of how many in 10,000 the steps are matched; null before the start
+  runs_in_range   integer,
+  sample          integer,
+  runs_planned    integer,
+  -- so far: matched; with a match; larger than a preview reads; not matched to their end
+  runs_read       integer NOT NULL DEFAULT 0,
+  runs_found      integer NOT NULL DEFAULT 0,
+  runs_skipped    integer NOT NULL DEFAULT 0,
+  runs_cut        integer NOT NULL DEFAULT 0,
+  cpu_ms          double precision NOT NULL DEFAULT 0,
+  -- by rule id: the runs that it matches, and where in some of them
+  results         json NOT NULL DEFAULT '{}',
+  -- the last run that is counted; earlier arrivals follow
+  cursor_at       timestamptz,
+  cursor_run      uuid,
+  -- the claim that works on it, and until when that may be silent
+  claim           uuid,
+  lease_until     timestamptz,
+  PRIMARY KEY (workspace_id, id)
+);
+-- One at a time in a workspace.
+CREATE UNIQUE INDEX rule_previews_open ON rule_previews (workspace_id)
+  WHERE state IN ('queued', 'running');
+
+-- How long matching each rule took on this server's threads, sampled, by UTC day. It is about rules and
+-- not about anybody's data: at most one row for a rule and day, for thirty days.
+CREATE TABLE rule_costs (
+  day      date NOT NULL,
+  rule_id  text NOT NULL,
+  -- sampled: how often the rule was searched for in texts, and how long that took
+  searches bigint NOT NULL,
+  micros   double precision NOT NULL,
+  PRIMARY KEY (day, rule_id)
+);
+
+---------------------------------------------------------------------------------------------------
+-- Alerts (docs/decisions/0038-alerts.md).
+---------------------------------------------------------------------------------------------------
+
+-- Where findings are sent.
+CREATE TABLE alert_destinations (
+  created_at       timestamptz NOT NULL DEFAULT now(),
+  -- the next message is not sent before
+  next_at          timestamptz NOT NULL DEFAULT now(),
+  -- the process that sends has it until then
+  lease_until      timestamptz,
+  lease_token      uuid,
+  id               integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  workspace_id     integer NOT NULL REFERENCES workspaces (id),
+  -- messages in a row that were not delivered
+  failures         smallint NOT NULL DEFAULT 0,
+  paused           boolean NOT NULL DEFAULT false,
+  name             text NOT NULL,
+  -- json, slack, ocsf: the body of a webhook; email
+  format           text NOT NULL,
+  -- of a webhook, and the key of its signatures; null for e-mail. Paths may be passwords.
+  url              text,
+  secret           bytea,
+  -- a replaced key, used beside the new one for two days: receivers can change it without losing messages
+  old_secret       bytea,
+  old_secret_until timestamptz,
+  -- of e-mail; null for webhooks
+  recipients       text[],
+  -- the severities that are sent, from the least one up
+  severities       text[] NOT NULL,
+  -- null: all
+  categories       text[],
+  -- null: every agent
+  agent            text,
+  agent_match      text NOT NULL DEFAULT 'contains'
+);
+ALTER TABLE alert_destinations
+  ALTER COLUMN url SET STATISTICS 0,
+  ALTER COLUMN secret SET STATISTICS 0,
+  ALTER COLUMN old_secret SET STATISTICS 0;
+CREATE INDEX alert_destinations_of_workspace ON alert_destinations (workspace_id);
+
+-- Findings to be sent: written in the transaction of the finding, deleted once they are delivered.
+-- Without foreign keys, so that removing a destination never fails a finding that is being stored.
+CREATE TABLE alert_outbox (
+  queued_at      timestamptz NOT NULL DEFAULT now(),
+  due_at         timestamptz NOT NULL DEFAULT now(),
+  -- not tried again
+  dead_at        timestamptz,
+  workspace_id   integer NOT NULL,
+  destination_id integer NOT NULL,
+  finding_id     uuid NOT NULL,
+  -- findings of one digest; null: a message with this finding alone
+  digest_id      uuid,
+  attempts       smallint NOT NULL DEFAULT 0,
+  http_status    smallint,
+  -- a finding that was tried once alone is in no digest: its id stays the same
+  tried          boolean NOT NULL DEFAULT false,
+  failure        text,
+  PRIMARY KEY (workspace_id, destination_id, finding_id)
+);
+CREATE INDEX alert_outbox_due ON alert_outbox (destination_id, due_at) WHERE dead_at IS NULL;
+CREATE INDEX alert_outbox_dead ON alert_outbox (workspace_id, dead_at) WHERE dead_at IS NOT NULL;
+
+-- The last messages of a workspace, for people.
+CREATE TABLE alert_deliveries (
+  id             bigint GENERATED ALWAYS AS IDENTITY,
+  at             timestamptz NOT NULL DEFAULT now(),
+  workspace_id   integer NOT NULL,
+  destination_id integer NOT NULL,
+  findings       integer NOT NULL,
+  attempt        smallint NOT NULL,
+  http_status    smallint,
+  -- of the destination, which may be removed
+  name           text NOT NULL,
+  message_id     text NOT NULL,
+  -- finding, digest, test
+  kind           text NOT NULL,
+  -- delivered, failed, dead
+  outcome        text NOT NULL,
+  failure        text,
+  PRIMARY KEY (workspace_id, id)
+);

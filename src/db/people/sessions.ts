@@ -73,8 +73,9 @@ export async function createSession(
         WHERE m.user_id = $2 AND ($3::text IS NULL OR w.slug = $3)
         ORDER BY m.created_at, m.workspace_id LIMIT 1
      )
-     INSERT INTO sessions (token_sha256, user_id, workspace_id, user_agent, address, expires_at)
-     SELECT $1, $2, (SELECT workspace_id FROM place), $4, $5, now() + interval '${LIFE_HOURS} hours'
+     INSERT INTO sessions (kind, token_sha256, user_id, workspace_id, user_agent, address, expires_at)
+     SELECT 'browser', $1, $2, (SELECT workspace_id FROM place), $4, $5,
+            now() + interval '${LIFE_HOURS} hours'
       WHERE $3::text IS NULL OR EXISTS (SELECT FROM place)
      RETURNING expires_at AS "expiresAt"`,
     [digestKey(token), userId, workspaceSlug, userAgent, address],

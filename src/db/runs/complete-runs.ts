@@ -210,8 +210,8 @@ const KEEP_FINDINGS = storing(DO_NOT_MARK);
  * Stores the findings of evaluated runs and marks the runs, all or nothing; skips runs that the caller
  * no longer has leased.
  *
- * An excerpt, and a step's name that is matched text, is stored only if its workspace exists and does
- * not redact. The workspace's row is locked FOR SHARE until the end of the transaction: that reads its
+ * An excerpt, and a step's name that is matched text, is stored only if its workspace does not redact.
+ * The workspace's row is locked FOR SHARE until the end of the transaction: that reads its
  * newest version, however long the statement has waited, and blocks the UPDATE of `setRedaction`
  * (workspace-writes.ts; FOR KEY SHARE would not). So either the switch waits, and removes what is stored
  * here, or it is committed, and no excerpt is stored. Only workspaces with an excerpt to store are

@@ -1,6 +1,6 @@
 /**
  * The three ways in which a run becomes due, as SQL. For each there is a partial index on `runs`
- * (migrations 0009 and 0016) with the runs of a workspace in the order in which they are claimed.
+ * (`migrations/0001-initial.sql`) with the runs of a workspace in the order in which they are claimed.
  *
  *   timed out  no root, and no arrival for RUN_TIMEOUT_MS
  *   again      claimed before; its lease has ended, or it was released

@@ -112,7 +112,7 @@ async function ensure(database: Database, wanted: readonly NewPartition[]): Prom
       // LOCK TABLE waits without one; CREATE TABLE and ALTER TABLE have one: a deadlock.
       if (!isDistributed) await connection.query(lockParent(parent));
       if (state === 'missing') {
-        // The parent's storage and compression (migration 0007) apply to its partitions.
+        // The parent's storage and compression apply to its partitions.
         await connection.query(
           `CREATE TABLE ${name} (LIKE ${parent} INCLUDING DEFAULTS INCLUDING STORAGE
              INCLUDING COMPRESSION) WITH (${storage})`,

@@ -162,13 +162,12 @@ describe('replication', () => {
 });
 
 test('schema', () => {
-  const complete = { missingMigrations: [], newerMigrations: [], missingPartitions: [] };
+  const complete = { missingMigrations: [], historyFault: null, missingPartitions: [] };
   expect(faults(schemaChecks(null))).toEqual([]);
   expect(faults(schemaChecks(complete))).toEqual([]);
   expect(
     faults(schemaChecks({ ...complete, missingMigrations: ['a'], missingPartitions: ['b'] })),
   ).toEqual(['Schema: warning', 'Partitions: warning']);
-  expect(faults(schemaChecks({ ...complete, newerMigrations: [9999] }))).toEqual([
-    'Schema: problem',
-  ]);
+  const fault = { found: 'It is of a newer version.', remedy: 'Use that.' };
+  expect(faults(schemaChecks({ ...complete, historyFault: fault }))).toEqual(['Schema: problem']);
 });

@@ -10,6 +10,7 @@ import { ATTEMPTS_MAX, SINGLES_MAX } from '../../../src/db/alerts/outbox.ts';
 import type { Connection, Database } from '../../../src/db/database.ts';
 import { createWorkspace } from '../../../src/db/people/workspaces.ts';
 import type { SendResult } from '../../../src/model/alerts.ts';
+import { DIGESTED } from '../../support/finding-columns.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
 
 const DELIVERED: SendResult = {
@@ -30,9 +31,10 @@ beforeAll(async () => {
   await scratch.rows(
     `INSERT INTO findings (workspace_id, run_id, rule_id, rule_version, rule_status, severity,
        category, corpus_version, description, condition_index, condition_description, field,
-       surface, step_name, excerpt, recommended_actions)
+       surface, step_name, excerpt, recommended_actions,
+       ${DIGESTED.columns})
      SELECT $1, gen_random_uuid(), 'R', '1', 'stable', 'high', 'c', '4', 'd', 0, 'c', 'f', 's', 'n',
-            'e', '[]' FROM generate_series(1, 40)`,
+            'e', '[]', ${DIGESTED.values} FROM generate_series(1, 40)`,
     [workspaceId],
   );
 });

@@ -9,6 +9,7 @@ import { createAlertSender } from '../../../src/alerts/sender.ts';
 import { createWorkspace } from '../../../src/db/people/workspaces.ts';
 import { DESTINATIONS_MAX } from '../../../src/model/alerts.ts';
 import { type AlertReceiver, openReceiver } from '../../support/alert-receiver.ts';
+import { DIGESTED } from '../../support/finding-columns.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
@@ -78,9 +79,10 @@ async function queue(workspaceId: number, path: string, destinations = 1, findin
      finding AS (
        INSERT INTO findings (workspace_id, run_id, rule_id, rule_version, rule_status, severity,
          category, corpus_version, description, condition_index, condition_description, field,
-         surface, step_name, excerpt, recommended_actions)
+         surface, step_name, excerpt, recommended_actions,
+         ${DIGESTED.columns})
        SELECT $1, gen_random_uuid(), 'R', '1', 'stable', 'high', 'c', '4', 'd', 0, 'c', 'f', 's',
-              'n', 'e', '[]' FROM generate_series(1, $4) RETURNING id)
+              'n', 'e', '[]', ${DIGESTED.values} FROM generate_series(1, $4) RETURNING id)
      INSERT INTO alert_outbox (workspace_id, destination_id, finding_id)
      SELECT $1, destination.id, finding.id FROM destination, finding`,
     [workspaceId, new URL(path, receiver.url).href, destinations, findings],

@@ -22,6 +22,7 @@ import type { Actor } from '../../../src/model/people.ts';
 import { OPEN_STATES } from '../../../src/model/triage.ts';
 import { anyCharacter } from '../../support/any-character.ts';
 import { type ClockedDatabase, openClockedDatabase } from '../../support/database-clock.ts';
+import { PLACED } from '../../support/finding-columns.ts';
 import { addPerson, type Person } from '../../support/people.ts';
 
 let scratch: ClockedDatabase;
@@ -60,7 +61,7 @@ interface Given {
   readonly agent?: string | null;
   readonly service?: string | null;
   readonly tool?: string | null;
-  readonly text?: string | null;
+  readonly text?: string;
 }
 
 /** Adds a finding; what is not given is like every other finding's. */
@@ -71,10 +72,11 @@ async function add({ workspaceId }: Team, given: Given = {}): Promise<string> {
   const rows = await scratch.rows(
     `INSERT INTO findings (workspace_id, run_id, rule_id, rule_version, rule_status, severity,
        category, corpus_version, description, condition_index, condition_description, field,
-       surface, step_name, excerpt, recommended_actions, agent_name, service_name, tool_name,
+       surface, step_name, excerpt, recommended_actions,
+       ${PLACED.columns}, agent_name, service_name, tool_name,
        match_digest)
      VALUES ($1, lpad($2::text, 32, '0')::uuid, $3, '1', 'stable', 'high', 'c', '4', 'd', 0, 'c', 'f',
-             $4, 'n', 'e', '[]', $5, $6, $7, sha256(convert_to($8, 'UTF8'))) RETURNING id`,
+             $4, 'n', 'e', '[]', ${PLACED.values}, $5, $6, $7, sha256(convert_to($8, 'UTF8'))) RETURNING id`,
     [workspaceId, runs, rule, surface, agent, service, tool, text],
   );
   return String(rows[0]?.id);
@@ -99,7 +101,7 @@ describe('an exception', () => {
     const id = await add(team);
     const same = await add(team);
     await add(team, { [scope]: 'other' });
-    await add(team, { [scope]: null });
+    if (scope !== 'text') await add(team, { [scope]: null });
     await add(team, { rule: 'other' });
     const other = await addTeam();
     await add(other);
@@ -170,9 +172,10 @@ describe('an exception', () => {
       endException(scratch.database, of.workspaceId, made?.id ?? 0, actor);
     await expect(end(other, other.owner)).rejects.toMatchObject({ code: 'not_found' });
     await expect(end(team, team.member)).rejects.toMatchObject({ code: 'role_required' });
-    const bare = await add(team, { agent: null, service: null, tool: null, text: null });
-    expect(await exceptionChoices(scratch.database, team.workspaceId, bare)).toEqual([]);
-    await expect(except(team, bare, 'text')).rejects.toMatchObject({ code: 'not_found' });
+    const bare = await add(team, { agent: null, service: null, tool: null });
+    const bareChoices = await exceptionChoices(scratch.database, team.workspaceId, bare);
+    expect(bareChoices.map(({ scope }) => scope)).toEqual(['match', 'text']);
+    await expect(except(team, bare, 'tool')).rejects.toMatchObject({ code: 'not_found' });
     const named = await add(team, { surface: 'tool_name' });
     const scopes = await exceptionChoices(scratch.database, team.workspaceId, named);
     expect(scopes.map(({ scope }) => scope)).toEqual(['match', 'text', 'agent', 'service']);

@@ -12,6 +12,7 @@ import { createWorkspace } from '../../../src/db/people/workspaces.ts';
 import type { FindingFilter, FindingOrder } from '../../../src/model/findings.ts';
 import type { PageCursor } from '../../../src/model/runs.ts';
 import type { FindingState } from '../../../src/model/triage.ts';
+import { DIGESTED, PLACED } from '../../support/finding-columns.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
 import { hex16 } from '../../support/rows.ts';
 
@@ -28,21 +29,22 @@ interface Stored {
   readonly agent?: string | null;
   readonly service?: string | null;
   readonly user?: string;
-  readonly text?: string | null;
+  readonly text?: string;
   readonly excerpt?: string;
 }
 
 async function insert(workspaceId: number, stored: Stored): Promise<void> {
   const { id, rule = '00001', severity = 'high', run = id, agent = 'planner' } = stored;
-  const { service = 'shop', user = 'ada', text = null, excerpt = 'an excerpt' } = stored;
+  const { service = 'shop', user = 'ada', text = `text ${id}`, excerpt = 'an excerpt' } = stored;
   await scratch.database.query(
     `INSERT INTO findings (workspace_id, id, created_at, run_id, rule_id, rule_version, rule_status,
        severity, category, corpus_version, description, condition_index, condition_description,
-       field, surface, step_name, excerpt, recommended_actions, agent_name, service_name, user_id,
+       field, surface, step_name, excerpt, recommended_actions,
+       ${PLACED.columns}, agent_name, service_name, user_id,
        session_id, model, match_digest)
      VALUES ($1, $2, '2026-11-20T10:00:00Z'::timestamptz + $3::int * interval '1 minute', $4, $5,
        '1', 'stable', $6, 'prompt-injection', '4', $5 || ' "A title" matched the tool result', 0, '',
-       'content', CASE WHEN $3::int % 2 = 0 THEN 'tool_result' ELSE 'tool_args' END, 's', $7, '[]',
+       'content', CASE WHEN $3::int % 2 = 0 THEN 'tool_result' ELSE 'tool_args' END, 's', $7, '[]', ${PLACED.values},
        $8, $9, $10, 'session-1', 'model-1', $11)`,
     [
       workspaceId,
@@ -55,7 +57,7 @@ async function insert(workspaceId: number, stored: Stored): Promise<void> {
       agent,
       service,
       user,
-      text === null ? null : Buffer.from(text),
+      Buffer.from(text),
     ],
   );
 }
@@ -82,10 +84,11 @@ beforeAll(async () => {
   await scratch.database.query(
     `INSERT INTO findings (workspace_id, created_at, run_id, rule_id, rule_version, rule_status,
        severity, category, corpus_version, description, condition_index, condition_description,
-       field, surface, step_name, excerpt, recommended_actions, agent_name)
+       field, surface, step_name, excerpt, recommended_actions,
+       ${DIGESTED.columns}, agent_name)
      SELECT $1, '2026-11-20T10:00:00Z'::timestamptz - n * interval '1 second', gen_random_uuid(),
             'R', '1', 'stable', 'high', 'prompt-injection', '4', 'd', 0, '', 'content', 'tool_args',
-            's', 'e', '[]', CASE WHEN n > ${FINDINGS_READ_MAX} THEN 'rare' ELSE 'frequent' END
+            's', 'e', '[]', ${DIGESTED.values}, CASE WHEN n > ${FINDINGS_READ_MAX} THEN 'rare' ELSE 'frequent' END
        FROM generate_series(1, ${FINDINGS_COUNTED_MAX + 1}) AS n`,
     [many],
   );
@@ -306,10 +309,11 @@ describe('groups', () => {
     await scratch.database.query(
       `INSERT INTO findings (workspace_id, created_at, run_id, rule_id, rule_version, rule_status,
          severity, category, corpus_version, description, condition_index, condition_description,
-         field, surface, step_name, excerpt, recommended_actions, match_digest)
+         field, surface, step_name, excerpt, recommended_actions,
+         ${PLACED.columns}, match_digest)
        SELECT $1, (now() AT TIME ZONE 'UTC')::date::timestamp AT TIME ZONE 'UTC' - age * interval '1 day',
               gen_random_uuid(), 'R', '1', 'stable', 'high', 'prompt-injection', '4', 'd', 0, '', 'content',
-              'tool_args', 's', 'e', '[]', 'same'::bytea
+              'tool_args', 's', 'e', '[]', ${PLACED.values}, 'same'::bytea
          FROM unnest('{0,0,1,13,14,40}'::int[]) AS age`,
       [recent],
     );

@@ -16,6 +16,7 @@ import { createWorkspace } from '../../../src/db/people/workspaces.ts';
 import type { FindingFilter } from '../../../src/model/findings.ts';
 import type { PageCursor } from '../../../src/model/runs.ts';
 import { casesOf } from '../../support/exhaustive.ts';
+import { DIGESTED } from '../../support/finding-columns.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
 import { hex8, hex16 } from '../../support/rows.ts';
 import { waitFor } from '../../support/wait-for.ts';
@@ -35,9 +36,10 @@ async function insertFinding(
   await scratch.database.query(
     `INSERT INTO findings (workspace_id, id, created_at, run_id, rule_id, rule_version, rule_status,
        severity, category, subcategory, corpus_version, description, condition_index,
-       condition_description, field, surface, step_span_id, step_name, excerpt, recommended_actions)
+       condition_description, field, surface, step_span_id, step_name, excerpt, recommended_actions,
+       ${DIGESTED.columns})
      VALUES ($1, $2, $3, $4, $5, '1.0', 'stable', $6, $7, 'sub', '4.0.0', 'described', 2, 'asks',
-       'content', 'tool_result', decode($8, 'hex'), 'execute_tool', 'the excerpt', '["alert"]')`,
+       'content', 'tool_result', decode($8, 'hex'), 'execute_tool', 'the excerpt', '["alert"]', ${DIGESTED.values})`,
     [
       workspaceId,
       hex16(id),
@@ -93,7 +95,7 @@ test('a finding, whole', async () => {
     category: 'prompt-injection',
     subcategory: 'sub',
     corpusVersion: '4.0.0',
-    corpusIdentity: null,
+    corpusIdentity: expect.stringMatching(/^[0-9a-f]+$/),
     description: 'described',
     conditionIndex: 2,
     conditionDescription: 'asks',
@@ -248,11 +250,12 @@ describe('the export', () => {
     await scratch.database.query(
       `INSERT INTO findings (workspace_id, id, created_at, run_id, rule_id, rule_version, rule_status,
          severity, category, corpus_version, description, condition_index, condition_description,
-         field, surface, excerpt, recommended_actions, agent_name)
+         field, surface, excerpt, recommended_actions,
+         ${DIGESTED.columns}, agent_name)
        SELECT $1, lpad(to_hex(n), 32, '0')::uuid,
               '2026-11-20T10:00:00Z'::timestamptz + n / 3 * interval '1 second',
               lpad(to_hex(n), 32, '0')::uuid, 'ATR-2026-00001', '1', 'stable', 'high',
-              'prompt-injection', '4', 'd', 0, 'c', 'content', 'tool_args', 'e', '[]',
+              'prompt-injection', '4', 'd', 0, 'c', 'content', 'tool_args', 'e', '[]', ${DIGESTED.values},
               CASE WHEN n % 4000 = 0 OR n = $2 THEN 'rare' ELSE 'frequent' END
          FROM generate_series(1, $2::int) AS n`,
       [many, stored],
@@ -411,10 +414,12 @@ describe('what is settled', () => {
         try {
           await connection.query('BEGIN');
           await connection.query(
-            `INSERT INTO findings SELECT (jsonb_populate_record(f, jsonb_build_object(
-               'workspace_id', $1::int, 'id', $2::uuid, 'run_id', $2::uuid, 'created_at', now()))).*
-               FROM findings f WHERE workspace_id = $3 AND id = $4`,
-            [workspace, hex16(id), mine, hex16(1)],
+            `INSERT INTO findings (workspace_id, id, run_id, rule_id, rule_version, rule_status,
+               severity, category, corpus_version, description, condition_index,
+               condition_description, field, surface, recommended_actions, ${DIGESTED.columns})
+             VALUES ($1, $2, $2, 'R', '1', 'stable', 'high', 'c', '4', 'd', 0, 'c', 'f', 's', '[]',
+               ${DIGESTED.values})`,
+            [workspace, hex16(id)],
           );
           await connection.query('SELECT pg_sleep(random() * 1.5)');
           await connection.query('COMMIT');

@@ -13,6 +13,7 @@ import type { Actor } from '../../../src/model/people.ts';
 import type { Severity } from '../../../src/model/rules.ts';
 import { FINDING_STATES, type FindingState, OPEN_STATES } from '../../../src/model/triage.ts';
 import { type ClockedDatabase, openClockedDatabase, START } from '../../support/database-clock.ts';
+import { PLACED } from '../../support/finding-columns.ts';
 import { addPerson } from '../../support/people.ts';
 
 const NOW_MS = Date.parse(START);
@@ -50,9 +51,10 @@ async function add({ daysAgo = 3, severity = 'high', agent = 'bot', text = 'd' }
   const rows = await scratch.rows(
     `INSERT INTO findings (workspace_id, created_at, run_id, rule_id, rule_version, rule_status,
        severity, category, corpus_version, description, condition_index, condition_description,
-       field, surface, step_name, excerpt, recommended_actions, agent_name, service_name, match_digest)
+       field, surface, step_name, excerpt, recommended_actions,
+       ${PLACED.columns}, agent_name, service_name, match_digest)
      VALUES ($1, $2, gen_random_uuid(), 'R', '1', 'stable', $3, 'c', '4', 'd', 0, 'c', 'f', 's', 'n',
-             'e', '[]', $4, 'service', sha256(convert_to($5, 'UTF8'))) RETURNING id`,
+             'e', '[]', ${PLACED.values}, $4, 'service', sha256(convert_to($5, 'UTF8'))) RETURNING id`,
     [workspaceId, new Date(NOW_MS - daysAgo * MS_PER_DAY), severity, agent, text],
   );
   return String(rows[0]?.id);

@@ -7,6 +7,7 @@ import { findSession } from '../../../src/db/people/sessions.ts';
 import { createWorkspace } from '../../../src/db/people/workspaces.ts';
 import { OPEN_STATES } from '../../../src/model/triage.ts';
 import { type ClockedDatabase, openClockedDatabase, START } from '../../support/database-clock.ts';
+import { DIGESTED } from '../../support/finding-columns.ts';
 import { addPerson, type Person } from '../../support/people.ts';
 
 let scratch: ClockedDatabase;
@@ -28,9 +29,10 @@ const find = (count: number, workspaceId = mine) =>
   scratch.database.query(
     `INSERT INTO findings (workspace_id, run_id, rule_id, rule_version, rule_status, severity, category,
        corpus_version, description, condition_index, condition_description, field, surface, step_name,
-       excerpt, recommended_actions)
+       excerpt, recommended_actions,
+       ${DIGESTED.columns})
      SELECT $1, gen_random_uuid(), 'r', '1', 'stable', 'high', 'c', '4', '', 0, '', 'f', 'tool_args', '',
-            '', '[]' FROM generate_series(1, $2::int)`,
+            '', '[]', ${DIGESTED.values} FROM generate_series(1, $2::int)`,
     [workspaceId, count],
   );
 

@@ -5,6 +5,7 @@ import type { Database } from '../../../src/db/database.ts';
 import { createOverviewReader, readOverview } from '../../../src/db/findings/overview.ts';
 import { createWorkspace } from '../../../src/db/people/workspaces.ts';
 import { fromPrimary } from '../../../src/db/replica/read-choice.ts';
+import { DIGESTED } from '../../support/finding-columns.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
 import { hex16 } from '../../support/rows.ts';
 
@@ -61,9 +62,10 @@ async function insertFinding(
   await scratch.database.query(
     `INSERT INTO findings (workspace_id, created_at, run_id, rule_id, rule_version, rule_status,
        severity, category, corpus_version, description, condition_index, condition_description,
-       field, surface, step_name, excerpt, recommended_actions)
+       field, surface, step_name, excerpt, recommended_actions,
+       ${DIGESTED.columns})
      VALUES ($1, $2, $3, 'ATR-2026-00001', '1', 'stable', $4, $5, '4', '', 0, '', 'content',
-       'tool_args', '', '', '[]')`,
+       'tool_args', '', '', '[]', ${DIGESTED.values})`,
     [workspaceId, at, hex16(ids), severity, category],
   );
 }

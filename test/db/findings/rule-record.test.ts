@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readRuleRecord, readRuleRecords } from '../../../src/db/findings/rule-record.ts';
 import { NO_RECORD } from '../../../src/model/findings.ts';
 import { type ClockedDatabase, openClockedDatabase, START } from '../../support/database-clock.ts';
+import { DIGESTED } from '../../support/finding-columns.ts';
 
 let scratch: ClockedDatabase;
 beforeAll(async () => {
@@ -21,9 +22,10 @@ async function insert(
   await scratch.database.query(
     `INSERT INTO findings (workspace_id, id, run_id, created_at, rule_id, rule_version, rule_status,
         severity, category, description, condition_index, condition_description, field, surface, step_name, excerpt,
-        recommended_actions, corpus_version)
+        recommended_actions,
+        ${DIGESTED.columns}, corpus_version)
      VALUES ($1, ${id}, ${id}, now() - make_interval(days => $2), 'ATR-2026-0000' || $3, '1', 'stable',
-        'high', 'prompt-injection', 'd', 0, 'c', 'content', 'step_input', '', '', '[]', '4.0.0')`,
+        'high', 'prompt-injection', 'd', 0, 'c', 'content', 'step_input', '', '', '[]', ${DIGESTED.values}, '4.0.0')`,
     [workspaceId, days, rule],
   );
   if (state === undefined) return;

@@ -18,6 +18,7 @@ import type { FindingFilter } from '../../../src/model/findings.ts';
 import type { Hex16 } from '../../../src/model/json.ts';
 import type { Actor } from '../../../src/model/people.ts';
 import { FINDING_STATES, NOTES_MAX, TRIAGE_FINDINGS_MAX } from '../../../src/model/triage.ts';
+import { DIGESTED } from '../../support/finding-columns.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
 import { addPerson, type Person } from '../../support/people.ts';
 import { hex16 } from '../../support/rows.ts';
@@ -43,9 +44,10 @@ async function addTeam(findings = 3): Promise<Team> {
   const rows = await scratch.rows(
     `INSERT INTO findings (workspace_id, run_id, rule_id, rule_version, rule_status, severity,
        category, corpus_version, description, condition_index, condition_description, field,
-       surface, step_name, excerpt, recommended_actions)
+       surface, step_name, excerpt, recommended_actions,
+       ${DIGESTED.columns})
      SELECT $1, lpad(n::text, 32, '0')::uuid, 'R', '1', 'stable', 'high', 'c', '4', 'd', 0, 'c', 'f',
-            's', 'n', 'e', '[]' FROM generate_series(1, $2) AS n RETURNING id`,
+            's', 'n', 'e', '[]', ${DIGESTED.values} FROM generate_series(1, $2) AS n RETURNING id`,
     [id, findings],
   );
   return {

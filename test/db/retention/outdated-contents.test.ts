@@ -140,16 +140,6 @@ describe('what is deleted', () => {
     );
     expect(await upkeep(0, 1)).toEqual([0, 2500]);
   });
-
-  test('what was there before the migration counts as used on its day', async () => {
-    const [row] = await scratch.rows(
-      `INSERT INTO resources (workspace_id, id, attributes, schema_url, dropped_attributes, scope_name,
-         scope_version, scope_attributes, scope_schema_url, scope_dropped_attributes)
-       VALUES (1, gen_random_uuid(), '{}', '', 0, '', '', '{}', '', 0)
-       RETURNING last_used_on = (now() AT TIME ZONE 'UTC')::date AS today`,
-    );
-    expect(row?.today).toBe(true);
-  });
 });
 
 describe('ingest beside it', () => {

@@ -8,6 +8,7 @@ import { OutdatedRuns } from '../../../src/db/retention/outdated-runs.ts';
 import { Retention, type RetentionDays } from '../../../src/db/retention/retention.ts';
 import { ensureDay } from '../../../src/db/telemetry/partitions.ts';
 import type { Actor } from '../../../src/model/people.ts';
+import { DIGESTED } from '../../support/finding-columns.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
 import { addPerson } from '../../support/people.ts';
 import { DAY_MS, hex16, NOON_MS } from '../../support/rows.ts';
@@ -75,8 +76,9 @@ async function addFinding(run: number, rule: string, facts: Finding): Promise<st
   const [row] = await scratch.rows(
     `INSERT INTO findings (workspace_id, created_at, run_id, rule_id, rule_version, rule_status,
        severity, category, corpus_version, description, condition_index, condition_description, field,
-       surface, step_name, excerpt, recommended_actions)
-     VALUES ($1, $2, $3, $4, '1', 'stable', 'high', 'c', '4', 'd', 0, 'c', 'f', 's', 'n', 'e', '[]')
+       surface, step_name, excerpt, recommended_actions,
+       ${DIGESTED.columns})
+     VALUES ($1, $2, $3, $4, '1', 'stable', 'high', 'c', '4', 'd', 0, 'c', 'f', 's', 'n', 'e', '[]', ${DIGESTED.values})
      RETURNING id`,
     [workspaceId, new Date(NOON_MS - daysAgo * DAY_MS), hex16(run), rule],
   );
@@ -306,9 +308,10 @@ describe('many', () => {
     await scratch.rows(
       `INSERT INTO findings (workspace_id, run_id, rule_id, rule_version, rule_status, severity,
          category, corpus_version, description, condition_index, condition_description, field,
-         surface, step_name, excerpt, recommended_actions)
+         surface, step_name, excerpt, recommended_actions,
+         ${DIGESTED.columns})
        SELECT workspace_id, run_id, 'A', '1', 'stable', 'high', 'c', '4', 'd', 0, 'c', 'f', 's', 'n',
-              'e', '[]' FROM runs WHERE run_id <= $1`,
+              'e', '[]', ${DIGESTED.values} FROM runs WHERE run_id <= $1`,
       [hex16(2000)],
     );
     const runs = new OutdatedRuns();

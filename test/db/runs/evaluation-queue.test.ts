@@ -40,7 +40,9 @@ let scratch: MigratedDatabase;
 
 beforeAll(async () => {
   scratch = await openMigratedDatabase();
-  await scratch.database.query(`INSERT INTO workspaces (slug, name) VALUES ('one', 'One')`);
+  await scratch.database.query(
+    `INSERT INTO workspaces (slug, name) VALUES ('one', 'One'), ('two', 'Two')`,
+  );
 });
 afterAll(() => scratch.close());
 beforeEach(async () => {

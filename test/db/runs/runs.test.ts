@@ -6,6 +6,7 @@ import { checkOf } from '../../../src/model/run-check.ts';
 import type { PageCursor, RunFilter } from '../../../src/model/runs.ts';
 import { CHECKED } from '../../../src/model/runs.ts';
 import { CHECKED_CASES, checkedFields } from '../../support/checked-runs.ts';
+import { DIGESTED } from '../../support/finding-columns.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
 import { hex16 } from '../../support/rows.ts';
 
@@ -45,9 +46,10 @@ async function insertFinding(workspaceId: number, run: number, severity: string)
   await scratch.database.query(
     `INSERT INTO findings (workspace_id, run_id, rule_id, rule_version, rule_status, severity,
        category, corpus_version, description, condition_index, condition_description, field,
-       surface, step_name, excerpt, recommended_actions)
+       surface, step_name, excerpt, recommended_actions,
+       ${DIGESTED.columns})
      VALUES ($1, $2, 'ATR-2026-' || $3::text, '1', 'stable', $3, 'prompt-injection', '4', '', 0, '',
-       'content', 'tool_args', '', '', '[]')`,
+       'content', 'tool_args', '', '', '[]', ${DIGESTED.values})`,
     [workspaceId, hex16(run), severity],
   );
 }
