@@ -14,20 +14,25 @@ import { LogRuns } from '../src/db/telemetry/log-runs.ts';
 import type { ReadyResult } from '../src/ingest/plain-encoder.ts';
 import type { Signal } from '../src/model/telemetry.ts';
 import { decodePlainly, decodeRequest, scanOrNull } from '../test/support/decoding.ts';
+import { AGENT_DATA, MODEL_CALLS } from './agent-runs/data.ts';
+import { runLogBody, SHAPES, spansPerRun, wholeRunsBody } from './agent-runs/runs.ts';
 import { traceBody } from './bodies.ts';
 import { log, median, VoidRun } from './harness.ts';
 import { type MachineFacts, machineFacts } from './machine.ts';
 import { logBody, metricBody } from './signal-bodies.ts';
 
 /**
- * Rows decoded per measurement, in any number of bodies: about two milliseconds of work, so that
+ * Bytes decoded per measurement, in any number of bodies: about two milliseconds of work, so that
  * most measurements end before the scheduler preempts the thread.
  */
-const ROWS_PER_MEASUREMENT = 400;
+const BYTES_PER_MEASUREMENT = 600_000;
 const WARM_UP_ROUNDS = 30;
 const ALLOCATION_SAMPLES = 9;
-/** More rows at once might start a garbage collection, which would spoil the sample. */
+/** More at once might start a garbage collection, which would spoil the sample. */
 const ALLOCATION_ROWS_MAX = 100;
+const ALLOCATION_BYTES_MAX = 400_000;
+/** Of a service's requests, which are short. */
+const PLAIN_RUNS = 20;
 const SEED = 3;
 
 interface Kind {
@@ -66,6 +71,30 @@ export interface DecodeResult {
   readonly kinds: readonly DecodeMeasured[];
 }
 
+/** A body of each form of agent runs: they differ in the number and the length of their attributes. */
+function runKinds(): Kind[] {
+  const traces = (name: string, body: Buffer, rows: number): Kind => ({
+    name: `${name}, ${rows} spans`,
+    signal: 'traces',
+    rows,
+    body,
+  });
+  const plain = wholeRunsBody('plain', SEED, PLAIN_RUNS);
+  const agents = AGENT_DATA.flatMap((data) =>
+    SHAPES.map(({ name }, seed) =>
+      traces(`${data}, ${name}`, wholeRunsBody(data, seed, 1), spansPerRun(data)),
+    ),
+  );
+  const records = MODEL_CALLS.conv10;
+  const logs: Kind = {
+    name: `conv10, ${records} log records`,
+    signal: 'logs',
+    rows: records,
+    body: runLogBody('conv10', 0, records),
+  };
+  return [traces('plain', plain, PLAIN_RUNS * spansPerRun('plain')), ...agents, logs];
+}
+
 function kindsOf(): Kind[] {
   const traces = (rows: number): Kind => ({
     name: `traces, ${rows} ${rows === 1 ? 'span' : 'spans'}`,
@@ -86,7 +115,10 @@ function kindsOf(): Kind[] {
     rows: points,
     body: metricBody(SEED, points),
   };
-  return [traces(1), traces(10), traces(100), traces(1000), logs(10), logs(100), metrics];
+  return [
+    ...[traces(1), traces(10), traces(100), traces(1000), logs(10), logs(100), metrics],
+    ...runKinds(),
+  ];
 }
 
 type Work = () => unknown;
@@ -106,8 +138,8 @@ function waysOf({ signal, body }: Kind): Record<Way, Work> {
 }
 
 /** Nanoseconds per row. */
-function time(work: Work, rows: number): number {
-  const times = Math.max(1, Math.round(ROWS_PER_MEASUREMENT / rows));
+function time(work: Work, { rows, body }: Kind): number {
+  const times = Math.max(1, Math.round(BYTES_PER_MEASUREMENT / body.length));
   const startedAt = process.hrtime.bigint();
   for (let count = 0; count < times; count += 1) work();
   return Number(process.hrtime.bigint() - startedAt) / times / rows;
@@ -119,8 +151,8 @@ function garbageCollector(): () => void {
   return runInNewContext('gc') as () => void;
 }
 
-function allocated(work: Work, rows: number, collect: () => void): number | null {
-  if (rows > ALLOCATION_ROWS_MAX) return null;
+function allocated(work: Work, { rows, body }: Kind, collect: () => void): number | null {
+  if (rows > ALLOCATION_ROWS_MAX || body.length > ALLOCATION_BYTES_MAX) return null;
   const times = Math.floor(ALLOCATION_ROWS_MAX / rows);
   const samples = Array.from({ length: ALLOCATION_SAMPLES }, () => {
     collect();
@@ -157,7 +189,7 @@ function measure(kind: Kind, rounds: number, collect: () => void): DecodeMeasure
   for (let round = -WARM_UP_ROUNDS; round < rounds; round += 1) {
     const order = round % 2 === 0 ? WAYS : [...WAYS].reverse();
     for (const way of order) {
-      const figure = time(ways[way], kind.rows);
+      const figure = time(ways[way], kind);
       if (round >= 0) raw[way].push(Math.round(figure));
     }
   }
@@ -178,8 +210,8 @@ function measure(kind: Kind, rounds: number, collect: () => void): DecodeMeasure
     fastMbPerSecond: Math.round((bytesPerRow / fast) * 1000),
     plainToParse: ratio('plain'),
     fastToParse: ratio('fast'),
-    plainBytesAllocatedPerRow: allocated(ways.plain, kind.rows, collect),
-    fastBytesAllocatedPerRow: allocated(ways.fast, kind.rows, collect),
+    plainBytesAllocatedPerRow: allocated(ways.plain, kind, collect),
+    fastBytesAllocatedPerRow: allocated(ways.fast, kind, collect),
     raw,
   };
 }

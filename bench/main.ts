@@ -230,6 +230,10 @@ program
   .command('decode')
   .description('request bytes to COPY bytes, compared with JSON.parse of the same body')
   .option('--rounds <number>', 'rounds of every body, way and JSON.parse in turn', positive, 151)
+  .addHelpText(
+    'after',
+    '\nTakes about two minutes.\n\nExample:\n  npm run bench -- decode --rounds 31',
+  )
   .action(({ rounds }: { rounds: number }) => publish('decode', decodeBench(rounds)));
 program
   .command('loop-delay')

@@ -116,7 +116,7 @@ export const MEASURED_CODE: { readonly [N in ResultName]: readonly string[] } = 
     'bench/preview',
     'bench/preview.ts',
   ],
-  decode: ['src/otlp', 'src/ingest', 'bench/decode', 'bench/decode.ts'],
+  decode: ['src/otlp', 'src/ingest', 'bench/agent-runs', 'bench/decode', 'bench/decode.ts'],
   capacity: [...INGEST_CODE, ...PASS_CODE, 'bench/capacity', 'bench/capacity.ts'],
   relay: ['src/relay', ...INGEST_CODE, 'bench/relay', 'bench/relay.ts'],
   start: ['src/main', 'src/db/embedded', 'src/db/migrate.ts', 'src/pool', 'bin', 'bench/start.ts'],

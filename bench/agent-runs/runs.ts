@@ -8,6 +8,7 @@
  */
 import { hex, seeded } from '../bodies.ts';
 import { makeConversation, type Random } from './conversation.ts';
+import { type AgentData, MODEL_CALLS, type RunData } from './data.ts';
 import { SPANS_PER_REQUEST, serviceSpans } from './service-spans.ts';
 import { SERVICES, type Service, serviceOf } from './services.ts';
 import { AI_SDK } from './shapes/ai-sdk.ts';
@@ -15,12 +16,6 @@ import { OPENINFERENCE } from './shapes/openinference.ts';
 import { inferenceFacts, inferenceTexts, OTEL_GENAI } from './shapes/otel-genai.ts';
 import type { Shape } from './shapes/shape.ts';
 import { attributesOf, clockFrom, type Span, startOf, toSpan } from './spans.ts';
-
-/** Model calls of a run, by the data's name. */
-export const MODEL_CALLS = { conv3: 3, conv10: 10, conv30: 30 } as const;
-export type AgentData = keyof typeof MODEL_CALLS;
-export type RunData = AgentData | 'plain';
-export const RUN_DATA: readonly RunData[] = ['plain', 'conv3', 'conv10', 'conv30'];
 
 export const SHAPES: readonly Shape[] = [OTEL_GENAI, AI_SDK, OPENINFERENCE];
 

@@ -1,4 +1,5 @@
 /** The measured part of docs/decisions/0009-decoding.md. Pure. */
+import { notMeasured } from '../agent-runs/data.ts';
 import type { DecodeMeasured, DecodeResult } from '../decode.ts';
 import { machineLine } from '../machine.ts';
 import { markdownTable } from '../markdown.ts';
@@ -31,5 +32,8 @@ const TITLES = [
 
 export function decodeParts({ machine, rounds, kinds }: DecodeResult): Map<string, string> {
   const facts = `${machineLine(machine)}; medians of ${rounds} rounds.`;
-  return new Map([['decode', `${facts}\n\n${markdownTable(TITLES, kinds.map(cellsOf))}`]]);
+  const table = markdownTable(TITLES, kinds.map(cellsOf));
+  const missing = notMeasured(kinds.map(({ kind }) => kind));
+  const all = [facts, table, missing].filter((part) => part !== '');
+  return new Map([['decode', all.join('\n\n')]]);
 }

@@ -2,9 +2,13 @@
 import { isDeepStrictEqual } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import {
+  AGENT_DATA,
   MODEL_CALLS,
+  notMeasured,
   RUN_DATA,
   type RunData,
+} from '../../bench/agent-runs/data.ts';
+import {
   runBody,
   runLogBody,
   SHAPES,
@@ -20,7 +24,6 @@ import type { Signal } from '../../src/model/telemetry.ts';
 import { decodePlainly, scanOrNull } from '../support/decoding.ts';
 
 const SEED = 12;
-const AGENT_DATA = Object.keys(MODEL_CALLS) as (keyof typeof MODEL_CALLS)[];
 /** Every shape with every length of run, by the seeds that give the shape. */
 const RUNS = SHAPES.flatMap(({ name }, shape) =>
   AGENT_DATA.map((data) => ({ name, data, seed: SEED + shape })),
@@ -160,6 +163,13 @@ describe('a body', () => {
     const both = [5, 5 + streams].flatMap((seed) => spansIn(runBody(data, seed, 7)));
     expect(isDeepStrictEqual(spansIn(runBody(data, 5, 14)), both)).toBe(true);
   });
+});
+
+test('a result says which data it lacks, until all are measured', () => {
+  expect(notMeasured(['100 spans', 'conv3, AI SDK'])).toBe(
+    'Not measured yet: plain, conv10, conv30.',
+  );
+  expect(notMeasured(RUN_DATA.map((data) => `${data}, 100 spans`))).toBe('');
 });
 
 describe('sizes', () => {
