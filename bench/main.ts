@@ -18,7 +18,7 @@ import { loopDelayBench } from './loop-delay.ts';
 import { isCommitted } from './machine.ts';
 import { type MatchOptions, matchBench, quickMatchBench, worstBench } from './match.ts';
 import { positive, setting } from './options.ts';
-import { type PassOptions, passBench, passBeside } from './pass.ts';
+import { type PassOptions, passBench, passBeside, USUAL_RUNS } from './pass.ts';
 import { type PreviewBenchOptions, previewBench } from './preview.ts';
 import { printOnly, printResult, publish } from './publish.ts';
 import { BUSY_SHARE_MAX, busyNow, useOf } from './quiet.ts';
@@ -177,7 +177,7 @@ program
 program
   .command('pass')
   .description('runs and text per second of a pass, its backlog, and ingest with a pass beside it')
-  .option('--runs <number>', 'runs of four spans that are evaluated', positive, 3000)
+  .option('--runs <number>', 'runs of four spans that are evaluated', positive, USUAL_RUNS)
   .option('--rounds <number>', 'rounds, each of a pass and of ingest with and without', positive, 3)
   .option(
     '--bodies <number>',
@@ -187,7 +187,8 @@ program
   )
   .addHelpText(
     'after',
-    '\nExample:\n  MATCH_THREADS=2 npm run bench -- pass --runs 1000 --rounds 1',
+    '\nTakes about four minutes. Of agent runs some 50 MB of each kind are evaluated, fewer with fewer --runs.\n\n' +
+      'Example:\n  MATCH_THREADS=2 npm run bench -- pass --runs 1000 --rounds 1',
   )
   .action(async (options: PassOptions) => publish('pass', await passBench(options)));
 program

@@ -95,7 +95,14 @@ const INGEST_CODE = [
   'bench/ingest',
 ];
 const MATCH_CODE = ['src/engine', 'package-lock.json', 'bench/match'];
-const PASS_CODE = [...MATCH_CODE, 'src/pool', 'src/db/runs', 'src/db/findings', 'bench/pass'];
+const PASS_CODE = [
+  ...MATCH_CODE,
+  'src/pool',
+  'src/db/runs',
+  'src/db/findings',
+  'bench/agent-runs',
+  'bench/pass',
+];
 
 /** The files and folders whose changes make a result old: what is measured, and how. */
 export const MEASURED_CODE: { readonly [N in ResultName]: readonly string[] } = {

@@ -9,12 +9,14 @@
  */
 import pg from 'pg';
 
+import { RUN_DATA, type RunData } from './agent-runs/data.ts';
 import { traceBody } from './bodies.ts';
 import { emptyTables } from './empty-tables.ts';
 import { inTurn, log, median, pause, VoidRun } from './harness.ts';
 import { sendAll } from './load.ts';
 import { type MachineFacts, machineFacts } from './machine.ts';
-import { type BenchRuns, benchRuns } from './pass/runs.ts';
+import { agentRuns } from './pass/agent-runs.ts';
+import { type BenchRuns, benchRuns, createJudge } from './pass/runs.ts';
 import { type ServerUnderTest, startServer } from './server-under-test.ts';
 
 const SETTLE_MS = 3_600_000;
@@ -23,6 +25,8 @@ const WATCH_EVERY_MS = 100;
 const STALLED_MS = 60_000;
 const CONNECTIONS = 16;
 const SPANS_PER_BODY = 100;
+/** Runs with which as many agent runs are evaluated as usual. */
+export const USUAL_RUNS = 3000;
 
 export interface PassOptions {
   readonly runs: number;
@@ -46,6 +50,20 @@ export interface PassRound {
   readonly samples: readonly Sample[];
 }
 
+/** Passes over agent runs of one kind. */
+export interface AgentRunsPass {
+  readonly name: RunData;
+  readonly runs: number;
+  readonly spans: number;
+  readonly findings: number;
+  /** of all requests, as JSON */
+  readonly bodyMegabytes: number;
+  /** of the distinct texts, run by run */
+  readonly textMegabytes: number;
+  /** of every round */
+  readonly seconds: readonly number[];
+}
+
 export interface PassResult extends PassOptions {
   readonly name: 'pass';
   readonly machine: MachineFacts;
@@ -61,6 +79,8 @@ export interface PassResult extends PassOptions {
   /** runs per second during ingest */
   readonly passBeside: readonly number[];
   readonly ingestRatio: number;
+  /** absent in results from before 2026-11-27 */
+  readonly agentRuns?: readonly AgentRunsPass[];
 }
 
 /** A server whose pass is measured. */
@@ -192,6 +212,35 @@ async function measureIngest(bench: PassBench, bodies: readonly Buffer[], hasPas
   return { spans: stored / seconds, runs: (after.done - before.done) / seconds };
 }
 
+/** Passes over agent runs, one kind after the other. */
+async function measureAgentRuns(
+  bench: PassBench,
+  { runs, rounds }: PassOptions,
+): Promise<AgentRunsPass[]> {
+  const judge = createJudge();
+  const measured: AgentRunsPass[] = [];
+  for (const name of RUN_DATA) {
+    const load = agentRuns(name, Math.min(1, runs / USUAL_RUNS), judge);
+    const own = { ...bench, load };
+    // Compiles the patterns that these texts need.
+    await measurePass(own);
+    const seconds: number[] = [];
+    for (let round = 0; round < rounds; round += 1) seconds.push((await measurePass(own)).seconds);
+    log(`${name}: ${load.runs} runs in ${seconds.join(', ')} s, ${load.findings.length} findings`);
+    const bodyBytes = load.bodies.reduce((sum, { length }) => sum + length, 0);
+    measured.push({
+      name,
+      runs: load.runs,
+      spans: load.spans,
+      findings: load.findings.length,
+      bodyMegabytes: Number((bodyBytes / 1e6).toFixed(2)),
+      textMegabytes: Number((load.textBytes / 1e6).toFixed(2)),
+      seconds,
+    });
+  }
+  return measured;
+}
+
 async function measureAll(bench: PassBench, options: PassOptions): Promise<PassResult> {
   const machine = machineFacts();
   const bodies = Array.from({ length: options.bodies }, (_, seed) =>
@@ -229,6 +278,7 @@ async function measureAll(bench: PassBench, options: PassOptions): Promise<PassR
     ingestBeside,
     passBeside,
     ingestRatio: Number((median(ingestBeside) / median(ingestAlone)).toFixed(3)),
+    agentRuns: await measureAgentRuns(bench, options),
   };
 }
 

@@ -1,8 +1,9 @@
 /** The measured part of docs/matching.md about the pass. Pure. */
+import { notMeasured } from '../agent-runs/data.ts';
 import { median } from '../harness.ts';
 import { machineLine } from '../machine.ts';
 import { markdownTable } from '../markdown.ts';
-import type { PassResult } from '../pass.ts';
+import type { AgentRunsPass, PassResult } from '../pass.ts';
 
 const whole = (value: number): string => Math.round(value).toLocaleString('en');
 
@@ -46,6 +47,48 @@ function backlogOf({ pass }: PassResult): string[][] {
   );
 }
 
+const oneDecimal = (value: number): string => value.toFixed(1);
+
+function agentRunsTable(all: readonly AgentRunsPass[]): string {
+  const rows = all.map(({ name, runs, spans, bodyMegabytes, textMegabytes, findings, seconds }) => {
+    const rates = seconds.map((one) => runs / one);
+    const rate = median(rates);
+    return [
+      name,
+      whole(runs),
+      whole(spans / runs),
+      ...[bodyMegabytes, textMegabytes].map((one) => oneDecimal((one * 1000) / runs)),
+      whole(findings),
+      whole(rate),
+      ...[bodyMegabytes, textMegabytes].map((one) => oneDecimal((one * rate) / runs)),
+      rates.map(whole).join(' '),
+    ];
+  });
+  const titles = [
+    '',
+    'runs',
+    'spans a run',
+    'KB of JSON a run',
+    'KB of distinct text a run',
+    'findings',
+    'runs/s',
+    'MB of JSON/s',
+    'MB of distinct text/s',
+    'all runs/s',
+  ];
+  return markdownTable(titles, rows);
+}
+
+/** Nothing but a sentence for results from before agent runs were measured. */
+function agentRunsPart({ agentRuns = [] }: PassResult): string[] {
+  const missing = notMeasured(agentRuns.map(({ name }) => name));
+  return [
+    'Passes over [agent runs](performance.md#agent-runs):',
+    ...(agentRuns.length === 0 ? [] : [agentRunsTable(agentRuns)]),
+    ...(missing === '' ? [] : [missing]),
+  ];
+}
+
 export function passParts(result: PassResult): Map<string, string> {
   const { machine, runs, planted, hit, findings, textMegabytes, ingestRatio } = result;
   const ratio = ['ingest beside a pass, share of alone', ingestRatio.toFixed(2), ''];
@@ -56,6 +99,7 @@ export function passParts(result: PassResult): Map<string, string> {
     markdownTable(['', 'median', 'all values'], [...figures(result), ratio]),
     'The backlog of the first of these passes:',
     markdownTable(['second', 'runs due', 'oldest due for, s'], backlogOf(result)),
+    ...agentRunsPart(result),
   ];
   return new Map([['pass', page.join('\n\n')]]);
 }

@@ -137,9 +137,11 @@ function toBody(runs: readonly { traceId: string; spans: readonly BenchSpan[] }[
   return Buffer.from(JSON.stringify({ resourceSpans: [{ resource, scopeSpans }] }));
 }
 
+const readCorpus = () => verifyCorpus(corpusPackageDir(), loadManifest(MANIFEST_PATH));
+
 /** @returns run → bytes of its distinct texts, and ids of the rules that must hit it */
-function createJudge(rules: ReturnType<typeof createCatalog>['rules']) {
-  const matcher = createFastMatcher(runnableRules(rules));
+export function createJudge(corpus = readCorpus()) {
+  const matcher = createFastMatcher(runnableRules(createCatalog(corpus).rules));
   const enabled = matcher.rules.map((rule) => decide(rule, NEW_WORKSPACE).enabled);
   return (steps: readonly Step[]) => {
     const texts = [...extractSteps(steps)].flatMap((step) => step.texts);
@@ -154,9 +156,9 @@ function createJudge(rules: ReturnType<typeof createCatalog>['rules']) {
 
 /** Makes so many runs; the same ones every time. */
 export function benchRuns(count: number): BenchRuns {
-  const corpus = verifyCorpus(corpusPackageDir(), loadManifest(MANIFEST_PATH));
+  const corpus = readCorpus();
   const text = textsFrom(textKinds(corpus));
-  const judge = createJudge(createCatalog(corpus).rules);
+  const judge = createJudge(corpus);
   const findings: string[] = [];
   let textBytes = 0;
   const runs = Array.from({ length: count }, (_, run) => {
