@@ -6,7 +6,7 @@ import { lstat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { OperatorError } from '../../errors.ts';
-import { errorCode, runProgram } from './process.ts';
+import { errorCode, oneLine, runProgram } from './process.ts';
 
 const PROBE_TIMEOUT_MS = 10_000;
 
@@ -14,7 +14,7 @@ const PROBE_TIMEOUT_MS = 10_000;
  * As root, becomes the user that owns the database's folder of `dataDir`, for the rest of the process.
  * Does nothing if root owns the folder, if it does not exist, or if this user is not root.
  *
- * @throws OperatorError when that user cannot read this program
+ * @throws OperatorError when nothing runs as that user here, or the user cannot read this program
  */
 export async function becomeOwner(dataDir: string): Promise<void> {
   if (process.getuid?.() !== 0) return;
@@ -28,6 +28,12 @@ export async function becomeOwner(dataDir: string): Promise<void> {
     ['-c', 'test -r "$1" && test -x "$2"', 'sh', program, process.execPath],
     { account: owner, timeoutMs: PROBE_TIMEOUT_MS },
   );
+  if (probe.code === null) {
+    throw new OperatorError(
+      `${home} belongs to uid ${owner.uid}, as which no program runs here (${oneLine(probe.output)}): ` +
+        'change its owner, or run the command where that user is known',
+    );
+  }
   if (probe.code !== 0) {
     throw new OperatorError(
       `${home} belongs to uid ${owner.uid}, which cannot read ${program} or run ${process.execPath}: ` +

@@ -5,7 +5,7 @@
  * Children never inherit the environment, which has secrets, and PG* variables that would change
  * PostgreSQL's behaviour. A failing program is a value; the caller decides what it means.
  */
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { readFile, readlink } from 'node:fs/promises';
 
 /** The account that a PostgreSQL program runs as; null means this process's. */
@@ -62,8 +62,8 @@ export function runProgram(
   },
 ): Promise<ProgramResult> {
   const { account, timeoutMs, input = '', inherited = null } = options;
-  return new Promise((resolve) => {
-    const child = spawn(file, [...args], {
+  const start = (): ChildProcess =>
+    spawn(file, [...args], {
       ...asAccount(account),
       cwd: '/',
       env: CHILD_ENVIRONMENT,
@@ -71,16 +71,22 @@ export function runProgram(
       killSignal: 'SIGKILL',
       stdio: ['pipe', 'pipe', 'pipe', ...(inherited === null ? [] : [inherited])],
     });
+  return new Promise((resolve) => {
+    let child: ChildProcess;
+    try {
+      child = start();
+    } catch (error) {
+      // An account that this system does not have, such as an id that a container does not map.
+      resolve(notStarted(error));
+      return;
+    }
     const written = { stdout: '', stderr: '' };
     for (const name of ['stdout', 'stderr'] as const) {
       child[name]?.setEncoding('utf8').on('data', (text: string) => {
         if (written[name].length < OUTPUT_CHARS_MAX) written[name] += text;
       });
     }
-    child.once('error', (error) => {
-      const missing = errorCode(error) === 'ENOENT';
-      resolve({ code: null, output: error.message, missing });
-    });
+    child.once('error', (error) => resolve(notStarted(error)));
     // Programs that a killed one has started may keep its output open.
     child.once('exit', (code) => {
       if (code === null) for (const name of ['stdout', 'stderr'] as const) child[name]?.destroy();
@@ -94,6 +100,11 @@ export function runProgram(
     // A program that ends without reading it has an exit code.
     child.stdin?.on('error', () => {}).end(input);
   });
+}
+
+function notStarted(error: unknown): ProgramResult {
+  const output = error instanceof Error ? error.message : String(error);
+  return { code: null, output, missing: errorCode(error) === 'ENOENT' };
 }
 
 /** A program's output as part of a one-line message. */

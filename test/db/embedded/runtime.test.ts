@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { systemAccount } from '../../../src/db/embedded/account.ts';
+import { becomeOwner } from '../../../src/db/embedded/become-owner.ts';
 import { runProgram } from '../../../src/db/embedded/process.ts';
 import { findRuntime, packagedPrograms } from '../../../src/db/embedded/runtime.ts';
 import { OperatorError } from '../../../src/errors.ts';
@@ -38,7 +39,30 @@ it('says what to do when the programs do not run', async () => {
   await expect(wanted).rejects.toThrow(/does not run here .*ENOENT.*; set DATABASE_URL/);
 });
 
+it('a program that cannot be run as an account is a value', async () => {
+  // An id that no user has, as one that a container does not map.
+  const account = { uid: -1, gid: -1 };
+  const run = await runProgram('/bin/sh', ['-c', 'true'], { account, timeoutMs: 10_000 });
+  expect(run).toEqual({ code: null, output: 'spawn EINVAL', missing: false });
+  await expect(findRuntime(await packagedPrograms(), account, folder)).rejects.toThrow(
+    OperatorError,
+  );
+});
+
 describe.runIf(isRoot)('as root', () => {
+  it('does not become an owner as whom no program can be run', async () => {
+    // Above the highest id that Node.js can run a program as.
+    const uid = 2 ** 32 - 2;
+    await mkdir(join(folder, 'postgres'));
+    await chown(join(folder, 'postgres'), uid, 0);
+    const becoming = becomeOwner(folder);
+    await expect(becoming).rejects.toThrow(OperatorError);
+    await expect(becoming).rejects.toThrow(
+      new RegExp(`^\\S+/postgres belongs to uid ${uid}, as which no program runs here \\(.+\\)`),
+    );
+    expect(process.getuid?.()).toBe(0);
+  });
+
   it('copies programs that the account cannot reach, once, links and all', async () => {
     const locked = join(folder, 'locked');
     const native = dirname(await packagedPrograms());
