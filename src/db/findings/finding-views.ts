@@ -47,6 +47,20 @@ async function setDefault(
   );
 }
 
+/** Another view that was chosen meanwhile stays the default. */
+async function endDefault(
+  connection: Connection,
+  workspaceId: number,
+  userId: number | null,
+  viewId: number,
+): Promise<void> {
+  await connection.query(
+    `UPDATE memberships SET finding_view_id = NULL
+      WHERE workspace_id = $1 AND user_id = $2 AND finding_view_id = $3`,
+    [workspaceId, userId, viewId],
+  );
+}
+
 /** @throws {SluiceError} `conflict` when there are as many as there may be */
 async function requireRoom(connection: Connection, workspaceId: number, ownerId: number | null) {
   const { rows } = await connection.query<{ views: number }>(
@@ -160,7 +174,7 @@ export async function deleteFindingView(
 /**
  * Chooses the view that the findings list begins with, for the actor.
  *
- * @param isDefault false: the list begins with all open findings again
+ * @param isDefault false: the list begins with all open findings again, if it began with this view
  * @throws {SluiceError} `not_found`
  */
 export async function setDefaultFindingView(
@@ -172,6 +186,7 @@ export async function setDefaultFindingView(
 ): Promise<void> {
   await recordedByMember(database, workspaceId, actor, async (connection, _record, role) => {
     await requireView(connection, workspaceId, id, actor, role);
-    await setDefault(connection, workspaceId, actor.userId, isDefault ? id : null);
+    if (isDefault) await setDefault(connection, workspaceId, actor.userId, id);
+    else await endDefault(connection, workspaceId, actor.userId, id);
   });
 }

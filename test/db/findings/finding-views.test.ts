@@ -98,6 +98,16 @@ test('each member chooses a default, which ends with its view', async () => {
   expect(await defaults(ann)).toEqual([]);
 });
 
+test('a view that is not the default ends no other as the default', async () => {
+  await save(ann, 'Chosen', 'state=new', { isDefault: true });
+  await save(ann, 'Other', 'state=all');
+  const other = await idOf(ann, 'Other');
+  await setDefaultFindingView(scratch.database, mine, other, false, ann);
+  expect((await list(ann)).filter(({ isDefault }) => isDefault)).toMatchObject([
+    { name: 'Chosen' },
+  ]);
+});
+
 test('a shared view stays when its member leaves; own ones go', async () => {
   const guest = await person('member');
   await save(guest, 'Left behind', '', { isShared: true });
