@@ -153,6 +153,17 @@ export async function inTransaction<T>(
   });
 }
 
+/** Runs statements that see the database as it was at the first of them. They only read. */
+export async function inSnapshot<T>(
+  database: Database,
+  work: (connection: Connection) => Promise<T>,
+): Promise<T> {
+  return await inTransaction(database, async (connection) => {
+    await connection.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY');
+    return await work(connection);
+  });
+}
+
 /** The row of a statement that always gives one, such as a count or INSERT … RETURNING. */
 export function onlyRow<Row>({ rows: [row] }: { readonly rows: readonly Row[] }): Row {
   if (row === undefined) throw new Error('a statement that gives one row gave none');

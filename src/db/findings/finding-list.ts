@@ -6,7 +6,7 @@
 import type { Finding, FindingFilter, FindingOrder } from '../../model/findings.ts';
 import { SEVERITIES } from '../../model/rules.ts';
 import type { PageCursor } from '../../model/runs.ts';
-import type { Database } from '../database.ts';
+import { type Database, inSnapshot, type Queryable } from '../database.ts';
 import { fromMicros, toMicros } from '../sql-times.ts';
 import {
   IS_TRIAGED,
@@ -165,7 +165,7 @@ function wayOf(filter: FindingFilter): 'read' | 'readKind' | 'byState' | 'byKind
 
 /** The first findings after a cursor, and what they are sorted by. */
 export async function rowsInTime(
-  database: Database,
+  database: Queryable,
   workspaceId: number,
   filter: FindingFilter,
   order: TimeOrder,
@@ -182,7 +182,7 @@ export async function rowsInTime(
 /** The place of a finding that a page reads, behind so many others; null when there are no more. */
 async function placeBehind(
   others: number,
-  database: Database,
+  database: Queryable,
   workspaceId: number,
   filter: FindingFilter,
   order: TimeOrder,
@@ -291,11 +291,19 @@ export async function listFindings(
     return { ...page, endedEarly: false, searchedTo: time };
   }
   const inTime = order === 'oldest' ? order : 'newest';
-  const rows = await rowsInTime(database, workspaceId, filter, inTime, cursor, more);
-  const page = toPage(rows, limit);
-  const inOrder = { ...page, endedEarly: false, searchedTo: null };
-  if (page.next !== null || !needsReading(filter)) return inOrder;
-  const last = FINDINGS_READ_MAX - 1;
-  const next = await placeBehind(last, database, workspaceId, filter, inTime, cursor);
-  return { ...inOrder, next, endedEarly: next !== null };
+  const pageOf = async (queryable: Queryable) =>
+    toPage(await rowsInTime(queryable, workspaceId, filter, inTime, cursor, more), limit);
+  if (!needsReading(filter)) {
+    return { ...(await pageOf(database)), endedEarly: false, searchedTo: null };
+  }
+  // What is deleted or added meanwhile must not move the place behind what the page has read.
+  return await inSnapshot(database, async (connection) => {
+    const page = await pageOf(connection);
+    const last = FINDINGS_READ_MAX - 1;
+    const end =
+      page.next === null
+        ? await placeBehind(last, connection, workspaceId, filter, inTime, cursor)
+        : null;
+    return { ...page, next: page.next ?? end, endedEarly: end !== null, searchedTo: null };
+  });
 }

@@ -1,5 +1,6 @@
 /** The list's filters by name and text, its orders, totals, groups and suggestions, in PostgreSQL. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Connection, Database, Queryable } from '../../../src/db/database.ts';
 import { listFindingGroups } from '../../../src/db/findings/finding-groups.ts';
 import { FINDINGS_READ_MAX, listFindings } from '../../../src/db/findings/finding-list.ts';
 import { findNeighbours } from '../../../src/db/findings/finding-neighbours.ts';
@@ -60,6 +61,42 @@ async function insert(workspaceId: number, stored: Stored): Promise<void> {
       Buffer.from(text),
     ],
   );
+}
+
+/** Findings of these ids, one a second. */
+async function insertNumbered(workspaceId: number, from: number, to: number): Promise<void> {
+  await scratch.database.query(
+    `INSERT INTO findings (workspace_id, id, created_at, run_id, rule_id, rule_version, rule_status,
+       severity, category, corpus_version, description, condition_index, condition_description,
+       field, surface, step_name, excerpt, recommended_actions, agent_name)
+     SELECT $1, lpad(to_hex(n), 32, '0')::uuid, '2026-11-20T10:00:00Z'::timestamptz
+            + n * interval '1 second', gen_random_uuid(), 'R', '1', 'stable', 'high',
+            'prompt-injection', '4', 'd', 0, '', 'content', 'tool_args', 's', 'e', '[]', 'somebody'
+       FROM generate_series($2::int, $3::int) AS n`,
+    [workspaceId, from, to],
+  );
+}
+
+/** The database, which changes once the first statement has read findings. */
+function changedAfterReading(change: () => Promise<void>): Database {
+  let isChanged = false;
+  const changing = <Target extends Queryable>(target: Target): Target =>
+    new Proxy(target, {
+      get: (_target, name) => {
+        const value: unknown = Reflect.get(target, name, target);
+        if (typeof value !== 'function') return value;
+        return async (...given: unknown[]) => {
+          const result: unknown = await Reflect.apply(value, target, given);
+          if (name === 'connect') return changing(result as Connection);
+          if (name !== 'query' || isChanged || !String(given[0]).includes('FROM findings'))
+            return result;
+          isChanged = true;
+          await change();
+          return result;
+        };
+      },
+    });
+  return changing(scratch.database);
 }
 
 const STORED: readonly Stored[] = [
@@ -151,6 +188,30 @@ describe('a filter', () => {
       within: { count: FINDINGS_READ_MAX, by: 'newest' },
     });
   });
+
+  test.each([
+    ['newest', FINDINGS_READ_MAX + 1],
+    ['oldest', FINDINGS_READ_MAX],
+  ] as const)(
+    'continues behind what a page read, whatever is deleted or added meanwhile: %s',
+    async (order, last) => {
+      const own = (await createWorkspace(scratch.database, order, order)).id;
+      await insertNumbered(own, 1, 2 * FINDINGS_READ_MAX);
+      const database = changedAfterReading(async () => {
+        // As retention does.
+        await scratch.database.query(
+          'DELETE FROM findings WHERE workspace_id = $1 AND id <= $2::uuid',
+          [own, hex16(10)],
+        );
+        await insertNumbered(own, 2 * FINDINGS_READ_MAX + 1, 2 * FINDINGS_READ_MAX + 10);
+      });
+      const page = await listFindings(database, own, { agent: 'nobody' }, null, 50, order);
+      expect(page).toMatchObject({ findings: [], endedEarly: true });
+      expect(page.next?.id).toBe(hex16(last));
+      const newest = await listFindings(scratch.database, own, {}, null, 1);
+      expect(newest.findings.map(numberOf)).toEqual([2 * FINDINGS_READ_MAX + 10]);
+    },
+  );
 
   test('counts what nobody has decided among the newest findings, also of a severity', async () => {
     const bound = { count: FINDINGS_READ_MAX, isExact: false };
