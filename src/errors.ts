@@ -59,6 +59,7 @@ export const ERRORS = {
     title: 'Unsupported content encoding',
     retryable: false,
   },
+  unknown_host: { status: 421, rpcCode: 7, title: 'Unknown host', retryable: false },
   rate_limited: { status: 429, rpcCode: 8, title: 'Rate limit exceeded', retryable: true },
   too_many_attempts: { status: 429, rpcCode: 8, title: 'Too many attempts', retryable: true },
   overloaded: { status: 503, rpcCode: 14, title: 'Overloaded', retryable: true },

@@ -1,6 +1,7 @@
 /** Sends e-mail by SMTP, through the server of `SMTP_URL`, as plain text. */
 import { createRequire } from 'node:module';
 
+import { isLoopback } from '../local-host.ts';
 import type { DeliveryFailure, SendResult } from '../model/alerts.ts';
 import { withinLimit } from '../time-limit.ts';
 
@@ -60,7 +61,7 @@ function resultOf(error: unknown): SendResult {
 
 /** A password is sent over TLS only, unless the server is on this machine. */
 function needsTls({ password, hostname }: URL): boolean {
-  return password !== '' && !/^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname);
+  return password !== '' && !isLoopback(hostname);
 }
 
 /**

@@ -9,6 +9,7 @@ import {
   ConfigError,
   databaseUrl,
   type Environment,
+  hostNames,
   integer,
   LOG_LEVELS,
   MAIL_ADDRESS,
@@ -30,6 +31,8 @@ export interface Config extends OauthClients {
   readonly host: string;
   /** of the listener for the operator */
   readonly adminHost: string;
+  /** names by which that listener may be requested, beside those of this machine */
+  readonly adminAllowedHosts: readonly string[];
   /** without a trailing slash */
   readonly baseUrl: string;
   readonly observeUrl: string;
@@ -210,6 +213,7 @@ export function readConfig(env: Environment): Config {
     adminPort: integer(env, 'ADMIN_PORT', problems),
     host,
     adminHost: text(env, 'ADMIN_HOST') ?? TEXT_SETTINGS.ADMIN_HOST,
+    adminAllowedHosts: hostNames(env, problems),
     baseUrl: url(env, 'BASE_URL', http, problems) ?? defaultUrl(host, port),
     observeUrl: url(env, 'OBSERVE_URL', http, problems) ?? defaultUrl(host, observePort),
     brand: text(env, 'BRAND') ?? TEXT_SETTINGS.BRAND,

@@ -6,11 +6,11 @@ import ipaddr from 'ipaddr.js';
 
 import { parseDatabaseUrl } from '../database-url.ts';
 import { OperatorError } from '../errors.ts';
+import { isLoopback, parseAddress } from '../local-host.ts';
 import { parseSentinelUrl } from '../redis-url.ts';
 import { INTEGER_SETTINGS, type IntegerSetting, TEXT_SETTINGS } from './settings.ts';
 
 export const LOG_LEVELS: readonly string[] = ['trace', 'debug', 'info', 'warn', 'error', 'silent'];
-const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
 /** Printable ASCII with one `@`. */
 export const MAIL_ADDRESS = /^[!-?A-~]{1,64}@[!-?A-~]{1,180}$/;
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -106,6 +106,23 @@ export function networks(env: Environment, problems: Problems): readonly string[
   return given;
 }
 
+/** Names and addresses without ports, as `parseAddress` returns them. */
+export function hostNames(env: Environment, problems: Problems): readonly string[] {
+  const listed = (text(env, 'ADMIN_ALLOWED_HOSTS') ?? '').split(',').map((one) => one.trim());
+  const names = new Set<string>();
+  for (const given of listed.filter((one) => one !== '')) {
+    const name = parseAddress(given);
+    if (name !== null) names.add(name);
+    else {
+      problems.push(
+        'ADMIN_ALLOWED_HOSTS must list names such as metrics.example or 10.0.0.7, separated by ' +
+          `commas, without ports or wildcards, not "${given}"`,
+      );
+    }
+  }
+  return [...names];
+}
+
 /** One host or several; the value is never repeated, because it holds a password. */
 export function databaseUrl(
   env: Environment,
@@ -145,5 +162,5 @@ export function oneOf<T extends string>(
 
 /** Whether a URL is safe to send a credential to: over TLS, or to this machine. */
 export function isPrivateUrl({ protocol, hostname }: URL): boolean {
-  return protocol === 'https:' || (protocol === 'http:' && LOOPBACK.test(hostname));
+  return protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname));
 }

@@ -66,6 +66,7 @@ export const INTEGER_SETTINGS = {
 export const TEXT_SETTINGS = {
   HOST: '0.0.0.0',
   ADMIN_HOST: '127.0.0.1',
+  ADMIN_ALLOWED_HOSTS: null,
   BASE_URL: null,
   OBSERVE_URL: null,
   BRAND: 'sluice',

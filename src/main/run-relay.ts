@@ -4,13 +4,13 @@
  */
 import { claimOwnership, type Ownership } from '../db/embedded/owner.ts';
 import { OperatorError } from '../errors.ts';
+import { isLoopback } from '../local-host.ts';
 import { openQueueFolder } from '../relay/queue/queue-folder.ts';
 import { type OpenRelay, openRelay, type RelaySettings } from '../relay/relay.ts';
 import { reportFailure } from '../terminal/failure.ts';
 import { programVersion } from './program-version.ts';
 import { onStopSignal } from './stop-signals.ts';
 
-const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|::1)$/;
 const MIB = 1024 * 1024;
 
 function mebibytes(bytes: number): string {
@@ -65,7 +65,7 @@ export async function runRelay(given: Omit<RelaySettings, 'version'>): Promise<v
   }
   try {
     const relay = await openRelay({ ...setup, version: programVersion() });
-    if (!LOOPBACK.test(setup.host)) relay.events.exposed(setup.host);
+    if (!isLoopback(setup.host)) relay.events.exposed(setup.host);
     onStopSignal((signal) => {
       relay.events.stopping(signal);
       void stop(relay, lock).then(process.exit);

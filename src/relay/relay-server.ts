@@ -5,6 +5,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 
 import { ERRORS, SluiceError } from '../errors.ts';
+import type { CallerCheck } from '../local-host.ts';
 import type { Signal } from '../model/telemetry.ts';
 import type { MetricsText } from '../observe/metrics.ts';
 import type { RelayEvents, RelayState } from '../observe/relay-events.ts';
@@ -39,6 +40,7 @@ export interface RelayServerOptions {
   readonly metrics: MetricsText;
   readonly state: () => RelayState;
   readonly events: RelayEvents;
+  readonly checkCaller: CallerCheck;
 }
 
 interface Answer {
@@ -112,13 +114,29 @@ function deliveryAnswer(delivery: Delivery, format: BodyFormat): Answer {
   return errorAnswer(error, format);
 }
 
+function healthAnswer({ server, queueBytes, queueBytesMax, oldestSeconds }: RelayState): Answer {
+  const body = JSON.stringify({
+    status: 'ok',
+    server,
+    queue_bytes: queueBytes,
+    queue_bytes_max: queueBytesMax,
+    queue_oldest_seconds: Math.round(oldestSeconds),
+  });
+  return { status: 200, headers: { 'content-type': TYPES.json }, body };
+}
+
+/** The format of the refusal of a request whose body is not read. */
+function refusalFormat({ headers }: IncomingMessage): BodyFormat {
+  return headers['content-type']?.startsWith(TYPES.protobuf) ? 'protobuf' : 'json';
+}
+
 function write(response: ServerResponse, { status, headers = {}, body }: Answer): void {
   response.writeHead(status, { ...headers, 'content-length': Buffer.byteLength(body) }).end(body);
 }
 
 /** Creates the server; it does not listen yet. */
 export function createRelayServer(options: RelayServerOptions): Server {
-  const { forwarder, metrics, state, events } = options;
+  const { forwarder, metrics, state, events, checkCaller } = options;
   const bodies = new BodyReader();
 
   const take = async (incoming: IncomingMessage, signal: Signal): Promise<Answer> => {
@@ -134,21 +152,16 @@ export function createRelayServer(options: RelayServerOptions): Server {
     }
   };
 
-  const health = (): Answer => {
-    const { server, queueBytes, queueBytesMax, oldestSeconds } = state();
-    const body = JSON.stringify({
-      status: 'ok',
-      server,
-      queue_bytes: queueBytes,
-      queue_bytes_max: queueBytesMax,
-      queue_oldest_seconds: Math.round(oldestSeconds),
-    });
-    return { status: 200, headers: { 'content-type': TYPES.json }, body };
-  };
-
   const answerRequest = async (incoming: IncomingMessage): Promise<Answer> => {
     const path = incoming.url?.split('?', 1)[0] ?? '';
     const signal = SIGNALS.get(path);
+    const { host = '', origin = '' } = incoming.headers;
+    const refused = checkCaller(host, origin);
+    if (refused !== null) {
+      const answer = errorAnswer(refused, refusalFormat(incoming));
+      if (signal !== undefined) events.requestAnswered(signal, answer.status);
+      return answer;
+    }
     const allowed = signal !== undefined ? 'POST' : 'GET';
     if (signal === undefined && path !== '/health' && path !== '/metrics') {
       return errorAnswer(new SluiceError('not_found', `There is nothing at this path.`), 'json');
@@ -158,7 +171,7 @@ export function createRelayServer(options: RelayServerOptions): Server {
       return { ...errorAnswer(error, 'json'), headers: { allow: allowed } };
     }
     if (signal === undefined) {
-      if (path === '/health') return health();
+      if (path === '/health') return healthAnswer(state());
       const headers = { 'content-type': metrics.contentType };
       return { status: 200, headers, body: await metrics.text() };
     }

@@ -6,6 +6,7 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 
 import { OperatorError } from '../errors.ts';
+import { createCallerCheck } from '../local-host.ts';
 import { createRelayObserver, type RelayEvents, type RelayState } from '../observe/relay-events.ts';
 import { Forwarder } from './forwarder.ts';
 import { DiskQueue } from './queue/disk-queue.ts';
@@ -20,6 +21,8 @@ export interface RelaySettings {
   readonly host: string;
   /** 0 takes any free port */
   readonly port: number;
+  /** names by which it may be requested, beside those of this machine; see `createCallerCheck` */
+  readonly allowedHosts: readonly string[];
   /** http or https, without a trailing slash */
   readonly url: string;
   readonly readKey: () => string;
@@ -76,7 +79,12 @@ export async function openRelay(settings: RelaySettings): Promise<OpenRelay> {
   const queue = new DiskQueue<Promise<SendOutcome>>(queueFolder, queueBytesMax, events);
   const upstream = createUpstream({ url, key, userAgent: `sluice-relay/${version}` });
   const forwarder = new Forwarder({ queue, age, upstream, events, renewKey: renew });
-  const server = createRelayServer({ forwarder, metrics, state, events });
+  const checkCaller = createCallerCheck({
+    address: host,
+    allowedHosts: settings.allowedHosts,
+    setting: '--allow-host',
+  });
+  const server = createRelayServer({ forwarder, metrics, state, events, checkCaller });
   try {
     server.listen(port, host);
     await once(server, 'listening');

@@ -15,7 +15,7 @@ const LINES_MAX = 500;
 /** Room → the rooms it may import beside itself; ARCHITECTURE.md shows the same. */
 const ROOMS: Readonly<Record<string, readonly string[] | 'everything'>> = {
   wiring: 'everything',
-  config: ['database-url', 'redis-url', 'errors'],
+  config: ['database-url', 'redis-url', 'local-host', 'errors'],
   model: [],
   errors: [],
   otlp: ['model', 'errors'],
@@ -41,6 +41,7 @@ const ROOMS: Readonly<Record<string, readonly string[] | 'everything'>> = {
     'model',
     'errors',
     'free-memory',
+    'local-host',
     'redis-url',
     'time-limit',
     'workspace-queue',
@@ -49,7 +50,7 @@ const ROOMS: Readonly<Record<string, readonly string[] | 'everything'>> = {
   db: ['database-url', 'model', 'errors', 'observe', 'own-folder'],
   engine: ['model', 'errors'],
   pool: ['engine', 'db', 'model', 'errors', 'observe', 'own-folder', 'stack-traces'],
-  alerts: ['db', 'observe', 'model', 'errors', 'time-limit'],
+  alerts: ['db', 'observe', 'model', 'errors', 'local-host', 'time-limit'],
   observe: ['model'],
   relay: [
     'otlp',
@@ -57,6 +58,7 @@ const ROOMS: Readonly<Record<string, readonly string[] | 'everything'>> = {
     'model',
     'errors',
     'limited-process',
+    'local-host',
     'own-folder',
     'time-limit',
     'stack-traces',
@@ -64,6 +66,7 @@ const ROOMS: Readonly<Record<string, readonly string[] | 'everything'>> = {
   terminal: ['engine', 'model', 'errors'],
   'database-url': [],
   'redis-url': [],
+  'local-host': ['errors'],
   'own-folder': ['errors'],
   'limited-process': [],
   'stack-traces': [],
@@ -96,7 +99,7 @@ const VENDORS: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Rooms that only compute: no clock, no process, no input or output. */
-const PURE_ROOMS = ['otlp', 'engine', 'web'];
+const PURE_ROOMS = ['otlp', 'engine', 'web', 'local-host'];
 const IMPURE_GLOBALS = ['Date', 'performance', 'process'];
 const IMPURE_MODULES = new RegExp(
   '^node:(fs|net|https?|http2|tls|dgram|dns|os|child_process|worker_threads|process|' +

@@ -38,6 +38,7 @@ describe('without any setting', () => {
       adminPort: 9464,
       host: '0.0.0.0',
       adminHost: '127.0.0.1',
+      adminAllowedHosts: [],
       baseUrl: 'http://localhost:8080',
       observeUrl: 'http://localhost:4318',
       brand: 'sluice',
@@ -100,6 +101,7 @@ test('every setting is taken', () => {
     ADMIN_PORT: '3',
     HOST: '127.0.0.1',
     ADMIN_HOST: '10.0.0.7',
+    ADMIN_ALLOWED_HOSTS: 'Metrics.Example, 10.0.0.8,::1,metrics.example',
     BASE_URL: 'https://base.test/',
     OBSERVE_URL: 'https://observe.test:4318',
     BRAND: 'acme',
@@ -142,6 +144,7 @@ test('every setting is taken', () => {
     adminPort: 3,
     host: '127.0.0.1',
     adminHost: '10.0.0.7',
+    adminAllowedHosts: ['metrics.example', '10.0.0.8', '[::1]'],
     baseUrl: 'https://base.test',
     observeUrl: 'https://observe.test:4318',
     brand: 'acme',
@@ -216,6 +219,15 @@ test.each([
     expect.stringContaining(`not "${origin}"`),
   ]);
 });
+
+test.each(['*', '*.example', 'a.example:80', 'https://a.example', 'a b', '[::1'])(
+  'ADMIN_ALLOWED_HOSTS "%s" is no name',
+  (name) => {
+    expect(problemsOf({ ADMIN_ALLOWED_HOSTS: `a.example,${name}` })).toEqual([
+      expect.stringContaining(`not "${name}"`),
+    ]);
+  },
+);
 
 test.each(['10.0.0.1', 'inside', '10.0.0.0/33', '::1/129', '*'])(
   'ALERT_PRIVATE_ADDRESSES "%s" is no network',

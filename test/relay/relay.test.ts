@@ -66,6 +66,7 @@ function settings(more: Partial<RelaySettings> = {}): RelaySettings {
   return {
     host: '127.0.0.1',
     port: 0,
+    allowedHosts: [],
     url: `http://127.0.0.1:${port}`,
     readKey: () => 'sluice_live_key',
     queueFolder: folder,

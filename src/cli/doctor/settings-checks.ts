@@ -1,9 +1,9 @@
 /** Checks of settings: wrong ones, and those that work but contradict each other. */
 import type { Config } from '../../config/config.ts';
+import { isLoopback } from '../../local-host.ts';
 import { type Check, checksOf } from './check.ts';
 
 const { ok, warning, problem } = checksOf('settings');
-const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|::1|\[::1\])$/;
 
 /** Each problem that keeps the server from starting. */
 export function invalidSettings(problems: readonly string[]): Check[] {
@@ -25,7 +25,7 @@ export function settingChecks(config: Config): Check[] {
     ),
   );
   const base = new URL(config.baseUrl);
-  const isLocal = LOOPBACK.test(base.hostname);
+  const isLocal = isLoopback(base.hostname);
   if (base.protocol === 'https:' && config.trustedProxyHops === 0) {
     found.push(
       warning(
@@ -53,7 +53,7 @@ export function settingChecks(config: Config): Check[] {
       ),
     );
   }
-  if (!LOOPBACK.test(config.adminHost)) {
+  if (!isLoopback(config.adminHost)) {
     found.push(
       warning(
         'ADMIN_HOST',

@@ -20,6 +20,12 @@ export function addRelayCommand(program: Command): void {
     .option('--key-file <file>', 'a file with an agent key; otherwise SLUICE_API_KEY')
     .option('--queue-dir <folder>', 'where requests wait while the server is away')
     .option('--queue-max <size>', 'most bytes of the queue', QUEUE_MAX_DEFAULT)
+    .option(
+      '--allow-host <name>',
+      'a further name in requests, such as host.docker.internal; may be repeated',
+      (name: string, names: readonly string[]) => [...names, name],
+      [],
+    )
     .option('--allow-http', 'send to a server on another machine without TLS')
     .addHelpText(
       'after',

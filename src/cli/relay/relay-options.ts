@@ -5,6 +5,7 @@ import { resolve } from 'node:path';
 import { readRelayEnvironment } from '../../config/command-settings.ts';
 import { ConfigError, isPrivateUrl } from '../../config/read-settings.ts';
 import { OperatorError } from '../../errors.ts';
+import { parseAddress } from '../../local-host.ts';
 import type { RelaySettings } from '../../relay/relay.ts';
 
 export const LISTEN_DEFAULT = '127.0.0.1:4318';
@@ -23,6 +24,7 @@ export interface RelayOptions extends ServerOptions {
   readonly listen: string;
   readonly queueDir?: string;
   readonly queueMax: string;
+  readonly allowHost: readonly string[];
 }
 
 type RelaySetup = Omit<RelaySettings, 'version'>;
@@ -127,12 +129,18 @@ export function relaySetup(
   if (queueBytesMax === null || queueBytesMax < QUEUE_BYTES_MIN) {
     problems.push('--queue-max must be a size of at least 1MiB, such as 256MiB');
   }
+  const allowedHosts = options.allowHost.map((name) => {
+    const parsed = parseAddress(name);
+    if (parsed === null) problems.push(`--allow-host must be a name without a port, not "${name}"`);
+    return parsed ?? name;
+  });
   if (problems.length > 0 || listen === null || queueBytesMax === null) {
     throw new ConfigError(problems);
   }
   return {
     ...listen,
     ...server,
+    allowedHosts,
     queueFolder: resolve(options.queueDir ?? queueFolder),
     queueBytesMax,
     logLevel,

@@ -8,6 +8,7 @@
 import type { TemplatedApp, us_listen_socket } from 'uWebSockets.js';
 
 import { OperatorError, SluiceError } from '../../errors.ts';
+import type { CallerCheck } from '../../local-host.ts';
 import type { Events } from '../../observe/events.ts';
 import { uWS } from '../uws.ts';
 import { BodyMemory } from './body-memory.ts';
@@ -40,6 +41,8 @@ export interface ListenerSettings extends ListenAddress {
   readonly isBehindTls?: boolean;
   /** number of our proxies in front of this server; 0 by default */
   readonly trustedHops?: number;
+  /** refuses requests by Host and Origin; without it, none is refused for them */
+  readonly checkCaller?: CallerCheck;
   /** called before a request that no route takes is answered */
   readonly onUnrouted?: OnUnrouted;
   /** answers a request that no route takes, where more can be said than 404; null elsewhere */
@@ -89,6 +92,7 @@ function createSites(sites: ListenerSettings['sites']): Resolve {
 
 interface Dispatching {
   readonly resolve: Resolve;
+  readonly checkCaller: CallerCheck;
   readonly onUnrouted: OnUnrouted;
   readonly answerUnknown: AnswerUnknown;
   readonly answerBrowser: AnswerBrowser;
@@ -96,13 +100,18 @@ interface Dispatching {
 }
 
 function dispatch(exchange: Exchange, dispatching: Dispatching): void {
-  const { resolve, onUnrouted, answerUnknown, answerBrowser, events } = dispatching;
+  const { resolve, checkCaller, onUnrouted, answerUnknown, answerBrowser, events } = dispatching;
   const match = resolve(exchange.host, exchange.method, exchange.path);
   if (exchange.fault !== null) {
     const error = new SluiceError('bad_request', exchange.fault);
     onUnrouted(exchange, error);
     const refusal = match.kind === 'unknown' ? null : match.refusal;
     exchange.answer(refusal?.(error, [], exchange) ?? problem(error));
+    return;
+  }
+  const refused = checkCaller(exchange.host, exchange.origin);
+  if (refused !== null) {
+    exchange.answer(problem(refused));
     return;
   }
   if (match.kind === 'unknown') {
@@ -186,11 +195,19 @@ export async function openListener(
   };
   const { isBehindTls = false, trustedHops = 0 } = settings;
   const {
+    checkCaller = () => null,
     onUnrouted = () => {},
     answerUnknown = () => null,
     answerBrowser = () => false,
   } = settings;
-  const dispatching = { resolve, onUnrouted, answerUnknown, answerBrowser, events };
+  const dispatching = {
+    resolve,
+    checkCaller,
+    onUnrouted,
+    answerUnknown,
+    answerBrowser,
+    events,
+  };
   const headers = isBehindTls ? [NO_SNIFFING, HTTPS_ONLY] : [NO_SNIFFING];
   const shared = { isDraining: () => isRetiring, headers, unsent, memory, trustedHops };
   app.any('/*', (response, request) => {

@@ -21,6 +21,7 @@ import { type Asset, assetRoutes } from '../../http/transport/assets.ts';
 import type { Exchange } from '../../http/transport/exchange.ts';
 import type { Route } from '../../http/transport/router.ts';
 import type { ListenAddress, ListenerSettings } from '../../http/transport/server.ts';
+import { createCallerCheck } from '../../local-host.ts';
 import type { MetricsText } from '../../observe/metrics.ts';
 import type { ApiDocument } from '../../web/docs/api-document.ts';
 
@@ -157,7 +158,11 @@ export function publicListeners(config: Config, site: SiteDependencies): Listene
 
 /** The listener for the operator, on the loopback interface unless `ADMIN_HOST` names another. */
 export function adminListener(
-  { adminHost, adminPort }: Pick<Config, 'adminHost' | 'adminPort'>,
+  {
+    adminHost,
+    adminPort,
+    adminAllowedHosts,
+  }: Pick<Config, 'adminHost' | 'adminPort' | 'adminAllowedHosts'>,
   metrics: MetricsText,
   probes: ProbeDependencies,
 ): ListenerSettings {
@@ -165,6 +170,11 @@ export function adminListener(
     setting: 'ADMIN_PORT',
     host: adminHost,
     port: adminPort,
+    checkCaller: createCallerCheck({
+      address: adminHost,
+      allowedHosts: adminAllowedHosts,
+      setting: 'ADMIN_ALLOWED_HOSTS',
+    }),
     sites: new Map([['', [metricsRoute(metrics), ...probeRoutes(probes)]]]),
   };
 }

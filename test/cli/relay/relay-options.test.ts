@@ -13,7 +13,7 @@ import {
   relaySetup,
 } from '../../../src/cli/relay/relay-options.ts';
 
-const OPTIONS = { listen: LISTEN_DEFAULT, queueMax: QUEUE_MAX_DEFAULT };
+const OPTIONS = { listen: LISTEN_DEFAULT, queueMax: QUEUE_MAX_DEFAULT, allowHost: [] };
 const ENV = { SLUICE_URL: 'https://sluice.example.org/', SLUICE_API_KEY: 'sluice_live_k' };
 
 test('url and key are enough', () => {
@@ -22,6 +22,7 @@ test('url and key are enough', () => {
   expect(setup).toEqual({
     host: '127.0.0.1',
     port: 4318,
+    allowedHosts: [],
     url: 'https://sluice.example.org',
     queueFolder: '/state/sluice/relay',
     queueBytesMax: 256 * 1024 * 1024,
@@ -38,10 +39,16 @@ test('options replace the environment', () => {
   });
 });
 
+test('--allow-host adds names, as they are compared', () => {
+  const allowHost = ['Host.Docker.Internal', '::1'];
+  const { allowedHosts } = relaySetup({ ...OPTIONS, allowHost }, ENV);
+  expect(allowedHosts).toEqual(['host.docker.internal', '[::1]']);
+});
+
 test('all mistakes are reported together, and the key in none of them', () => {
-  const options = { listen: 'nowhere', queueMax: '5' };
+  const options = { listen: 'nowhere', queueMax: '5', allowHost: ['a.example:80'] };
   const fail = () => relaySetup(options, { SLUICE_API_KEY: 'two words' });
-  expect(fail).toThrow(/SLUICE_URL.*SLUICE_API_KEY.*--listen.*--queue-max/s);
+  expect(fail).toThrow(/SLUICE_URL.*SLUICE_API_KEY.*--listen.*--queue-max.*--allow-host/s);
   expect(fail).not.toThrow(/two words/);
   expect(() => relaySetup(OPTIONS, {})).toThrow(/SLUICE_API_KEY or --key-file/);
 });
