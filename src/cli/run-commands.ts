@@ -168,8 +168,8 @@ function describe(one: z.infer<typeof run>): string {
     '',
     `Arrived   ${shown(one.first_arrived_at)} to ${shown(one.last_arrived_at)} UTC`,
     `Checked   ${checkedLine(one)}`,
-    ...(one.corpus_version
-      ? [`Rules     ${plain(corpusName(one.corpus_version, one.corpus_identity ?? null))}`]
+    ...(one.corpus_version && one.corpus_identity
+      ? [`Rules     ${plain(corpusName(one.corpus_version, one.corpus_identity))}`]
       : []),
     `Findings  ${one.findings}${severity}`,
     ...gapsOf(one).map((line) => paint.yellow(`Note      ${line}`)),

@@ -1,7 +1,6 @@
 /** Owns which step a finding is in, although more steps may have arrived since it was evaluated. */
 import type { Finding } from '../model/findings.ts';
 import type { Step } from '../model/steps.ts';
-import { stepNameOf } from './step-name.ts';
 
 export interface NumberedStep {
   readonly step: Step;
@@ -13,8 +12,7 @@ export interface NumberedStep {
 
 /**
  * The findings of each step of a page. A finding's step is the one with its source, start, span and
- * day of arrival, of several the one before which as many come: steps are removed a day at a time. A finding without a place is in the first step with its
- * span and name; without a span too only if one step alone has the name.
+ * day of arrival; of several, the one with as many before it: steps are removed a day at a time.
  */
 export function findingsByStep<Numbered extends NumberedStep>(
   steps: readonly Numbered[],
@@ -37,12 +35,8 @@ export function findingsByStep<Numbered extends NumberedStep>(
 /** @param steps with the finding's span id, in time order */
 function stepOf<Numbered extends NumberedStep>(
   steps: readonly Numbered[],
-  { place, stepName, stepSpanId }: Finding,
+  { place }: Finding,
 ): Numbered | undefined {
-  if (place === null) {
-    const named = steps.filter(({ step }) => stepName === null || stepName === stepNameOf(step));
-    return stepSpanId !== null || named.length === 1 ? named[0] : undefined;
-  }
   return steps.find(
     ({ step: { source, startUnixNano, arrivedOn }, twin }) =>
       source === place.source &&

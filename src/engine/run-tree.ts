@@ -128,7 +128,7 @@ function addUp(order: readonly Node[]): void {
   }
 }
 
-/** The node of each finding: by its place; without one, the first with its span. */
+/** The node of each finding. */
 function placeFindings(nodes: readonly Node[], findings: readonly Finding[]): Map<string, Node> {
   const wanted = new Set(findings.map(({ stepSpanId }) => stepSpanId));
   const bySpan = new Map<string | null, Node[]>();
@@ -141,19 +141,15 @@ function placeFindings(nodes: readonly Node[], findings: readonly Finding[]): Ma
   }
   const places = new Map<string, Node>();
   for (const { id, place, stepSpanId } of findings) {
-    const same = bySpan.get(stepSpanId) ?? [];
-    const found =
-      place === null
-        ? stepSpanId === null
-          ? undefined
-          : same[0]
-        : same.find(
-            ({ step }) =>
-              step.source === place.source &&
-              step.startUnixNano === place.startUnixNano &&
-              (place.arrivedOn === undefined || step.arrivedOn === place.arrivedOn) &&
-              step.twin === place.twin,
-          );
+    const found = bySpan
+      .get(stepSpanId)
+      ?.find(
+        ({ step }) =>
+          step.source === place.source &&
+          step.startUnixNano === place.startUnixNano &&
+          (place.arrivedOn === undefined || step.arrivedOn === place.arrivedOn) &&
+          step.twin === place.twin,
+      );
     if (found !== undefined) places.set(id, found);
   }
   return places;

@@ -55,8 +55,8 @@ interface Located {
 }
 
 function atPlace(texts: readonly Text[], { place, surface, excerpt }: Finding): Located | null {
-  const recorded = place === null ? undefined : texts[place.text];
-  if (place !== null && recorded?.surface === surface && isThere(recorded.text, place, excerpt)) {
+  const recorded = texts[place.text];
+  if (recorded?.surface === surface && isThere(recorded.text, place, excerpt)) {
     return { index: place.text, range: place.match };
   }
   return null;
@@ -64,7 +64,7 @@ function atPlace(texts: readonly Text[], { place, surface, excerpt }: Finding): 
 
 function byExcerpt(texts: readonly Text[], { place, surface, excerpt }: Finding): Located | null {
   if (excerpt === null) return null;
-  const pattern = patternOf(excerpt, place?.inExcerpt ?? null);
+  const pattern = patternOf(excerpt, place.inExcerpt);
   for (const [index, one] of texts.entries()) {
     if (one.surface !== surface) continue;
     const found = pattern.exec(one.text);
@@ -78,7 +78,7 @@ function byExcerpt(texts: readonly Text[], { place, surface, excerpt }: Finding)
 /** Whether the recorded range has the text of the excerpt; without one it is believed. */
 function isThere(
   text: string,
-  { match, inExcerpt }: NonNullable<Finding['place']>,
+  { match, inExcerpt }: Finding['place'],
   excerpt: string | null,
 ): boolean {
   if (match.end > text.length) return false;
@@ -93,13 +93,11 @@ function isThere(
 const REWRITTEN = /⟨U\+([0-9A-F]{4,6})⟩|\s|[\\^$.*+?()[\]{}|/]/gu;
 
 /**
- * Finds an excerpt in the text that it is of: its group 1 precedes the match, group 2 is the match, or
- * the whole excerpt where the match is not known.
+ * Finds an excerpt in the text that it is of: its group 1 precedes the match, group 2 is the match.
  */
-function patternOf(excerpt: string, match: TextRange | null): RegExp {
+function patternOf(excerpt: string, { start, end }: TextRange): RegExp {
   const from = excerpt.startsWith('…') ? 1 : 0;
   const to = excerpt.length - (excerpt.endsWith('…') ? 1 : 0);
-  const { start, end } = match ?? { start: from, end: to };
   const [before, inside, after] = [
     excerpt.slice(from, start),
     excerpt.slice(start, end),

@@ -81,14 +81,10 @@ interface Chosen {
   readonly numbers?: readonly number[] | null;
 }
 
-/** The step of a finding. Without a place, its span; a log record without a span cannot be found. */
-function soughtStep({ place, stepSpanId }: Finding): SoughtStep | null {
-  if (place !== null) {
-    const { step: number, source, startUnixNano, arrivedOn = null, twin } = place;
-    return { number, source, startUnixNano, spanId: stepSpanId ?? '', arrivedOn, twin };
-  }
-  if (stepSpanId === null) return null;
-  return { ...ANY_STEP, spanId: stepSpanId };
+/** The step of a finding. */
+function soughtStep({ place, stepSpanId }: Finding): SoughtStep {
+  const { step: number, source, startUnixNano, arrivedOn = null, twin } = place;
+  return { number, source, startUnixNano, spanId: stepSpanId ?? '', arrivedOn, twin };
 }
 
 type Reads = Pick<ReadChoice, 'read' | 'find'>;

@@ -17,10 +17,7 @@ export interface FindingPlace {
   readonly step: number;
   readonly source: Step['source'];
   readonly startUnixNano: Int64;
-  /**
-   * the UTC day on which the step arrived, whose steps are removed together; absent in findings of
-   * versions that did not record it
-   */
+  /** the UTC day on which the step arrived, whose steps are removed together; absent in scans */
   readonly arrivedOn?: string | undefined;
   /** number of steps before it with its source, start, span id and day of arrival */
   readonly twin: number;
@@ -78,10 +75,7 @@ export interface FindingDraft extends MatchedPlace {
   readonly morePlaces?: readonly FurtherPlace[];
 }
 
-/**
- * Facts of a finding's run when it was evaluated, as sent, cut to 256 characters. Null where unknown, and
- * for findings that are older than the newest 200,000 at migration 19.
- */
+/** Facts of a finding's run when it was evaluated, as sent, cut to 256 characters. Null where unknown. */
 export interface FindingRunFacts {
   readonly agentName: string | null;
   readonly serviceName: string | null;
@@ -94,13 +88,7 @@ export interface FindingRunFacts {
 export interface Finding
   extends Omit<
       FindingDraft,
-      | 'excerpt'
-      | 'stepName'
-      | 'stepNameMatched'
-      | 'toolName'
-      | 'matchSha256'
-      | 'place'
-      | 'morePlaces'
+      'excerpt' | 'stepName' | 'stepNameMatched' | 'toolName' | 'matchSha256' | 'morePlaces'
     >,
     FindingRunFacts,
     TriageMark {
@@ -108,16 +96,13 @@ export interface Finding
   readonly createdAt: Date;
   readonly runId: Hex16;
   readonly corpusVersion: string;
-  /** null for findings of before migration 15 */
-  readonly corpusIdentity: string | null;
+  readonly corpusIdentity: string;
   /** null if it contains matched text and the workspace redacts, or in exports */
   readonly stepName: string | null;
   /** null if it is unknown, or redacted or exported and matched text */
   readonly toolName: string | null;
   /** null when the workspace redacts excerpts, or has done so at any time since the finding */
   readonly excerpt: string | null;
-  /** null for findings of versions that did not record it */
-  readonly place: FindingPlace | null;
   /**
    * further distinct matches of the rule in the run; null when there is none. The finding shows the first
    * match, or the first one that no exception covers where only some are covered.

@@ -20,7 +20,6 @@ export const CHECKED_LABELS: Readonly<Record<Checked, string>> = {
   nothing: 'nothing',
   tool_names_only: 'only tool names',
   partly: 'partly',
-  not_recorded: 'not recorded',
   fully: 'everything sent',
 };
 
@@ -87,5 +86,5 @@ export function checkOf(run: CheckedRun): RunCheck {
     return { checked: 'tool_names_only', limits };
   }
   if (limits.length > 0) return { checked: 'partly', limits };
-  return { checked: surfaces === null ? 'not_recorded' : 'fully', limits };
+  return { checked: 'fully', limits };
 }

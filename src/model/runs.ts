@@ -17,14 +17,12 @@ export const CHECKED = [
   'nothing',
   'tool_names_only',
   'partly',
-  'not_recorded',
   'fully',
 ] as const;
 /**
  * What of a run was checked (run-check.ts). `pending`: not evaluated yet. `failed`: every attempt
  * failed. `nothing`: no text was found. `tool_names_only`: the only texts were names of tools. `partly`:
- * not everything, for known reasons. `not_recorded`: a version before migration 13 checked it, and did
- * not record what its texts were. `fully`: every text that was sent.
+ * not everything, for known reasons. `fully`: every text that was sent.
  */
 export type Checked = (typeof CHECKED)[number];
 
@@ -97,25 +95,24 @@ export interface RunSummary extends Usage {
   readonly unreadSteps: number | null;
   /** number of texts in its steps; 0 if no step has any */
   readonly texts: number | null;
-  /** on which its texts were; null also for runs evaluated before migration 13 */
+  /** on which its texts were */
   readonly surfaces: readonly Surface[] | null;
   /** texts of which only the first `textCapBytes` were matched */
   readonly truncatedTexts: number | null;
-  /** `SURFACE_CAP_BYTES` when it was evaluated; null also before migration 13 */
+  /** `SURFACE_CAP_BYTES` when it was evaluated */
   readonly textCapBytes: number | null;
   /** values whose strings were matched as written, because parsing them would have taken too much */
   readonly unparsedValues: number | null;
   readonly textGaps: readonly TextGap[] | null;
-  /** attributes with text that no convention reads; null also before migration 31 */
+  /** attributes with text that no convention reads */
   readonly unreadTexts: number | null;
   /** the keys of the first of them, without the sender's numbers */
   readonly unreadKeys: readonly string[] | null;
-  /** roles of messages that are in no known word, the first ones; null also before migration 32 */
+  /** roles of messages that are in no known word, the first ones */
   readonly unknownRoles: readonly string[] | null;
   /** the line that makes its sender send text; null where it sent some, or none is known */
   readonly captureHint: string | null;
   readonly corpusVersion: string | null;
-  /** null until it is evaluated, and for runs evaluated before migration 15 */
   readonly corpusIdentity: string | null;
   /** of its findings, one per finding */
   readonly severities: readonly Severity[];

@@ -21,12 +21,9 @@ export function stateLines(counts: StateCounts): readonly [string, string] {
   ];
 }
 
-/**
- * `corpus 4.0.0 (0123456789ab)`
- * @param identity null where it was not recorded
- */
-export function corpusName(version: string, identity: string | null): string {
-  return `corpus ${version} (${identity === null ? 'identity not recorded' : shortIdentity(identity)})`;
+/** `corpus 4.0.0 (0123456789ab)` */
+export function corpusName(version: string, identity: string): string {
+  return `corpus ${version} (${shortIdentity(identity)})`;
 }
 
 /** `corpus 4.0.0 (0123456789ab): 657 fully supported, …` */

@@ -218,22 +218,21 @@ describe('a finding', () => {
     expect(part(1e9)).toEqual([0, LONG.length - 1, 1]);
   });
 
-  test('is sought by its excerpt where the text is at another place, or no place is known', () => {
+  test('is sought by its excerpt where the text is at another place', () => {
     const text = 'first\n\tthe\u200b (match), and more';
     const excerpt = '…the⟨U+200B⟩ (match), and…';
     const moved = found(text, 'first', {
       excerpt,
       place: {
-        ...(found(text, 'x').place as NonNullable<Finding['place']>),
+        ...found(text, 'x').place,
         text: 7,
         inExcerpt: { start: 14, end: 19 },
       },
     });
     const view = (findings: Finding[]) => markedIn(outlineOf([chat(text)], { findings }));
     expect(view([moved])).toEqual(['match']);
-    expect(view([found(text, 'x', { excerpt, place: null })])).toEqual(['the\u200b (match), and']);
-    expect(view([found(text, 'x', { excerpt: 'not there', place: null })])).toEqual([]);
-    expect(view([found(text, 'x', { excerpt: null, place: null })])).toEqual([]);
+    expect(view([{ ...moved, excerpt: 'not there' }])).toEqual([]);
+    expect(view([{ ...moved, excerpt: null }])).toEqual([]);
   });
 
   test('whose excerpt is gone is marked by its place alone', () => {
@@ -251,7 +250,7 @@ describe('a finding', () => {
       span({ startUnixNano: '5' }),
     ];
     const place = (twin: number) => ({
-      ...(found('x', 'x').place as NonNullable<Finding['place']>),
+      ...found('x', 'x').place,
       source: 'log' as const,
       startUnixNano: '5',
       twin,
@@ -264,8 +263,7 @@ describe('a finding', () => {
     expect(stepOf({ place: place(1) })).toEqual([2]);
     expect(stepOf({ place: place(2) })).toEqual([4]);
     expect(stepOf({ place: place(3) })).toEqual([]);
-    expect(stepOf({ place: null, stepName: '' })).toEqual([]);
-    expect(stepOf({ place: null, stepSpanId: SPAN_ID })).toEqual([5]);
+    expect(stepOf({ place: place(0), stepSpanId: SPAN_ID })).toEqual([]);
   });
 });
 

@@ -358,7 +358,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'redaction/name-kept',
     defect: 'switching redaction on leaves names of steps that are matched text',
     file: 'src/db/people/workspaces.ts',
-    search: 'CASE WHEN ${MATCHED_NAME} THEN NULL ELSE f.step_name END',
+    search: 'CASE WHEN f.step_name_matched THEN NULL ELSE f.step_name END',
     replacement: 'f.step_name',
     tests: ['test/db/findings/redaction.test.ts'],
   },

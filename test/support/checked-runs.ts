@@ -121,14 +121,6 @@ export const CHECKED_CASES: readonly CheckedCase[] = [
     ],
   },
   {
-    what: 'with texts above a cap that was not recorded',
-    fields: { surfaces: null, truncatedTexts: 2, textCapBytes: null, unparsedValues: null },
-    checked: 'partly',
-    limits: ['truncated_texts'],
-    cell: 'not everything: truncated texts',
-    page: ['Only a part of 2 texts was checked.'],
-  },
-  {
     what: 'over its CPU time',
     fields: { unreadSteps: 3 },
     checked: 'partly',
@@ -216,14 +208,6 @@ export const CHECKED_CASES: readonly CheckedCase[] = [
     ],
     cell: 'late steps, unread steps, truncated texts, unparsed values, cut by sender, unread texts',
     page: ['but not everything was checked.'],
-  },
-  {
-    what: 'evaluated by an older version',
-    fields: { surfaces: null, textCapBytes: null, unparsedValues: null },
-    checked: 'not_recorded',
-    limits: [],
-    cell: '2 texts',
-    page: ['their kinds were not recorded by the older version'],
   },
   {
     what: 'checked as a whole',

@@ -47,8 +47,7 @@ const finding = z.object({
     rule_id: z.string(),
     rule_version: z.string(),
     corpus_version: z.string(),
-    // Absent in answers of servers that do not record it.
-    corpus_identity: z.string().nullish(),
+    corpus_identity: z.string(),
     condition_description: z.string(),
     field: z.string(),
     surface: z.string(),
@@ -169,7 +168,7 @@ function describe(one: Finding): string {
   return [
     `${paint.bold(plain(metadata.rule_id))}  ${plain(one.description)}`,
     `${plain(one.severity)} · ${plain(one.category)} · rule version ${plain(metadata.rule_version)}` +
-      ` · ${plain(corpusName(metadata.corpus_version, metadata.corpus_identity ?? null))}`,
+      ` · ${plain(corpusName(metadata.corpus_version, metadata.corpus_identity))}`,
     '',
     `Found      ${shown(one.created_at)} UTC`,
     `Run        ${plain(one.run_id)}`,

@@ -19,14 +19,7 @@ const RULES_OF_PAGE = 500;
 /** Far above any corpus; a server that counts wrongly must not keep a command busy. */
 const PAGES_MAX = 100;
 
-/** Absent in answers of earlier versions. */
-const stated = {
-  confidence: z.number().nullable().default(null),
-  wild_fp_rate: z.number().nullable().default(null),
-  recent_findings: z.number().default(0),
-};
 const item = z.object({
-  ...stated,
   id: z.string(),
   title: z.string(),
   severity: z.string(),
@@ -35,6 +28,9 @@ const item = z.object({
   category: z.string(),
   support: z.enum(SUPPORTS),
   state: z.enum(RULE_STATES),
+  confidence: z.number().nullable(),
+  wild_fp_rate: z.number().nullable(),
+  recent_findings: z.number(),
 });
 const page = z.looseObject({
   snapshot: z.looseObject({ version: z.string(), identity: z.string() }),

@@ -219,7 +219,7 @@ export const OFFERED = `
 
 /**
  * The exceptions that can be made from a finding, the narrowest first, each with how many findings
- * it would hide; none for a finding of a version that recorded neither names nor text.
+ * it would hide.
  */
 export async function exceptionChoices(
   database: Queryable,

@@ -31,7 +31,7 @@ const STEP_NAME_CHARS = 256;
 /** Findings that a page of the export looks at for its filter: a search reads their texts, about 60 ms of work. */
 export const EXPORT_READ_MAX = 5000;
 
-/** Names are cut to this length when they are stored or, stored by older versions, when they are read. */
+/** Names are cut to this length when they are stored. */
 export const NAME_CHARS_MAX = 256;
 
 const AT_MICROS = `${toMicros('f.created_at')} AS "atMicros"`;
@@ -63,16 +63,11 @@ const FACTS = `
   ${isExcepted('f')} AS "isExcepted"`;
 /** Joins the place that a finding shows where that is not its first one (`shownPlace`). */
 export const JOIN_SHOWN = `CROSS JOIN LATERAL (SELECT ${shownPlace('f')} AS place OFFSET 0) AS shown`;
-/**
- * The step's name contains matched text; for findings before migration 10, known only for tool
- * names.
- */
-export const MATCHED_NAME = `(f.step_name_matched OR f.surface = 'tool_name')`;
 const SHOWN_SURFACE = valueShown('surface', 'surface');
 const SHOWN_NAME = valueShown('step_name', 'stepName');
 const SHOWN_TOOL = valueShown('tool_name', 'tool');
-const SHOWN_NAME_MATCHED = `CASE WHEN shown.place IS NULL THEN ${MATCHED_NAME}
-  ELSE (shown.place->>'stepNameMatched')::boolean OR shown.place->>'surface' = 'tool_name' END`;
+const SHOWN_NAME_MATCHED = `CASE WHEN shown.place IS NULL THEN f.step_name_matched
+  ELSE (shown.place->>'stepNameMatched')::boolean END`;
 /** Of `SOURCE`. */
 export const COLUMNS = `${FACTS},
   CASE WHEN w.redact_excerpts AND ${SHOWN_NAME_MATCHED} THEN NULL ELSE ${SHOWN_NAME} END AS "stepName",

@@ -2,7 +2,6 @@
 import { OperatorError } from '../../errors.ts';
 import type { Queryable } from '../database.ts';
 import { hasTextInPlaces, placesWithoutText } from '../findings/finding-places.ts';
-import { MATCHED_NAME } from '../findings/findings.ts';
 import { fromMicros, toMicros } from '../sql-times.ts';
 
 export interface Workspace {
@@ -126,14 +125,14 @@ const REMOVE = `
      ORDER BY created_at DESC, id DESC LIMIT ${REMOVAL_ROWS}
   ), held AS (
     SELECT f.id FROM looked JOIN findings f ON f.workspace_id = $1 AND f.id = looked.id
-     WHERE (f.excerpt IS NOT NULL OR (${MATCHED_NAME} AND f.step_name IS NOT NULL)
+     WHERE (f.excerpt IS NOT NULL OR (f.step_name_matched AND f.step_name IS NOT NULL)
             OR (f.surface = 'tool_name' AND f.tool_name IS NOT NULL)
             OR ${hasTextInPlaces('f')})
        AND EXISTS (SELECT FROM redacting)
      ORDER BY f.created_at DESC, f.id DESC FOR NO KEY UPDATE OF f
   ), removed AS (
     UPDATE findings AS f
-       SET excerpt = NULL, step_name = CASE WHEN ${MATCHED_NAME} THEN NULL ELSE f.step_name END,
+       SET excerpt = NULL, step_name = CASE WHEN f.step_name_matched THEN NULL ELSE f.step_name END,
            tool_name = CASE WHEN f.surface = 'tool_name' THEN NULL ELSE f.tool_name END,
            more_places = ${placesWithoutText('f')}
       FROM held

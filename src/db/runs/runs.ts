@@ -125,7 +125,7 @@ function afterCursor(all: Conditions, { atMicros, id }: PageCursor): void {
 
 const EVALUATED = "r.evaluation = 'evaluated'";
 const WITH_TEXT = `${EVALUATED} AND r.texts > 0`;
-const NAMES_ONLY = "coalesce(r.surfaces <@ '{tool_name}', false)";
+const NAMES_ONLY = "(r.surfaces <@ '{tool_name}')";
 const LIMITED = `(r.spans + r.log_records > r.evaluated_steps OR r.unread_steps > 0
   OR r.truncated_texts > 0 OR r.unparsed_values > 0 OR cardinality(r.text_gaps) > 0
   OR r.unread_texts > 0 OR cardinality(r.unknown_roles) > 0)`;
@@ -136,8 +136,7 @@ const IS_CHECKED: Readonly<Record<Checked, string>> = {
   nothing: `${EVALUATED} AND r.texts = 0`,
   tool_names_only: `${WITH_TEXT} AND ${NAMES_ONLY}`,
   partly: `${WITH_TEXT} AND NOT ${NAMES_ONLY} AND ${LIMITED}`,
-  not_recorded: `${WITH_TEXT} AND r.surfaces IS NULL AND ${LIMITED} IS NOT TRUE`,
-  fully: `${WITH_TEXT} AND r.surfaces IS NOT NULL AND NOT ${NAMES_ONLY} AND ${LIMITED} IS NOT TRUE`,
+  fully: `${WITH_TEXT} AND NOT ${NAMES_ONLY} AND NOT ${LIMITED}`,
 };
 
 /** Conditions that take the run's row. */

@@ -51,13 +51,10 @@ function excerpt({ finding }: FindingPage): Html {
 
 /**
  * A finding's excerpt with its match marked.
- * @param isSought the mark is the element that links to the finding lead to; without a recorded place
- *   the whole excerpt is marked
+ * @param isSought the mark is the element that links to the finding lead to
  */
 export function excerptView({ id, excerpt: text, place }: Finding, isSought: boolean): Html {
-  const whole = isSought ? { start: 0, end: text?.length ?? 0 } : null;
-  const range = place === null ? whole : place.inExcerpt;
-  const marks = range === null ? [] : [{ ...range, findingId: id }];
+  const marks = [{ ...place.inExcerpt, findingId: id }];
   const marking = { soughtId: isSought ? id : null, at: null };
   return html`<pre class="excerpt" tabindex="0" role="region" aria-label="Excerpt">${markedText(text ?? '', marks, marking)}</pre>`;
 }
@@ -179,7 +176,7 @@ ${facts([
   ],
   [
     term('step', 'Step'),
-    html`${stepName(finding)} <span class="soft">${finding.place === null ? '(number not recorded by the earlier version that found it)' : `(step ${finding.place.step})`}</span>`,
+    html`${stepName(finding)} <span class="soft">(step ${finding.place.step})</span>`,
   ],
   ['Rule field', html`<code>${finding.field}</code>`],
 ])}

@@ -71,10 +71,9 @@ export function stepName({ stepName: name }: Pick<Finding, 'stepName'>): string 
   return name === '' ? '(no name)' : name;
 }
 
-/** An excerpt on one line, from shortly before its match; without a recorded place from its beginning. */
+/** An excerpt on one line, from shortly before its match. */
 function excerptLine({ excerpt, place }: Finding): Html {
   if (excerpt === null) return html`<span class="soft">Excerpt redacted</span>`;
-  if (place === null) return html`${excerpt}`;
   const { start, end } = place.inExcerpt;
   const before = excerpt.slice(0, start);
   const lead = before.length > LEAD_CHARS ? `…${before.slice(-LEAD_CHARS)}` : before;

@@ -41,12 +41,8 @@ export function hasRulesTab({ plan }: Pick<Viewer, 'plan'>): boolean {
   return RULE_PLANS.includes(plan as Plan);
 }
 
-/**
- * `4.0.0 (0123456789ab)`, with the whole identity as a tooltip.
- * @param identity null where it was not recorded
- */
-export function corpusName(version: string, identity: string | null): Html {
-  if (identity === null) return html`${version} <span class="soft">(identity not recorded)</span>`;
+/** `4.0.0 (0123456789ab)`, with the whole identity as a tooltip. */
+export function corpusName(version: string, identity: string): Html {
   return html`${version} (<code title="identity ${identity}">${shortIdentity(identity)}</code>)`;
 }
 

@@ -38,14 +38,9 @@ export function limitsOf(run: RunSummary): string[] {
     unread_steps: () => [
       `Not checked, or not in full: ${many(unreadSteps ?? 0, 'step')} beyond the limits of one evaluation`,
     ],
-    truncated_texts: () => {
-      const texts = many(truncatedTexts ?? 0, 'text');
-      return [
-        textCapBytes === null
-          ? `Only a part of ${texts} was checked`
-          : `Not checked, or not in full: ${texts} beyond the ${capOf(textCapBytes)} of each surface of a step`,
-      ];
-    },
+    truncated_texts: () => [
+      `Not checked, or not in full: ${many(truncatedTexts ?? 0, 'text')} beyond the ${capOf(textCapBytes ?? 0)} of each surface of a step`,
+    ],
     unparsed_values: () => [
       `Checked as plain text, because too large or too deeply nested to parse: ${many(unparsedValues ?? 0, 'value')}`,
     ],
@@ -83,7 +78,6 @@ export function checkedCell(run: RunSummary): Html {
       return html`<span class="medium">only tool names</span>`;
     case 'partly':
       return html`${texts} checked <span class="medium below">not everything: ${shortLimits(run)}</span>`;
-    case 'not_recorded':
     case 'fully':
       return html`${texts} checked`;
   }
@@ -134,9 +128,7 @@ function wholeLine(run: RunSummary): HtmlValue {
     case 'tool_names_only':
       return html`only tool names (${texts}).${hintOf(run)}${but}`;
     case 'partly':
-      return html`${texts}${run.surfaces !== null && `: ${surfacesOf(run)}`}. Not everything:${but}${run.captureHint !== null && hintOf(run)}`;
-    case 'not_recorded':
-      return html`${texts}. Their kinds were not recorded by the older version that evaluated this run.`;
+      return html`${texts}: ${surfacesOf(run)}. Not everything:${but}${run.captureHint !== null && hintOf(run)}`;
     case 'fully':
       return `${texts}: ${surfacesOf(run)}`;
   }
@@ -163,8 +155,6 @@ function inWhole(run: RunSummary): Html {
       return html`<p class="notice">Only tool names were checked, and no rule matched them. The run has no other text.${limitSentences(run)}${hintOf(run)}</p>`;
     case 'partly':
       return html`<p class="notice">No rule matched the ${texts} that were checked, but not everything was checked.${limitSentences(run)}${run.captureHint !== null && hintOf(run)}</p>`;
-    case 'not_recorded':
-      return html`<p class="soft">No rule matched. ${texts} checked; their kinds were not recorded by the older version that evaluated this run.</p>`;
     case 'fully':
       return html`<p class="soft">No rule matched. ${texts} checked: ${surfacesOf(run)}.</p>`;
   }

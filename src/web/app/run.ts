@@ -85,7 +85,9 @@ function about(data: RunPage): Html {
       ['User', run.userId === null ? null : link('user_id', run.userId)],
       [
         term('rule-and-corpus', 'Corpus'),
-        run.corpusVersion === null ? null : corpusName(run.corpusVersion, run.corpusIdentity),
+        run.corpusVersion === null || run.corpusIdentity === null
+          ? null
+          : corpusName(run.corpusVersion, run.corpusIdentity),
       ],
       [term('run', 'Run id'), html`<code>${run.runId}</code>`],
       ['Download', downloads(data)],

@@ -108,7 +108,7 @@ function highestSeverity(run: RunSummary): HtmlValue {
   const severity = SEVERITIES.find((one) => severities.includes(one));
   if (severity === undefined) {
     const { checked } = checkOf(run);
-    const isChecked = checked === 'fully' || checked === 'partly' || checked === 'not_recorded';
+    const isChecked = checked === 'fully' || checked === 'partly';
     return html`<span class="soft">${isChecked ? 'none' : '–'}</span>`;
   }
   return html`${severityBadge(severity)} ${severities.length > 1 && html`<span class="soft" title="the highest of ${count(severities.length)}">of ${count(severities.length)}</span>`}`;

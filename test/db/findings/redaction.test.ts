@@ -230,15 +230,6 @@ describe('a step named after what was matched', () => {
     expect(await names()).toEqual([null, 'a plain name']);
   });
 
-  test('found before that was recorded, is known by the surface', async () => {
-    await store(await claimedRun(), named({ surface: 'tool_name', stepNameMatched: false }));
-    expect(await exported()).toEqual([null]);
-    await scratch.rows('UPDATE workspaces SET redact_excerpts = true WHERE id = $1', [mine]);
-    expect(await listed()).toEqual([null]);
-    await setRedaction(scratch.database, mine, true, COMMAND_LINE);
-    expect(await names()).toEqual([null]);
-  });
-
   test('the name of its tool, where a rule matched that, goes and comes with the excerpt', async () => {
     const both = (surface: 'tool_name' | 'tool_args') => named({ surface, toolName: SAID });
     const tools = async () => {

@@ -65,7 +65,7 @@ describe('a row', () => {
     const start = excerpt.indexOf('ignore');
     const { place } = finding();
     const inExcerpt = { start, end: start + 'ignore all'.length };
-    const found = finding({ excerpt, place: place === null ? null : { ...place, inExcerpt } });
+    const found = finding({ excerpt, place: { ...place, inExcerpt } });
     expect(page({ findings: [found] })).toContain(
       '<span class="line">…ore before before before before <mark>ignore all</mark> &amp; after</span>',
     );

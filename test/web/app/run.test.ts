@@ -199,24 +199,6 @@ describe('findings', () => {
     expect(text.split('id="found"')).toHaveLength(2);
   });
 
-  test('of versions that recorded no place say that, not that their step is gone', () => {
-    const early = finding({ place: null, stepSpanId: null, excerpt: '…said…' });
-    const open = { ...OPEN, findingId: early.id };
-    const elsewhere = page({ findings: [early], finding: early, open });
-    expect(elsewhere).toContain('was not recorded: an earlier version of Sluice found it.');
-    expect(elsewhere).toContain('It was found in a log record of this run.');
-    expect(elsewhere).not.toContain('no longer stored');
-    expect(elsewhere).toMatch(
-      /<pre class="excerpt"[^>]*><mark class="sought" id="found">…said…<\/mark>/,
-    );
-
-    const atStep = { ...FOUND, place: null };
-    const text = page({ findings: [atStep], finding: atStep, open: OPEN, shown: withMark() });
-    expect(text).toContain('The first text with its excerpt is marked, not the match alone.');
-    const placed = page({ findings: [FOUND], finding: FOUND, open: OPEN, shown: withMark() });
-    expect(placed).not.toContain('not recorded: an earlier version');
-  });
-
   test('of a workspace that redacts are at their step, without any text', () => {
     const redacted = { ...FOUND, excerpt: null };
     const text = page({
@@ -426,7 +408,6 @@ describe('the facts of the run', () => {
 
   test('names the corpus that evaluated it by version and identity', () => {
     expect(page()).toContain(`(<code title="identity ${'c0'.repeat(20)}">c0c0c0c0c0c0</code>)`);
-    expect(page({ run: run({ corpusIdentity: null }) })).toContain('identity not recorded');
     const pending = run({ evaluation: 'pending', corpusVersion: null, corpusIdentity: null });
     expect(page({ run: pending })).not.toContain('Corpus');
   });

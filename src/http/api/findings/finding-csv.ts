@@ -129,7 +129,7 @@ async function* rowsOf(
         finding.runId,
         finding.id,
         finding.corpusVersion,
-        finding.corpusIdentity ?? '',
+        finding.corpusIdentity,
         findingUrl(baseUrl, finding.id),
         finding.agentName ?? '',
         finding.serviceName ?? '',

@@ -207,7 +207,7 @@ export function ruleFacts(finding: Omit<Finding, 'excerpt'>): BodyOf<typeof rule
     step: {
       span_id: finding.stepSpanId,
       name: finding.stepName,
-      number: finding.place?.step ?? null,
+      number: finding.place.step,
     },
   };
 }
@@ -270,7 +270,7 @@ export function toFinding(
     model: finding.model,
     tool: finding.toolName,
     excerpt: finding.excerpt,
-    excerpt_match: finding.excerpt === null ? null : (finding.place?.inExcerpt ?? null),
+    excerpt_match: finding.excerpt === null ? null : finding.place.inExcerpt,
     ...otherMatches(finding),
     recommended_actions: finding.recommendedActions,
     group: group === null ? null : toGroup(group),

@@ -24,12 +24,9 @@ export const findingCategoryName = z.enum([...CATEGORY_BY_NAME.keys()]);
 const ruleFactMembers = {
   detector: z.literal(DETECTOR),
   corpus_version: z.string().describe('Version of the rule corpus that found it.'),
-  corpus_identity: corpusIdentity
-    .nullable()
-    .describe(
-      'Identity of that corpus, as in `GET /platform/v1/atr/rules`. Null for findings of a version of Sluice that ' +
-        'did not record it.',
-    ),
+  corpus_identity: corpusIdentity.describe(
+    'Identity of that corpus, as in `GET /platform/v1/atr/rules`.',
+  ),
   rule_id: ruleId,
   rule_version: z.string(),
   rule_status: z.enum(RULE_STATUSES),
@@ -49,8 +46,8 @@ const ruleFactMembers = {
           'As sent. Null if a rule matched the name itself and the workspace redacts, or in an export.',
         ),
       number: count(
-        'Number of the step in the run, from 1, in time order at the time of the evaluation; null for findings of earlier versions.',
-      ).nullable(),
+        'Number of the step in the run, from 1, in time order at the time of the evaluation.',
+      ),
     })
     .describe('The first step that matched.'),
 };

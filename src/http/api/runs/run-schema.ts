@@ -70,8 +70,7 @@ const members = {
   corpus_identity: corpusIdentity
     .nullable()
     .describe(
-      'Identity of that corpus, as in `GET /platform/v1/atr/rules`. Null until the run is evaluated, and for runs ' +
-        'evaluated by a version of Sluice that did not record it.',
+      'Identity of that corpus, as in `GET /platform/v1/atr/rules`. Null until the run is evaluated.',
     ),
   late_steps: count(
     'Steps that arrived after the evaluation and were not matched. They are evaluated by themselves, once, ' +
@@ -89,8 +88,7 @@ const members = {
     .describe(
       'How much of the run was checked. `pending`: not evaluated yet. `failed`: every ' +
         'attempt failed. `nothing`: no text was found. `tool_names_only`: the only texts were names ' +
-        'of tools. `partly`: `check_limits` says why. `not_recorded`: evaluated by an older version, ' +
-        'which did not record what its texts were. `fully`: every text that was sent.',
+        'of tools. `partly`: `check_limits` says why. `fully`: every text that was sent.',
     ),
   check_limits: z
     .array(z.enum(CHECK_LIMITS))
@@ -99,9 +97,7 @@ const members = {
   surfaces: z
     .array(z.enum(SURFACES))
     .nullable()
-    .describe(
-      'Kinds of its texts. Null until the run is evaluated, and if `checked` is `not_recorded`.',
-    ),
+    .describe('Kinds of its texts. Null until the run is evaluated.'),
   truncated_texts: countOrNull(
     'Texts that were left out or matched in part, because a surface of a step has more than `text_cap_bytes`.',
   ),
@@ -109,9 +105,7 @@ const members = {
     .int()
     .min(1)
     .nullable()
-    .describe(
-      '`SURFACE_CAP_BYTES` at the time of the evaluation. Null until then, and if an older version evaluated it.',
-    ),
+    .describe('`SURFACE_CAP_BYTES` at the time of the evaluation. Null until then.'),
   unparsed_values: countOrNull(
     'Values that were matched as plain text because they are too large or too deeply nested to parse.',
   ),

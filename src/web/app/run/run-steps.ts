@@ -7,7 +7,7 @@ import { FOUND_ID } from '../text.ts';
 import { bar, treeView } from './run-tree.ts';
 import { errorBadge, kindTag, stepTitle, when } from './step-head.ts';
 import { stepPane } from './step-pane.ts';
-import { hitView, leftOut, PLACE_NOT_RECORDED, type StepsPage, textView } from './step-texts.ts';
+import { hitView, leftOut, type StepsPage, textView } from './step-texts.ts';
 
 /** Pages on either side of the current one that have a link. */
 const NEAR_PAGES = 3;
@@ -48,21 +48,13 @@ ${current < last && link(current + 1, 'Next', 'next')}
 ${goTo(runId, all)}</nav>`;
 }
 
-function lostReason({ finding, shown }: StepsPage): string {
-  if (shown.count === 0 || finding?.place != null)
-    return 'The step of this finding is no longer stored.';
-  return finding?.stepSpanId == null
-    ? `${PLACE_NOT_RECORDED} It was found in a log record of this run.`
-    : `${PLACE_NOT_RECORDED} No step with its span was found: it may no longer be stored.`;
-}
-
 /** The finding that the page was opened at, where its step is not on the page. */
 function lostFinding(data: StepsPage): HtmlValue {
   const { finding, shown, isRedacted } = data;
   if (finding === null || shown.steps.some(({ findings }) => findings.includes(finding.id))) {
     return null;
   }
-  return html`<div class="notice"${(isRedacted || finding.excerpt === null) && html` id="${FOUND_ID}"`}><p>${lostReason(data)}</p>
+  return html`<div class="notice"${(isRedacted || finding.excerpt === null) && html` id="${FOUND_ID}"`}><p>The step of this finding is no longer stored.</p>
 ${finding.excerpt !== null && excerptView(finding, true)}</div>`;
 }
 

@@ -23,9 +23,9 @@ const link = (runId: string, number: number): string =>
 function ways(step: ShownStep, data: StepsPage): Html {
   const { runId, shown, findings, finding } = data;
   const { number } = step;
-  const inOrder = [...findings].sort((a, b) => (a.place?.step ?? 0) - (b.place?.step ?? 0));
+  const inOrder = [...findings].sort((a, b) => a.place.step - b.place.step);
   const at = inOrder.findIndex(({ id }) => id === finding?.id);
-  const after = (one: (typeof inOrder)[number]): boolean => (one.place?.step ?? 0) >= number;
+  const after = (one: (typeof inOrder)[number]): boolean => one.place.step >= number;
   const next = at === -1 ? inOrder.find(after) : inOrder[at + 1];
   const previous =
     at === -1 ? inOrder.findLast((one) => !after(one)) : at > 0 ? inOrder[at - 1] : undefined;

@@ -127,15 +127,10 @@ export function hitView(finding: Finding, step: ShownStep, data: StepsPage): Htm
 <a href="/app/findings/${finding.id}">${titleOf(finding.ruleId)}</a> <span class="soft">in ${surfaceLabel(finding.surface)}</span>
 ${isElsewhere && !isSought && html`<a href="${findingLink(finding)}">Show in text</a>`}</p>
 ${mark !== undefined && mark.readAs !== null && html`<p class="soft">The rule matched the normalised text: <q class="read-as">${mark.readAs}</q></p>`}
-${finding.place === null && mark !== undefined && html`<p class="soft">${PLACE_NOT_RECORDED} The first text with its excerpt is marked, not the match alone.</p>`}
 ${isElsewhere && isSought && finding.excerpt !== null && notInText(finding)}</div>`;
 }
 
-/** Of findings of before migration 11. */
-export const PLACE_NOT_RECORDED =
-  'The exact place of this finding was not recorded: an earlier version of Sluice found it.';
-
 function notInText(finding: Finding): Html {
-  return html`<p class="soft">${finding.place === null ? `${PLACE_NOT_RECORDED} Its excerpt:` : 'The matched part of the text is not shown here. Excerpt of the finding:'}</p>
+  return html`<p class="soft">The matched part of the text is not shown here. Excerpt of the finding:</p>
 ${excerptView(finding, true)}`;
 }

@@ -179,8 +179,8 @@ export function exceptionFormPage(look: Look, viewer: Viewer, data: ExceptionFor
 ${data.excerpt !== null && html`<pre class="excerpt" tabindex="0" role="region" aria-label="Excerpt">${data.excerpt}</pre>`}
 <section class="panel">${
       choices.length === 0
-        ? html`<p>This finding is of an earlier version, which recorded neither names nor text to make an exception for.
-You can switch the rule off on <a href="/app/rules/${ruleId}">its page</a>.</p>`
+        ? html`<p>The run names no agent or service, and the match shown represents others that were not kept.
+There is nothing to make an exception for. You can switch the rule off on <a href="/app/rules/${ruleId}">its page</a>.</p>`
         : form(data, viewer)
     }</section>`,
   });
