@@ -2,8 +2,9 @@
 import { type Command, InvalidArgumentError } from 'commander';
 
 import { type LedgerCheck, verifyAudit } from '../db/people/audit.ts';
-import type { ChainHead } from '../db/people/audit-chain.ts';
+import { type ChainHead, parseHead } from '../db/people/audit-chain.ts';
 import { findWorkspace, listWorkspaces, type Workspace } from '../db/people/workspaces.ts';
+import { type Heads, type HeadsFile, headsFileOf } from '../main/audit-heads-file.ts';
 import { paint } from '../terminal/paint.ts';
 import { answer, type OutputOptions } from './answer.ts';
 import { withDatabase } from './with-database.ts';
@@ -12,9 +13,12 @@ const VERIFY_HELP = `
 Every entry has a hash of its content and of the previous entry. The command computes all hashes
 again. At the first one that differs it prints the entry and exits with code 1.
 
-Entries deleted at the end of the log leave no trace in it. Keep the line that the command prints,
-entry and hash, somewhere else, and pass it to --known later: a log without that entry and hash
-was truncated or rewritten.
+Entries deleted at the end of the log leave no trace in it. So the server keeps the last entry's
+number and hash in a file in DATA_DIR and in its own log, every hour and when it starts and stops.
+A log without an entry that the file has was truncated or rewritten. If you restored an older
+backup, delete the file: the server writes another one.
+
+A line of the server's log, or the one that the command prints, can be passed to --known.
 
 Examples:
   sluice audit verify
@@ -26,15 +30,10 @@ interface VerifyOptions extends OutputOptions {
   readonly known?: ChainHead;
 }
 
-/** `12:ab…`, or with a space as the command prints it. */
 function entryAndHash(text: string): ChainHead {
-  const [, seq, hash] = /^([1-9]\d{0,17})[: ]([0-9a-f]{64})$/.exec(text) ?? [];
-  if (seq === undefined || hash === undefined) {
-    throw new InvalidArgumentError(
-      'an entry and its hash are needed, as 12:<64 hexadecimal digits>',
-    );
-  }
-  return { seq, hash: Buffer.from(hash, 'hex') };
+  const head = parseHead(text);
+  if (head !== null) return head;
+  throw new InvalidArgumentError('an entry and its hash are needed, as 12:<64 hexadecimal digits>');
 }
 
 function lineOf({ slug }: Workspace, { head, broken }: LedgerCheck): string {
@@ -43,26 +42,58 @@ function lineOf({ slug }: Workspace, { head, broken }: LedgerCheck): string {
   return `${paint.red('broken')}  ${slug}  at entry ${broken.seq}: ${broken.why}; whole up to ${place}`;
 }
 
+/** What the operator can do about the file of kept heads, if anything. */
+function noteOf(
+  { path }: HeadsFile,
+  kept: Heads | null,
+  checks: readonly Checked[],
+): string | null {
+  if (kept === null) {
+    return `${path} does not exist, so a log whose end was cut off looks whole (see --known)`;
+  }
+  const isCut = checks.some(({ workspace, check: { broken } }) => {
+    return broken?.known != null && broken.known === kept.get(workspace.id);
+  });
+  if (!isCut) return null;
+  return `${path} has an entry that the log lacks. Only if you restored an older backup, delete this file.`;
+}
+
+interface Checked {
+  readonly workspace: Workspace;
+  readonly check: LedgerCheck;
+}
+
+const recordOf = (head: ChainHead | undefined) =>
+  head === undefined ? null : { seq: Number(head.seq), hash: head.hash.toString('hex') };
+
 async function verify(options: VerifyOptions): Promise<void> {
-  await withDatabase(async ({ database }) => {
+  await withDatabase(async ({ database }, { dataDir }) => {
     const workspaces =
       options.workspace === undefined && options.known === undefined
         ? await listWorkspaces(database)
         : [await findWorkspace(database, options.workspace ?? null)];
-    const checks: { workspace: Workspace; check: LedgerCheck }[] = [];
+    const file = await headsFileOf(dataDir, database);
+    // Before the logs: they have what was kept by then.
+    const kept = file.read();
+    const checks: Checked[] = [];
     for (const workspace of workspaces) {
-      checks.push({ workspace, check: await verifyAudit(database, workspace.id, options.known) });
+      const known = [options.known, kept?.get(workspace.id)].filter((one) => one !== undefined);
+      checks.push({ workspace, check: await verifyAudit(database, workspace.id, known) });
     }
     if (checks.some(({ check }) => check.broken !== null)) process.exitCode = 1;
     const records = checks.map(({ workspace, check: { head, broken } }) => ({
       workspace: workspace.slug,
       whole: broken === null,
-      last_whole: { seq: Number(head.seq), hash: head.hash.toString('hex') },
+      last_whole: recordOf(head),
+      kept: recordOf(kept?.get(workspace.id)),
       broken: broken === null ? null : { seq: Number(broken.seq), why: broken.why },
     }));
     answer(options, records, () =>
       checks.map(({ workspace, check }) => lineOf(workspace, check)).join('\n'),
     );
+    const note = noteOf(file, kept, checks);
+    if (note !== null && options.json !== true)
+      process.stderr.write(`${paint.yellow('note:')} ${note}\n`);
   });
 }
 

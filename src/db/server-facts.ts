@@ -9,6 +9,15 @@ import { TELEMETRY_TABLES } from './telemetry/copy-statement.ts';
 import { partitionName, utcDay, utcHour } from './telemetry/partitions.ts';
 import { RECEIPTS, receiptPeriods } from './telemetry/receipts.ts';
 
+/** SQL of the identity of a database and its cluster; a standby has the one of its primary. */
+export const IDENTITY = `(SELECT system_identifier FROM pg_control_system()) || ' ' || current_database()`;
+
+/** Reads the identity of a database and its cluster. */
+export async function readIdentity(database: Queryable): Promise<string> {
+  return onlyRow(await database.query<{ identity: string }>(`SELECT ${IDENTITY} AS identity`))
+    .identity;
+}
+
 const DAY_MS = 86_400_000;
 /** pg_stat_bgwriter had the counts of checkpoints before. */
 const CHECKPOINTER_SINCE = 170_000;

@@ -30,6 +30,7 @@ import type { Events, Observer } from '../observe/events.ts';
 import type { MatchingData } from '../pool/matching-cache.ts';
 import { prepareMatching } from '../pool/workers.ts';
 import { startAlerts } from './alerts.ts';
+import { keepAuditHeads } from './audit-heads.ts';
 import { openForRequests, openReplica } from './connection-shares.ts';
 import { MANIFEST_PATH, pinnedCorpus } from './corpus-location.ts';
 import { watchCorpus } from './corpus-watch.ts';
@@ -207,6 +208,7 @@ export async function serve(
   events.corpusLoaded(book.snapshot);
 
   const { pass, workers } = openPass(config, open, matching, events, stops);
+  keepAuditHeads(open.database, config.dataDir, events, stops);
   const replica = openReplica(config, open.database, events);
   if (replica !== null) stops.add('read replica', () => replica.close());
   const previews = createPreviews(open, workers, matching, replica, events);

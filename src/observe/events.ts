@@ -11,6 +11,7 @@ import type { Severity, Snapshot } from '../model/rules.ts';
 import type { CheckedOutcome } from '../model/run-check.ts';
 import type { Rejection, Signal } from '../model/telemetry.ts';
 import { alertEvents } from './alert-events.ts';
+import { auditEvents } from './audit-events.ts';
 import { errorFacts, type FailedRequest, framesOf, isConnectionError } from './error-facts.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
 import { Outages } from './outages.ts';
@@ -53,6 +54,8 @@ const WORKS_AGAIN = {
   alerts: 'alerts are read from the database again',
   replica: 'the read replica is used again',
   ready: '/ready answers 200 again',
+  audit_heads: 'the last entries of audit logs are kept again',
+  audit_log: 'audit logs have the entries that were kept',
 } as const;
 
 type Concern = keyof typeof WORKS_AGAIN;
@@ -447,6 +450,7 @@ export type Events = ReturnType<typeof ingestEvents> &
   ReturnType<typeof passEvents> &
   ReturnType<typeof peopleEvents> &
   ReturnType<typeof alertEvents> &
+  ReturnType<typeof auditEvents> &
   ReturnType<typeof replicaEvents> &
   ReturnType<typeof ruleEvents> &
   ReturnType<typeof lifecycleEvents>;
@@ -485,6 +489,7 @@ export function createObserver(level: string, destination: LogDestination = open
     ...passEvents(log, metrics, outages),
     ...peopleEvents(log, metrics),
     ...alertEvents(log, metrics, outages),
+    ...auditEvents(log, metrics, outages),
     ...replicaEvents(metrics, outages),
     ...ruleEvents(metrics, outages),
     ...lifecycleEvents(log, metrics, outages),

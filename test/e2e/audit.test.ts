@@ -2,11 +2,13 @@
  * People and the ledger from the command line, beside a running server: accounts and passwords that
  * are shown once, a ledger that is walked, and one that somebody has tampered with.
  */
+import { rm } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { findWorkspace } from '../../src/db/people/workspaces.ts';
 import { type CommandResult, runCommand } from '../support/command.ts';
 import { ledgerOf } from '../support/ledger.ts';
 import { addPerson } from '../support/people.ts';
+import { createDataDirectory, startServer } from '../support/server.ts';
 import { Browser, secretOf } from './browser.ts';
 import { type Gateway, openGateway } from './gateway.ts';
 
@@ -205,6 +207,7 @@ describe('sluice audit verify', () => {
       workspace: 'default',
       whole: true,
       last_whole: { seq: latest?.seq, hash: latest?.hash },
+      kept: null,
       broken: null,
     });
   });
@@ -222,10 +225,62 @@ describe('sluice audit verify', () => {
       `${Number(seq) + 1} ${hash}`,
     );
     expect(later.code).toBe(1);
-    expect(later.stdout).toContain('it was there once, and the ledger ends before it');
+    expect(later.stdout).toContain(`the log was cut off after entry ${seq}`);
     const senseless = await sluice('audit', 'verify', ...place, '--known', '12');
     expect(senseless.code).toBe(1);
     expect(senseless.stderr).toContain('an entry and its hash are needed');
+  });
+
+  test('with the entries that the server keeps in DATA_DIR: the same, until the file is deleted', async () => {
+    const { id } = await gateway.addWorkspace('shorter');
+    const data = await createDataDirectory();
+    try {
+      const server = await startServer({
+        DATABASE_URL: gateway.databaseUrl,
+        DATA_DIR: data.path,
+      });
+      const place = ['--workspace', 'shorter'];
+      const verify = (...args: string[]) =>
+        runCommand(['audit', 'verify', ...place, ...args], {
+          DATABASE_URL: gateway.databaseUrl,
+          DATA_DIR: data.path,
+        });
+      for (const plan of ['team', 'enterprise']) {
+        await answered('workspace', 'plan', plan, ...place);
+      }
+      expect(await server.stop()).toEqual({ code: 0, signal: null });
+      const [latest] = await ledgerOf(gateway.database, id);
+      const line = `${id} ${latest?.seq}:${latest?.hash}`;
+      expect(server.stderr()).toContain(line);
+      const whole = await verify('--json');
+      expect(JSON.parse(whole.stdout)).toMatchObject([
+        { whole: true, kept: { seq: latest?.seq, hash: latest?.hash } },
+      ]);
+      await gateway.database.query('ALTER TABLE audit_ledger DISABLE TRIGGER audit_ledger_stays');
+      await gateway.database.query(
+        'DELETE FROM audit_ledger WHERE workspace_id = $1 AND seq = $2',
+        [id, latest?.seq],
+      );
+      await gateway.database.query(
+        'ALTER TABLE audit_ledger ENABLE ALWAYS TRIGGER audit_ledger_stays',
+      );
+      const cut = await verify();
+      expect(cut.code).toBe(1);
+      const last = Number(latest?.seq) - 1;
+      expect(cut.stdout).toContain(
+        `at entry ${latest?.seq}: the log was cut off after entry ${last}; whole up to ${last} `,
+      );
+      const [, path = ''] =
+        /^note: (\S+) has an entry that the log lacks\. Only if you restored an older backup, delete this file\.$/m.exec(
+          cut.stderr,
+        ) ?? [];
+      await rm(path);
+      const accepted = await verify();
+      expect(accepted.code).toBe(0);
+      expect(accepted.stderr).toContain(`${path} does not exist`);
+    } finally {
+      await data.remove();
+    }
   });
 
   test('names the first entry that was tampered with, and ends with 1', async () => {

@@ -66,8 +66,19 @@ export function faultOf(entry: ChainedEntry, head: ChainHead): string | null {
   return null;
 }
 
-/** Why an entry contradicts one that was there earlier; null when it does not. */
-export function faultBeside(entry: ChainHead, known: ChainHead): string | null {
-  if (entry.seq !== known.seq || entry.hash.equals(known.hash)) return null;
-  return 'it is another than the one that was there once';
+/** A head as one word: `12:ab…`. */
+export function headText({ seq, hash }: ChainHead): string {
+  return `${seq}:${hash.toString('hex')}`;
+}
+
+/** Reads `12:ab…`, or `12 ab…`; null for any other text. */
+export function parseHead(text: string): ChainHead | null {
+  const [, seq, hash] = /^([1-9]\d{0,17})[: ]([0-9a-f]{64})$/.exec(text) ?? [];
+  if (seq === undefined || hash === undefined) return null;
+  return { seq, hash: Buffer.from(hash, 'hex') };
+}
+
+/** Whether an entry is another than the one that was there earlier. */
+export function isReplaced(entry: ChainHead, known: ChainHead): boolean {
+  return entry.seq === known.seq && !entry.hash.equals(known.hash);
 }

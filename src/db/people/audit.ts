@@ -16,9 +16,9 @@ import {
   type ChainedEntry,
   type ChainHead,
   FIRST_PREV_HASH,
-  faultBeside,
   faultOf,
   hashEntry,
+  isReplaced,
 } from './audit-chain.ts';
 
 /** First half of the advisory lock of a workspace's ledger; the second is the workspace's id. */
@@ -137,28 +137,68 @@ export async function listAudit(
   return { entries, next: rows.length > limit ? (entries.at(-1)?.seq ?? null) : null };
 }
 
+/** The last entry of a workspace's ledger, not verified; `CHAIN_START` when it has none. */
+export async function readHead(database: Queryable, workspaceId: number): Promise<ChainHead> {
+  const { rows } = await database.query<ChainHead>(
+    'SELECT seq, hash FROM audit_ledger WHERE workspace_id = $1 ORDER BY seq DESC LIMIT 1',
+    [workspaceId],
+  );
+  return rows[0] ?? CHAIN_START;
+}
+
+/** Whether a workspace's ledger still has an entry. */
+export async function hasEntry(
+  database: Queryable,
+  workspaceId: number,
+  { seq, hash }: ChainHead,
+): Promise<boolean> {
+  const { rows } = await database.query(
+    'SELECT FROM audit_ledger WHERE workspace_id = $1 AND seq = $2 AND hash = $3',
+    [workspaceId, seq, hash],
+  );
+  return rows.length > 0;
+}
+
 export interface LedgerCheck {
   /** the last valid entry; its hash, kept elsewhere, shows later whether the end was cut off */
   readonly head: ChainHead;
   /** null when the whole chain is valid */
-  readonly broken: { readonly seq: Int64; readonly why: string } | null;
+  readonly broken: {
+    readonly seq: Int64;
+    readonly why: string;
+    /** the earlier head that the ledger contradicts; null when it contradicts itself */
+    readonly known: ChainHead | null;
+  } | null;
 }
 
-function isCutOff(head: ChainHead, known: ChainHead): LedgerCheck['broken'] {
-  if (BigInt(head.seq) >= BigInt(known.seq)) return null;
-  return { seq: known.seq, why: 'it was there once, and the ledger ends before it' };
+function cutOff(head: ChainHead, knownHeads: readonly ChainHead[]): LedgerCheck['broken'] {
+  const known = knownHeads.find(({ seq }) => BigInt(seq) > BigInt(head.seq));
+  if (known === undefined) return null;
+  return { seq: known.seq, why: `the log was cut off after entry ${head.seq}`, known };
+}
+
+function faultAt(
+  entry: ChainedEntry,
+  head: ChainHead,
+  knownHeads: readonly ChainHead[],
+): LedgerCheck['broken'] {
+  const why = faultOf(entry, head);
+  if (why !== null) return { seq: entry.seq, why, known: null };
+  const known = knownHeads.find((one) => isReplaced(entry, one));
+  if (known === undefined) return null;
+  return { seq: entry.seq, why: 'it is another than the one that was there once', known };
 }
 
 /**
  * Verifies a workspace's whole ledger, oldest entry first, up to the first invalid entry.
  *
- * @param known the `head` of an earlier verification, kept elsewhere: a ledger that ends before it
- *   was cut off, one with another entry in its place was rewritten
+ * @param known heads of earlier times, kept elsewhere: a ledger that ends before one was cut off, one
+ *   with another entry in its place was rewritten
  */
 export async function verifyAudit(
   database: Queryable,
   workspaceId: number,
-  known: ChainHead = CHAIN_START,
+  known: readonly ChainHead[] = [],
 ): Promise<LedgerCheck> {
   let head: ChainHead = CHAIN_START;
   for (;;) {
@@ -168,10 +208,10 @@ export async function verifyAudit(
       [workspaceId, head.seq],
     );
     for (const entry of rows) {
-      const why = faultOf(entry, head) ?? faultBeside(entry, known);
-      if (why !== null) return { head, broken: { seq: entry.seq, why } };
+      const broken = faultAt(entry, head, known);
+      if (broken !== null) return { head, broken };
       head = { seq: entry.seq, hash: entry.hash };
     }
-    if (rows.length < VERIFY_ROWS) return { head, broken: isCutOff(head, known) };
+    if (rows.length < VERIFY_ROWS) return { head, broken: cutOff(head, known) };
   }
 }

@@ -12,6 +12,7 @@ import { SluiceError, UnavailableError } from '../../errors.ts';
 import type { ReplicaState } from '../../model/overview.ts';
 import { createDatabase, type Database, limitedStatement } from '../database.ts';
 import { settledBefore } from '../findings/findings.ts';
+import { IDENTITY } from '../server-facts.ts';
 import type { ReadChoice } from './read-choice.ts';
 import { ReplicaAge } from './replica-age.ts';
 
@@ -28,10 +29,8 @@ const CANCELED = '57014';
 /** Replay removes rows that the statement may still need ("conflict with recovery"). */
 const CONFLICT = '40001';
 
-/** Which database of which cluster: a standby has those of its primary. */
-const CLUSTER = `(SELECT system_identifier FROM pg_control_system()) || ' ' || current_database()`;
-const POSITION = `SELECT (pg_current_wal_flush_lsn() - '0/0')::text AS position, ${CLUSTER} AS cluster`;
-const REPLAYED = `SELECT pg_is_in_recovery() AS "isStandby", ${CLUSTER} AS cluster,
+const POSITION = `SELECT (pg_current_wal_flush_lsn() - '0/0')::text AS position, ${IDENTITY} AS cluster`;
+const REPLAYED = `SELECT pg_is_in_recovery() AS "isStandby", ${IDENTITY} AS cluster,
   (pg_last_wal_replay_lsn() - '0/0')::text AS position,
   concat_ws(' ', inet_server_addr(), inet_server_port(),
             extract(epoch FROM pg_postmaster_start_time())) AS server`;

@@ -217,7 +217,7 @@ test.each([
   ]);
   const { head, broken } = await verifyAudit(scratch.database, workspaceId);
   expect(head.seq).toBe('2');
-  expect(broken).toEqual({ seq: assignment.startsWith('seq') ? '4' : '3', why });
+  expect(broken).toEqual({ seq: assignment.startsWith('seq') ? '4' : '3', why, known: null });
 });
 
 test('a removed row, or one hashed again without its successors, is found', async () => {
@@ -227,6 +227,7 @@ test('a removed row, or one hashed again without its successors, is found', asyn
   expect((await verifyAudit(scratch.database, workspaceId)).broken).toEqual({
     seq: '3',
     why: 'entry 2 is missing',
+    known: null,
   });
 });
 
@@ -234,14 +235,15 @@ test('an end that was cut off is found by an entry that somebody kept', async ()
   const workspaceId = await addWorkspace();
   for (let entry = 0; entry < 4; entry += 1) await append(workspaceId);
   const { head: known } = await verifyAudit(scratch.database, workspaceId);
-  const check = async () => (await verifyAudit(scratch.database, workspaceId, known)).broken;
+  const check = async () => (await verifyAudit(scratch.database, workspaceId, [known])).broken;
   await append(workspaceId);
   expect(await check()).toBeNull();
   await tamper('DELETE FROM audit_ledger WHERE workspace_id = $1 AND seq > 3', [workspaceId]);
   expect((await verifyAudit(scratch.database, workspaceId)).broken).toBeNull();
   expect(await check()).toEqual({
     seq: '4',
-    why: 'it was there once, and the ledger ends before it',
+    why: 'the log was cut off after entry 3',
+    known,
   });
   // Others in its place make a whole chain again.
   for (let entry = 0; entry < 3; entry += 1) await append(workspaceId, { subject: 'another' });
@@ -249,6 +251,7 @@ test('an end that was cut off is found by an entry that somebody kept', async ()
   expect(await check()).toEqual({
     seq: '4',
     why: 'it is another than the one that was there once',
+    known,
   });
   await tamper('DELETE FROM audit_ledger WHERE workspace_id = $1', [workspaceId]);
   expect((await check())?.seq).toBe('4');

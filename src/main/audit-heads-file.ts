@@ -1,0 +1,84 @@
+/**
+ * The file in the data folder that keeps the head of each workspace's audit log: the number and hash of its
+ * last entry, by workspace id. One file for each database.
+ *
+ *   { "database": "<cluster> <name>", "heads": { "<workspace id>": "<number>:<hash>", … } }
+ *
+ * It is replaced as a whole: a reader never sees a part of it. Does not create the folder.
+ */
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
+import { open, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+
+import type { Queryable } from '../db/database.ts';
+import { type ChainHead, headText, parseHead } from '../db/people/audit-chain.ts';
+import { readIdentity } from '../db/server-facts.ts';
+import { OperatorError } from '../errors.ts';
+
+/** By workspace id. */
+export type Heads = ReadonlyMap<number, ChainHead>;
+
+/** Hexadecimal digits of a database's identity in the name of its file. */
+const NAME_DIGITS = 16;
+
+const content = z.object({ database: z.string(), heads: z.record(z.string(), z.string()) });
+
+export interface HeadsFile {
+  readonly path: string;
+  /**
+   * The heads that are kept; null where the file does not exist.
+   *
+   * @throws OperatorError when it is not such a file
+   */
+  readonly read: () => Heads | null;
+  /** whether its folder exists */
+  readonly hasFolder: () => boolean;
+  /** Replaces the file. */
+  readonly write: (heads: Heads) => Promise<void>;
+}
+
+function parse(text: string, path: string): Heads {
+  const unreadable = () =>
+    new OperatorError(`${path} does not hold heads of audit logs; delete it`);
+  try {
+    const entries = Object.entries(content.parse(JSON.parse(text)).heads);
+    return new Map(
+      entries.map(([id, one]) => {
+        const head = parseHead(one);
+        if (head === null) throw unreadable();
+        return [Number(id), head];
+      }),
+    );
+  } catch (error) {
+    throw error instanceof SyntaxError || error instanceof z.ZodError ? unreadable() : error;
+  }
+}
+
+/** The file of a database in the data folder. */
+export async function headsFileOf(dataDir: string, database: Queryable): Promise<HeadsFile> {
+  const identity = await readIdentity(database);
+  const digits = createHash('sha256').update(identity).digest('hex').slice(0, NAME_DIGITS);
+  const path = join(dataDir, `audit-heads-${digits}.json`);
+  return {
+    path,
+    read: () => (existsSync(path) ? parse(readFileSync(path, 'utf8'), path) : null),
+    hasFolder: () => existsSync(dataDir),
+    write: async (heads) => {
+      const texts = [...heads].map(([id, head]) => [id, headText(head)] as const);
+      const body = { database: identity, heads: Object.fromEntries(texts) };
+      // Several processes may share the folder.
+      const draft = `${path}.${process.pid}.new`;
+      await rm(draft, { force: true });
+      const file = await open(draft, 'wx', 0o600);
+      try {
+        await file.writeFile(`${JSON.stringify(body, null, 2)}\n`);
+        await file.sync();
+      } finally {
+        await file.close();
+      }
+      await rename(draft, path);
+    },
+  };
+}

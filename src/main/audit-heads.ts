@@ -1,0 +1,87 @@
+/**
+ * Keeps the heads of the audit logs outside of the database: in this process's log and in the data folder. A
+ * log whose end was cut off is whole in itself, but no longer has the head that was kept.
+ *
+ *   the log still has the kept head ─► a newer head is logged, and replaces it
+ *   it does not                     ─► an error; the kept head stays, for `sluice audit verify`
+ */
+import type { Queryable } from '../db/database.ts';
+import { hasEntry, readHead } from '../db/people/audit.ts';
+import { type ChainHead, headText } from '../db/people/audit-chain.ts';
+import { listWorkspaces } from '../db/people/workspaces.ts';
+import type { Events } from '../observe/events.ts';
+import { withinLimit } from '../time-limit.ts';
+import { type Heads, type HeadsFile, headsFileOf } from './audit-heads-file.ts';
+import type { StopOrder } from './stop-order.ts';
+import { repeat } from './upkeep.ts';
+
+/** How often heads are kept: an end that was cut off before that is not noticed. */
+export const HEADS_EVERY_MS = 60 * 60_000;
+/** The stop does not wait longer for the last heads. */
+const LAST_HEADS_LIMIT_MS = 10_000;
+/** Workspaces whose heads are kept, the oldest. */
+const HEADS_MAX = 10_000;
+/** Heads of one log line. */
+const HEADS_LOGGED = 100;
+
+type HeadEvents = Pick<
+  Events,
+  'auditHeadsChanged' | 'auditHeadsKept' | 'auditHeadsUnkept' | 'auditLogsCut' | 'auditLogsWhole'
+>;
+
+/**
+ * Keeps the heads that have changed.
+ *
+ * @param before the result of the last turn, used where there is no folder for the file
+ */
+async function keepHeads(
+  database: Queryable,
+  file: HeadsFile,
+  before: Heads,
+  events: HeadEvents,
+): Promise<Heads> {
+  const hasFolder = file.hasFolder();
+  const kept = new Map<number, ChainHead>(hasFolder ? file.read() : before);
+  const changed: string[] = [];
+  const cut: number[] = [];
+  for (const { id } of (await listWorkspaces(database)).slice(0, HEADS_MAX)) {
+    const known = kept.get(id);
+    const head = await readHead(database, id);
+    if (known !== undefined && !(await hasEntry(database, id, known))) {
+      cut.push(id);
+    } else if (head.seq !== '0' && head.seq !== known?.seq) {
+      kept.set(id, head);
+      changed.push(`${id} ${headText(head)}`);
+    }
+  }
+  for (let at = 0; at < changed.length; at += HEADS_LOGGED) {
+    events.auditHeadsChanged(changed.slice(at, at + HEADS_LOGGED));
+  }
+  if (cut.length > 0) events.auditLogsCut(cut.slice(0, HEADS_LOGGED), file.path);
+  else events.auditLogsWhole();
+  if (hasFolder && changed.length > 0) await file.write(kept);
+  return kept;
+}
+
+/** Begins to keep the heads of the audit logs: now, at an interval, and at the stop. */
+export function keepAuditHeads(
+  database: Queryable,
+  dataDir: string,
+  events: HeadEvents,
+  stops: Pick<StopOrder, 'add'>,
+): void {
+  let heads: Heads = new Map();
+  let fileOf: HeadsFile | null = null;
+  const turn = async (): Promise<void> => {
+    fileOf ??= await headsFileOf(dataDir, database);
+    heads = await keepHeads(database, fileOf, heads, events);
+  };
+  const upkeep = repeat(turn, HEADS_EVERY_MS, events.auditHeadsUnkept, {
+    atOnce: true,
+    onSuccess: events.auditHeadsKept,
+  });
+  stops.add('audit heads', async () => {
+    await upkeep.stop();
+    await withinLimit(turn(), LAST_HEADS_LIMIT_MS).catch(events.auditHeadsUnkept);
+  });
+}
