@@ -19,8 +19,6 @@ import { requireScram } from './scram-client.ts';
 export interface Address {
   /** also the number in the socket's name */
   readonly port: number;
-  /** false for a server that an older version started */
-  readonly listensOnPort: boolean;
   /** the folder of the socket; null when there is none */
   readonly socketFolder: string | null;
 }
@@ -42,7 +40,7 @@ export async function chooseAddress(home: string): Promise<Address> {
   const folder = socketFolderOf(home);
   const isShort = Buffer.byteLength(join(folder, LONGEST_SOCKET_NAME)) <= SOCKET_PATH_BYTES_MAX;
   const port = await choosePort(home);
-  return { port, listensOnPort: true, socketFolder: isShort ? folder : null };
+  return { port, socketFolder: isShort ? folder : null };
 }
 
 /** The address to try next when the port was taken. */
@@ -94,14 +92,13 @@ export function addressSettings({ port, socketFolder }: Address): Readonly<Recor
 export function addressOf(home: string, lines: readonly string[]): Address {
   return {
     port: Number(lines[3]),
-    listensOnPort: Boolean(lines[5]?.trim()),
     socketFolder: lines[4]?.trim() ? socketFolderOf(home) : null,
   };
 }
 
 /** A socket's folder is the host, percent-encoded. */
 export function addressUrls(
-  { port, listensOnPort, socketFolder }: Address,
+  { port, socketFolder }: Address,
   login: { readonly role: string; readonly password: string; readonly database: string },
 ): DatabaseUrls {
   const { role, password, database } = login;
@@ -109,16 +106,13 @@ export function addressUrls(
     requireScram(`postgres://${role}:${encodeURIComponent(password)}@${host}:${port}/${database}`);
   const byPort = urlOf('127.0.0.1');
   if (socketFolder === null) return { url: byPort, copyUrl: byPort };
-  const bySocket = urlOf(encodeURIComponent(socketFolder));
-  return { url: bySocket, copyUrl: listensOnPort ? byPort : bySocket };
+  return { url: urlOf(encodeURIComponent(socketFolder)), copyUrl: byPort };
 }
 
 /** For messages. */
-export function addressText({ port, listensOnPort, socketFolder }: Address): string {
-  const addresses = [];
-  if (socketFolder !== null) addresses.push(`socket in ${socketFolder}`);
-  if (listensOnPort) addresses.push(`127.0.0.1:${port}`);
-  return addresses.join(', ');
+export function addressText({ port, socketFolder }: Address): string {
+  const byPort = `127.0.0.1:${port}`;
+  return socketFolder === null ? byPort : `socket in ${socketFolder}, ${byPort}`;
 }
 
 /** The port of the last start while it is free, so that noted addresses stay true; else another. */

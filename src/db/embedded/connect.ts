@@ -8,10 +8,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { OperatorError } from '../../errors.ts';
 import { addressText, type DatabaseUrls } from './address.ts';
-import { ensureCluster, readPassword } from './cluster.ts';
+import { ensureCluster } from './cluster.ts';
 import { unusableFolder } from './folder.ts';
 import {
-  clusterOf,
   existingHomes,
   type HeldInstallation,
   type Installation,
@@ -25,12 +24,9 @@ import {
   type Ownership,
   registerGuest,
   stopUnlessUsed,
-  unlessUsed,
 } from './owner.ts';
-import { demoteRole } from './roles.ts';
 import {
   findServer,
-  type Login,
   logIn,
   POLL_MS,
   type Server,
@@ -148,12 +144,9 @@ async function startOwned(
 ): Promise<EmbeddedDatabase> {
   try {
     const running = await settledServer(installation.home, readyWaitMs);
-    const first = running ?? (await startFirst(installation, ownership, { log, connectionsMax }));
-    const { server, url, copyUrl } = await ensureOrdinary(installation, ownership, first, {
-      log,
-      connectionsMax,
-    });
-    const adopted = server.pid === running?.pid;
+    const server = running ?? (await startFirst(installation, ownership, { log, connectionsMax }));
+    const { url, copyUrl } = await logIn(installation.home, server);
+    const adopted = running !== null;
     const verb = adopted ? 'was already running' : 'started';
     log.info(`embedded PostgreSQL ${verb} (pid ${server.pid}, ${addressText(server.address)})`);
     return {
@@ -195,36 +188,6 @@ async function startFirst(
     log.info(`embedded PostgreSQL: created the data folder ${installation.home}`);
   }
   return await launchServer(held, connectionsMax);
-}
-
-/**
- * Upgrades a cluster of an older version, where `sluice` is the superuser: stops its server, makes
- * the role an ordinary one, starts the server again. Not while guests use the server; then the next
- * start does it.
- */
-async function ensureOrdinary(
-  installation: Installation,
-  ownership: Ownership,
-  server: Server,
-  { log, connectionsMax }: Required<Pick<StartOptions, 'log' | 'connectionsMax'>>,
-): Promise<Login & { readonly server: Server }> {
-  const { home } = installation;
-  const login = await logIn(home, server);
-  if (login.isOrdinary) return { ...login, server };
-  const stopped = await unlessUsed(home, async () => {
-    await stopServer(home);
-    const held = await hold(installation, ownership);
-    await demoteRole(held, clusterOf(home), await readPassword(home));
-  });
-  if (!stopped) {
-    log.warn(
-      'embedded PostgreSQL: its role is still a superuser, because another process uses the server; the next start changes that',
-    );
-    return { ...login, server };
-  }
-  log.info(`embedded PostgreSQL: upgraded ${home}, its role is no longer a superuser`);
-  const next = await launchServer(await hold(installation, ownership), connectionsMax);
-  return { ...(await logIn(home, next)), server: next };
 }
 
 /** null when there is no server to use as a guest now. */

@@ -244,7 +244,7 @@ export async function stopUnlessUsed(
  *
  * @returns whether `work` ran
  */
-export async function unlessUsed(home: string, work: () => Promise<void>): Promise<boolean> {
+async function unlessUsed(home: string, work: () => Promise<void>): Promise<boolean> {
   try {
     await announceStop(home);
     if (await isUsed(home)) return false;

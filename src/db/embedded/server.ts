@@ -86,21 +86,16 @@ export async function settledServer(
   }
 }
 
-/** What a login found. */
-export interface Login extends DatabaseUrls {
-  /** is `sluice` an ordinary role that owns its database, as this version wants it? */
-  readonly isOrdinary: boolean;
-}
-
 /**
  * Logs in with the home's password by SCRAM, which also proves that the server knows it.
  *
  * @throws OperatorError when the login fails
  */
-export async function logIn(home: string, { pid, address }: Server): Promise<Login> {
-  const login = { role: ROLE, password: await readPassword(home) };
+export async function logIn(home: string, { pid, address }: Server): Promise<DatabaseUrls> {
+  const login = { role: ROLE, password: await readPassword(home), database: DATABASE };
+  const urls = addressUrls(address, login);
   const client = new ScramClient({
-    connectionString: addressUrls(address, { ...login, database: 'postgres' }).url,
+    connectionString: urls.url,
     connectionTimeoutMillis: LOGIN_TIMEOUT_MS,
     query_timeout: LOGIN_TIMEOUT_MS,
   });
@@ -108,15 +103,7 @@ export async function logIn(home: string, { pid, address }: Server): Promise<Log
   client.on('error', () => undefined);
   try {
     await client.connect();
-    const { rowCount } = await client.query(
-      `SELECT FROM pg_database JOIN pg_roles ON pg_roles.oid = datdba
-       WHERE datname = $1 AND rolname = current_user AND NOT rolsuper`,
-      [DATABASE],
-    );
-    return {
-      ...addressUrls(address, { ...login, database: DATABASE }),
-      isOrdinary: rowCount === 1,
-    };
+    return urls;
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
     throw new OperatorError(

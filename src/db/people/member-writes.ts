@@ -22,7 +22,7 @@ import {
   updateRole,
 } from './memberships.ts';
 import { findUser, type User } from './users.ts';
-import { confineLinkMade, createWorkspaceAccount } from './workspace-accounts.ts';
+import { createWorkspaceAccount } from './workspace-accounts.ts';
 
 function ownersOnly(by: Role, ...concerned: Role[]): void {
   if (by === 'owner' || !concerned.includes('owner')) return;
@@ -157,7 +157,6 @@ export async function acceptInvitation(
   return await inTransaction(database, async (connection) => {
     const invitation = await findInvitationByToken(connection, token);
     const { email, workspaceId } = invitation;
-    await confineLinkMade(connection, email);
     await lockLedger(connection, workspaceId);
     const user =
       'userId' in invitee

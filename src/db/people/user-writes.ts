@@ -14,7 +14,6 @@ import {
   setPassword,
   type User,
 } from './users.ts';
-import { confineLinkMade } from './workspace-accounts.ts';
 
 export interface NewMember {
   readonly workspaceId: number;
@@ -39,7 +38,6 @@ export async function createMember(
 ): Promise<{ user: User; isNew: boolean }> {
   const passwordHash = await hashPasswordOf(database, email, password);
   return await inTransaction(database, async (connection) => {
-    await confineLinkMade(connection, email);
     await lockLedger(connection, workspaceId);
     const known = await findAccount(connection, email);
     const user = known ?? (await createUser(connection, { email, displayName, passwordHash }));

@@ -43,23 +43,6 @@ export async function createWorkspaceAccount(
   );
 }
 
-/**
- * Confines an account that a version before migration 10 created through an invitation link, if no
- * provider has verified its address since: it becomes an account of that link's workspace. It keeps
- * the other workspaces that it has joined.
- */
-export async function confineLinkMade(connection: Connection, email: string): Promise<void> {
-  // Account and acceptance have the same time: one transaction, one now().
-  await connection.query(
-    `UPDATE users u SET email = NULL, invited_email = u.email, workspace_id = i.workspace_id
-       FROM invitations i
-      WHERE lower(u.email) = lower($1) AND lower(i.email) = lower(u.email)
-        AND i.accepted_at = u.created_at AND u.password_hash IS NOT NULL
-        AND NOT EXISTS (SELECT FROM identities WHERE user_id = u.id)`,
-    [email],
-  );
-}
-
 /** Slugs of the workspaces whose links created an account for this address. */
 export async function listLinkWorkspaces(database: Queryable, email: string): Promise<string[]> {
   const { rows } = await database.query<{ slug: string }>(
@@ -72,7 +55,6 @@ export async function listLinkWorkspaces(database: Queryable, email: string): Pr
 
 /** The accounts that links created for an address, oldest first, locked until the commit. */
 export async function lockLinkMade(connection: Connection, email: string): Promise<User[]> {
-  await confineLinkMade(connection, email);
   const { rows } = await connection.query<User>(
     `SELECT ${USER_COLUMNS} FROM users
       WHERE lower(address) = lower($1) AND email IS NULL ORDER BY id FOR UPDATE`,

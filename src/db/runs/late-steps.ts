@@ -18,9 +18,8 @@ export const CLAIMED_PART = `
 export const UNEVALUATED_STEPS = `CASE WHEN r.late_waits THEN r.spans + r.log_records - r.evaluated_steps
                  ELSE r.spans + r.repeated_spans + r.log_records END`;
 
-/** More than the claim counted; not known of a claim of an earlier version. */
-export const HAS_MORE =
-  '(coalesce(r.spans + r.repeated_spans + r.log_records > r.claimed_rows, false))';
+/** More than the claim counted. */
+export const HAS_MORE = '(r.spans + r.repeated_spans + r.log_records > r.claimed_rows)';
 
 /** Sets what of `r` is evaluated once its claim is completed; more may have arrived since. */
 export const EVALUATED_PART = `
@@ -45,8 +44,7 @@ export const arrivedSteps = (settlesUntil: string, others: string): string => `
              attempts = CASE WHEN ${BECOMES_LATE} THEN 0 ELSE r.attempts END,
              settles_until = CASE WHEN ${BECOMES_LATE} THEN ${settlesUntil} ELSE ${others} END`;
 
-/** Runs of earlier versions have no line behind which steps could be late. */
-const BECOMES_LATE = `(r.evaluation = 'evaluated' AND NOT r.late_waits AND r.evaluated_to IS NOT NULL)`;
+const BECOMES_LATE = `(r.evaluation = 'evaluated' AND NOT r.late_waits)`;
 
 /** Columns of `runs` that say which rows a claim is for. */
 const PART_COLUMNS = ['claimed_to', 'claimed_without', 'evaluated_to', 'evaluated_without'];
@@ -58,8 +56,7 @@ export const partOf = (claimed: string): string =>
   ).join(', ');
 
 /**
- * Whether a row of a telemetry table is one that the claim of its run is for. Rows of earlier versions have
- * no time: they were there before any claim.
+ * Whether a row of a telemetry table is one that the claim of its run is for.
  *
  * @param run has `PART_COLUMNS`; all rows are its part where `claimed_to` is null
  */
@@ -67,6 +64,6 @@ export const isInPart = (table: string, run = 'run'): string => {
   const at = `${table}.arrived_at`;
   const isIn = (list: string): string => `coalesce(${at} = ANY (${run}.${list}), false)`;
   return `(${run}.claimed_to IS NULL OR (
-     (${at} IS NULL OR (${at} <= ${run}.claimed_to AND NOT ${isIn('claimed_without')}))
+     ${at} <= ${run}.claimed_to AND NOT ${isIn('claimed_without')}
      AND (${run}.evaluated_to IS NULL OR ${at} > ${run}.evaluated_to OR ${isIn('evaluated_without')})))`;
 };

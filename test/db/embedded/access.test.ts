@@ -1,22 +1,19 @@
 /**
  * Access to the embedded database: an ordinary role, over a socket if its path fits, and over a
- * port that another program may take; and the upgrade of a cluster that an older version created.
+ * port that another program may take.
  */
 import { once } from 'node:events';
-import { mkdir, readFile, stat } from 'node:fs/promises';
+import { mkdir, readFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import { createDatabase, type Database } from '../../../src/db/database.ts';
 import { connectEmbedded } from '../../../src/db/embedded/connect.ts';
 import { migrate } from '../../../src/db/migrate.ts';
 import { openForRequests } from '../../../src/main/connection-shares.ts';
-import { ask, gone, type Lab, openLab, run, serverPid } from '../../support/embedded-lab.ts';
-import { inFull } from '../../support/exhaustive.ts';
+import { ask, gone, type Lab, openLab, serverPid } from '../../support/embedded-lab.ts';
 import { type FalsePostgres, listenFalsely, TRICKS } from '../../support/false-postgres.ts';
-import { makeOldCluster, startOldServer } from '../../support/old-cluster.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 let lab: Lab;
@@ -151,122 +148,5 @@ describe('the port', () => {
       await thief?.close();
       await pool.end();
     }
-  });
-});
-
-describe('a cluster of an older version, whose role is the superuser', () => {
-  const FILL = `
-    CREATE TABLE "Kept things" (id int GENERATED ALWAYS AS IDENTITY, n bigserial, body text);
-    CREATE TABLE days (day date NOT NULL, n int) PARTITION BY RANGE (day);
-    CREATE TABLE days_1 PARTITION OF days FOR VALUES FROM ('2026-01-01') TO ('2026-01-02');
-    CREATE VIEW seen AS SELECT body FROM "Kept things";
-    CREATE TYPE mood AS ENUM ('good');
-    CREATE DOMAIN short AS text CHECK (length(VALUE) < 9);
-    CREATE SEQUENCE loose;
-    CREATE SCHEMA side;
-    CREATE TABLE side.t AS SELECT 1 AS n;
-    CREATE FUNCTION same(x int) RETURNS int LANGUAGE sql AS 'SELECT x';
-    INSERT INTO "Kept things" (body) SELECT 'row ' || g FROM generate_series(1, 1000) g`;
-
-  const OWNERS = `
-    SELECT DISTINCT owner::regrole::text FROM (
-      SELECT relowner AS owner FROM pg_class c WHERE relnamespace IN ('public'::regnamespace, 'side'::regnamespace)
-      UNION ALL SELECT typowner FROM pg_type WHERE typnamespace = 'public'::regnamespace
-      UNION ALL SELECT proowner FROM pg_proc WHERE pronamespace = 'public'::regnamespace
-      UNION ALL SELECT nspowner FROM pg_namespace WHERE nspname = 'side'
-      UNION ALL SELECT datdba FROM pg_database WHERE datname = 'sluice'
-    ) AS owners`;
-
-  async function expectTakenOver(url: string): Promise<void> {
-    expect(new URL(url).hostname).toMatch(/^%2F/);
-    expect(await ask(url, 'SELECT rolsuper FROM pg_roles WHERE rolname = current_user')).toEqual([
-      false,
-    ]);
-    expect(await ask(url, 'SELECT count(*)::int FROM "Kept things"')).toEqual([1000]);
-    expect(await ask(url, OWNERS)).toEqual(['sluice']);
-    await run(
-      url,
-      'ALTER TABLE days DETACH PARTITION days_1; DROP TABLE days_1; DROP SCHEMA side CASCADE',
-    );
-    await ask(url, `INSERT INTO "Kept things" (body) VALUES ('new')`);
-    for (const [sql, code] of Object.entries(SETUP_ONLY)) {
-      if (!sql.includes(' t ')) expect(await codeOf(url, sql), sql).toBe(code);
-    }
-    const as = new URL(url);
-    as.username = 'sluice_setup';
-    expect(await codeOf(as.href, 'SELECT 1')).toBe('28P01');
-  }
-
-  it('is taken over with all its rows, and later starts leave it alone', async () => {
-    const dataDir = await lab.folder();
-    const old = await makeOldCluster(dataDir);
-    await startOldServer(old, async (url) => {
-      await run(url, FILL);
-    });
-    const first = await lab.start(dataDir);
-    expect(first).toMatchObject({ adopted: false, owned: true });
-    await expectTakenOver(first.url);
-    expect((await stat(join(first.home, 'cluster'))).uid).toBe(
-      old.account?.uid ?? process.getuid?.(),
-    );
-    await first.stop();
-    expect(lab.lines.join()).toContain('upgraded');
-    lab.lines.length = 0;
-    const second = await lab.start(dataDir);
-    expect(second.url).toBe(first.url);
-    expect(lab.lines.join()).not.toContain('upgraded');
-  });
-
-  inFull(
-    'also while the older server still runs, and with a first start that was interrupted',
-    async () => {
-      const dataDir = await lab.folder();
-      const old = await makeOldCluster(dataDir);
-      let answers = -1;
-      await startOldServer(old, async (url) => {
-        await run(url, FILL);
-        const client = new pg.Client(url);
-        client.on('error', () => {});
-        await client.connect();
-        // Commands of this version beside the older server use it as it is.
-        expect(await connectEmbedded(dataDir)).toContain('@127.0.0.1:');
-        const adopted = await lab.start(dataDir);
-        answers = (await ask(adopted.url, 'SELECT 1')).length;
-        await expectTakenOver(adopted.url);
-        await adopted.stop();
-        await client.end().catch(() => {});
-      });
-      expect(answers).toBe(1);
-
-      const empty = await lab.folder();
-      await makeOldCluster(empty, { withDatabase: false });
-      const { url } = await lab.start(empty);
-      expect(
-        await ask(
-          url,
-          'SELECT pg_get_userbyid(datdba) FROM pg_database WHERE datname = current_database()',
-        ),
-      ).toEqual(['sluice']);
-    },
-  );
-
-  inFull('finishes what was interrupted between its two transactions', async () => {
-    const dataDir = await lab.folder();
-    const old = await makeOldCluster(dataDir);
-    await startOldServer(old, async (url) => {
-      await run(url, FILL);
-      // The state after the first transaction: the superuser renamed, an ordinary role with the old
-      // name.
-      await ask(url, "CREATE ROLE helper SUPERUSER LOGIN PASSWORD 'helper'");
-      const as = new URL(url);
-      as.username = 'helper';
-      as.password = 'helper';
-      const password = new URL(url).password;
-      await run(
-        as.href,
-        `ALTER ROLE sluice RENAME TO sluice_setup; CREATE ROLE sluice LOGIN PASSWORD '${password}'`,
-      );
-    });
-    await expectTakenOver((await lab.start(dataDir)).url);
   });
 });

@@ -116,7 +116,7 @@ describe('a server that does not start', () => {
   async function mortal(): Promise<Server> {
     const child = spawn('sleep', ['0.01'], { stdio: 'ignore' });
     await once(child, 'spawn');
-    const address = { port: 1, listensOnPort: false, socketFolder: null };
+    const address = { port: 1, socketFolder: null };
     return { pid: child.pid ?? 0, status: 'ready', address };
   }
   const timing = { watchMs: 1, pauseMs: 1 };

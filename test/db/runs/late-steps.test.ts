@@ -363,12 +363,3 @@ test('what is found late is added: findings of new rules, and places of the othe
     texts: 2,
   });
 });
-
-test('runs that earlier versions evaluated keep their late steps', async () => {
-  await send([step(1)]);
-  await complete(await mustClaim());
-  await scratch.rows('UPDATE runs SET evaluated_to = NULL, claimed_to = NULL, claimed_rows = NULL');
-  await send([step(2)]);
-  expect(await claim()).toBe(null);
-  expect(checkOf(await summary()).limits).toEqual(['late_steps']);
-});
