@@ -38,7 +38,7 @@ export class WorkspaceQueue<Item> {
 
   /** Whether an item waits only because too many of other workspaces run. */
   get isFull(): boolean {
-    return this.#runningCount >= this.#atOnce && this.#next() !== null;
+    return this.#runningCount >= this.#atOnce && this.#next(() => true) !== null;
   }
 
   /** Number of waiting items of a workspace. */
@@ -53,18 +53,20 @@ export class WorkspaceQueue<Item> {
     else items.push(item);
   }
 
-  /** Begins the next item; null when none waits, or when no further one may run. */
-  begin(): Item | null {
+  /**
+   * Begins the next item; null when none waits, or when no further one may run.
+   *
+   * @param mayBegin an item for which it is false keeps its place; later ones may begin before it
+   */
+  begin(mayBegin: (item: Item) => boolean = () => true): Item | null {
     if (this.#runningCount >= this.#atOnce) return null;
-    const workspaceId = this.#next();
-    const items = workspaceId === null ? undefined : this.#waiting.get(workspaceId);
-    const item = items?.shift();
-    if (workspaceId === null || items === undefined || item === undefined) return null;
-    this.#size -= 1;
+    const next = this.#next(mayBegin);
+    if (next === null) return null;
+    const { workspaceId, item } = next;
+    this.remove(workspaceId, item);
     this.#runningCount += 1;
     this.#running.set(workspaceId, this.#runningOf(workspaceId) + 1);
-    if (items.length === 0) this.#waiting.delete(workspaceId);
-    else this.#toBack(workspaceId);
+    this.#toBack(workspaceId);
     return item;
   }
 
@@ -82,10 +84,12 @@ export class WorkspaceQueue<Item> {
     return this.#running.get(workspaceId) ?? 0;
   }
 
-  /** The workspace whose turn is next, of those that may have one more item running. */
-  #next(): number | null {
-    for (const workspaceId of this.#waiting.keys()) {
-      if (this.#runningOf(workspaceId) < this.#perWorkspace) return workspaceId;
+  /** The item whose turn is next, of the workspaces that may have one more running. */
+  #next(mayBegin: (item: Item) => boolean): { workspaceId: number; item: Item } | null {
+    for (const [workspaceId, items] of this.#waiting) {
+      if (this.#runningOf(workspaceId) >= this.#perWorkspace) continue;
+      const item = items.find(mayBegin);
+      if (item !== undefined) return { workspaceId, item };
     }
     return null;
   }

@@ -97,6 +97,14 @@ test('several items of a workspace at once, workspaces in turn', () => {
   expect(queue.isIdle).toBe(true);
 });
 
+test('an item that may not begin keeps its place, and later ones of its workspace begin', () => {
+  const queue = queueOf(['a1', 'a2', 'b1'], 3, 2);
+  const others = (item: string): boolean => item !== 'a1';
+  expect([queue.begin(others), queue.begin(others), queue.begin(others)]).toEqual(['a2', 'b1', null]);
+  expect([queue.size, queue.countOf(workspaceOf('a'))]).toEqual([1, 1]);
+  expect(queue.begin()).toBe('a1');
+});
+
 test('counts what waits, without the running one', () => {
   const queue = queueOf(['a1', 'a2', 'b1']);
   queue.begin();
