@@ -100,7 +100,11 @@ test('several items of a workspace at once, workspaces in turn', () => {
 test('an item that may not begin keeps its place, and later ones of its workspace begin', () => {
   const queue = queueOf(['a1', 'a2', 'b1'], 3, 2);
   const others = (item: string): boolean => item !== 'a1';
-  expect([queue.begin(others), queue.begin(others), queue.begin(others)]).toEqual(['a2', 'b1', null]);
+  expect([queue.begin(others), queue.begin(others), queue.begin(others)]).toEqual([
+    'a2',
+    'b1',
+    null,
+  ]);
   expect([queue.size, queue.countOf(workspaceOf('a'))]).toEqual([1, 1]);
   expect(queue.begin()).toBe('a1');
 });

@@ -28,13 +28,14 @@ type OnConnection = (
   release: (release?: Error | boolean) => void,
 ) => void;
 
-function busy(cause?: Error): SluiceError {
+/** @param cause the pool's own error */
+export function allInUse(cause?: Error): SluiceError {
   const message = 'All connections to the database are in use.';
   return new SluiceError('overloaded', message, { cause, shortage: 'connections' });
 }
 
-function orBusy(error: Error): Error {
-  return error.message === WAITED_TOO_LONG ? busy(error) : error;
+function orAllInUse(error: Error): Error {
+  return error.message === WAITED_TOO_LONG ? allInUse(error) : error;
 }
 
 /**
@@ -69,8 +70,8 @@ export class BoundedPool extends pg.Pool {
   override connect(callback: OnConnection): void;
   override connect(callback?: OnConnection): Promise<pg.PoolClient> | undefined {
     const connecting = new Promise<pg.PoolClient>((resolve, reject) => {
-      if (this.waitingCount >= this.#waitingMax) reject(busy());
-      else super.connect().then(resolve, (error: Error) => reject(orBusy(error)));
+      if (this.waitingCount >= this.#waitingMax) reject(allInUse());
+      else super.connect().then(resolve, (error: Error) => reject(orAllInUse(error)));
     });
     if (callback === undefined) return connecting;
     connecting.then(

@@ -41,7 +41,9 @@ const types: pg.CustomTypesConfig = {
         : pg.types.getTypeParser(oid, format),
 };
 
-export type Database = pg.Pool;
+export type DatabasePool = pg.Pool;
+/** A pool, or the part of one that a reader may use (connection-turns.ts). */
+export type Database = Pick<DatabasePool, 'query' | 'connect' | 'end'>;
 export type Connection = pg.PoolClient;
 /** Runs single statements, inside a transaction or not. */
 export type Queryable = Pick<Database, 'query'> | Pick<Connection, 'query'>;
@@ -74,7 +76,7 @@ export function createDatabase(
   max: number,
   events: Pick<Events, 'connectionLost'> & Partial<Pick<Events, 'connectionOpened'>>,
   waiting: { readonly waitMs?: number; readonly waitingMax?: number } = {},
-): Database {
+): DatabasePool {
   const { waitMs = CONNECT_TIMEOUT_MS, waitingMax = Number.POSITIVE_INFINITY } = waiting;
   const { connectionString, Client } = loginOf(url);
   const pool = new BoundedPool({

@@ -3,6 +3,7 @@
  * coordinator this is (docs/decisions/0046-citus.md). Everything else is on the coordinator, in plain
  * tables.
  */
+import { poolOf } from './connection-turns.ts';
 import type { Connection, Database } from './database.ts';
 
 export type TelemetryPlacement = 'local' | 'distributed';
@@ -26,14 +27,15 @@ const known = new WeakMap<Database, Promise<TelemetryPlacement>>();
 
 /** Where the telemetry of a pool's database is. */
 export async function placementOf(database: Database): Promise<TelemetryPlacement> {
-  const before = known.get(database);
+  const pool = poolOf(database);
+  const before = known.get(pool);
   if (before !== undefined) return await before;
   const looking = lookUp(database);
-  known.set(database, looking);
+  known.set(pool, looking);
   try {
     return await looking;
   } catch (error) {
-    known.delete(database);
+    known.delete(pool);
     throw error;
   }
 }

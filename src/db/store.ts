@@ -1,5 +1,6 @@
 /**
- * What the HTTP routes read and change, as functions of one database, grouped by subject.
+ * What the HTTP routes read and change, grouped by subject, as functions of three databases: reads and
+ * changes of a workspace, which take turns with those of others, and accounts.
  *
  * `main` creates the store and hands it to `http`, which imports its type and nothing else of `db`.
  * Reads and writes are defined in `alerts/`, `findings/`, `runs/` and `people/`; here they are only named.
@@ -17,6 +18,7 @@ import {
   resendDead,
   updateDestination,
 } from './alerts/destinations.ts';
+import type { DatabaseFor, WorkspaceReader } from './connection-turns.ts';
 import { type Database, inTransaction } from './database.ts';
 import { createException, endException } from './findings/exception-writes.ts';
 import { exceptionChoices, exceptionsFor, listExceptions } from './findings/exceptions.ts';
@@ -123,14 +125,16 @@ async function accept(database: Database, token: string, accepting: Accepting, o
   return { id: user.id, workspaceSlug: workspace?.slug ?? '' };
 }
 
-/** Functions that read, each on the database that `read` chooses. */
-function bindTo<Functions extends Readonly<Record<string, Unbound>>>(
+/** Functions of a workspace, each on the database that `read` chooses for it. */
+function bindTo<Functions extends Readonly<Record<string, UnboundOfWorkspace>>>(
   read: ReadChoice['read'] | ReadChoice['find'],
   functions: Functions,
+  use: Omit<WorkspaceReader, 'workspaceId'> = {},
 ): Bound<Functions> {
   const bound = Object.entries(functions).map(([name, run]) => [
     name,
-    (...rest: never[]) => read((database) => run(database, ...rest) as Promise<unknown>),
+    (workspaceId: number, ...rest: never[]) =>
+      read({ ...use, workspaceId }, (database) => run(database, workspaceId, ...rest)),
   ]);
   return Object.fromEntries(bound) as Bound<Functions>;
 }
@@ -143,6 +147,7 @@ function bindTo<Functions extends Readonly<Record<string, Unbound>>>(
  */
 export function createReads(choice: ReadChoice, nowMs: () => number) {
   const { read, find } = choice;
+  const EXPORT = { isExport: true };
   return {
     ...bindTo(read, { ruleRecord: readRuleRecord, ruleRecords: readRuleRecords }),
     ...bindTo(find, { findRun: findRunSummary }),
@@ -154,10 +159,10 @@ export function createReads(choice: ReadChoice, nowMs: () => number) {
         groups: listFindingGroups,
         names: suggestNames,
         neighbours: findNeighbours,
-        page: listFindingFacts,
       }),
+      ...bindTo(read, { page: listFindingFacts }, EXPORT),
       ...bindTo(find, { find: findFinding, place: findPlace }),
-      settledBefore: choice.settledBefore,
+      settledBefore: (workspaceId: number) => choice.settledBefore({ ...EXPORT, workspaceId }),
     },
     triage: bindTo(read, { read: readTriage }),
     runs: bindTo(read, { list: listRuns, names: suggestRunNames }),
@@ -189,6 +194,11 @@ type Bound<Functions> = {
 };
 
 type Unbound = (database: Database, ...rest: never[]) => unknown;
+type UnboundOfWorkspace = (
+  database: Database,
+  workspaceId: number,
+  ...rest: never[]
+) => Promise<unknown>;
 
 function bind<Functions extends Readonly<Record<string, Unbound>>>(
   database: Database,
@@ -200,48 +210,60 @@ function bind<Functions extends Readonly<Record<string, Unbound>>>(
 
 export type Store = Readonly<ReturnType<typeof createStore>>;
 
+/** The databases of a store; several may be the same one. */
+export interface StoreDatabases {
+  readonly reads: DatabaseFor;
+  /** for changes of a workspace */
+  readonly writes: DatabaseFor;
+  /** for sign-in and sessions, which are of no workspace */
+  readonly accounts: Database;
+}
+
+/** One database for everything, as a command uses it. */
+export function sameForAll(database: Database): StoreDatabases {
+  return { reads: () => database, writes: () => database, accounts: database };
+}
+
 /**
  * @param settings.brand the beginning of new keys
  * @param settings.nowMs milliseconds since 1970, by PostgreSQL's clock
  */
 export function createStore(
-  database: Database,
+  { reads: readsFor, writes: writesFor, accounts }: StoreDatabases,
   { brand, nowMs }: { readonly brand: string; readonly nowMs: () => number },
 ) {
-  const reads = createReads(fromPrimary(database), nowMs);
+  const primary = fromPrimary(readsFor);
+  const reads = createReads(primary, nowMs);
+  const { read } = primary;
+  const write = fromPrimary(writesFor).read;
   return {
     ...reads,
-    ...bind(database, {
-      findSession,
-      findInvitation,
-      signInByProvider,
+    ...bind(accounts, { findSession, findInvitation, signInByProvider }),
+    ...bindTo(read, {
       audit: listAudit,
       ruleSettings: readRuleSettings,
+      refused: listRefusedRequests,
+      // Reads thousands of findings, and writes a time.
       noteOverviewVisit,
     }),
-    refused: (workspaceId: number) => listRefusedRequests(database, workspaceId),
-    exceptions: bind(database, {
-      list: listExceptions,
-      of: exceptionsFor,
-      choices: exceptionChoices,
-      create: createException,
-      end: endException,
-    }),
-    findingViews: bind(database, {
-      list: listFindingViews,
-      save: saveFindingView,
-      setDefault: setDefaultFindingView,
-      delete: deleteFindingView,
-    }),
-    triage: { ...reads.triage, ...bind(database, { change: triageFindings }) },
-    previews: bind(database, {
-      list: listPreviews,
-      find: findPreview,
-      latest: latestPreview,
-      start: startPreview,
-      cancel: cancelPreview,
-    }),
-    accounts: bind(database, {
+    exceptions: {
+      ...bindTo(read, { list: listExceptions, of: exceptionsFor, choices: exceptionChoices }),
+      ...bindTo(write, { create: createException, end: endException }),
+    },
+    findingViews: {
+      ...bindTo(read, { list: listFindingViews }),
+      ...bindTo(write, {
+        save: saveFindingView,
+        setDefault: setDefaultFindingView,
+        delete: deleteFindingView,
+      }),
+    },
+    triage: { ...reads.triage, ...bindTo(write, { change: triageFindings }) },
+    previews: {
+      ...bindTo(read, { list: listPreviews, find: findPreview, latest: latestPreview }),
+      ...bindTo(write, { start: startPreview, cancel: cancelPreview }),
+    },
+    accounts: bind(accounts, {
       checkPassword: signInByPassword,
       findId: findAccountId,
       changePassword,
@@ -253,7 +275,7 @@ export function createStore(
       endSessions,
     }),
     cliLogins: {
-      ...bind(database, {
+      ...bind(accounts, {
         begin: beginDeviceLogin,
         find: findDeviceLogin,
         decide: decideDeviceLogin,
@@ -261,37 +283,41 @@ export function createStore(
         end: endSessions,
       }),
       parseUserCode,
-      poll: (deviceCode: string) => pollDeviceLogin(database, deviceCode, brand),
+      poll: (deviceCode: string) => pollDeviceLogin(accounts, deviceCode, brand),
     },
-    members: bind(database, {
-      list: listMembers,
-      setRole,
-      remove: removeMember,
-      invitations: listInvitations,
-      createInvitation,
-      revokeInvitation,
-      accept,
-    }),
+    members: {
+      ...bindTo(read, { list: listMembers, invitations: listInvitations }),
+      ...bindTo(write, { setRole, remove: removeMember, createInvitation, revokeInvitation }),
+      ...bind(accounts, { accept }),
+    },
     keys: {
-      ...bind(database, { revoke: revokeRecordedKey, setLimit: setRecordedKeyLimit }),
-      list: (workspaceId: number) => listKeys(database, workspaceId, REVOKED_KEYS_LISTED),
+      ...bindTo(write, { revoke: revokeRecordedKey, setLimit: setRecordedKeyLimit }),
+      list: (workspaceId: number) =>
+        listKeys(readsFor({ workspaceId }), workspaceId, REVOKED_KEYS_LISTED),
       create: (workspaceId: number, key: Omit<NewKey, 'workspaceId' | 'brand'>, actor: Actor) =>
-        createRecordedKey(database, { ...key, workspaceId, brand }, actor),
+        createRecordedKey(writesFor({ workspaceId }), { ...key, workspaceId, brand }, actor),
     },
-    alerts: bind(database, {
-      list: listDestinations,
-      find: findDestination,
-      create: createDestination,
-      update: updateDestination,
-      pause: pauseDestination,
-      delete: deleteDestination,
-      renewSecret,
-      resend: resendDead,
-      deliveries: listDeliveries,
-      dead: listDead,
-      logTest,
-    }),
-    settings: bind(database, {
+    alerts: {
+      ...bindTo(read, {
+        list: listDestinations,
+        find: findDestination,
+        deliveries: listDeliveries,
+        dead: listDead,
+      }),
+      ...bindTo(write, {
+        create: createDestination,
+        update: updateDestination,
+        pause: pauseDestination,
+        delete: deleteDestination,
+        renewSecret,
+        resend: resendDead,
+      }),
+      logTest: (
+        destination: Parameters<typeof logTest>[1],
+        result: Parameters<typeof logTest>[2],
+      ) => logTest(writesFor(destination), destination, result),
+    },
+    settings: bindTo(write, {
       setExperimental,
       setOverride,
       resetRules,

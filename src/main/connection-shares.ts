@@ -3,11 +3,13 @@
  * a slow read does not keep other work from the database:
  *
  *   ingest      writer lanes, keys
- *   reads       API, dashboard, exports
+ *   reads       API, dashboard, exports, by turns of workspaces
+ *   accounts    sign-in, sessions; changes in the dashboard, by turns of workspaces
  *   probes      /ready
  *   background  pass, upkeep, start
  */
 import type { Config } from '../config/config.ts';
+import { ConnectionTurns, type DatabaseFor, type TurnLimits } from '../db/connection-turns.ts';
 import { createDatabase, type Database } from '../db/database.ts';
 import type { DatabaseUrls } from '../db/embedded/address.ts';
 import { ReadReplica, type ReplicaEvents } from '../db/replica/read-replica.ts';
@@ -15,25 +17,49 @@ import type { Events } from '../observe/events.ts';
 
 /** Three lanes of the writer, and two for keys, new days and refused requests. */
 const INGEST_CONNECTIONS = 5;
-/** Concurrent reads; further ones wait for a connection. */
-const READ_CONNECTIONS = 4;
-/** Most reads that wait; one more is answered 503. */
-const READS_WAITING_MAX = 64;
-/** A read that has waited this long is answered 503: well within a client's own time limit. */
-const READ_WAIT_MS = 2000;
+/** Of reads, on the primary and on a replica. Waits are well within a client's own time limit. */
+export const READ_TURNS: TurnLimits = {
+  connections: 4,
+  workspaceMax: 3,
+  exportsMax: 2,
+  workspaceExportsMax: 1,
+  waitMs: 2000,
+  waitingMax: 256,
+  workspaceWaitingMax: 64,
+};
+const ACCOUNT_CONNECTIONS = 3;
+/** Most sign-ins and look-ups of sessions that wait for a connection. */
+const ACCOUNTS_WAITING_MAX = 64;
+/**
+ * Of changes, with the connections for accounts, one of which is left for sign-in. Those of one
+ * workspace wait for each other in any case, for its audit log.
+ */
+export const WRITE_TURNS: TurnLimits = {
+  connections: 2,
+  workspaceMax: 1,
+  exportsMax: 0,
+  workspaceExportsMax: 0,
+  waitMs: 5000,
+  waitingMax: 256,
+  workspaceWaitingMax: 64,
+};
 const PROBE_CONNECTIONS = 1;
 /** The pass's claims and lease renewals, and upkeep, which may wait for readers of a partition. */
 const BACKGROUND_CONNECTIONS = 3;
 
 /** Connections for requests. */
-export const REQUEST_CONNECTIONS = INGEST_CONNECTIONS + READ_CONNECTIONS + PROBE_CONNECTIONS;
+export const REQUEST_CONNECTIONS =
+  INGEST_CONNECTIONS + READ_TURNS.connections + ACCOUNT_CONNECTIONS + PROBE_CONNECTIONS;
 /** Connections for everything else but matching. */
 export const MAIN_CONNECTIONS = BACKGROUND_CONNECTIONS + PROBE_CONNECTIONS;
 
 /** The pools for requests. */
 export interface RequestDatabases {
   readonly ingest: Database;
-  readonly reads: Database;
+  readonly reads: DatabaseFor;
+  /** for changes of a workspace */
+  readonly writes: DatabaseFor;
+  readonly accounts: Database;
   readonly probes: Database;
 }
 
@@ -79,9 +105,7 @@ export function openReplica(
   events: ReplicaEvents,
 ): ReadReplica | null {
   if (url === null) return null;
-  const waiting = { waitMs: READ_WAIT_MS, waitingMax: READS_WAITING_MAX };
-  const settings = { url, connections: READ_CONNECTIONS, lagMaxMs, waiting };
-  return new ReadReplica(primary, settings, events);
+  return new ReadReplica(primary, { url, lagMaxMs, turns: READ_TURNS }, events);
 }
 
 /** The pools for requests; connections are opened on demand. */
@@ -92,10 +116,19 @@ export function openForRequests(
   const closing = { isClosing: false };
   const openEvents = untilClosing(events, closing);
   const ingest = createDatabase(copyUrl, INGEST_CONNECTIONS, openEvents);
-  const waiting = { waitMs: READ_WAIT_MS, waitingMax: READS_WAITING_MAX };
-  const reads = createDatabase(url, READ_CONNECTIONS, openEvents, waiting);
+  const { connections, waitMs } = READ_TURNS;
+  const reads = createDatabase(url, connections, openEvents, { waitMs });
+  const waiting = { waitMs, waitingMax: ACCOUNTS_WAITING_MAX };
+  const accounts = createDatabase(url, ACCOUNT_CONNECTIONS, openEvents, waiting);
   const probes = createDatabase(url, PROBE_CONNECTIONS, openEvents);
-  return { ingest, reads, probes, close: closeAll([ingest, reads, probes], closing) };
+  return {
+    ingest,
+    reads: new ConnectionTurns(reads, READ_TURNS).of,
+    writes: new ConnectionTurns(accounts, WRITE_TURNS).of,
+    accounts,
+    probes,
+    close: closeAll([ingest, reads, accounts, probes], closing),
+  };
 }
 
 /**

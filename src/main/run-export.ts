@@ -136,7 +136,8 @@ export function createRunExporter(
   { turns, slots }: { readonly turns: Turns; readonly slots: ExportSlots },
 ): Pick<RunReader, 'exportOtlp'> {
   async function* chunks(run: RunToRead, signal: ExportedSignal): AsyncGenerator<Buffer> {
-    slots.take(run.workspaceId);
+    const { workspaceId } = run;
+    slots.take(workspaceId);
     try {
       yield Buffer.from(`{"${LISTS[signal].resources}":[`);
       let after: StoredPlace | null = null;
@@ -145,11 +146,11 @@ export function createRunExporter(
       const sent = new SentSpans<true>();
       do {
         const place = after;
-        const slice: StoredSlice = await read((database) =>
+        const slice: StoredSlice = await read({ workspaceId, isExport: true }, (database) =>
           readStoredSlice(database, run, signal, SLICE, place),
         );
         const pieces = sliceInPieces(withoutRepeats(slice, sent), signal);
-        const parts = await turns.takeInPieces(run.workspaceId, pieces, SLICE.bytesMax);
+        const parts = await turns.takeInPieces(workspaceId, pieces, SLICE.bytesMax);
         if (!isFirst && parts.length > 0) parts.unshift(',');
         isFirst &&= parts.length === 0;
         yield* chunksOf(parts);
@@ -158,15 +159,16 @@ export function createRunExporter(
       } while (after !== null && count < STEPS_MAX);
       yield Buffer.from(']}');
     } finally {
-      slots.release(run.workspaceId);
+      slots.release(workspaceId);
     }
   }
 
   return {
     exportOtlp: async (workspaceId, runId, signal) => {
-      const found = await find((database) => findRun(database, workspaceId, runId));
+      const reader = { workspaceId };
+      const found = await find(reader, (database) => findRun(database, workspaceId, runId));
       if (found === null) throw new SluiceError('not_found', 'This workspace has no such run.');
-      const workspace = await find((database) => findWorkspaceById(database, workspaceId));
+      const workspace = await find(reader, (database) => findWorkspaceById(database, workspaceId));
       if (workspace?.redactExcerpts !== false) {
         throw new SluiceError('conflict', RUN_NOT_EXPORTED);
       }

@@ -102,7 +102,8 @@ class StepReader {
 
   /** Null if there is no such run. */
   async find(workspaceId: number, runId: string): Promise<Ref | null> {
-    const found = await this.#choice.find((database) => findRun(database, workspaceId, runId));
+    const reader = { workspaceId };
+    const found = await this.#choice.find(reader, (db) => findRun(db, workspaceId, runId));
     return found === null ? null : { ...found, workspaceId, runId };
   }
 
@@ -114,9 +115,11 @@ class StepReader {
   ): Promise<StepPage> {
     const { read } = this.#choice;
     const readOnce = async () => {
-      const tree = await read((db) => this.#trees.read(db, found, found.run));
+      const tree = await read(found, (db) => this.#trees.read(db, found, found.run));
       const { from = 1, sought = null, numbers = null } = await choose(tree);
-      return await read((db) => readStepPage(db, found, tree, limits, from, sought, numbers));
+      return await read(found, (db) =>
+        readStepPage(db, found, tree, limits, from, sought, numbers),
+      );
     };
     const page = await readOnce();
     if (!page.isOutdated) return page;

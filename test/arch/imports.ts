@@ -47,7 +47,7 @@ const ROOMS: Readonly<Record<string, readonly string[] | 'everything'>> = {
     'workspace-queue',
   ],
   web: ['model', 'errors'],
-  db: ['database-url', 'model', 'errors', 'observe', 'own-folder'],
+  db: ['database-url', 'model', 'errors', 'observe', 'own-folder', 'workspace-queue'],
   engine: ['model', 'errors'],
   pool: ['engine', 'db', 'model', 'errors', 'observe', 'own-folder', 'stack-traces'],
   alerts: ['db', 'observe', 'model', 'errors', 'local-host', 'time-limit'],

@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest';
 
-import { createDatabase, type Database } from '../../src/db/database.ts';
+import { createDatabase, type Database, type DatabasePool } from '../../src/db/database.ts';
 import {
   type Authority,
   openAuthority,
@@ -35,7 +35,7 @@ afterAll(async () => {
 beforeEach(() => Promise.all([named.setReadOnly(false), numbered.setReadOnly(false)]));
 
 /** Hosts with these names for `named` and `numbered`. */
-function open(first: string, second: string, tls: Record<string, string>): Database {
+function open(first: string, second: string, tls: Record<string, string>): DatabasePool {
   const hosts = `${first}:${named.port},${second}:${numbered.port}`;
   const parameters = new URLSearchParams(tls);
   const login = `sluice:${named.password}`;

@@ -1,7 +1,7 @@
 /** Several hosts of one database: connections go to one that takes writes. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
-import { createDatabase, type Database } from '../../src/db/database.ts';
+import { createDatabase, type DatabasePool } from '../../src/db/database.ts';
 import { findFreePort } from '../support/free-port.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
 
@@ -16,7 +16,7 @@ afterAll(() => scratch.close());
 const silent = { connectionLost: () => undefined };
 
 /** The run's PostgreSQL behind a port at which nothing listens. */
-function open(parameters = ''): Database {
+function open(parameters = ''): DatabasePool {
   const url = new URL(scratch.url);
   const hosts = `127.0.0.1:${closed},127.0.0.1:${url.port}`;
   const login = `${url.username}:${url.password}`;

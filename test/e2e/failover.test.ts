@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import type { Database } from '../../src/db/database.ts';
 import { ReadReplica } from '../../src/db/replica/read-replica.ts';
+import { READ_TURNS } from '../../src/main/connection-shares.ts';
 import { type Cluster, openCluster } from '../chaos/cluster.ts';
 import { runCommand } from '../support/command.ts';
 import { startServer, type TestServer } from '../support/server.ts';
@@ -16,6 +17,7 @@ import { openEyes, post, rawSpan, read, request, traceBody } from './gateway.ts'
 
 const SENDERS = 4;
 const HAPPENS_WITHIN_MS = 120_000;
+const READER = { workspaceId: 1 };
 
 let cluster: Cluster;
 let server: TestServer;
@@ -59,7 +61,7 @@ async function withReplica(
   const [one = 0, two = 0] = cluster.ports;
   const primary = openEyes(cluster.url(one));
   const fallbacks: string[] = [];
-  const settings = { url: cluster.url(two), connections: 2, lagMaxMs, waiting: {} };
+  const settings = { url: cluster.url(two), lagMaxMs, turns: READ_TURNS };
   const replica = new ReadReplica(primary, settings, {
     replicaUsed: () => {},
     replicaUnused: () => {},
@@ -191,9 +193,10 @@ describe('a read replica', () => {
   test('that falls behind is left, with the reads under way, and used again later', async () => {
     await cluster.ask('CREATE TABLE conflicts (); GRANT ALL ON conflicts TO PUBLIC');
     await withReplica(1000, async (replica, primary, fallbacks) => {
-      const { read: from, settledBefore } = replica.over(primary);
+      const { read, settledBefore } = replica.over(() => primary);
+      const from = <T>(work: (database: Database) => Promise<T>): Promise<T> => read(READER, work);
       expect(await from(isStandby)).toBe(true);
-      const settled = await settledBefore();
+      const settled = await settledBefore(READER);
       await whileStandbyPauses(async () => {
         const slow = from(slowly('behind'));
         await isBegun('behind');
@@ -209,7 +212,7 @@ describe('a read replica', () => {
         what: 'the replica has caught up',
       });
       expect(await from(isStandby)).toBe(true);
-      expect(BigInt(await settledBefore())).toBeGreaterThan(BigInt(settled));
+      expect(BigInt(await settledBefore(READER))).toBeGreaterThan(BigInt(settled));
     });
   });
 
@@ -218,7 +221,7 @@ describe('a read replica', () => {
     await cluster.askStandby('SELECT pg_reload_conf()');
     // However slow the machine is, the standby is not left for its lag.
     await withReplica(HAPPENS_WITHIN_MS, async (replica, primary, fallbacks) => {
-      const slow = replica.over(primary).read(slowly('cancelled'));
+      const slow = replica.over(() => primary).read(READER, slowly('cancelled'));
       await isBegun('cancelled');
       await cluster.ask('TRUNCATE conflicts');
       expect(await slow).toBe(false);
@@ -235,7 +238,7 @@ describe('a read replica', () => {
     const failures: string[] = [];
     const url = new URL(cluster.url(cluster.ports[server] ?? 0));
     url.pathname = database;
-    const settings = { url: url.href, connections: 1, lagMaxMs: 1000, waiting: {} };
+    const settings = { url: url.href, lagMaxMs: 1000, turns: READ_TURNS };
     const replica = new ReadReplica(primary, settings, {
       replicaUsed: () => {},
       replicaUnused: (error) => failures.push(String(error)),

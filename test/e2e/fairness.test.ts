@@ -6,6 +6,7 @@ import { gzipSync } from 'node:zlib';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { RUNS_MAX } from '../../src/db/telemetry/run-delta.ts';
+import { READ_TURNS } from '../../src/main/connection-shares.ts';
 import { head, openSocket, type RawSocket, statuses } from '../support/raw-socket.ts';
 import { hex16 } from '../support/rows.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -23,6 +24,7 @@ import {
 const MIB = 1024 * 1024;
 const WITHIN_MS = 20_000;
 const READS = 16;
+const { workspaceMax } = READ_TURNS;
 
 let gateway: Gateway;
 let other: Keys;
@@ -105,8 +107,8 @@ test('reads that wait for a lock do not keep other work from the database', asyn
         headers: { authorization: `Bearer ${keys.workspace}` },
       });
     const reads = Array.from({ length: READS }, read);
-    // As many as have connections wait for the table, the others for a connection, and not for
-    // long.
+    // As many as a workspace has connections wait for the table, the others for a connection, and
+    // not for long.
     const answered = Promise.all(reads).then((answers) => answers.map(({ status }) => status));
     const refused = await Promise.any(
       reads.map(async (one) => {
@@ -127,8 +129,8 @@ test('reads that wait for a lock do not keep other work from the database', asyn
     expect(ready.probes).toMatchObject({ db: 'ok', migrations: 'ok' });
     await holder.query('COMMIT');
     const ends = await answered;
-    expect(ends.filter((status) => status === 200)).toHaveLength(4);
-    expect(ends.filter((status) => status === 503)).toHaveLength(READS - 4);
+    expect(ends.filter((status) => status === 200)).toHaveLength(workspaceMax);
+    expect(ends.filter((status) => status === 503)).toHaveLength(READS - workspaceMax);
     expect((await read()).status).toBe(200);
   } finally {
     await holder.end();

@@ -16,6 +16,7 @@ const SCAN = ['test/engine/prefilter/literal-search.test.ts'];
 const PREVIEWS = ['test/pool/preview/preview-runner.test.ts'];
 const OUTBOX = ['test/db/alerts/outbox.test.ts'];
 const REPLICA = ['test/e2e/failover.test.ts'];
+const TURNS = ['test/db/connection-turns.test.ts'];
 const DAY_MS = 86_400_000;
 const ELEVEN_DAYS = String(11 * DAY_MS);
 
@@ -930,11 +931,44 @@ export const MUTANTS: readonly Mutant[] = [
     tests: ['test/db/replica/replica-age.test.ts'],
   },
   {
+    name: 'reads/exports-take-all',
+    defect: 'exports may use all connections of reads',
+    file: 'src/db/connection-turns.ts',
+    search: 'this.#exports.length < exportsMax',
+    replacement: 'this.#exports.length <= exportsMax',
+    tests: TURNS,
+  },
+  {
+    name: 'reads/exports-of-one-workspace',
+    defect: 'exports of one workspace may use all connections of exports',
+    file: 'src/db/connection-turns.ts',
+    search: 'own.length < workspaceExportsMax',
+    replacement: 'own.length <= workspaceExportsMax',
+    tests: TURNS,
+  },
+  {
+    name: 'reads/workspace-takes-all',
+    defect: 'one workspace may use all connections of reads',
+    file: 'src/db/connection-turns.ts',
+    search: 'new WorkspaceQueue(limits.connections, limits.workspaceMax)',
+    replacement: 'new WorkspaceQueue(limits.connections, limits.connections)',
+    tests: TURNS,
+  },
+  {
+    name: 'reads/turn-not-over',
+    defect: 'a connection that is released does not end its turn',
+    file: 'src/db/connection-turns.ts',
+    search: `release.call(connection, broken);
+        this.#over(reader);`,
+    replacement: 'release.call(connection, broken);',
+    tests: TURNS,
+  },
+  {
     name: 'replica/not-there-yet',
     defect: 'what the standby does not have yet is not looked up on the primary',
     file: 'src/db/replica/read-replica.ts',
-    search: 'return (await read(work)) ?? (await work(primary));',
-    replacement: 'return await read(work);',
+    search: 'return (await read(reader, work)) ?? (await work(primary(reader)));',
+    replacement: 'return await read(reader, work);',
     tests: REPLICA,
   },
   {

@@ -5,12 +5,12 @@
  */
 import { inject } from 'vitest';
 
-import { createDatabase, type Database } from '../../src/db/database.ts';
+import { createDatabase, type DatabasePool } from '../../src/db/database.ts';
 import { createTestDatabase } from './database.ts';
 import { waitFor } from './wait-for.ts';
 
 export interface MigratedDatabase {
-  readonly database: Database;
+  readonly database: DatabasePool;
   readonly url: string;
   /** connections that the server ended while they were idle */
   readonly lost: unknown[];

@@ -1,7 +1,7 @@
 /** The calls behind `sluice alerts …`, through a login or on the local database. */
 import { COMMAND_LINE } from '../../db/people/audit.ts';
 import { findWorkspace } from '../../db/people/workspaces.ts';
-import { createStore } from '../../db/store.ts';
+import { createStore, sameForAll } from '../../db/store.ts';
 import { alertsBody, testBody, testDestination } from '../../http/cli/alert-calls.ts';
 import { alertSenderOf } from '../../main/alerts.ts';
 import { pinnedCorpus } from '../../main/corpus-location.ts';
@@ -40,7 +40,8 @@ export async function withAlerts(
   await withDatabase(async ({ database }, config) => {
     const { id: workspaceId } = await findWorkspace(database, options.workspace ?? null);
     const clock = await readClock(database);
-    const { alerts } = createStore(database, { brand: config.brand, nowMs: clock.nowMs });
+    const settings = { brand: config.brand, nowMs: clock.nowMs };
+    const { alerts } = createStore(sameForAll(database), settings);
     try {
       await work({
         list: () => alertsBody(alerts, workspaceId),

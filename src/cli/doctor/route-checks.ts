@@ -6,6 +6,7 @@ import type { Config } from '../../config/config.ts';
 import type { Database } from '../../db/database.ts';
 import { ReadReplica, type ReplicaEvents, ReplicaLate } from '../../db/replica/read-replica.ts';
 import type { DatabaseRoute } from '../../db/route.ts';
+import { READ_TURNS } from '../../main/connection-shares.ts';
 import { inspectDirectUrl, WITHOUT_SESSION } from '../../main/open-database.ts';
 import { type Check, checksOf } from './check.ts';
 import { connectionAdvice } from './connection-advice.ts';
@@ -45,7 +46,7 @@ function judgedReplica(primary: Database, url: string, lagMaxMs: number): Promis
       replicaFellBack: () => {},
       connectionLost: () => {},
     };
-    const settings = { url, connections: 1, lagMaxMs, waiting: {} };
+    const settings = { url, lagMaxMs, turns: READ_TURNS };
     const replica = new ReadReplica(primary, settings, events);
   });
 }

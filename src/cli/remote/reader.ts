@@ -5,7 +5,7 @@
 import { z } from 'zod';
 import { findWorkspace } from '../../db/people/workspaces.ts';
 import { fromPrimary } from '../../db/replica/read-choice.ts';
-import { createStore } from '../../db/store.ts';
+import { createStore, sameForAll } from '../../db/store.ts';
 import { createRuleBook } from '../../engine/rules/rule-book.ts';
 import { OperatorError, SluiceError } from '../../errors.ts';
 import type { AuthorizedHandler } from '../../http/api/authorized.ts';
@@ -77,9 +77,9 @@ export async function withReader(
     const { brand } = config;
     const { nowMs } = await readClock(database);
     const workspace = await findWorkspace(database, options.workspace ?? null);
-    const store = createStore(database, { brand, nowMs });
+    const store = createStore(sameForAll(database), { brand, nowMs });
     const times = runTimesOf(config);
-    const runs = { ...store.runs, find: createOutliner(fromPrimary(database)).find, times };
+    const runs = { ...store.runs, find: createOutliner(fromPrimary(() => database)).find, times };
     const { references } = createRuleBook(loadKeptCatalog(pinnedCorpus()));
     const findings = { ...store.findings, baseUrl: config.baseUrl, references, nowMs };
     const handlers = {

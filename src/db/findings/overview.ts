@@ -267,7 +267,8 @@ export function createOverviewReader(
 ): (workspaceId: number) => Promise<WorkspaceOverview> {
   const kept = new Map<number, Kept>();
   return async (workspaceId) => {
-    const decisions = await read((database) => decisionsOf(database, workspaceId));
+    const reader = { workspaceId };
+    const decisions = await read(reader, (database) => decisionsOf(database, workspaceId));
     const begun = performance.now();
     const before = kept.get(workspaceId);
     const isBeingRead = before?.staleAt === Number.POSITIVE_INFINITY;
@@ -275,7 +276,7 @@ export function createOverviewReader(
       if (isBeingRead || before.known.decisions === decisions) return await before.counts;
     }
     const known = before?.known ?? nothingKnown();
-    const counts = read((database) => readOverview(database, workspaceId, nowMs(), known));
+    const counts = read(reader, (database) => readOverview(database, workspaceId, nowMs(), known));
     const now: Kept = { known, counts, staleAt: Number.POSITIVE_INFINITY };
     kept.delete(workspaceId);
     // The least recently read one is removed.

@@ -10,6 +10,12 @@
  */
 import { SluiceError, UnavailableError } from '../../errors.ts';
 import type { ReplicaState } from '../../model/overview.ts';
+import {
+  ConnectionTurns,
+  type DatabaseFor,
+  type TurnLimits,
+  type WorkspaceReader,
+} from '../connection-turns.ts';
 import { createDatabase, type Database, limitedStatement } from '../database.ts';
 import { settledBefore } from '../findings/findings.ts';
 import { IDENTITY } from '../server-facts.ts';
@@ -48,12 +54,10 @@ export interface ReplicaEvents {
 
 export interface ReplicaSettings {
   readonly url: string;
-  /** most connections */
-  readonly connections: number;
   /** a read never shows a state older than this */
   readonly lagMaxMs: number;
-  /** how long, and how many, reads wait for a connection */
-  readonly waiting: { readonly waitMs?: number; readonly waitingMax?: number };
+  /** its connections, and how workspaces share them */
+  readonly turns: TurnLimits;
 }
 
 interface ReplayState {
@@ -75,7 +79,7 @@ class ReplicaLeft extends Error {}
 
 export class ReadReplica {
   readonly #primary: Database;
-  readonly #replica: Database;
+  readonly #replica: ConnectionTurns;
   /** apart from the reads, which may all be busy */
   readonly #measured: Database;
   readonly #settings: ReplicaSettings;
@@ -95,11 +99,13 @@ export class ReadReplica {
     this.#primary = primary;
     this.#settings = settings;
     this.#events = events;
-    const { url, connections, lagMaxMs, waiting } = settings;
+    const { url, lagMaxMs, turns } = settings;
     const connectionLost = (error: Error): void => {
       if (!this.#isClosing) events.connectionLost(error);
     };
-    this.#replica = createDatabase(url, connections, { connectionLost }, waiting);
+    const { connections, waitMs } = turns;
+    const pool = createDatabase(url, connections, { connectionLost }, { waitMs });
+    this.#replica = new ConnectionTurns(pool, turns);
     this.#measured = createDatabase(url, MEASURING_CONNECTIONS, { connectionLost });
     const everyMs = Math.min(MEASURE_EVERY_MAX_MS, lagMaxMs / MEASURES_PER_LIMIT);
     this.#timer = setInterval(() => this.#turn(), everyMs).unref();
@@ -128,33 +134,37 @@ export class ReadReplica {
   });
 
   /** @param primary for what cannot be read here */
-  over(primary: Database): ReadChoice {
-    const fallBack = <T>(reason: FallbackReason, work: (database: Database) => Promise<T>) => {
+  over(primary: DatabaseFor): ReadChoice {
+    const fallBack = <T>(
+      reason: FallbackReason,
+      reader: WorkspaceReader,
+      work: (database: Database) => Promise<T>,
+    ) => {
       this.#events.replicaFellBack(reason);
-      return work(primary);
+      return work(primary(reader));
     };
-    const read: ReadChoice['read'] = async (work) => {
-      if (!this.isUsable()) return await fallBack('behind', work);
+    const read: ReadChoice['read'] = async (reader, work) => {
+      if (!this.isUsable()) return await fallBack('behind', reader, work);
       try {
-        return await this.#untilLeft(work(this.#replica));
+        return await this.#untilLeft(work(this.#replica.of(reader)));
       } catch (error) {
         const isOwn = error instanceof SluiceError && error.code !== 'overloaded';
         const code = codeOf(error);
         if (isOwn || code === CANCELED) throw error;
-        return await fallBack(code === CONFLICT ? 'conflict' : 'failed', work);
+        return await fallBack(code === CONFLICT ? 'conflict' : 'failed', reader, work);
       }
     };
     return {
       read,
-      find: async (work) => {
-        if (!this.isUsable()) return await fallBack('behind', work);
-        return (await read(work)) ?? (await work(primary));
+      find: async (reader, work) => {
+        if (!this.isUsable()) return await fallBack('behind', reader, work);
+        return (await read(reader, work)) ?? (await work(primary(reader)));
       },
       // Pages that follow are of the state of this sample, or of a later one.
-      settledBefore: async () => {
+      settledBefore: async (reader) => {
         const { replayed } = this.#age;
         const isKnown = this.isUsable() && replayed !== null;
-        return isKnown ? replayed.settledMicros : await settledBefore(primary);
+        return isKnown ? replayed.settledMicros : await settledBefore(primary(reader));
       },
     };
   }

@@ -79,7 +79,8 @@ describe('an ordinary folder', () => {
       (await pool.query<{ a: string | null }>('SELECT host(inet_server_addr()) AS a')).rows[0]?.a;
     try {
       expect(await serverAddress(pools.ingest)).toBe('127.0.0.1');
-      expect(await serverAddress(pools.reads)).toBeNull();
+      expect(await serverAddress(pools.reads({ workspaceId: 1 }))).toBeNull();
+      expect(await serverAddress(pools.accounts)).toBeNull();
       expect(await serverAddress(pools.probes)).toBeNull();
     } finally {
       await pools.close();

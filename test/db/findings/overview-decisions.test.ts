@@ -37,7 +37,7 @@ beforeEach(async () => {
   const session = await findSession(scratch.database, person.token);
   actor = { userId: person.id, name: person.email, origin: 'test', sessionId: session?.id ?? '' };
   // One reader for all views: what it has counted stays cached.
-  read = createOverviewReader(fromPrimary(scratch.database).read, () => NOW_MS);
+  read = createOverviewReader(fromPrimary(() => scratch.database).read, () => NOW_MS);
 });
 
 interface Given {

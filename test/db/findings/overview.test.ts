@@ -277,7 +277,7 @@ describe('what is over', () => {
 describe('a reader', () => {
   test('queries once for simultaneous requests, and for each workspace', async () => {
     const { database, queries } = counted(scratch.database);
-    const read = createOverviewReader(fromPrimary(database).read, Date.now);
+    const read = createOverviewReader(fromPrimary(() => database).read, Date.now);
     const [one, other] = await Promise.all([read(mine), read(mine)]);
     expect(other).toBe(one);
     const before = queries();
@@ -297,7 +297,7 @@ describe('a reader', () => {
         return typeof value === 'function' ? value.bind(target) : value;
       },
     });
-    const read = createOverviewReader(fromPrimary(failing).read, Date.now);
+    const read = createOverviewReader(fromPrimary(() => failing).read, Date.now);
     await expect(read(mine)).rejects.toThrow('no database');
     isDown = false;
     expect((await read(mine)).hours).toHaveLength(24);

@@ -108,7 +108,7 @@ async function* rowsOf(
   workspaceId: number,
   filter: FindingFilter,
 ): AsyncGenerator<Buffer> {
-  const before = await exporter.settledBefore();
+  const before = await exporter.settledBefore(workspaceId);
   let after: PageCursor | null = null;
   do {
     const range: Parameters<FindingExporter['page']>[2] = { after, before };

@@ -80,7 +80,7 @@ export function ocsfExport(
   ): AsyncGenerator<Buffer> {
     slots.take(workspaceId);
     try {
-      const before = await exporter.settledBefore();
+      const before = await exporter.settledBefore(workspaceId);
       let after = start;
       do {
         const range = { after, before };

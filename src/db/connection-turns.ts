@@ -1,0 +1,189 @@
+/**
+ * Gives the connections of a pool to workspaces in turn, so that slow reads of one workspace leave
+ * connections to the others. A caller gets a `Database`, whose statements and connections wait for
+ * their turn:
+ *
+ *   waiting ── its workspace's turn, within the limits ──► has a connection ── released ──► over
+ *      └── waited too long, too many wait, the reader has left ──► refused
+ *
+ * A caller must not hold one connection while it waits for another one.
+ */
+import type { QueryResult } from 'pg';
+
+import { SluiceError } from '../errors.ts';
+import { WorkspaceQueue } from '../workspace-queue.ts';
+import { allInUse } from './bounded-pool.ts';
+import type { Connection, Database } from './database.ts';
+
+/** Who uses a connection. */
+export interface WorkspaceReader {
+  readonly workspaceId: number;
+  /** of pages of an export, which follow each other for minutes */
+  readonly isExport?: boolean;
+  /** aborted when nobody waits for the result any more */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** A database as one reader uses it. */
+export type DatabaseFor = (reader: WorkspaceReader) => Database;
+
+export interface TurnLimits {
+  /** connections in use at a time */
+  readonly connections: number;
+  /** of them, for one workspace */
+  readonly workspaceMax: number;
+  /** of them, for exports; for those of one workspace */
+  readonly exportsMax: number;
+  readonly workspaceExportsMax: number;
+  /** a reader that has waited this long is refused */
+  readonly waitMs: number;
+  /** readers that wait; when a further one comes, it or one of the workspace with the most is refused */
+  readonly waitingMax: number;
+  /** readers of one workspace that wait; a further one is refused */
+  readonly workspaceWaitingMax: number;
+}
+
+interface Waiting {
+  readonly reader: WorkspaceReader;
+  readonly begin: () => void;
+  readonly refuse: (error: Error) => void;
+}
+
+const pools = new WeakMap<Database, Database>();
+
+/** The pool whose connections a database uses: the same for all of its readers. */
+export function poolOf(database: Database): Database {
+  return pools.get(database) ?? database;
+}
+
+/** Nobody receives this error. */
+const left = (): SluiceError => new SluiceError('overloaded', 'The reader has left.');
+
+export class ConnectionTurns {
+  readonly #pool: Database;
+  readonly #limits: TurnLimits;
+  readonly #queue: WorkspaceQueue<Waiting>;
+  /** the workspaces of exports that have a connection */
+  readonly #exports: number[] = [];
+
+  /** @param pool of at least `limits.connections` */
+  constructor(pool: Database, limits: TurnLimits) {
+    this.#pool = pool;
+    this.#limits = limits;
+    this.#queue = new WorkspaceQueue(limits.connections, limits.workspaceMax);
+  }
+
+  /**
+   * The pool for one reader. Its `query` and `connect` reject with `overloaded` when there is no
+   * connection in time.
+   */
+  readonly of: DatabaseFor = (reader) => {
+    const query = (...statement: unknown[]): Promise<QueryResult> =>
+      this.#inTurn(reader, () => Reflect.apply(this.#pool.query, this.#pool, statement));
+    const connect = (): Promise<Connection> => this.#connect(reader);
+    const database: Database = {
+      query: query as Database['query'],
+      connect: connect as Database['connect'],
+      end: this.end as Database['end'],
+    };
+    pools.set(database, this.#pool);
+    return database;
+  };
+
+  /** Ends the pool. */
+  readonly end = (): Promise<void> => this.#pool.end();
+
+  async #inTurn<T>(reader: WorkspaceReader, work: () => Promise<T>): Promise<T> {
+    await this.#turn(reader);
+    try {
+      return await work();
+    } finally {
+      this.#over(reader);
+    }
+  }
+
+  /** The turn is over when the connection is released. */
+  async #connect(reader: WorkspaceReader): Promise<Connection> {
+    await this.#turn(reader);
+    try {
+      const connection = await this.#pool.connect();
+      const { release } = connection;
+      // `pg` sets it for each time that the connection is taken from the pool.
+      connection.release = (broken) => {
+        release.call(connection, broken);
+        this.#over(reader);
+      };
+      return connection;
+    } catch (error) {
+      this.#over(reader);
+      throw error;
+    }
+  }
+
+  #over({ workspaceId, isExport = false }: WorkspaceReader): void {
+    if (isExport) this.#exports.splice(this.#exports.indexOf(workspaceId), 1);
+    this.#queue.end(workspaceId);
+    this.#beginNext();
+  }
+
+  #beginNext(): void {
+    const mayBegin = ({ reader }: Waiting): boolean => this.#hasRoomFor(reader);
+    for (
+      let next = this.#queue.begin(mayBegin);
+      next !== null;
+      next = this.#queue.begin(mayBegin)
+    ) {
+      const { workspaceId, isExport = false } = next.reader;
+      if (isExport) this.#exports.push(workspaceId);
+      next.begin();
+    }
+  }
+
+  #hasRoomFor({ workspaceId, isExport = false }: WorkspaceReader): boolean {
+    if (!isExport) return true;
+    const { exportsMax, workspaceExportsMax } = this.#limits;
+    const own = this.#exports.filter((one) => one === workspaceId);
+    return this.#exports.length < exportsMax && own.length < workspaceExportsMax;
+  }
+
+  /** Waits until the reader may use a connection. */
+  async #turn(reader: WorkspaceReader): Promise<void> {
+    const { workspaceId, signal } = reader;
+    if (signal?.aborted === true) throw left();
+    const { waitMs } = this.#limits;
+    await new Promise<void>((resolve, reject) => {
+      const settle = (settled: () => void): void => {
+        clearTimeout(timer);
+        signal?.removeEventListener('abort', leave);
+        settled();
+      };
+      const waiting: Waiting = {
+        reader,
+        begin: () => settle(resolve),
+        refuse: (error) => settle(() => reject(error)),
+      };
+      const giveUp = (error: Error): void => {
+        this.#queue.remove(workspaceId, waiting);
+        waiting.refuse(error);
+      };
+      const leave = (): void => giveUp(left());
+      const timer = setTimeout(() => giveUp(allInUse()), waitMs);
+      signal?.addEventListener('abort', leave);
+      this.#queue.add(workspaceId, waiting);
+      this.#beginNext();
+      this.#limitWaiting(waiting);
+    });
+  }
+
+  /** Refuses the newest one, or one of another workspace for it, when too many wait. */
+  #limitWaiting(newest: Waiting): void {
+    const { workspaceId } = newest.reader;
+    const { waitingMax, workspaceWaitingMax } = this.#limits;
+    const isTooMany = this.#queue.countOf(workspaceId) > workspaceWaitingMax;
+    if (!isTooMany && this.#queue.size <= waitingMax) return;
+    this.#queue.remove(workspaceId, newest);
+    const other = isTooMany ? null : this.#queue.removeForOther(workspaceId);
+    if (other !== null) this.#queue.add(workspaceId, newest);
+    (other ?? newest).refuse(allInUse());
+  }
+}
