@@ -21,6 +21,7 @@ import { lineOf, type Measured } from './ingest/measured.ts';
 import { captureRows, measureRaw } from './ingest/raw.ts';
 import { type BodyKind, bodyOf } from './ingest/requests.ts';
 import { clear, measureLoad, onStage, type Stage, TABLES } from './ingest/stage.ts';
+import { diskBytes, sizeOf, walBytes } from './ingest/stored-bytes.ts';
 import { machineFacts } from './machine.ts';
 import { benchRuns } from './pass/runs.ts';
 import { drain, fill, makeDue, onPassBench, type PassBench } from './pass.ts';
@@ -39,28 +40,6 @@ const NAMES: Readonly<Record<Signal, string>> = {
   logs: 'log record',
   metrics: 'data point',
 };
-
-type Query = PassBench['client'];
-
-/** The position in the WAL, in bytes. */
-async function walBytes(client: Query): Promise<number> {
-  const { rows } = await client.query<{ bytes: number }>(
-    "SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::float8 AS bytes",
-  );
-  return rows[0]?.bytes ?? Number.NaN;
-}
-
-/** Bytes of a table, its partitions included: rows, and indexes. */
-async function sizeOf(client: Query, table: string): Promise<{ rows: number; indexes: number }> {
-  const { rows } = await client.query<{ rows: number; indexes: number }>(
-    `SELECT coalesce(sum(pg_table_size(relid)), 0)::float8 AS rows,
-            coalesce(sum(pg_indexes_size(relid)), 0)::float8 AS indexes
-       FROM (SELECT relid FROM pg_partition_tree($1::regclass)
-             UNION SELECT $1::regclass) AS all_of`,
-    [table],
-  );
-  return rows[0] ?? { rows: Number.NaN, indexes: Number.NaN };
-}
 
 interface Stored extends Measured {
   readonly wal: number;
@@ -205,10 +184,7 @@ async function measureRuns(bench: PassBench): Promise<RunCost> {
   const { client, load, server } = bench;
   const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
   const postmaster = parentOf(rows[0]?.pid ?? 0);
-  const size = async (): Promise<number> => {
-    const tables = [await sizeOf(client, 'runs'), await sizeOf(client, 'findings')];
-    return tables.reduce((sum, one) => sum + one.rows + one.indexes, 0);
-  };
+  const size = (): Promise<number> => diskBytes(client, ['runs', 'findings']);
   await fill(bench);
   const sizeBefore = await size();
   await makeDue(bench);

@@ -25,11 +25,13 @@ const SUSTAINED_SECONDS = 60;
 async function measureAll(stage: Stage, options: IngestOptions): Promise<IngestResult> {
   const { quick, rounds } = options;
   const machine = machineFacts();
+  const share = quick ? 0.2 : 1;
   const throughput = await measureThroughput(
     stage,
-    quick ? { rounds, bodies: 200, slowBodies: 50 } : { rounds, bodies: 600, slowBodies: 150 },
+    quick
+      ? { rounds, share, bodies: 200, slowBodies: 50 }
+      : { rounds, share, bodies: 600, slowBodies: 150 },
   );
-  const share = quick ? 0.2 : 1;
   log('bodies of every size and kind');
   const bodies = await measureBodies(stage, Math.min(rounds, 3), share);
   log('few and many connections');

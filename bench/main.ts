@@ -73,12 +73,12 @@ program
     'rows stored and acknowledged per second, compared with raw COPY and Fastify + INSERT',
   )
   .option('--rounds <number>', 'rounds of everything that is measured in turn', positive, 3)
-  .option('--quick', 'a look of about a minute: one round, less of everything, nothing is written')
+  .option('--quick', 'a look of two minutes: one round, less of everything, nothing is written')
   .addHelpText(
     'after',
     [
       '',
-      'Takes about eight minutes; writes bench/results/ingest.json, docs/performance.md and its charts.',
+      'Takes about twelve minutes; writes bench/results/ingest.json, docs/performance.md and its charts.',
       'Stored rows that differ from what was acknowledged make the run void: nothing is written then.',
       '',
       'Examples:',

@@ -90,6 +90,7 @@ const INGEST_CODE = [
   'src/db/pipeline.ts',
   'src/db/migrations',
   'src/main/http',
+  'bench/agent-runs',
   'bench/bodies.ts',
   'bench/signal-bodies.ts',
   'bench/ingest',

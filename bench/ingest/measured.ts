@@ -25,6 +25,11 @@ export interface Measured {
   readonly residentMb: number;
   /** CPU seconds per second that the machine's host gave to others meanwhile: 1 is a core */
   readonly stolenCores: number;
+  /**
+   * bytes of a row: written to the WAL meanwhile, and in the files of its table and of the runs, with their
+   * indexes. Absent in results from before 2026-11-27.
+   */
+  readonly stored?: { readonly wal: number; readonly disk: number };
 }
 
 /** A load, measured once in every round. */
@@ -47,6 +52,14 @@ export function medianLatency(raw: readonly (Latency | null)[]): Latency | null 
   };
 }
 
+function medianStored(raw: readonly Measured[]): Pick<Measured, 'stored'> {
+  const all = raw.flatMap(({ stored }) => stored ?? []);
+  if (all.length === 0) return {};
+  return {
+    stored: { wal: median(all.map(({ wal }) => wal)), disk: median(all.map(({ disk }) => disk)) },
+  };
+}
+
 /** The median of every figure, each taken by itself. */
 export function medianOf({ raw }: Pick<Series, 'raw'>): Measured {
   const of = (pick: (one: Measured) => number): number => median(raw.map(pick));
@@ -63,6 +76,7 @@ export function medianOf({ raw }: Pick<Series, 'raw'>): Measured {
     latency: medianLatency(raw.map(({ latency }) => latency)),
     residentMb: of((one) => one.residentMb),
     stolenCores: of((one) => one.stolenCores),
+    ...medianStored(raw),
   };
 }
 

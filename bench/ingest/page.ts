@@ -1,11 +1,15 @@
 /** The parts of docs/performance.md that `ingest` and `ingest-memory` measure. Pure. */
+import { notMeasured } from '../agent-runs/data.ts';
 import { machineLine } from '../machine.ts';
 import { markdownTable } from '../markdown.ts';
-import { medianOf, ratioOf, type Series, seriesOf } from './measured.ts';
+import { type Measured, medianOf, ratioOf, type Series, seriesOf } from './measured.ts';
 import {
+  COPIED_DATA,
   type IngestResult,
   type MemoryResult,
   NAMES,
+  nameOfData,
+  nameOfRawData,
   type Paced,
   type Sustained,
 } from './result.ts';
@@ -33,11 +37,24 @@ const YARDSTICKS: ReadonlyMap<string, string> = new Map([
   [NAMES.rawLogs, NAMES.rawLogs],
   [NAMES.points, NAMES.rawPoints],
   [NAMES.rawPoints, NAMES.rawPoints],
+  ...COPIED_DATA.flatMap((data) =>
+    [nameOfData(data), nameOfRawData(data)].map((name) => [name, nameOfRawData(data)] as const),
+  ),
 ]);
+
+/** Bytes of a row: in the WAL, and on the disk. */
+const storedCells = ({ stored }: Measured): string[] =>
+  [stored?.wal, stored?.disk].map((bytes) => (bytes === undefined ? '–' : whole(bytes)));
+
+const STORED_TITLES = ['WAL bytes', 'disk bytes'];
+
+const withMissing = (table: string, missing: string): string =>
+  missing === '' ? table : `${table}\n\n${missing}`;
 
 function throughputTable({ throughput }: IngestResult): string {
   const rows = throughput.map((series) => {
-    const { rowsPerSecond, megabytesPerSecond, latency } = medianOf(series);
+    const measured = medianOf(series);
+    const { rowsPerSecond, megabytesPerSecond, latency } = measured;
     const yardstick = seriesOf(throughput, YARDSTICKS.get(series.name) ?? NAMES.rawOne);
     return [
       series.name,
@@ -45,11 +62,14 @@ function throughputTable({ throughput }: IngestResult): string {
       ratioOf(series, yardstick).toFixed(2),
       megabytesPerSecond.toFixed(1),
       ...[latency?.p50, latency?.p95, latency?.p99].map(ms),
+      ...storedCells(measured),
       series.raw.map((one) => whole(one.rowsPerSecond)).join(' '),
     ];
   });
-  const titles = ['', 'rows/s', 'to raw COPY', 'MB/s', 'p50 ms', 'p95 ms', 'p99 ms', 'all rows/s'];
-  return markdownTable(titles, rows);
+  const times = ['p50 ms', 'p95 ms', 'p99 ms'];
+  const titles = ['', 'rows/s', 'to raw COPY', 'MB/s', ...times, ...STORED_TITLES, 'all rows/s'];
+  const names = throughput.map(({ name }) => name);
+  return withMissing(markdownTable(titles, rows), notMeasured(names, COPIED_DATA));
 }
 
 function cpuTable({ throughput }: IngestResult): string {
@@ -67,7 +87,8 @@ function cpuTable({ throughput }: IngestResult): string {
 
 function loadTable(all: readonly Series[]): string {
   const rows = all.map((series) => {
-    const { rowsPerSecond, megabytesPerSecond, latency, cpu } = medianOf(series);
+    const measured = medianOf(series);
+    const { rowsPerSecond, megabytesPerSecond, latency, cpu } = measured;
     return [
       series.name,
       whole(rowsPerSecond),
@@ -75,6 +96,7 @@ function loadTable(all: readonly Series[]): string {
       ...[latency?.p50, latency?.p95, latency?.p99].map(ms),
       cpu.server.toFixed(1),
       cpu.postgres.toFixed(1),
+      ...storedCells(measured),
     ];
   });
   const titles = [
@@ -86,8 +108,13 @@ function loadTable(all: readonly Series[]): string {
     'p99 ms',
     'server CPU',
     'PostgreSQL CPU',
+    ...STORED_TITLES,
   ];
   return markdownTable(titles, rows);
+}
+
+function bodiesPart({ bodies }: IngestResult): string {
+  return withMissing(loadTable(bodies), notMeasured(bodies.map(({ name }) => name)));
 }
 
 function pacedTable(all: readonly Paced[]): string {
@@ -166,7 +193,7 @@ export function ingestParts(result: IngestResult): Map<string, string> {
     ['targets', verdictTable(verdictsOf(result))],
     ['throughput', throughputTable(result)],
     ['cpu', cpuTable(result)],
-    ['bodies', loadTable(result.bodies)],
+    ['bodies', bodiesPart(result)],
     ['connections', loadTable(result.connections)],
     ['sustained', sustainedPart(result.sustained)],
     ['paced', pacedTable(result.paced)],

@@ -94,7 +94,7 @@ export async function measureRaw(stage: Stage, raw: RawRows): Promise<Measured> 
   try {
     for (const client of clients) await client.connect();
     const pids = { serverPid: null, clientPid: process.pid };
-    const measured = await measureWork(stage, pids, async () => {
+    const measured = await measureWork(stage, raw.signal, pids, async () => {
       const startedAt = performance.now();
       await Promise.all(clients.map((client, place) => copyPart(client, raw.parts[place] ?? [])));
       const seconds = (performance.now() - startedAt) / 1000;

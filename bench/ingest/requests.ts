@@ -8,6 +8,8 @@
 import { gzipSync } from 'node:zlib';
 
 import type { Signal } from '../../src/model/telemetry.ts';
+import type { RunData } from '../agent-runs/data.ts';
+import { runBody, runLogBody } from '../agent-runs/runs.ts';
 import { traceBody } from '../bodies.ts';
 import { logBody, metricBody } from '../signal-bodies.ts';
 
@@ -16,6 +18,8 @@ export interface BodyKind {
   /** spans, log records or data points of one body */
   readonly rows: number;
   readonly gzip: boolean;
+  /** absent: the benchmark's own bodies */
+  readonly data?: RunData;
 }
 
 export interface PreparedRequest {
@@ -37,8 +41,11 @@ const STAMP_DIGITS = 8;
 const GZIP_LEVEL = 6;
 
 /** The body with a seed, as an exporter would write it. */
-export function bodyOf({ signal, rows }: BodyKind, seed: number): Buffer {
-  return MAKERS[signal](seed, rows);
+export function bodyOf({ signal, rows, data }: BodyKind, seed: number): Buffer {
+  if (data === undefined) return MAKERS[signal](seed, rows);
+  if (signal === 'traces') return runBody(data, seed, rows);
+  if (signal === 'logs' && data !== 'plain') return runLogBody(data, seed, rows);
+  throw new Error(`there are no ${signal} of ${data}`);
 }
 
 function placesOf(bytes: Buffer): number[] {

@@ -1,4 +1,5 @@
 /** What `npm run bench -- ingest` and `ingest-memory` find out. */
+import type { RunData } from '../agent-runs/data.ts';
 import type { MachineFacts } from '../machine.ts';
 import type { Latency } from './latency.ts';
 import type { Measured, Series } from './measured.ts';
@@ -16,6 +17,11 @@ export const NAMES = {
   points: 'Sluice, data points',
   rawPoints: 'raw COPY of data points, 1 connection',
 } as const;
+
+/** Data whose rows are stored by Sluice and by raw COPY, beside the benchmark's own. */
+export const COPIED_DATA = ['plain', 'conv10', 'conv30'] as const satisfies readonly RunData[];
+export const nameOfData = (data: RunData): string => `Sluice, ${data}`;
+export const nameOfRawData = (data: RunData): string => `raw COPY of ${data}, 1 connection`;
 
 export interface IngestOptions {
   readonly rounds: number;

@@ -22,6 +22,7 @@ import { cpuSeconds, familyCpuSeconds, parentOf, residentMb, stolenSeconds } fro
 import type { LoadPlan, LoadResult } from './load-plan.ts';
 import type { Measured } from './measured.ts';
 import type { BodyKind } from './requests.ts';
+import { diskBytes, walBytes } from './stored-bytes.ts';
 
 const INSERT_SERVER = fileURLToPath(new URL('insert-server.ts', import.meta.url));
 const GENERATOR = new URL('generator-process.ts', import.meta.url);
@@ -185,14 +186,17 @@ function costsSoFar(
 
 const rounded = (value: number, decimals: number): number => Number(value.toFixed(decimals));
 
-/**
- * Runs some work and measures its CPU time and memory.
- *
- * @param serverPid null where no server takes part
- */
+interface Processes {
+  /** null where no server takes part */
+  readonly serverPid: number | null;
+  readonly clientPid: number;
+}
+
+/** Runs some work that stores rows in empty tables; measures CPU time, memory and bytes written. */
 export async function measureWork(
   stage: Stage,
-  { serverPid, clientPid }: { readonly serverPid: number | null; readonly clientPid: number },
+  signal: Signal,
+  { serverPid, clientPid }: Processes,
   work: () => Promise<Pick<LoadResult, 'rows' | 'bytes' | 'seconds'> & Partial<LoadResult>>,
 ): Promise<Measured> {
   let resident = 0;
@@ -200,10 +204,16 @@ export async function measureWork(
     if (serverPid !== null) resident = Math.max(resident, residentMb(serverPid));
   }, RESIDENT_EVERY_MS);
   try {
+    const walBefore = await walBytes(stage.client);
     const before = costsSoFar(stage, serverPid, clientPid);
     const stolen = stolenSeconds();
     const { rows, bytes, seconds, latency } = await work();
     const after = costsSoFar(stage, serverPid, clientPid);
+    const stolenAfter = stolenSeconds();
+    // Not later: counting the rows afterwards writes each page to the WAL once more (hint bits).
+    const wal = (await walBytes(stage.client)) - walBefore;
+    // Of tables that only grew: a VACUUM would free nothing.
+    const disk = await diskBytes(stage.client, [TABLES[signal], 'runs']);
     const perMillion = (place: 0 | 1 | 2): number =>
       rounded(((after[place] - before[place]) / rows) * 1e6, 2);
     return {
@@ -214,7 +224,8 @@ export async function measureWork(
       cpu: { server: perMillion(0), postgres: perMillion(1), client: perMillion(2) },
       latency: latency ?? null,
       residentMb: resident,
-      stolenCores: rounded((stolenSeconds() - stolen) / seconds, 3),
+      stolenCores: rounded((stolenAfter - stolen) / seconds, 3),
+      stored: { wal: Math.round(wal / rows), disk: Math.round(disk / rows) },
     };
   } finally {
     clearInterval(watch);
@@ -242,7 +253,7 @@ export async function measureLoad(
   const { generator, server } = stage;
   await generator.prepare({ kind, connections, pace, url, key: server.agentKey });
   const pids = { serverPid: target.pid, clientPid: generator.pid };
-  const measured = await measureWork(stage, pids, async () => {
+  const measured = await measureWork(stage, kind.signal, pids, async () => {
     const load = generator.send();
     const [result] = await Promise.all([load, beside(load.catch(() => {}))]);
     return result;

@@ -3,11 +3,12 @@
  * acknowledgement takes while everything is sent to the server at once.
  */
 import type { Signal } from '../../src/model/telemetry.ts';
+import type { RunData } from '../agent-runs/data.ts';
 import { inTurn, log, type Variant, VoidRun } from '../harness.ts';
 import { lineOf, type Measured, type Series } from './measured.ts';
 import { captureRows, measureRaw, type RawRows } from './raw.ts';
 import type { BodyKind } from './requests.ts';
-import { NAMES } from './result.ts';
+import { COPIED_DATA, NAMES, nameOfData, nameOfRawData } from './result.ts';
 import { type Contents, clear, contentsOf, measureLoad, type Stage, type Target } from './stage.ts';
 
 export const SPANS_PER_BODY = 100;
@@ -18,18 +19,29 @@ const PEAK_CONNECTIONS = 64;
 /** fewer, where the question is how bodies compare */
 const CONNECTIONS = 16;
 
-export interface ThroughputSettings {
-  readonly rounds: number;
-  /** bodies of a hundred rows, for what is fast and for what is slow */
-  readonly bodies: number;
-  readonly slowBodies: number;
-}
-
 const kindOf = (signal: Signal, rows = SPANS_PER_BODY, gzip = false): BodyKind => ({
   signal,
   rows,
   gzip,
 });
+
+/** Agent runs: a body has fewer spans where they are large, so that bodies are of like size. */
+const RUN_KINDS: Readonly<Record<RunData, { kind: BodyKind; bodies: number }>> = {
+  plain: { kind: { ...kindOf('traces'), data: 'plain' }, bodies: 400 },
+  conv3: { kind: { ...kindOf('traces'), data: 'conv3' }, bodies: 80 },
+  conv10: { kind: { ...kindOf('traces', 50), data: 'conv10' }, bodies: 80 },
+  conv30: { kind: { ...kindOf('traces', 30), data: 'conv30' }, bodies: 64 },
+};
+const RUN_LOGS: BodyKind = { ...kindOf('logs', 30), data: 'conv10' };
+
+export interface ThroughputSettings {
+  readonly rounds: number;
+  /** bodies of a hundred rows, for what is fast and for what is slow */
+  readonly bodies: number;
+  readonly slowBodies: number;
+  /** of the usual load of agent runs */
+  readonly share: number;
+}
 
 /** A load of different bodies to one server. */
 function loadOf(
@@ -46,9 +58,9 @@ function loadOf(
 }
 
 /** Stores the rows of a number of bodies through Sluice. */
-async function fill(stage: Stage, signal: Signal, bodies: number): Promise<Contents> {
-  await loadOf(stage, '', stage.sluice, kindOf(signal), bodies).measure(0);
-  return await contentsOf(stage, signal);
+async function fill(stage: Stage, kind: BodyKind, bodies: number): Promise<Contents> {
+  await loadOf(stage, '', stage.sluice, kind, bodies).measure(0);
+  return await contentsOf(stage, kind.signal);
 }
 
 interface Yardsticks {
@@ -65,18 +77,36 @@ async function prepare(
   { bodies, slowBodies }: ThroughputSettings,
 ): Promise<Yardsticks> {
   for (const signal of ['traces', 'logs', 'metrics'] as const) {
-    for (let load = 0; load < WARM_UP_LOADS; load += 1) await fill(stage, signal, bodies);
+    for (let load = 0; load < WARM_UP_LOADS; load += 1) {
+      await fill(stage, kindOf(signal), bodies);
+    }
   }
-  const slow = await fill(stage, 'traces', slowBodies);
-  const spans = await fill(stage, 'traces', bodies);
+  const slow = await fill(stage, kindOf('traces'), slowBodies);
+  const spans = await fill(stage, kindOf('traces'), bodies);
   const one = await captureRows(stage, 'traces', 1);
   const two = await captureRows(stage, 'traces', 2);
   if (one.contents.sum !== spans.sum) throw new VoidRun('rows changed while nothing was sent');
-  await fill(stage, 'logs', bodies);
+  await fill(stage, kindOf('logs'), bodies);
   const logs = await captureRows(stage, 'logs', 1);
-  await fill(stage, 'metrics', bodies);
+  await fill(stage, kindOf('metrics'), bodies);
   const points = await captureRows(stage, 'metrics', 1);
   return { one, two, logs, points, slow };
+}
+
+/** Agent runs through Sluice, and their rows by raw COPY. @param share of the usual load */
+async function runVariants(stage: Stage, share: number): Promise<Variant<Measured>[]> {
+  const variants: Variant<Measured>[] = [];
+  for (const data of COPIED_DATA) {
+    const { kind, bodies } = RUN_KINDS[data];
+    const count = Math.ceil(bodies * share);
+    await fill(stage, kind, count);
+    const rows = await captureRows(stage, kind.signal, 1);
+    variants.push(loadOf(stage, nameOfData(data), stage.sluice, kind, count, rows.contents), {
+      name: nameOfRawData(data),
+      measure: () => measureRaw(stage, rows),
+    });
+  }
+  return variants;
 }
 
 /** Sluice, raw COPY and the servers for comparison, in turn. */
@@ -88,7 +118,7 @@ export async function measureThroughput(
   if (insert === null) throw new Error('the other servers were not started');
   log('warm-up, and the rows that raw COPY copies');
   const { one, two, logs, points, slow } = await prepare(stage, settings);
-  const { bodies, slowBodies, rounds } = settings;
+  const { bodies, slowBodies, rounds, share } = settings;
   const spans = kindOf('traces');
   const gzipped = kindOf('traces', SPANS_PER_BODY, true);
   const variants: Variant<Measured>[] = [
@@ -102,6 +132,7 @@ export async function measureThroughput(
     { name: NAMES.rawLogs, measure: () => measureRaw(stage, logs) },
     loadOf(stage, NAMES.points, sluice, kindOf('metrics'), bodies, points.contents),
     { name: NAMES.rawPoints, measure: () => measureRaw(stage, points) },
+    ...(await runVariants(stage, share)),
   ];
   // Once without counting, in which the other servers warm up and nothing is recorded.
   for (const { measure } of variants.slice(3, 6)) await measure(0);
@@ -116,10 +147,11 @@ const NOUNS: Readonly<Record<Signal, readonly [one: string, many: string]>> = {
   metrics: ['data point', 'data points'],
 };
 
-/** `100 spans, gzip` */
-export function nameOfBody({ signal, rows, gzip }: BodyKind): string {
+/** `100 spans, gzip`, `conv10, 50 spans` */
+export function nameOfBody({ signal, rows, gzip, data }: BodyKind): string {
   const [one, many] = NOUNS[signal];
-  return `${rows.toLocaleString('en')} ${rows === 1 ? one : many}${gzip ? ', gzip' : ''}`;
+  const before = data === undefined ? '' : `${data}, `;
+  return `${before}${rows.toLocaleString('en')} ${rows === 1 ? one : many}${gzip ? ', gzip' : ''}`;
 }
 
 /** Bodies of every size and kind, as they are and compressed. @param share of the usual load */
@@ -136,13 +168,19 @@ export async function measureBodies(
     [kindOf('logs'), 400],
     [kindOf('metrics'), 400],
   ];
-  const variants = sizes.flatMap(([kind, bodies]) =>
-    [false, true].map((gzip) => {
-      const count = Math.ceil(bodies * share);
-      const one = { ...kind, gzip };
-      return loadOf(stage, nameOfBody(one), stage.sluice, one, count, null, CONNECTIONS);
-    }),
-  );
+  const { bodies: runBodies } = RUN_KINDS.conv10;
+  const kinds: readonly (readonly [kind: BodyKind, bodies: number])[] = [
+    ...sizes.flatMap(([kind, bodies]) =>
+      [false, true].map((gzip) => [{ ...kind, gzip }, bodies] as const),
+    ),
+    ...Object.values(RUN_KINDS).map(({ kind, bodies }) => [kind, bodies] as const),
+    [{ ...RUN_KINDS.conv10.kind, gzip: true }, runBodies],
+    [RUN_LOGS, runBodies],
+  ];
+  const variants = kinds.map(([kind, bodies]) => {
+    const count = Math.ceil(bodies * share);
+    return loadOf(stage, nameOfBody(kind), stage.sluice, kind, count, null, CONNECTIONS);
+  });
   // Other sizes are other work: each is sent once before anything is recorded.
   for (const { measure } of variants) await measure(0);
   return await inTurn(variants, rounds, lineOf);

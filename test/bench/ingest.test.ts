@@ -3,6 +3,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
+import { RUN_DATA } from '../../bench/agent-runs/data.ts';
+import { runBody, runLogBody } from '../../bench/agent-runs/runs.ts';
 import { barChart } from '../../bench/charts/bar-chart.ts';
 import { lineChart } from '../../bench/charts/line-chart.ts';
 import { escapeXml, roundUp } from '../../bench/charts/svg.ts';
@@ -11,9 +13,17 @@ import { latencyOf, percentile } from '../../bench/ingest/latency.ts';
 import { type Measured, medianOf, ratioOf, type Series } from '../../bench/ingest/measured.ts';
 import { ingestParts, memoryParts } from '../../bench/ingest/page.ts';
 import { bodyOf, prepareRequest, stamp } from '../../bench/ingest/requests.ts';
-import { type IngestResult, type MemoryResult, NAMES } from '../../bench/ingest/result.ts';
+import {
+  COPIED_DATA,
+  type IngestResult,
+  type MemoryResult,
+  NAMES,
+  nameOfData,
+  nameOfRawData,
+} from '../../bench/ingest/result.ts';
 import { answerLength } from '../../bench/ingest/sender.ts';
 import { memoryVerdict, verdictsOf } from '../../bench/ingest/targets.ts';
+import { nameOfBody } from '../../bench/ingest/throughput.ts';
 import { markdownTable, replaceMeasured } from '../../bench/markdown.ts';
 import { documentsOf, RESULT_NAMES, type Results } from '../../bench/pages.ts';
 
@@ -216,6 +226,50 @@ test('data points are compared with raw COPY of data points', () => {
   expect(table).toContain('| raw COPY of data points, 1 connection | 120,000 | 1.00 |');
 });
 
+describe('agent runs', () => {
+  const copied = COPIED_DATA.flatMap((data) => [
+    series(nameOfData(data), 3000),
+    series(nameOfRawData(data), 4000),
+  ]);
+  const named = RUN_DATA.map((data) =>
+    nameOfBody({ signal: 'traces', rows: 50, gzip: false, data }),
+  );
+
+  test('are compared with raw COPY of the same rows', () => {
+    const run = result();
+    const parts = ingestParts({ ...run, throughput: [...run.throughput, ...copied] });
+    for (const data of COPIED_DATA) {
+      expect(parts.get('throughput')).toContain(`| Sluice, ${data} | 3,000 | 0.75 |`);
+      expect(parts.get('throughput')).toContain(
+        `| raw COPY of ${data}, 1 connection | 4,000 | 1.00 |`,
+      );
+    }
+    expect(parts.get('throughput')).not.toContain('Not measured yet');
+  });
+
+  test('have a row for each kind of body', () => {
+    expect(named).toEqual(RUN_DATA.map((data) => `${data}, 50 spans`));
+    const bodies = named.map((name) => series(name, 3000));
+    expect(ingestParts({ ...result(), bodies }).get('bodies')).not.toContain('Not measured yet');
+  });
+
+  test('are shown as missing in results from before they were measured', () => {
+    const parts = ingestParts(result());
+    expect(parts.get('throughput')).toMatch(/\n\nNot measured yet: plain, conv10, conv30\.$/);
+    expect(parts.get('bodies')).toMatch(/\n\nNot measured yet: plain, conv3, conv10, conv30\.$/);
+  });
+});
+
+test('bytes of a row are medians, and a dash where they were not measured', () => {
+  const raw = [1280, 1300, 1270].map((wal) => measured(1000, { stored: { wal, disk: wal + 10 } }));
+  expect(medianOf({ raw }).stored).toEqual({ wal: 1280, disk: 1290 });
+  expect(medianOf({ raw: [measured(1)] })).not.toHaveProperty('stored');
+  const bodies = [{ name: '100 spans', raw }, series('1 span', 1)];
+  const part = ingestParts({ ...result(), bodies }).get('bodies');
+  expect(part).toContain('| 10.0 | 8.0 | 1,280 | 1,290 |');
+  expect(part).toContain('| 10.0 | 8.0 | – | – |');
+});
+
 describe('the page', () => {
   const page = readFileSync(new URL('../../docs/performance.md', import.meta.url), 'utf8');
 
@@ -331,6 +385,15 @@ describe('requests', () => {
       expect(bodyBytes).toBe(body.length);
       expect((gzip ? gunzipSync(body) : body).equals(bodyOf(kind, 7))).toBe(true);
     }
+  });
+
+  test('hold agent runs where their kind says so', () => {
+    const runs = { ...kind, data: 'conv3' } as const;
+    expect(bodyOf(runs, 7).equals(runBody('conv3', 7, kind.rows))).toBe(true);
+    const logs = { ...runs, signal: 'logs' } as const;
+    expect(bodyOf(logs, 7).equals(runLogBody('conv3', 7, kind.rows))).toBe(true);
+    expect(() => bodyOf({ ...logs, data: 'plain' }, 7)).toThrow('no logs of plain');
+    expect(() => bodyOf({ ...runs, signal: 'metrics' }, 7)).toThrow('no metrics of conv3');
   });
 
   test('get other trace ids when they are stamped, the same where they were the same', () => {
