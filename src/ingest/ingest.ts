@@ -12,12 +12,13 @@
 import type { TelemetryPlacement } from '../db/placement.ts';
 import type { CopyWriter } from '../db/telemetry/copy-writer.ts';
 import { LogRuns } from '../db/telemetry/log-runs.ts';
+import type { Receipt } from '../db/telemetry/receipts.ts';
 import type { Hex16 } from '../model/json.ts';
 import type { DecodedRequest, Signal } from '../model/telemetry.ts';
 import type { Pieces } from '../otlp/pieces.ts';
 import { encodeExportResponse } from '../otlp/responses.ts';
 import { hashBody } from './body-hash.ts';
-import { createLargeBodies, type LargeBodyContext } from './large-bodies.ts';
+import { createLargeBodies, type LargeBodyContext, type LargeBodyResult } from './large-bodies.ts';
 import { PlainEncoder, type ReadyResult, type RequestContext } from './plain-encoder.ts';
 import { RowEncoder } from './row-encoder.ts';
 
@@ -32,10 +33,9 @@ const RECORD_BYTES_MAX = 256 * 1024;
  */
 export const PLAIN_BYTES_MAX = 128 * 1024;
 
-/** A decoded request with its rows. */
+/** A decoded request with its rows, or one that is stored already. */
 export interface IngestRequest
   extends Pick<DecodedRequest, 'signal' | 'rejections' | 'replacedCharacters'> {
-  readonly rows: number;
   /** resolves once every row is committed, by this request or by one that it repeats */
   readonly store: () => Promise<StoredAnswer>;
 }
@@ -67,7 +67,7 @@ interface DecodingWays {
   readonly scanner: RowEncoder;
   readonly plain: PlainEncoder;
   /** in another process; throws the error for the response */
-  readonly elsewhere: () => Promise<ReadyResult>;
+  readonly elsewhere: () => Promise<LargeBodyResult>;
 }
 
 /** The workspace that sent a request, and whether its answer is awaited. */
@@ -84,7 +84,7 @@ export function* decodeInPieces(
   body: Buffer,
   context: RequestContext,
   { scanner, plain, elsewhere }: DecodingWays,
-): Pieces<ReadyResult | Promise<ReadyResult>> {
+): Pieces<ReadyResult | Promise<LargeBodyResult>> {
   const { workspaceId, arrivedAtMs } = context;
   const scanned = yield* scanner.scan(signal, body, workspaceId, arrivedAtMs, RECORD_BYTES_MAX);
   if (scanned !== null) return { ok: true, request: scanned };
@@ -93,7 +93,7 @@ export function* decodeInPieces(
 }
 
 export class Ingest {
-  readonly #writer: Pick<CopyWriter, 'offer'>;
+  readonly #writer: Pick<CopyWriter, 'offer' | 'find'>;
   readonly #nowMs: () => number;
   /** without a request */
   readonly #idle: RowEncoder[] = [];
@@ -106,7 +106,7 @@ export class Ingest {
 
   /** @param nowMs milliseconds since 1970, by PostgreSQL's clock */
   constructor(
-    writer: Pick<CopyWriter, 'offer'>,
+    writer: Pick<CopyWriter, 'offer' | 'find'>,
     nowMs: () => number,
     { deduplicates = true, placement = 'local', noteScannerFailure }: IngestSettings = {},
   ) {
@@ -136,13 +136,17 @@ export class Ingest {
     const context = { workspaceId, arrivedAtMs: this.#nowMs(), logRuns: this.#logRuns };
     const bodyHash = this.#deduplicates && deduplicates ? yield* hashBody(signal, body) : null;
     const scanner = this.#idle.pop() ?? new RowEncoder(this.#placement, this.#noteScannerFailure);
-    const elsewhere = (): Promise<ReadyResult> =>
-      this.#largeBodies.decode(signal, body, { ...context, whenUnawaited });
+    const findReceipt = async () =>
+      bodyHash === null ? null : await this.#writer.find(context, bodyHash);
+    const elsewhere = (): Promise<LargeBodyResult> =>
+      this.#largeBodies.decode(signal, body, { ...context, whenUnawaited, findReceipt });
     const ways = { scanner, plain: this.#plain, elsewhere };
     try {
       const result = yield* decodeInPieces(signal, body, context, ways);
       if (result instanceof Promise) {
-        return result.then((later) => this.#storable(later, bodyHash));
+        return result.then((later) =>
+          'receipt' in later ? resent(signal, later.receipt) : this.#storable(later, bodyHash),
+        );
       }
       return this.#storable(result, bodyHash);
     } finally {
@@ -162,12 +166,18 @@ export class Ingest {
     const request = { signal, rejections, replacedCharacters };
     const store = async (): Promise<StoredAnswer> => {
       const body = encodeExportResponse(request);
+      if (encoded.rows === 0) return { isResend: false, body };
       const answer = rejections.length === 0 ? null : body.toString();
       const own = bodyHash === null ? null : { bodyHash, answer };
       const { isResend, receipt } = await this.#writer.offer(encoded, own);
       return { isResend, body: receipt?.answer ?? (isResend ? '{}' : body) };
     };
-    const { rows } = encoded;
-    return { ok: true, request: { signal, rejections, replacedCharacters, rows, store } };
+    return { ok: true, request: { signal, rejections, replacedCharacters, store } };
   }
+}
+
+/** A request that is stored already. */
+function resent(signal: Signal, { answer }: Receipt): IngestResult {
+  const store = async (): Promise<StoredAnswer> => ({ isResend: true, body: answer ?? '{}' });
+  return { ok: true, request: { signal, rejections: [], replacedCharacters: 0, store } };
 }

@@ -3,14 +3,15 @@
  * be scanned, and bodies with a record above 256 KiB. Workspaces take turns, and each uses one
  * process at a time, so that a slow body of one does not delay the bodies of another.
  *
- *   decode ─► waits (5 s, 32 bodies) ─► decoded by a free process (`body-process.ts`) ─► rows
- *               503
+ *   decode ─► waits (5 s, 32 bodies) ─► looked up ─► decoded by a process (`body-process.ts`) ─► rows
+ *               503                     └─► stored already: its receipt
  *
  * Nobody may await the answer any more: the client has left, or was answered in the meantime. Then a
  * waiting body is dropped, and the process of a running one is ended as soon as another workspace
  * needs it.
  */
 import type { TelemetryPlacement } from '../db/placement.ts';
+import type { Receipt } from '../db/telemetry/receipts.ts';
 import { SluiceError, unawaited } from '../errors.ts';
 import type { Signal } from '../model/telemetry.ts';
 import { WorkspaceQueue } from '../workspace-queue.ts';
@@ -40,7 +41,12 @@ const SETTINGS: LargeBodiesSettings = {
 export interface LargeBodyContext extends RequestContext {
   /** calls the listener once nobody awaits the answer any more */
   readonly whenUnawaited: (listener: () => void) => void;
+  /** looks the body up when its turn begins; null when it is not stored yet */
+  readonly findReceipt: () => Promise<Receipt | null>;
 }
+
+/** The decoded body, or the receipt of a body that is stored already and was not decoded. */
+export type LargeBodyResult = ReadyResult | { readonly ok: true; readonly receipt: Receipt };
 
 interface Waiting {
   readonly begin: (process: BodyProcess) => void;
@@ -84,14 +90,14 @@ export class LargeBodies {
   }
 
   /**
-   * Decodes a body.
+   * Decodes a body, unless it is stored already.
    *
    * @param body must not change until the promise settles
    * @throws {SluiceError} `overloaded`, `shutting_down`, `answer_timeout` when nobody awaits the
    *   answer any more, or `body_too_large` when the body holds too much or takes too much time or
    *   memory; any other error is not the body's fault
    */
-  async decode(signal: Signal, body: Buffer, context: LargeBodyContext): Promise<ReadyResult> {
+  async decode(signal: Signal, body: Buffer, context: LargeBodyContext): Promise<LargeBodyResult> {
     const { workspaceId, whenUnawaited } = context;
     this.#makeRoom(workspaceId);
     return await new Promise((resolve, reject) => {
@@ -100,7 +106,8 @@ export class LargeBodies {
         begin: (process) => {
           clearTimeout(timer);
           run = { workspaceId, process, isAwaited: true, stopped: null };
-          resolve(this.#run(run, () => process.decode(signal, body, context)));
+          const decode = () => process.decode(signal, body, context);
+          resolve(this.#run(run, context.findReceipt, decode));
         },
         refuse: (error) => {
           clearTimeout(timer);
@@ -161,10 +168,17 @@ export class LargeBodies {
     run.stopped ??= { reason, ended: run.process.end() };
   }
 
-  async #run(run: Run, decode: () => Promise<ReadyResult>): Promise<ReadyResult> {
+  async #run(
+    run: Run,
+    findReceipt: LargeBodyContext['findReceipt'],
+    decode: () => Promise<ReadyResult>,
+  ): Promise<LargeBodyResult> {
     this.#runs.add(run);
     try {
       if (this.#isClosed) throw shuttingDown();
+      const receipt = await findReceipt();
+      if (receipt !== null) return { ok: true, receipt };
+      if (run.stopped !== null) throw run.stopped.reason;
       const result = await decode();
       if (run.stopped === null) return result;
     } catch (error) {

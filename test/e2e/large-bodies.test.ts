@@ -41,10 +41,10 @@ interface Sent {
   readonly leave: () => void;
 }
 
-function send(by: Workspace): Sent {
+function send(by: Workspace, body = giantBody()): Sent {
   const leaving = new AbortController();
   const { signal } = leaving;
-  const init = { method: 'POST', headers: otlpHeaders(by.agent), body: giantBody(), signal };
+  const init = { method: 'POST', headers: otlpHeaders(by.agent), body, signal };
   const answer = request(`${gateway.server.observeUrl}/v1/traces`, init);
   return { by, answer: answer.then(({ status }) => status), leave: () => leaving.abort() };
 }
@@ -94,4 +94,14 @@ test('a body that takes long delays no other workspace, and gives way once its c
   expect(await patient.answer).toBe(200);
   expect(await spansOf(slow.by)).toBe(before);
   expect(await send(slow.by).answer).toBe(200);
+});
+
+test('a body that is sent again is answered without being decoded', async () => {
+  const sender = await gateway.addWorkspace('four');
+  const body = giantBody();
+  expect(await send(sender, body).answer).toBe(200);
+  const { resume } = stop(processes());
+  expect(await send(sender, body).answer).toBe(200);
+  resume();
+  expect(await spansOf(sender)).toBe(1);
 });

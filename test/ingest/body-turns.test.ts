@@ -2,19 +2,21 @@
  * Workspaces beside each other in the processes that decode large bodies: a body that takes long
  * delays no other workspace's, and one that nobody awaits any more makes room for it.
  */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from 'vitest';
 
 import { LogRuns } from '../../src/db/telemetry/log-runs.ts';
+import type { Receipt } from '../../src/db/telemetry/receipts.ts';
 import {
   createLargeBodies,
   GIANT_BYTES,
   LargeBodies,
   type LargeBodiesSettings,
   type LargeBodyContext,
+  type LargeBodyResult,
 } from '../../src/ingest/large-bodies.ts';
-import type { ReadyResult } from '../../src/ingest/plain-encoder.ts';
 import { decodeProcessesOf, stop } from '../support/decode-processes.ts';
-import { NOON_MS } from '../support/rows.ts';
+import { hex16, NOON_MS } from '../support/rows.ts';
 
 const BODY = Buffer.from('{"resourceSpans":[]}');
 /** A record with a session, for which the process needs what its parent knows. */
@@ -41,6 +43,8 @@ const SESSION_BODY = Buffer.from(
     ],
   }),
 );
+const RECEIPT: Receipt = { bodyHash: hex16(1), answer: null };
+const findNone = (): Promise<null> => Promise.resolve(null);
 const UNAWAITED = { code: 'answer_timeout' };
 
 let bodies: Pick<LargeBodies, 'decode' | 'close'>;
@@ -68,8 +72,10 @@ function decode(
   workspaceId: number,
   { whenUnawaited }: Pick<LargeBodyContext, 'whenUnawaited'> = client(),
   body: Buffer = BODY,
-): Promise<ReadyResult> {
-  const context = { workspaceId, arrivedAtMs: NOON_MS, logRuns: new LogRuns(), whenUnawaited };
+  findReceipt: LargeBodyContext['findReceipt'] = findNone,
+): Promise<LargeBodyResult> {
+  const request = { workspaceId, arrivedAtMs: NOON_MS, logRuns: new LogRuns() };
+  const context = { ...request, whenUnawaited, findReceipt };
   return bodies.decode('traces', body, context);
 }
 
@@ -81,7 +87,7 @@ const processes = (): number[] => decodeProcessesOf(process.pid);
  */
 async function hold(
   workspaceIds: readonly number[],
-  send: (workspaceId: number) => Promise<ReadyResult> = decode,
+  send: (workspaceId: number) => Promise<LargeBodyResult> = decode,
 ) {
   const before = processes();
   await Promise.all(workspaceIds.map((id) => send(id)));
@@ -138,6 +144,50 @@ describe.each([
   });
 });
 
+describe('a body that was sent before', () => {
+  test('is looked up when its turn begins, and not decoded if it is stored', async () => {
+    open();
+    const slow = await hold([1]);
+    let isStored = false;
+    const again = decode(1, client(), BODY, async () => {
+      // The first one is offered to the writer in the turn in which it is decoded.
+      await nextTurn();
+      return isStored ? RECEIPT : null;
+    });
+    const first = slow.results.then(() => {
+      isStored = true;
+    });
+    // Another workspace's free process is none for it.
+    expect(await decode(2)).toMatchObject({ ok: true });
+    slow.resume();
+    await first;
+    expect(await again).toEqual({ ok: true, receipt: RECEIPT });
+  });
+
+  test('is decoded if it is not stored; a look-up that fails is its answer', async () => {
+    open();
+    expect(await decode(1)).toHaveProperty('request');
+    const away = new Error('the database is away');
+    await expect(decode(1, client(), BODY, () => Promise.reject(away))).rejects.toBe(away);
+    expect(await decode(1)).toHaveProperty('request');
+  });
+
+  test('gives way while it is looked up, and is not decoded after that', async () => {
+    open({ processes: 1 });
+    const own = client();
+    let answer = (_receipt: null): void => {};
+    const lookUp = new Promise<null>((resolve) => {
+      answer = resolve;
+    });
+    const slow = decode(1, own, BODY, () => lookUp);
+    own.leave();
+    const other = decode(2);
+    answer(null);
+    await expect(slow).rejects.toMatchObject(UNAWAITED);
+    expect(await other).toMatchObject({ ok: true });
+  });
+});
+
 describe('a body that nobody awaits any more', () => {
   test('is dropped while it waits', async () => {
     open({ waitingMax: 1 });
@@ -187,7 +237,7 @@ describe('a body that nobody awaits any more', () => {
   test('sends nothing more to the process, which decodes the next body', async () => {
     open({ processes: 1 });
     const own = client();
-    let next: Promise<ReadyResult> | null = null;
+    let next: Promise<LargeBodyResult> | null = null;
     const logRuns = new LogRuns();
     const marksOf: LogRuns['marksOf'] = (...called) => {
       own.leave();
@@ -199,6 +249,7 @@ describe('a body that nobody awaits any more', () => {
       arrivedAtMs: NOON_MS,
       logRuns: Object.assign(logRuns, { marksOf }),
       whenUnawaited: own.whenUnawaited,
+      findReceipt: findNone,
     };
     await expect(bodies.decode('logs', SESSION_BODY, context)).rejects.toMatchObject(UNAWAITED);
     expect(await next).toMatchObject({ ok: true });

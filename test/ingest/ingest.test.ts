@@ -1,19 +1,38 @@
 /** Requests that are decoded in turn with each other, on one thread. */
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 
 import type { EncodedRequest } from '../../src/db/telemetry/encoded-request.ts';
 import type { Receipt } from '../../src/db/telemetry/receipts.ts';
-import { Ingest, type IngestResult, type RequestSource } from '../../src/ingest/ingest.ts';
-import type { Pieces } from '../../src/otlp/pieces.ts';
+import {
+  Ingest,
+  type IngestResult,
+  type IngestSettings,
+  PLAIN_BYTES_MAX,
+  type RequestSource,
+  type StoredAnswer,
+} from '../../src/ingest/ingest.ts';
+import type { Hex16 } from '../../src/model/json.ts';
+import { type Pieces, toEnd } from '../../src/otlp/pieces.ts';
+import { decodeProcessesOf } from '../support/decode-processes.ts';
+import { hex16, NOON_MS } from '../support/rows.ts';
 
-/** An ingest whose writer collects what is offered. */
-function collecting(): { ingest: Ingest; offered: EncodedRequest[] } {
+/**
+ * An ingest whose writer collects what is offered.
+ *
+ * @param stored the receipt that it finds for every body
+ */
+function collecting(stored: Receipt | null = null, settings: IngestSettings = {}) {
   const offered: EncodedRequest[] = [];
   const offer = async (request: EncodedRequest, receipt: Receipt | null = null) => {
     offered.push(request);
     return { isResend: false, receipt };
   };
-  return { ingest: new Ingest({ offer }, () => 1_700_000_000_000), offered };
+  const found: Hex16[] = [];
+  const find = async (_request: unknown, bodyHash: Hex16): Promise<Receipt | null> => {
+    found.push(bodyHash);
+    return stored;
+  };
+  return { ingest: new Ingest({ offer, find }, () => NOON_MS, settings), offered, found };
 }
 
 const sourceOf = (workspaceId: number): RequestSource => ({
@@ -21,10 +40,10 @@ const sourceOf = (workspaceId: number): RequestSource => ({
   whenUnawaited: () => {},
 });
 
-async function storeIt(result: IngestResult | Promise<IngestResult>): Promise<void> {
+async function storeIt(result: IngestResult | Promise<IngestResult>): Promise<StoredAnswer> {
   const settled = await result;
   if (!settled.ok) throw new Error(settled.message);
-  await settled.request.store();
+  return await settled.request.store();
 }
 
 /** Spans of one trace: bodies that are decoded in several pieces. */
@@ -74,4 +93,46 @@ test('two requests decoded in turn, piece by piece, give the rows that each give
       return { workspaceId, rows, bytes, runs };
     });
   expect(rowsOf(beside)).toEqual(rowsOf(alone));
+});
+
+describe('a body for another process', () => {
+  const BODY = Buffer.from(`{"resourceSpans":[{"\\ud800":"${'x'.repeat(PLAIN_BYTES_MAX)}"}]}`);
+  const SOURCE = sourceOf(1);
+
+  test.each([
+    [null, '{}'],
+    ['{"partialSuccess":{"rejectedSpans":"1"}}', '{"partialSuccess":{"rejectedSpans":"1"}}'],
+  ])('that is stored already is answered as before and not decoded: %j', async (answer, body) => {
+    const { ingest, offered } = collecting({ bodyHash: hex16(1), answer });
+    const stored = await storeIt(toEnd(ingest.decode('traces', BODY, SOURCE)));
+    expect(stored).toEqual({ isResend: true, body });
+    expect([offered, decodeProcessesOf(process.pid)]).toEqual([[], []]);
+    await ingest.close();
+  });
+
+  test('that is not stored yet is decoded', async () => {
+    const { ingest, found } = collecting();
+    const stored = await storeIt(toEnd(ingest.decode('traces', BODY, SOURCE)));
+    expect(stored.isResend).toBe(false);
+    expect(found).toHaveLength(1);
+    await ingest.close();
+  });
+
+  test('is not looked up where its sender, or the operator, wants it stored again', async () => {
+    for (const deduplicates of [true, false]) {
+      const { ingest, found } = collecting(null, { deduplicates });
+      await storeIt(toEnd(ingest.decode('traces', BODY, SOURCE, !deduplicates)));
+      expect(found).toEqual([]);
+      await ingest.close();
+    }
+  });
+
+  test('is looked up only if it is one: a small body is decoded first', async () => {
+    const { ingest, found } = collecting({ bodyHash: hex16(1), answer: null });
+    expect(await storeIt(toEnd(ingest.decode('traces', bodyOf(1, 1), SOURCE)))).toMatchObject({
+      isResend: false,
+    });
+    expect(found).toEqual([]);
+    await ingest.close();
+  });
 });

@@ -8,8 +8,8 @@ import {
   LargeBodies,
   type LargeBodiesSettings,
   type LargeBodyContext,
+  type LargeBodyResult,
 } from '../../src/ingest/large-bodies.ts';
-import type { ReadyResult } from '../../src/ingest/plain-encoder.ts';
 import type { Signal } from '../../src/model/telemetry.ts';
 import { dice, exportTree } from '../otlp/export-trees.ts';
 import { type Habits, writeJson } from '../otlp/json-writer.ts';
@@ -44,11 +44,12 @@ const contextOf = (workspaceId = 1, logRuns = new LogRuns()): LargeBodyContext =
   arrivedAtMs: NOON_MS,
   logRuns,
   whenUnawaited: () => {},
+  findReceipt: () => Promise.resolve(null),
 });
 
 /** Without `release`, which differs. */
-function saidBy(result: ReadyResult): unknown {
-  if (!result.ok) return result;
+function saidBy(result: LargeBodyResult): unknown {
+  if (!result.ok || 'receipt' in result) return result;
   const { release: _, chunks, ...encoded } = result.request.encoded;
   const bytes = [...chunks].map(([table, chunk]) => [table, chunk.toString('base64')]);
   return { ...result, request: { ...result.request, encoded: { ...encoded, chunks: bytes } } };

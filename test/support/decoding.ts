@@ -5,6 +5,7 @@ import type { TelemetryPlacement } from '../../src/db/placement.ts';
 import type { EncodedRequest } from '../../src/db/telemetry/encoded-request.ts';
 import { LogRuns } from '../../src/db/telemetry/log-runs.ts';
 import * as ingest from '../../src/ingest/ingest.ts';
+import type { LargeBodyResult } from '../../src/ingest/large-bodies.ts';
 import {
   PlainEncoder,
   parsePlainly,
@@ -36,7 +37,7 @@ export function decodeInPieces(
   body: Buffer,
   context: RequestContext,
   elsewhere: () => Promise<ReadyResult>,
-): Pieces<ReadyResult | Promise<ReadyResult>> {
+): Pieces<ReadyResult | Promise<LargeBodyResult>> {
   return ingest.decodeInPieces(signal, body, context, { scanner, plain, elsewhere });
 }
 

@@ -8,6 +8,7 @@
  * again while the first is here waits for the first.
  */
 import { SluiceError } from '../../errors.ts';
+import type { Hex16 } from '../../model/json.ts';
 import type { Events } from '../../observe/events.ts';
 import type { Database } from '../database.ts';
 import type { RunTimes } from '../runs/run-times.ts';
@@ -21,7 +22,7 @@ import {
 } from './batch-store.ts';
 import type { EncodedRequest } from './encoded-request.ts';
 import { FairQueue, type Portion } from './fair-queue.ts';
-import { type Receipt, receiptKey } from './receipts.ts';
+import { findReceipts, type Receipt, type ReceivedRequest, receiptKey } from './receipts.ts';
 
 /**
  * Large enough that a transaction's cost is negligible, small enough to answer within a second
@@ -218,6 +219,7 @@ class BatchLanes {
 }
 
 export class CopyWriter {
+  readonly #database: Database;
   readonly #events: WriterEvents;
   readonly #budget: RowBudget;
   readonly #lanes: BatchLanes;
@@ -227,6 +229,7 @@ export class CopyWriter {
   #closed = false;
 
   constructor(database: Database, settings: CopyWriterSettings, events: WriterEvents) {
+    this.#database = database;
     this.#events = events;
     this.#budget = settings.budget;
     const { runTimes, batchTimeoutMs, lockWaitMs, clock } = settings;
@@ -282,6 +285,25 @@ export class CopyWriter {
     });
     if (key !== null) this.#underWay.set(key, stored);
     return stored;
+  }
+
+  /**
+   * Looks a request up before it is decoded, which `offer` does after that.
+   *
+   * @param bodyHash as in its receipt
+   * @returns the receipt, once every row is committed; null for a request that is not stored yet
+   * @throws the database's error, or the error with which the same request was just refused
+   */
+  async find(request: ReceivedRequest['request'], bodyHash: Hex16): Promise<Receipt | null> {
+    const receipt = { bodyHash, answer: null };
+    const key = receiptKey(request.workspaceId, receipt);
+    let found = (await this.#underWay.get(key))?.receipt;
+    found ??= (await findReceipts(this.#database, [{ request, receipt }])).get(key);
+    // The first one may have been offered in the meantime.
+    found ??= (await this.#underWay.get(key))?.receipt;
+    if (found === undefined || found === null) return null;
+    this.#events.requestsResent(1);
+    return found;
   }
 
   /** Refuses further requests and resolves when all accepted ones are answered. */

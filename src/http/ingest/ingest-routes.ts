@@ -12,7 +12,7 @@ import { NOTHING_KNOWN } from '../../model/refused-requests.ts';
 import type { Signal } from '../../model/telemetry.ts';
 import type { Events } from '../../observe/events.ts';
 import { readDeduplicate } from '../../otlp/deduplicate-header.ts';
-import { encodeExportResponse, encodeStatus, type FieldViolation } from '../../otlp/responses.ts';
+import { encodeStatus, type FieldViolation } from '../../otlp/responses.ts';
 import type { BodyOf } from '../api/openapi/component.ts';
 import type { gone } from '../api/openapi/error-schema.ts';
 import { type AdmissionDependencies, admit } from '../limits/admission.ts';
@@ -182,7 +182,6 @@ async function store(
   workspaceId: number,
   { keepRejected, events }: IngestDependencies,
 ): Promise<StoredAnswer> {
-  if (request.rows === 0) return { isResend: false, body: encodeExportResponse(request) };
   try {
     return await request.store();
   } catch (error) {

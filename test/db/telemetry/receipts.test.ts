@@ -80,6 +80,9 @@ function receiptOf(name: string, answer: string | null = null): Receipt {
 const send = (writer: CopyWriter, name: string, arrivedAtMs = NOON_MS) =>
   writer.offer(named(name, arrivedAtMs), receiptOf(name));
 
+const find = (writer: CopyWriter, name: string, arrivedAtMs = NOON_MS, workspaceId = WORKSPACE) =>
+  writer.find({ workspaceId, arrivedAtMs }, receiptOf(name).bodyHash);
+
 async function spanNames(): Promise<unknown[]> {
   return (await scratch.rows('SELECT name FROM spans ORDER BY name')).map(({ name }) => name);
 }
@@ -96,6 +99,22 @@ test('a request that was stored is not stored again, in this process or another'
   expect(await scratch.rows('SELECT spans FROM runs')).toEqual([{ spans: 1 }]);
   expect([resends, failed]).toEqual([2, []]);
   expect(writer.inflightBytes).toBe(0);
+});
+
+test('a request is found before it is decoded: while it is being stored, and in another process', async () => {
+  const writer = createWriter();
+  const answer = '{"partialSuccess":{"rejectedSpans":"1"}}';
+  expect(await find(writer, 'a')).toBeNull();
+  const first = writer.offer(named('a'), receiptOf('a', answer));
+  expect(await find(writer, 'a')).toEqual(receiptOf('a', answer));
+  await first;
+  expect(await find(createWriter(elsewhere), 'a')).toEqual(receiptOf('a', answer));
+  expect(resends).toBe(2);
+  expect(await find(writer, 'b')).toBeNull();
+  expect(await find(writer, 'a', NOON_MS, WORKSPACE + 1)).toBeNull();
+  expect(await find(writer, 'a', LAST_MS)).toEqual(receiptOf('a', answer));
+  expect(await find(writer, 'a', LAST_MS + HOUR_MS + 1)).toBeNull();
+  expect(resends).toBe(3);
 });
 
 test('it is answered as the first was, whatever it would be answered itself', async () => {
@@ -218,6 +237,19 @@ describe('while the first is being stored', () => {
     expect(await first).toMatchObject(FIRST);
     expect(await second).toMatchObject(RESEND);
     expect(await spanNames()).toEqual(['a']);
+  });
+
+  test('in the same process a request is found that came during its look-up', async () => {
+    const writer = createWriter();
+    const hold = await holdSpans();
+    const found = find(writer, 'a');
+    const first = send(writer, 'a');
+    await hold.waiters(1);
+    // Ends after the look-up that began before it.
+    expect(await find(createWriter(elsewhere), 'b')).toBeNull();
+    await hold.release();
+    expect(await found).toEqual(receiptOf('a'));
+    expect(await first).toMatchObject(FIRST);
   });
 
   test('equal requests of two workspaces that wait for one batch are two', async () => {
