@@ -6,9 +6,8 @@
  *   it does not                     ─► an error; the kept head stays, for `sluice audit verify`
  */
 import type { Queryable } from '../db/database.ts';
-import { hasEntry, readHead } from '../db/people/audit.ts';
+import { changedHeads } from '../db/people/audit.ts';
 import { type ChainHead, headText } from '../db/people/audit-chain.ts';
-import { listWorkspaces } from '../db/people/workspaces.ts';
 import type { Events } from '../observe/events.ts';
 import { withinLimit } from '../time-limit.ts';
 import { type Heads, type HeadsFile, headsFileOf } from './audit-heads-file.ts';
@@ -44,14 +43,12 @@ async function keepHeads(
   const kept = new Map<number, ChainHead>(hasFolder ? file.read() : before);
   const changed: string[] = [];
   const cut: number[] = [];
-  for (const { id } of (await listWorkspaces(database)).slice(0, HEADS_MAX)) {
-    const known = kept.get(id);
-    const head = await readHead(database, id);
-    if (known !== undefined && !(await hasEntry(database, id, known))) {
-      cut.push(id);
-    } else if (head.seq !== '0' && head.seq !== known?.seq) {
-      kept.set(id, head);
-      changed.push(`${id} ${headText(head)}`);
+  for (const { workspaceId, head, isCut } of await changedHeads(database, kept, HEADS_MAX)) {
+    if (isCut) {
+      cut.push(workspaceId);
+    } else if (head !== null) {
+      kept.set(workspaceId, head);
+      changed.push(`${workspaceId} ${headText(head)}`);
     }
   }
   for (let at = 0; at < changed.length; at += HEADS_LOGGED) {

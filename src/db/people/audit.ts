@@ -137,26 +137,56 @@ export async function listAudit(
   return { entries, next: rows.length > limit ? (entries.at(-1)?.seq ?? null) : null };
 }
 
-/** The last entry of a workspace's ledger, not verified; `CHAIN_START` when it has none. */
-export async function readHead(database: Queryable, workspaceId: number): Promise<ChainHead> {
-  const { rows } = await database.query<ChainHead>(
-    'SELECT seq, hash FROM audit_ledger WHERE workspace_id = $1 ORDER BY seq DESC LIMIT 1',
-    [workspaceId],
-  );
-  return rows[0] ?? CHAIN_START;
+/** A workspace whose last entry is another than a kept one. */
+interface HeadChange {
+  readonly workspaceId: number;
+  /** the last entry, not verified; null when there is none */
+  readonly head: ChainHead | null;
+  /** the ledger lacks the kept entry */
+  readonly isCut: boolean;
 }
 
-/** Whether a workspace's ledger still has an entry. */
-export async function hasEntry(
+const CHANGED_HEADS = `
+  SELECT w.id AS "workspaceId", last.seq, last.hash,
+         kept.seq IS NOT NULL AND NOT EXISTS (
+           SELECT FROM audit_ledger l
+            WHERE l.workspace_id = w.id AND l.seq = kept.seq AND l.hash = kept.hash) AS "isCut"
+    FROM (SELECT id FROM workspaces ORDER BY id LIMIT $4) AS w
+    LEFT JOIN unnest($1::int[], $2::bigint[], $3::bytea[]) AS kept (id, seq, hash) ON kept.id = w.id
+    LEFT JOIN LATERAL (
+      SELECT seq, hash FROM audit_ledger WHERE workspace_id = w.id
+       ORDER BY seq DESC LIMIT 1) AS last ON true
+   WHERE (last.seq, last.hash) IS DISTINCT FROM (kept.seq, kept.hash)`;
+
+/**
+ * Compares the last entries of the ledgers with kept ones.
+ *
+ * @param kept by workspace id
+ * @param limit most workspaces, the oldest
+ * @returns the workspaces whose last entry is another one
+ */
+export async function changedHeads(
   database: Queryable,
-  workspaceId: number,
-  { seq, hash }: ChainHead,
-): Promise<boolean> {
-  const { rows } = await database.query(
-    'SELECT FROM audit_ledger WHERE workspace_id = $1 AND seq = $2 AND hash = $3',
-    [workspaceId, seq, hash],
-  );
-  return rows.length > 0;
+  kept: ReadonlyMap<number, ChainHead>,
+  limit: number,
+): Promise<HeadChange[]> {
+  const heads = [...kept.values()];
+  const { rows } = await database.query<{
+    workspaceId: number;
+    seq: Int64 | null;
+    hash: Buffer | null;
+    isCut: boolean;
+  }>(CHANGED_HEADS, [
+    [...kept.keys()],
+    heads.map(({ seq }) => seq),
+    heads.map(({ hash }) => hash),
+    limit,
+  ]);
+  return rows.map(({ workspaceId, seq, hash, isCut }) => ({
+    workspaceId,
+    head: seq === null || hash === null ? null : { seq, hash },
+    isCut,
+  }));
 }
 
 export interface LedgerCheck {

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 
 import { inTransaction } from '../../../src/db/database.ts';
-import { readHead, recorded, verifyAudit } from '../../../src/db/people/audit.ts';
+import { recorded, verifyAudit } from '../../../src/db/people/audit.ts';
 import { headText } from '../../../src/db/people/audit-chain.ts';
 import { createWorkspace } from '../../../src/db/people/workspaces.ts';
 import { HEADS_EVERY_MS, keepAuditHeads } from '../../../src/main/audit-heads.ts';
@@ -73,7 +73,7 @@ async function verify(): Promise<string | null> {
   return (await verifyAudit(scratch.database, workspaceId, known)).broken?.why ?? null;
 }
 
-const headNow = async () => await readHead(scratch.database, workspaceId);
+const headNow = async () => (await verifyAudit(scratch.database, workspaceId)).head;
 const lineNow = async () => `${workspaceId} ${headText(await headNow())}`;
 const keptNow = () => file.read()?.get(workspaceId);
 
