@@ -10,11 +10,11 @@ import { escapeInvisible, showInvisible } from '../model/invisible.ts';
 import { SEVERITIES, type Severity } from '../model/rules.ts';
 
 /** Rules that a digest counts one by one. */
-const DIGEST_RULES_MAX = 20;
+export const DIGEST_RULES_MAX = 20;
 /** Characters of a text block of Slack, below its limit of 3,000. */
-const SLACK_TEXT_CHARS = 2900;
+export const SLACK_TEXT_CHARS = 2900;
 /** Of the title of a message: a header block of Slack takes 150, and a subject is to be read in a list. */
-const TITLE_CHARS = 140;
+export const TITLE_CHARS = 140;
 
 /** A finding as alerts show it. */
 export type AlertedFinding = FindingFacts;

@@ -6,7 +6,7 @@ import type { Surface } from '../model/steps.ts';
 import { isBase64 } from './surfaces/reader/base64.ts';
 
 /** Most of the text that is kept, in UTF-16 units. */
-const TITLE_UNITS = 200;
+export const TITLE_UNITS = 200;
 
 /** Read before white space is folded, so that a text of spaces costs no more than another. */
 const READ_UNITS = 4 * TITLE_UNITS;
@@ -16,7 +16,7 @@ const TIME = /^\d{4}-\d\d-\d\d(?:[T ][\d:.+Z-]+)?$/;
 const ID =
   /^(?:[\da-f]{8}-(?:[\da-f]{4}-){3}[\da-f]{12}|[\da-f]{16,}|[a-z]{2,16}[_-](?=[\w-]*\d)[\w-]{8,})$/i;
 /** Shorter base64 may be a word. */
-const BASE64_UNITS_MIN = 24;
+export const BASE64_UNITS_MIN = 24;
 
 /** @returns null if none of the texts of a step is a user's */
 export function titleFrom(

@@ -8,15 +8,15 @@ import { compareInt64 } from '../model/json.ts';
 import type { HiddenSteps, TreeRow, TreeStep } from '../model/run-tree.ts';
 
 /** A run of no more steps is shown whole; of a larger one so many rows, give or take a list. */
-const ROWS_MAX = 160;
+export const ROWS_MAX = 160;
 /** Steps before and after the one of a list that leads to the current step. */
-const NEAR = 8;
+export const NEAR = 8;
 /** The first steps of every list. */
 const FIRST = 3;
 /** Findings whose steps are rows of their own. */
-const FOUND_MAX = 24;
+export const FOUND_MAX = 24;
 /** Most steps above the one that is open, and above findings together. */
-const WAY_MAX = 60;
+export const WAY_MAX = 60;
 const KEPT_MAX = 100;
 /** Steps of one turn of the event loop. */
 const PIECE_STEPS = 4_000;

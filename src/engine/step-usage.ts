@@ -9,7 +9,7 @@ import { USAGE_ROWS, type UsageRow } from './surfaces/conventions/usage.ts';
 import { isObject } from './surfaces/reader/value-text.ts';
 
 /** A longer string is no structure with a few numbers. */
-const STRUCTURE_UNITS_MAX = 4096;
+export const STRUCTURE_UNITS_MAX = 4096;
 /** Above this, sums of doubles are no longer exact, and nothing was counted. */
 const AMOUNT_MAX = Number.MAX_SAFE_INTEGER;
 

@@ -14,7 +14,7 @@ const UNSEEN = `(?![\\t\\n\\r])(?=${CLASS})(?!${EMOJI}).`;
 const UNSEEN_RUNS = new RegExp(`((?:${UNSEEN})+)`, 'su');
 const EACH_UNSEEN = new RegExp(UNSEEN, 'gsu');
 /** Of a longer run of one character the number is written. */
-const REPEATS_MAX = 8;
+export const REPEATS_MAX = 8;
 /** Tag characters, which are invisible copies of ASCII. */
 const TAGS = /^[\u{e0020}-\u{e007e}]+$/u;
 const TAG_OFFSET = 0xe0000;

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { titleFrom } from '../../src/engine/run-title.ts';
+import { BASE64_UNITS_MIN, TITLE_UNITS, titleFrom } from '../../src/engine/run-title.ts';
 
 const said = (...texts: string[]) =>
   texts.map((text) => ({ surface: 'step_input' as const, text }));
@@ -31,4 +31,17 @@ it.each([
 
 it('only what a user sent is a title', () => {
   expect(titleFrom([{ surface: 'tool_result', text: 'x' }])).toBeNull();
+});
+
+it('is cut to whole characters', () => {
+  const longest = 'x'.repeat(TITLE_UNITS);
+  expect(titleFrom(said(longest))).toBe(longest);
+  expect(titleFrom(said(`${longest}x`))).toBe(longest);
+  expect(titleFrom(said(`${longest.slice(1)}😀`))).toBe(longest.slice(1));
+});
+
+it('base64 is none, unless it may be a word', () => {
+  const code = 'aB1+'.repeat(BASE64_UNITS_MIN).slice(0, BASE64_UNITS_MIN);
+  expect(titleFrom(said(code))).toBeNull();
+  expect(titleFrom(said(code.slice(0, -1)))).toBe(code.slice(0, -1));
 });

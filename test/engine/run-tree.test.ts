@@ -1,13 +1,18 @@
 /** The rows of a run's tree: every step is a row or counted in one, whatever the run is like. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type RunTree, treeInPieces } from '../../src/engine/run-tree.ts';
+import {
+  FOUND_MAX,
+  NEAR,
+  ROWS_MAX,
+  type RunTree,
+  treeInPieces,
+  WAY_MAX,
+} from '../../src/engine/run-tree.ts';
 import type { Finding } from '../../src/model/findings.ts';
 import type { TreeRow, TreeStep } from '../../src/model/run-tree.ts';
 import { hex16 } from '../support/rows.ts';
 import { finding } from '../web/app/fixtures.ts';
-
-const ROWS_MAX = 160;
 
 function step(number: number, fields: Partial<TreeStep> = {}): TreeStep {
   return {
@@ -95,6 +100,13 @@ describe('a small run', () => {
     );
   });
 
+  test('has no more rows than are shown of any run', () => {
+    const gapsOf = (count: number) =>
+      treeOf(wide(count, count)).rows.filter(({ kind }) => kind === 'gap');
+    expect(gapsOf(ROWS_MAX)).toEqual([]);
+    expect(gapsOf(ROWS_MAX + 1)).not.toEqual([]);
+  });
+
   test('without steps has no rows', () => {
     expect(treeOf([])).toMatchObject({ rows: [], current: 0 });
   });
@@ -123,6 +135,18 @@ describe('a large run', () => {
     expect(shown).toEqual(expect.arrayContaining([1, 4, 33, 332, 333, 334, 3322, 3331]));
   });
 
+  test('shows as many siblings before the open step as after it', () => {
+    const shown = numbersOf(treeOf(wide(20_000, 19_999), [], { number: 9_000 }).rows);
+    const near = Array.from({ length: 2 * NEAR + 1 }, (_, at) => 9_000 - NEAR + at);
+    expect(shown.filter((number) => Math.abs(number - 9_000) < 100)).toEqual(near);
+  });
+
+  test('shows so many steps above the open one, in a long way down', () => {
+    const shown = numbersOf(treeOf(wide(2_000, 1), [], { number: 1_000 }).rows);
+    const above = shown.filter((number) => number > 100 && number <= 1_000);
+    expect(above).toEqual(Array.from({ length: WAY_MAX }, (_, at) => 1_001 - WAY_MAX + at));
+  });
+
   test('shows steps with findings, and leads to others by the rows that count them', () => {
     const steps = wide(20_000, 19_999);
     const few = [4_000, 15_000].map((number) => foundAt(number, step(number)));
@@ -133,7 +157,7 @@ describe('a large run', () => {
     const many = Array.from({ length: 100 }, (_, at) => foundAt(at + 1, step(100 * at + 50)));
     const counted = treeOf(steps, many).rows.flatMap((row) => (row.kind === 'gap' ? [row] : []));
     const inGaps = counted.reduce((sum, { hidden }) => sum + hidden.findings, 0);
-    expect(inGaps).toBe(100 - 24);
+    expect(inGaps).toBe(100 - FOUND_MAX);
     const [gap] = counted.filter(({ hidden }) => hidden.findings > 0);
     expect(many.map(({ stepSpanId }) => stepSpanId)).toContain(`s${gap?.number}`);
   });

@@ -1,11 +1,23 @@
 /** What is shown of a step beside its texts: complete where it is small, bounded where it is not. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { detailsOf } from '../../src/engine/step-details.ts';
+import {
+  ATTRIBUTES_MAX,
+  detailsOf,
+  EVENT_ATTRIBUTES_MAX,
+  EVENTS_MAX,
+  JSON_UNITS_MAX,
+  KEY_UNITS_MAX,
+  STACK_UNITS_MAX,
+  STEP_UNITS_MAX,
+  VALUE_UNITS_MAX,
+} from '../../src/engine/step-details.ts';
 import type { JsonObject, JsonValue } from '../../src/model/json.ts';
 import { log, span } from './steps.ts';
 
 const attributesOf = (attributes: JsonObject) => detailsOf(span({ attributes })).attributes;
+const numbered = (count: number): JsonObject =>
+  Object.fromEntries(Array.from({ length: count }, (_, at) => [`a${at}`, at]));
 const textOf = (value: JsonValue) => attributesOf({ a: value }).shown[0]?.value.text;
 
 describe('attributes', () => {
@@ -19,10 +31,26 @@ describe('attributes', () => {
   });
 
   test('are bounded in number and size', () => {
-    const many = Object.fromEntries(Array.from({ length: 300 }, (_, at) => [`a${at}`, at]));
-    expect(attributesOf(many)).toMatchObject({ leftOut: 100 });
+    expect(attributesOf(numbered(ATTRIBUTES_MAX))).toMatchObject({ leftOut: 0 });
+    expect(attributesOf(numbered(ATTRIBUTES_MAX + 1))).toMatchObject({ leftOut: 1 });
     const long = attributesOf({ a: 'x'.repeat(1_000_000) }).shown[0]?.value;
-    expect(long).toEqual({ text: 'x'.repeat(4000), length: 1_000_000 });
+    expect(long).toEqual({ text: 'x'.repeat(VALUE_UNITS_MAX), length: 1_000_000 });
+    const json = `{${' '.repeat(1_000_000)}`;
+    expect(textOf(json)).toBe(json.slice(0, JSON_UNITS_MAX));
+    const [named] = attributesOf({ ['k'.repeat(1000)]: 1 }).shown;
+    expect(named?.key).toBe('k'.repeat(KEY_UNITS_MAX));
+  });
+
+  test('share the room of a step: a key counts up to its bound, the last value is cut', () => {
+    const whole = Object.fromEntries(
+      Array.from({ length: 100 }, (_, at) => [`${at}`.padStart(1000, 'k'), 'x'.repeat(100_000)]),
+    );
+    const { shown, leftOut } = attributesOf(whole);
+    const each = KEY_UNITS_MAX + VALUE_UNITS_MAX;
+    expect(shown).toHaveLength(Math.ceil(STEP_UNITS_MAX / each));
+    expect(shown.length + leftOut).toBe(100);
+    const units = shown.reduce((sum, { key, value }) => sum + key.length + value.text.length, 0);
+    expect(units).toBe(STEP_UNITS_MAX);
   });
 
   test('whatever they are, take a bounded part of a page', () => {
@@ -34,7 +62,7 @@ describe('attributes', () => {
           (sum, { key, value }) => sum + key.length + value.text.length,
           0,
         );
-        expect(units).toBeLessThanOrEqual(96 * 1024 + 256);
+        expect(units).toBeLessThanOrEqual(STEP_UNITS_MAX + KEY_UNITS_MAX);
       }),
     );
   });
@@ -53,6 +81,16 @@ describe('errors', () => {
     expect(errorsOf({ events: [{ name: 'exception', attributes: exception }] })).toEqual([failed]);
     expect(detailsOf(log({ attributes: exception })).errors).toEqual([failed]);
     expect(errorsOf({ events: [{ name: 'other', attributes: {} }] })).toEqual([]);
+  });
+
+  test('are cut each to its bound', () => {
+    const giant = Object.fromEntries(
+      Object.keys(exception).map((key) => [key, 'x'.repeat(100_000)]),
+    );
+    const [error] = detailsOf(log({ attributes: giant })).errors;
+    expect(error?.type).toHaveLength(KEY_UNITS_MAX);
+    expect(error?.message).toHaveLength(VALUE_UNITS_MAX);
+    expect(error?.stack).toHaveLength(STACK_UNITS_MAX);
   });
 
   test('are the status where no exception has its message', () => {
@@ -78,6 +116,10 @@ test('events keep their times, and the body of a log record is shown', () => {
   ]);
   expect(detailsOf(log({ body: { said: 'yes' } })).body?.text).toBe('{"said":"yes"}');
   expect(detailsOf(span()).body).toBeNull();
-  const many = Array.from({ length: 80 }, () => ({ name: 'e', attributes: {} }));
-  expect(detailsOf(span({ events: many }))).toMatchObject({ eventsLeftOut: 30 });
+  const many = Array.from({ length: EVENTS_MAX + 1 }, () => ({ name: 'e', attributes: {} }));
+  expect(detailsOf(span({ events: many }))).toMatchObject({ eventsLeftOut: 1 });
+  expect(detailsOf(span({ events: many.slice(1) }))).toMatchObject({ eventsLeftOut: 0 });
+  const attributes = numbered(EVENT_ATTRIBUTES_MAX + 1);
+  const [event] = detailsOf(span({ events: [{ name: 'e', attributes }] })).events;
+  expect(event?.attributes).toMatchObject({ leftOut: 1 });
 });

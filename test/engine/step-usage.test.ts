@@ -1,7 +1,7 @@
 /** Tokens and cost of steps, and the sums of a run, in which nothing is counted twice. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { NO_USAGE, totalUsage, usageOf } from '../../src/engine/step-usage.ts';
+import { NO_USAGE, STRUCTURE_UNITS_MAX, totalUsage, usageOf } from '../../src/engine/step-usage.ts';
 import type { JsonObject } from '../../src/model/json.ts';
 import type { Step } from '../../src/model/steps.ts';
 import { log, span } from './steps.ts';
@@ -35,6 +35,15 @@ describe('of a step', () => {
   ])('%s', (_, attributes, usage) => {
     expect(usageOf({ attributes })).toEqual({ ...NO_USAGE, ...usage });
   });
+});
+
+test.each([
+  [STRUCTURE_UNITS_MAX, 4],
+  [STRUCTURE_UNITS_MAX + 1, null],
+])('of a step with a structure of %i units: %s tokens', (units, inputTokens) => {
+  const structure = '{"input_tokens": 4}'.padEnd(units);
+  const attributes = { 'mlflow.chat.tokenUsage': structure };
+  expect(usageOf({ attributes })).toEqual({ ...NO_USAGE, inputTokens });
 });
 
 describe('of a run', () => {

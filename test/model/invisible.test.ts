@@ -1,7 +1,12 @@
 /** Invisible characters in names, on pages, in terminals and in messages. */
 import { expect, test } from 'vitest';
 
-import { escapeInvisible, showInvisible } from '../../src/model/invisible.ts';
+import {
+  escapeInvisible,
+  REPEATS_MAX,
+  seenParts,
+  showInvisible,
+} from '../../src/model/invisible.ts';
 
 const DIRECTIONS = [0x61c, 0x200e, 0x200f, 0x202a, 0x202b, 0x202c, 0x202d, 0x202e].concat([
   0x2066, 0x2067, 0x2068, 0x2069,
@@ -50,4 +55,10 @@ test.each(['שלום', 'مرحبا', 'a\tb\r\nc', 'e\u0301 👩\u200d💻 ❤\uf
 test('what is written out is not written out again', () => {
   const text = POINTS.map((point) => String.fromCodePoint(point)).join('-');
   expect(showInvisible(showInvisible(text))).toBe(showInvisible(text));
+});
+
+test('a character that is repeated is written each time, and with its number when there are many', () => {
+  const named = (times: number) => seenParts('\u200b'.repeat(times)).map(({ text }) => text);
+  expect(named(REPEATS_MAX)).toEqual(['⟨U+200B⟩'.repeat(REPEATS_MAX)]);
+  expect(named(REPEATS_MAX + 1)).toEqual([`⟨U+200B⟩×${REPEATS_MAX + 1}`]);
 });

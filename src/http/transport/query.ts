@@ -33,7 +33,7 @@ function refuseControls(
 }
 
 /** Longest name of an unknown parameter that an answer repeats. */
-const NAME_CHARS_MAX = 64;
+export const NAME_CHARS_MAX = 64;
 
 /** Returns the values of a query; an empty value counts as absent. */
 function valuesOf(query: string): { values: Record<string, string>; faults: InputFault[] } {

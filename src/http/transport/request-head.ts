@@ -14,7 +14,7 @@ import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
 import { DEDUPLICATE_HEADER } from '../../otlp/deduplicate-header.ts';
 import { type BrowserHead, readBrowserHead } from './browser-head.ts';
 
-const FORWARDED_CHARS_MAX = 4096;
+export const FORWARDED_CHARS_MAX = 4096;
 
 /** The relevant header lines of one head; the object is reused for every request. */
 class HeaderLines {

@@ -37,7 +37,7 @@ export function documentPath(slug: string): string {
   return slug === '' ? '/docs' : `/docs/${slug}`;
 }
 
-const DESCRIPTION_CHARS_MAX = 300;
+export const DESCRIPTION_CHARS_MAX = 300;
 
 interface Rendered {
   readonly html: Html;

@@ -21,6 +21,8 @@ test('plain PostgreSQL has no check of it', () => {
 test.each([
   [{}, ['ok: 2 workers answer; 4 shards']],
   [{ shards: null }, ['ok: 2 workers answer; the first start distributes telemetry']],
+  [{ recoverySeconds: 10 }, ['ok: 2 workers answer; 4 shards']],
+  [{ recoverySeconds: 11 }, ['warning: citus.recover_2pc_interval 11 s']],
   [{ isCoordinator: false }, ['problem: this is a worker']],
   [{ workers: [] }, ['warning: no workers: telemetry is stored on this server']],
   [

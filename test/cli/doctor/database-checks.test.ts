@@ -42,10 +42,11 @@ const faults = (checks: readonly Check[]) =>
 
 test('a healthy server has no fault', () => {
   expect(faults(settingsOfServer(HEALTHY))).toEqual([]);
+  expect(faults(settingsOfServer({ ...HEALTHY, version: 140_000 }))).toEqual([]);
 });
 
 test.each([
-  [{ version: 130_010 }, 'Version: problem'],
+  [{ version: 139_999 }, 'Version: problem'],
   [{ encoding: 'SQL_ASCII' }, 'Encoding: problem'],
   [{ isStandby: true }, 'Writes: problem'],
   [{ readOnly: true }, 'Writes: problem'],
@@ -73,15 +74,40 @@ describe('WAL and checkpoints', () => {
     ]);
   });
 
-  test('recommended settings are right under load', () => {
-    const tuned = {
-      maxWalBytes: 4 * GIB,
-      checkpointSeconds: 900,
-      walInitZero: false,
-      sharedBufferBytes: GIB,
-    };
-    const checks = loadChecks({ ...HEALTHY, ...tuned }, { ...rare, walBytesPerSecond: 5 * MIB });
-    expect(faults(checks)).toEqual([]);
+  const recommended = {
+    maxWalBytes: 4 * GIB,
+    checkpointSeconds: 900,
+    walInitZero: false,
+    sharedBufferBytes: 256 * MIB,
+  };
+
+  test.each([
+    [{}, []],
+    [{ maxWalBytes: 4 * GIB - 1 }, ['Checkpoints: warning']],
+    [{ checkpointSeconds: 899 }, ['Checkpoints: warning']],
+    [{ walInitZero: true }, ['wal_init_zero: warning']],
+    [{ sharedBufferBytes: 256 * MIB - 1 }, ['shared_buffers: warning']],
+  ])('recommended settings and %j under a load of 1 MiB a second: %j', (part, expected) => {
+    const settings = { ...HEALTHY, ...recommended, ...part };
+    expect(faults(loadChecks(settings, { ...rare, walBytesPerSecond: MIB }))).toEqual(expected);
+    expect(faults(loadChecks(settings, { ...rare, walBytesPerSecond: MIB - 1 }))).toEqual([]);
+  });
+
+  test.each([
+    [4, 6, true],
+    [4, 5, false],
+    [5, 5, false],
+    [5, 6, true],
+  ])('of checkpoints, %i were timed and %i came early: a warning is %s', (timed, requested, is) => {
+    const checkpoints = { timed, requested, walBytesPerSecond: 0, walBytes: 100 * GIB };
+    expect(faults(loadChecks(HEALTHY, checkpoints))).toEqual(is ? ['Checkpoints: warning'] : []);
+  });
+
+  test('two come early for each max_wal_size', () => {
+    const checkpoints = { timed: 1, requested: 40, walBytesPerSecond: 0, walBytes: 3 * GIB };
+    expect(loadChecks(HEALTHY, checkpoints)[0]?.found).toContain('6 of 41');
+    const less = { ...checkpoints, walBytes: 3 * GIB - 1 };
+    expect(loadChecks(HEALTHY, less)[0]?.found).toContain('5 of 41');
   });
 
   test('where most checkpoints come early, max_wal_size should double', () => {
@@ -101,6 +127,9 @@ describe('WAL and checkpoints', () => {
 
 test.each([
   [0, false, 'ok', '0 ms'],
+  [500, false, 'ok', '500 ms ahead'],
+  [501, false, 'warning', '501 ms ahead'],
+  [-500, false, 'ok', '500 ms behind'],
   [-501, false, 'warning', '501 ms behind'],
   [31_000, true, 'problem', '31000 ms ahead'],
 ])('a clock that differs by %i ms', (differenceMs, isTooFar, state, found) => {
@@ -110,9 +139,10 @@ test.each([
 });
 
 test.each([
-  [{ allowed: 97, used: 10, roleLimit: null, databaseLimit: null }, 'ok', null],
-  [{ allowed: 97, used: 90, roleLimit: null, databaseLimit: null }, 'warning', 'max_connections'],
-  [{ allowed: 15, used: 1, roleLimit: null, databaseLimit: null }, 'problem', 'max_connections'],
+  [{ allowed: 97, used: 78, roleLimit: null, databaseLimit: null }, 'ok', null],
+  [{ allowed: 97, used: 79, roleLimit: null, databaseLimit: null }, 'warning', 'max_connections'],
+  [{ allowed: 19, used: 0, roleLimit: null, databaseLimit: null }, 'ok', null],
+  [{ allowed: 18, used: 0, roleLimit: null, databaseLimit: null }, 'problem', 'max_connections'],
   [{ allowed: 97, used: 1, roleLimit: 10, databaseLimit: null }, 'problem', 'CONNECTION LIMIT'],
   [{ allowed: 97, used: 1, roleLimit: null, databaseLimit: 5 }, 'problem', 'CONNECTION LIMIT'],
 ])('connections %j', (connections, state, advice) => {
@@ -153,9 +183,12 @@ describe('replication', () => {
   });
 
   test('lag, and slots that keep WAL', () => {
-    expect(check('', [{ ...standby, lagSeconds: 60 }], [])).toEqual(['Replication: warning']);
+    expect(check('', [{ ...standby, lagSeconds: 10 }], [])).toEqual([]);
+    expect(check('', [{ ...standby, lagSeconds: 10.1 }], [])).toEqual(['Replication: warning']);
+    expect(check('', [{ ...standby, state: 'catchup' }], [])).toEqual(['Replication: warning']);
     expect(check('', [], [{ ...slot, active: false }])).toEqual(['Replication slot: warning']);
-    expect(check('', [], [{ ...slot, retainedBytes: 11 * GIB }])).toEqual([
+    expect(check('', [], [{ ...slot, retainedBytes: 10 * GIB }])).toEqual([]);
+    expect(check('', [], [{ ...slot, retainedBytes: 10 * GIB + 1 }])).toEqual([
       'Replication slot: warning',
     ]);
   });

@@ -50,8 +50,9 @@ test('on Node.js 20 there, some requests are not answered', () => {
 test('threads beyond the cores and bodies beyond the memory are warnings', () => {
   const states = (settings: Record<string, string>, cores: number, bytes: number) =>
     resourceChecks(readConfig(settings), cores, bytes).map(({ state }) => state);
-  expect(states({ MATCH_THREADS: '3' }, 4, 8 * GIB)).toEqual(['ok', 'ok']);
-  expect(states({ MATCH_THREADS: '8' }, 4, GIB / 4)).toEqual(['warning', 'warning']);
+  const settings = { MATCH_THREADS: '4', MAX_INFLIGHT_BYTES: String(GIB) };
+  expect(states(settings, 4, 2 * GIB)).toEqual(['ok', 'ok']);
+  expect(states(settings, 3, 2 * GIB - 1)).toEqual(['warning', 'warning']);
 });
 
 describe('DATA_DIR', () => {

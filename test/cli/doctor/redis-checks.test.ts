@@ -14,12 +14,14 @@ const HEALTHY = {
 
 test.each([
   [{}, []],
-  [{ version: '5.0.7' }, ['Version: warning']],
+  [{ version: '6.0.0' }, []],
+  [{ version: '5.9.9' }, ['Version: warning']],
   [{ role: 'slave' }, ['Role: problem']],
   [{ evictionPolicy: 'allkeys-lru' }, []],
   [{ evictionPolicy: 'allkeys-lru', maxMemoryBytes: 1024 }, ['Memory: warning']],
   [{ persistence: { rdb: true, aof: true } }, ['Persistence: warning']],
-  [{ roundTripMs: 80 }, ['Round trip: warning']],
+  [{ roundTripMs: 10 }, []],
+  [{ roundTripMs: 10.1 }, ['Round trip: warning']],
 ])('%j', (part, faults) => {
   const found = redisChecks({ ...HEALTHY, ...part }).filter(({ state }) => state !== 'ok');
   expect(found.map(({ name, state }) => `${name}: ${state}`)).toEqual(faults);

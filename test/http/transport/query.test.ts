@@ -8,6 +8,7 @@ import {
   checkControls,
   moment,
   momentOrAgo,
+  NAME_CHARS_MAX,
   parsePart,
   parseQuery,
   toDate,
@@ -153,4 +154,14 @@ test('a moment that is none says what one looks like', () => {
   expect(error?.issues.map(({ message }) => message)).toEqual([
     'must be an ISO 8601 date, or date and time with offset',
   ]);
+});
+
+test.each([
+  [NAME_CHARS_MAX, NAME_CHARS_MAX],
+  [NAME_CHARS_MAX + 1, NAME_CHARS_MAX],
+])('of an unknown name of %i characters, %i are repeated', (length, repeated) => {
+  const name = 'n'.repeat(length);
+  const shown = name.slice(0, repeated);
+  expect(faultsOf(`${name}=1`)).toEqual([shown]);
+  expect(faultsOf(`${name}=1&${name}=2`)).toEqual([shown, shown]);
 });

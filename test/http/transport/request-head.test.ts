@@ -6,6 +6,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { statusAnswer } from '../../../src/http/ingest/ingest-routes.ts';
 import type { Exchange } from '../../../src/http/transport/exchange.ts';
 import { json } from '../../../src/http/transport/problem.ts';
+import { FORWARDED_CHARS_MAX } from '../../../src/http/transport/request-head.ts';
 import { type Listener, openListener } from '../../../src/http/transport/server.ts';
 import { openSocket, statuses } from '../../support/raw-socket.ts';
 
@@ -192,6 +193,18 @@ describe('names of headers', () => {
     expect(seen).toEqual([['Bearer x', '']]);
     client.abort();
   });
+
+  test.each([FORWARDED_CHARS_MAX, FORWARDED_CHARS_MAX + 1])(
+    'of X-Forwarded-For with %i characters the last ones are read',
+    async (length) => {
+      const chain = Array.from({ length }, (_, at) => at % 10).join('');
+      const client = await openSocket(named.port);
+      await client.send(lines('X').replace('X: 1', `X-Forwarded-For: ${chain}`));
+      await client.until('"seen"');
+      expect(seen).toEqual([['Bearer x', chain.slice(-FORWARDED_CHARS_MAX)]]);
+      client.abort();
+    },
+  );
 
   test('a name with an underscore is another one than that with a hyphen', async () => {
     const client = await openSocket(named.port);

@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { readDocument } from '../../../src/web/docs/document.ts';
+import { DESCRIPTION_CHARS_MAX, readDocument } from '../../../src/web/docs/document.ts';
 
 const addressOf = new Map([
   ['docs/limits.md', '/docs/limits'],
@@ -59,6 +59,13 @@ describe('a document', () => {
       '<img src="/assets/run-0123.png" alt="A &quot;run&quot;" loading="lazy">',
     );
     expect(document.markdown).toBe('![A "run"](/assets/run-0123.png)');
+  });
+
+  it('is described by the beginning of its first paragraph', () => {
+    const paragraph = 'x'.repeat(DESCRIPTION_CHARS_MAX);
+    expect(read(`# T\n\n${paragraph}\n`).description).toBe(paragraph);
+    expect(read(`# T\n\n${paragraph}y\n`).description).toBe(paragraph);
+    expect(read(`# T\n\n${paragraph.slice(1)}y\n`).description).toBe(`${paragraph.slice(1)}y`);
   });
 
   it('tells what an image shows that is not served', () => {

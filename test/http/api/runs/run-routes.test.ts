@@ -2,7 +2,9 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 
-import { isoOfNanos } from '../../../../src/http/api/runs/run-routes.ts';
+import { isoOfNanos, runsQuery } from '../../../../src/http/api/runs/run-routes.ts';
+import { InvalidInput } from '../../../../src/http/transport/invalid-input.ts';
+import { parseQuery } from '../../../../src/http/transport/query.ts';
 
 test.each([
   ['0', '1970-01-01T00:00:00.000000000Z'],
@@ -23,3 +25,20 @@ test('every time that can be stored has one, in the order of the times', () => {
     }),
   );
 });
+
+test('a page of the list has 50 runs, or from 1 to 500', () => {
+  expect(parseQuery(runsQuery, '').limit).toBe(50);
+  for (const limit of [1, 500]) expect(parseQuery(runsQuery, `limit=${limit}`).limit).toBe(limit);
+  for (const limit of [0, 501]) {
+    expect(() => parseQuery(runsQuery, `limit=${limit}`)).toThrow(InvalidInput);
+  }
+});
+
+test.each(['service', 'agent', 'model', 'session_id', 'user_id'] as const)(
+  'the filter %s has 256 characters at most',
+  (name) => {
+    const longest = 'x'.repeat(256);
+    expect(parseQuery(runsQuery, `${name}=${longest}`)[name]).toBe(longest);
+    expect(() => parseQuery(runsQuery, `${name}=${longest}x`)).toThrow(InvalidInput);
+  },
+);

@@ -1,6 +1,13 @@
 /** What people may type about themselves and their things. */
 import { describe, expect, test } from 'vitest';
-import { email, name, slug } from '../../../../src/http/dashboard/sign-in/person-fields.ts';
+import {
+  email,
+  name,
+  newPassword,
+  password,
+  requireId,
+  slug,
+} from '../../../../src/http/dashboard/sign-in/person-fields.ts';
 
 describe('an e-mail address', () => {
   test.each(['a@b', ' ana+x@people.test ', "o'hara@people.test", 'x@xn--bcher-kva.test'])(
@@ -22,10 +29,37 @@ describe('an e-mail address', () => {
     ['\u212aate@people.test', 'the Kelvin sign'],
     ['\u0430na@people.test', 'a Cyrillic letter'],
     ['\u202eana@people.test', 'text turned round'],
-    [`${'a'.repeat(250)}@b.test`, 'too long'],
+    [`${'a'.repeat(248)}@b.test`, 'too long'],
   ])('%j is none: %s', (text) => {
     expect(email.safeParse(text).success).toBe(false);
   });
+});
+
+test('an e-mail address has 254 characters at most', () => {
+  const longest = `${'a'.repeat(247)}@b.test`;
+  expect(email.parse(longest)).toBe(longest);
+  expect(longest).toHaveLength(254);
+});
+
+test.each([
+  [newPassword, 11, false],
+  [newPassword, 12, true],
+  [newPassword, 200, true],
+  [newPassword, 201, false],
+  [password, 0, false],
+  [password, 1, true],
+  [password, 200, true],
+  [password, 201, false],
+])('a password, %#, of %i characters: %s', (schema, length, isOne) => {
+  expect(schema.safeParse('x'.repeat(length)).success).toBe(isOne);
+});
+
+test.each(['1', '2147483647'])('%s is an id', (text) => {
+  expect(requireId(text)).toBe(Number(text));
+});
+
+test.each(['', '0', '01', '-1', '1.0', '2147483648', '10000000000'])('"%s" is no id', (text) => {
+  expect(() => requireId(text)).toThrow(expect.objectContaining({ code: 'not_found' }));
 });
 
 describe('a name', () => {
@@ -53,6 +87,10 @@ describe('a name', () => {
     expect(name.safeParse('x'.repeat(100)).success).toBe(true);
     expect(name.safeParse('x'.repeat(101)).success).toBe(false);
   });
+});
+
+test.each(['a', '7', 'a-1', 'a'.repeat(63)])('%j is a slug', (text) => {
+  expect(slug.parse(text)).toBe(text);
 });
 
 test.each(['', 'a\0', 'A', '-a', 'a'.repeat(64), '../a'])('%j is no slug', (text) => {
