@@ -6,7 +6,8 @@ const BUILD = 'test/support/global-build.ts';
 const CATALOGUE = 'test/support/global-catalogue.ts';
 const DATABASE = 'test/support/global-database.ts';
 const SERVER = 'test/support/global-server.ts';
-const PASSWORDS = ['test/support/setup-quick-scrypt.ts'];
+const NO_EMPTY_EACH = 'test/support/no-empty-each.ts';
+const SETUP = ['test/support/setup-quick-scrypt.ts', NO_EMPTY_EACH];
 const SUMMARY = './test/support/run-summary.ts';
 
 /**
@@ -30,7 +31,7 @@ const CITUS = {
       'test/e2e/{runs,log-only-runs,long-runs,pooler}.test.ts',
     ],
     isolate: false,
-    setupFiles: PASSWORDS,
+    setupFiles: SETUP,
     testTimeout: 120_000,
     hookTimeout: 180_000,
   },
@@ -75,7 +76,7 @@ export default defineConfig({
           globalSetup: [BUILD, CATALOGUE],
           // A new worker for each file would load the same modules a hundred times.
           isolate: false,
-          setupFiles: ['test/support/fixed-seed.ts'],
+          setupFiles: ['test/support/fixed-seed.ts', NO_EMPTY_EACH],
           testTimeout: EXHAUSTIVE_FACTOR * 120_000,
           hookTimeout: 60_000,
         },
@@ -84,6 +85,7 @@ export default defineConfig({
         test: {
           name: 'arch',
           include: ['test/arch/**/*.test.ts'],
+          setupFiles: [NO_EMPTY_EACH],
           isolate: false,
           testTimeout: 120_000,
         },
@@ -93,7 +95,7 @@ export default defineConfig({
           name: 'database',
           globalSetup: [BUILD, CATALOGUE, DATABASE],
           include: ['test/{db,pool,http,chaos}/**/*.test.ts'],
-          setupFiles: PASSWORDS,
+          setupFiles: SETUP,
           isolate: false,
           testTimeout: 120_000,
           hookTimeout: 180_000,
@@ -105,7 +107,7 @@ export default defineConfig({
           name: 'e2e',
           globalSetup: [BUILD, CATALOGUE, DATABASE, SERVER],
           include: ['test/e2e/**/*.test.ts'],
-          setupFiles: PASSWORDS,
+          setupFiles: SETUP,
           isolate: false,
           testTimeout: 300_000,
           hookTimeout: 300_000,

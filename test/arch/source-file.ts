@@ -6,6 +6,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseSync, Visitor } from 'rolldown/utils';
+import { bareLoops } from './bare-loops.ts';
 
 export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
@@ -28,6 +29,8 @@ export interface SourceFile {
   readonly comments: readonly string[];
   /** of tests and groups of tests */
   readonly titles: readonly string[];
+  /** lines of tests that assert only in loops over what may be empty */
+  readonly bareLoops: readonly number[];
   /** exported interfaces, type aliases and classes */
   readonly exportedTypes: readonly string[];
 }
@@ -143,6 +146,7 @@ export function parseSource(path: string, text: string): SourceFile {
     names,
     comments: comments.map(({ value }) => value),
     titles,
+    bareLoops: bareLoops(program).map((start) => text.slice(0, start).split('\n').length),
     exportedTypes,
   };
 }

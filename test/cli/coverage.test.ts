@@ -9,6 +9,7 @@ import { refusal, runnableRules, stateCounts } from '../../src/engine/rules/effe
 import type { Rule } from '../../src/model/rules.ts';
 import { tinyRule } from '../engine/tiny-rules.ts';
 import { keptMatching } from '../support/kept-catalogue.ts';
+import { someOf } from '../support/some-of.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 
@@ -64,7 +65,7 @@ test('docs/matching.md says how many prompt-injection rules read user input only
 });
 
 test('a rule never runs exactly when switching it on is refused', () => {
-  for (const rule of catalog.rules) {
+  for (const rule of someOf(catalog.rules)) {
     expect(activationOf(rule) === 'never', rule.id).toBe(refusal(rule) !== null);
     expect(verdictOf(rule).startsWith('Never'), rule.id).toBe(refusal(rule) !== null);
   }

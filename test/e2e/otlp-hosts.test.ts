@@ -12,6 +12,7 @@ import { findFreePort } from '../support/free-port.ts';
 import { otlpHeaderLines } from '../support/otlp-wire.ts';
 import { head, openSocket } from '../support/raw-socket.ts';
 import { startServer, type TestServer } from '../support/server.ts';
+import { someOf } from '../support/some-of.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { openEyes, post, rawSpan, storedSpanIds, traceBody } from './gateway.ts';
 
@@ -92,7 +93,7 @@ describe('two hosts on one port', () => {
   ];
 
   test('the observe host takes the bare paths, with and without its port, in any case', async () => {
-    for (const host of observeHosts()) {
+    for (const host of someOf(observeHosts())) {
       for (const signal of SIGNALS) {
         const answer = await ask(port, `/v1/${signal}`, { host, authorization });
         expect(answer, `${host} ${signal}`).toMatchObject({ status: 200, body: '{}' });
@@ -103,7 +104,7 @@ describe('two hosts on one port', () => {
   });
 
   test('every other host is the base host: bare paths are gone there, key or not', async () => {
-    for (const host of baseHosts()) {
+    for (const host of someOf(baseHosts())) {
       for (const signal of SIGNALS) {
         const answer = await ask(port, `/v1/${signal}`, { host });
         expect(answer.status, `${host} ${signal}`).toBe(410);

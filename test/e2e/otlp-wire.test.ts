@@ -12,6 +12,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { isExhaustive } from '../support/exhaustive.ts';
 import { otlpHeaderLines, peakMemoryBytes, postBytes } from '../support/otlp-wire.ts';
 import { head, openSocket, type RawSocket, statuses } from '../support/raw-socket.ts';
+import { someOf } from '../support/some-of.ts';
 import { waitFor } from '../support/wait-for.ts';
 import {
   type Gateway,
@@ -313,13 +314,13 @@ describe('bombs', () => {
   test('ten gigabytes, 8 at a time', async () => {
     const member = gzipSync(Buffer.alloc(64 * MIB, ' '));
     const bomb = Buffer.concat(Array(160).fill(member));
-    for (const status of await throwMany(8, bomb)) expect([413, 503]).toContain(status);
+    for (const status of someOf(await throwMany(8, bomb))) expect([413, 503]).toContain(status);
     await expectBounded();
   });
 
   test('exactly at the limit, some at a time: accepted, or answered with Retry-After', async () => {
     const statusesSeen = await throwMany(6, gzipSync(blank(DECODED_BYTES_MAX)));
-    for (const status of statusesSeen) expect([200, 503]).toContain(status);
+    for (const status of someOf(statusesSeen)) expect([200, 503]).toContain(status);
     await expectBounded();
     // Those that were answered 503 while they were inflated may still be before it.
     const alone = gzipSync(blank(DECODED_BYTES_MAX));

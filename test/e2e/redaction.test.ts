@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { COMMAND_LINE } from '../../src/db/people/audit.ts';
 import { setRedaction } from '../../src/db/people/workspace-writes.ts';
 import { addPerson } from '../support/people.ts';
+import { someOf } from '../support/some-of.ts';
 import { waitFor } from '../support/wait-for.ts';
 import {
   type Gateway,
@@ -170,10 +171,11 @@ test('the name of a tool that was matched goes with the excerpt, and is in no ex
     ...EVALUATED,
     what: 'the findings are in the exports',
   });
-  for (const one of await exports()) expect(one).toMatchObject({ status: 200, tells: false });
-  for (const one of await views()) expect(one).toMatchObject({ status: 200, tells: true });
+  for (const one of someOf(await exports()))
+    expect(one).toMatchObject({ status: 200, tells: false });
+  for (const one of someOf(await views())) expect(one).toMatchObject({ status: 200, tells: true });
   await setRedaction(gateway.database, id, true, COMMAND_LINE);
-  for (const one of await views()) {
+  for (const one of someOf(await views())) {
     expect(one).toMatchObject({ status: 200, tells: false, has: true });
   }
 });

@@ -19,6 +19,7 @@ import { caseTexts } from '../../src/engine/rules/own-examples.ts';
 import type { JsonValue } from '../../src/model/json.ts';
 import type { Rule } from '../../src/model/rules.ts';
 import { keptMatching } from '../support/kept-catalogue.ts';
+import { someOf } from '../support/some-of.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 
@@ -194,7 +195,7 @@ describe('the reference engine', () => {
   });
 
   it('differs elsewhere only by what a lost condition would have matched, and each is listed', () => {
-    for (const { rule, example, isUnplaced } of differences) {
+    for (const { rule, example, isUnplaced } of someOf(differences)) {
       expect(example, rule.id).toMatch(/^true_positive /);
       const [kind, index] = example.split(' ');
       const listed = rule.ownExamples.failed.some(

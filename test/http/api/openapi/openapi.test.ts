@@ -24,6 +24,7 @@ import { readDocument } from '../../../../src/web/docs/document.ts';
 import { escapeHtml } from '../../../../src/web/html.ts';
 import { tinyRule } from '../../../engine/tiny-rules.ts';
 import { lint } from '../../../support/openapi-lint.ts';
+import { someOf } from '../../../support/some-of.ts';
 
 const RULES = [
   tinyRule({ id: 'ATR-2026-00001', conditions: [['user_input', 'ignore all']] }),
@@ -132,7 +133,7 @@ describe('what is described', () => {
   });
 
   test('every operation with a key says what a bad one, too many requests, an outage answer', () => {
-    for (const { operationId, auth, responses } of operationsOf(SETTINGS)) {
+    for (const { operationId, auth, responses } of someOf(operationsOf(SETTINGS))) {
       const expected = auth === 'none' ? [] : ['401', '429', '503'];
       const limited = auth === 'agent' || auth === 'workspace' ? ['403'] : [];
       expect(Object.keys(responses), operationId).toEqual(
@@ -171,7 +172,7 @@ describe('the reference that is made of it', () => {
 
   test('has every operation and schema in Markdown, too', () => {
     const text = apiReference(document);
-    for (const { method, path } of operationsOf(SETTINGS)) {
+    for (const { method, path } of someOf(operationsOf(SETTINGS))) {
       expect(text).toContain(`\`${method} ${path}\` · needs`);
     }
     for (const name of Object.keys(document.components.schemas)) {
