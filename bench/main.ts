@@ -9,6 +9,7 @@ import { type DashboardBenchOptions, dashboardBench } from './dashboard.ts';
 import { decodeBench } from './decode.ts';
 import { fairnessBench } from './fairness/ingest.ts';
 import { fairnessPass } from './fairness/pass.ts';
+import { fairnessReads } from './fairness/reads.ts';
 import { log } from './harness.ts';
 import { type BesideOptions, besideBench } from './ingest/beside.ts';
 import { ingestMemory } from './ingest/memory.ts';
@@ -28,7 +29,7 @@ import { staleBench } from './stale.ts';
 import { startBench } from './start.ts';
 
 interface FairnessCommandOptions {
-  readonly only?: 'ingest' | 'pass';
+  readonly only?: 'ingest' | 'pass' | 'reads';
   readonly rounds: number;
   readonly seconds: number;
   readonly beside?: string;
@@ -128,15 +129,15 @@ program
   .command('fairness')
   .description("what one workspace's flood and backlog cost another that sends little")
   .addOption(
-    new Option('--only <part>', 'one part: requests, or runs waiting for the pass').choices([
-      'ingest',
-      'pass',
-    ]),
+    new Option(
+      '--only <part>',
+      'one part: requests that send, runs waiting for the pass, or reads',
+    ).choices(['ingest', 'pass', 'reads']),
   )
-  .option('--rounds <number>', 'rounds of each server, ingest', positive, 3)
+  .option('--rounds <number>', 'rounds of each server, ingest and reads', positive, 3)
   .option(
     '--seconds <number>',
-    'how long the quiet one is measured each time, ingest',
+    'how long the quiet one is measured each time, ingest and reads',
     positive,
     15,
   )
@@ -144,14 +145,19 @@ program
   .option('--runs <number>', 'small runs, one after the other, beside each load', positive, 10)
   .addHelpText(
     'after',
-    '\nTakes about six minutes, nine with --beside; writes bench/results/fairness.json and ' +
-      'fairness-pass.json, and their parts of docs/performance.md.\n\n' +
+    '\nTakes about nine minutes, twelve with --beside; writes bench/results/fairness.json, ' +
+      'fairness-pass.json and fairness-reads.json, and their parts of docs/performance.md.\n\n' +
       'Examples:\n  npm run bench -- fairness\n' +
       '  npm run bench -- fairness --only ingest --beside ../sluice-before',
   )
   .action(async ({ only, runs, ...options }: FairnessCommandOptions) => {
-    if (only !== 'pass') publish('fairness', await fairnessBench({ beside: null, ...options }));
-    if (only !== 'ingest') publish('fairness-pass', await fairnessPass({ runs }));
+    const isWanted = (part: 'ingest' | 'pass' | 'reads'): boolean => (only ?? part) === part;
+    if (isWanted('ingest')) {
+      publish('fairness', await fairnessBench({ beside: null, ...options }));
+    }
+    if (isWanted('pass')) publish('fairness-pass', await fairnessPass({ runs }));
+    const { rounds, seconds } = options;
+    if (isWanted('reads')) publish('fairness-reads', await fairnessReads({ rounds, seconds }));
   });
 program
   .command('match')

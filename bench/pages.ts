@@ -11,6 +11,8 @@ import type { FairnessResult } from './fairness/ingest.ts';
 import { fairnessParts } from './fairness/ingest-page.ts';
 import type { FairnessPassResult } from './fairness/pass.ts';
 import { fairnessPassParts } from './fairness/pass-page.ts';
+import type { FairnessReadsResult } from './fairness/reads.ts';
+import { fairnessReadsParts } from './fairness/reads-page.ts';
 import { ingestCharts, memoryCharts } from './ingest/figures.ts';
 import { ingestParts, memoryParts } from './ingest/page.ts';
 import type { IngestResult, MemoryResult } from './ingest/result.ts';
@@ -35,6 +37,7 @@ export interface Results {
   readonly 'ingest-memory': MemoryResult;
   readonly fairness: FairnessResult;
   readonly 'fairness-pass': FairnessPassResult;
+  readonly 'fairness-reads': FairnessReadsResult;
   readonly 'loop-delay': LoopDelayResult;
   readonly limits: LimitsResult;
   readonly 'limits-small-exports': LimitsResult;
@@ -67,6 +70,7 @@ const PAGES: { readonly [N in ResultName]: Page<Results[N]> } = {
   'ingest-memory': { path: PERFORMANCE, parts: memoryParts, charts: memoryCharts },
   fairness: { path: PERFORMANCE, parts: fairnessParts },
   'fairness-pass': { path: PERFORMANCE, parts: fairnessPassParts },
+  'fairness-reads': { path: PERFORMANCE, parts: fairnessReadsParts },
   'loop-delay': { path: PERFORMANCE, parts: loopDelayParts },
   preview: { path: PERFORMANCE, parts: previewParts },
   relay: { path: PERFORMANCE, parts: relayParts },
@@ -111,6 +115,15 @@ export const MEASURED_CODE: { readonly [N in ResultName]: readonly string[] } = 
   'ingest-memory': INGEST_CODE,
   fairness: [...INGEST_CODE, 'bench/fairness'],
   'fairness-pass': [...PASS_CODE, 'bench/fairness'],
+  'fairness-reads': [
+    'src/http/api',
+    'src/db/findings',
+    'src/db/runs',
+    'src/db/connection-turns.ts',
+    'src/main/connection-shares.ts',
+    'bench/dashboard',
+    'bench/fairness',
+  ],
   'loop-delay': [...INGEST_CODE, 'bench/loop-delay', 'bench/loop-delay.ts'],
   limits: ['src/http/limits', 'bench/limits', 'bench/limits.ts'],
   'limits-small-exports': ['src/http/limits', 'bench/limits', 'bench/limits.ts'],
