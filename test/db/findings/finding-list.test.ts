@@ -68,10 +68,11 @@ async function insertNumbered(workspaceId: number, from: number, to: number): Pr
   await scratch.database.query(
     `INSERT INTO findings (workspace_id, id, created_at, run_id, rule_id, rule_version, rule_status,
        severity, category, corpus_version, description, condition_index, condition_description,
-       field, surface, step_name, excerpt, recommended_actions, agent_name)
+       field, surface, step_name, excerpt, recommended_actions, ${DIGESTED.columns}, agent_name)
      SELECT $1, lpad(to_hex(n), 32, '0')::uuid, '2026-11-20T10:00:00Z'::timestamptz
             + n * interval '1 second', gen_random_uuid(), 'R', '1', 'stable', 'high',
-            'prompt-injection', '4', 'd', 0, '', 'content', 'tool_args', 's', 'e', '[]', 'somebody'
+            'prompt-injection', '4', 'd', 0, '', 'content', 'tool_args', 's', 'e', '[]', ${DIGESTED.values},
+            'somebody'
        FROM generate_series($2::int, $3::int) AS n`,
     [workspaceId, from, to],
   );
