@@ -207,6 +207,25 @@ test('filters reach the reader in its own words', async () => {
   expect(queries).toEqual([[7, filter, null, 500, 'severity']]);
 });
 
+test.each([
+  'limit=0',
+  'limit=501',
+  ...['agent', 'service', 'user_id', 'session_id', 'model', 'q', 'assignee'].map(
+    (name) => `${name}=${'x'.repeat(259)}`,
+  ),
+])('%s is a bad query', async (query) => {
+  await expect(list(query)).rejects.toThrow(InvalidInput);
+  expect(queries).toEqual([]);
+});
+
+test.each(['agent', 'service', 'user_id', 'session_id', 'model', 'q', 'assignee'])(
+  'the filter %s takes a stored name in double quotes',
+  async (name) => {
+    await list(`${name}=${'x'.repeat(258)}`);
+    expect(queries).toHaveLength(1);
+  },
+);
+
 describe('cursors', () => {
   test('come back as they were given', async () => {
     next = { atMicros: '1763640000123456', id: hex16(9) };
