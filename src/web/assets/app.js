@@ -261,7 +261,7 @@ function keepFresh(table) {
     if (!isEnded && !document.hidden) timer = setTimeout(refresh, ms);
   };
   async function refresh() {
-    if (isRefreshing || isEnded) return;
+    if (isRefreshing) return;
     isRefreshing = true;
     try {
       const text = await fetchRows(table);

@@ -56,8 +56,12 @@
 
   // ── Copying ──────────────────────────────────────────────────────────────────────────────────
 
+  /** How long a button says that it has copied. */
+  const COPIED_MS = 2_000;
+
   async function copy(button, text) {
-    const label = button.textContent;
+    const label = button.dataset.named ?? button.textContent;
+    button.dataset.named = label;
     try {
       await navigator.clipboard.writeText(text);
       button.textContent = 'Copied';
@@ -66,7 +70,7 @@
     }
     setTimeout(() => {
       button.textContent = label;
-    }, 2000);
+    }, COPIED_MS);
   }
 
   function smallButton(label, onClick) {

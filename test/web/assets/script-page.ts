@@ -21,6 +21,15 @@ const TYPES: Readonly<Record<string, string>> = {
   svg: 'image/svg+xml',
 };
 
+/** The number that a script of the pages has under a name. */
+export function scriptNumber(name: string): number {
+  const scripts = ASSETS.filter(({ name: file }) => file.endsWith('.js'));
+  const pattern = new RegExp(`^ *const ${name} = ([\\d_]+);`, 'm');
+  const found = scripts.flatMap(({ content }) => pattern.exec(content.toString())?.[1] ?? []);
+  if (found[0] === undefined) throw new Error(`no script has the number ${name}`);
+  return Number(found[0].replaceAll('_', ''));
+}
+
 export interface Request {
   readonly method: string;
   /** with its query */

@@ -4,16 +4,14 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
-import { NO_USAGE } from '../../../src/engine/step-usage.ts';
-import type { ShownStep } from '../../../src/model/run-page.ts';
 import { findingPage } from '../../../src/web/app/finding.ts';
 import { NO_NAMES } from '../../../src/web/app/findings/finding-filters.ts';
 import { findingsPage } from '../../../src/web/app/findings.ts';
-import { runPage } from '../../../src/web/app/run.ts';
 import { chromiumPath } from '../../support/programs.ts';
-import { hex8, hex16 } from '../../support/rows.ts';
-import { finding, NOW_MS, outline, run, viewer } from '../app/fixtures.ts';
+import { hex16 } from '../../support/rows.ts';
+import { finding, NOW_MS, run, viewer } from '../app/fixtures.ts';
 import { LOOK, openScriptPage, type ScriptPage } from './script-page.ts';
+import { RUN_PATH, runOf, stepOf } from './shown-run.ts';
 
 let tab: ScriptPage;
 
@@ -51,64 +49,6 @@ const FINDING = findingPage(LOOK, viewer(), {
   nowMs: NOW_MS,
 }).text;
 
-const DEPTHS = [0, 1, 2, 1, 0];
-const STEPS = DEPTHS.map((depth, at): ShownStep => {
-  const name = `step ${at + 1}`;
-  const text = `text of ${name}`;
-  return {
-    number: at + 1,
-    depth,
-    outline: outline({ name, spanId: hex8(at + 1) }),
-    usage: NO_USAGE,
-    model: null,
-    details: null,
-    findings: [],
-    texts: [
-      { surface: 'tool_result', index: 0, length: text.length, start: 0, text, marks: [] },
-      { surface: 'tool_args', index: 0, length: text.length, start: 0, text, marks: [] },
-    ],
-    open: null,
-  };
-});
-const found = (id: number, step: number) => {
-  const { place } = finding();
-  if (place === null) throw new Error('the fixture has a place');
-  return finding({ id: hex16(id), place: { ...place, step } });
-};
-const RUN_PATH = `/app/runs/${hex16(0xc1)}`;
-
-/** The page of a run that shows one step. */
-function runOf(number: number): string {
-  return runPage(LOOK, viewer(), {
-    run: run(),
-    wait: null,
-    shown: {
-      steps: STEPS,
-      count: STEPS.length,
-      pageSteps: 50,
-      sought: number,
-      title: null,
-      tree: STEPS.map((step) => ({
-        kind: 'step' as const,
-        number: step.number,
-        depth: step.depth,
-        below: null,
-      })),
-      usage: null,
-      startUnixNano: outline().startUnixNano,
-      endUnixNano: outline().endUnixNano,
-    },
-    open: null,
-    finding: null,
-    search: null,
-    findings: [found(0xa1, 1), found(0xa3, 5)],
-    isList: false,
-    titleOf,
-    isRedacted: false,
-    nowMs: NOW_MS,
-  }).text;
-}
-const stepOf = (path: string) => Number(new URL(path, 'http://x').searchParams.get('step') ?? 3);
 const openRun = () => tab.open(`${RUN_PATH}?step=3`, ({ path }) => ({ text: runOf(stepOf(path)) }));
 const openList = () => tab.open('/app/findings', LIST);
 const openFinding = () => tab.open('/app/findings/one', FINDING);
