@@ -10,7 +10,7 @@
  */
 import type { QueryResult } from 'pg';
 
-import { SluiceError } from '../errors.ts';
+import { unawaited } from '../errors.ts';
 import { WorkspaceQueue } from '../workspace-queue.ts';
 import { allInUse } from './bounded-pool.ts';
 import type { Connection, Database } from './database.ts';
@@ -55,9 +55,6 @@ const pools = new WeakMap<Database, Database>();
 export function poolOf(database: Database): Database {
   return pools.get(database) ?? database;
 }
-
-/** Nobody receives this error. */
-const left = (): SluiceError => new SluiceError('overloaded', 'The reader has left.');
 
 export class ConnectionTurns {
   readonly #pool: Database;
@@ -149,7 +146,7 @@ export class ConnectionTurns {
   /** Waits until the reader may use a connection. */
   async #turn(reader: WorkspaceReader): Promise<void> {
     const { workspaceId, signal } = reader;
-    if (signal?.aborted === true) throw left();
+    if (signal?.aborted === true) throw unawaited();
     const { waitMs } = this.#limits;
     await new Promise<void>((resolve, reject) => {
       const settle = (settled: () => void): void => {
@@ -166,7 +163,7 @@ export class ConnectionTurns {
         this.#queue.remove(workspaceId, waiting);
         waiting.refuse(error);
       };
-      const leave = (): void => giveUp(left());
+      const leave = (): void => giveUp(unawaited());
       const timer = setTimeout(() => giveUp(allInUse()), waitMs);
       signal?.addEventListener('abort', leave);
       this.#queue.add(workspaceId, waiting);

@@ -125,18 +125,32 @@ async function accept(database: Database, token: string, accepting: Accepting, o
   return { id: user.id, workspaceSlug: workspace?.slug ?? '' };
 }
 
+/** The arguments, and a signal that is aborted when nobody waits for the result any more. */
+type Signalled<Functions> = {
+  readonly [Name in keyof Functions]: Functions[Name] extends (
+    ...given: infer Given
+  ) => infer Result
+    ? (...given: [...Given, signal?: AbortSignal | undefined]) => Result
+    : never;
+};
+
 /** Functions of a workspace, each on the database that `read` chooses for it. */
 function bindTo<Functions extends Readonly<Record<string, UnboundOfWorkspace>>>(
   read: ReadChoice['read'] | ReadChoice['find'],
   functions: Functions,
   use: Omit<WorkspaceReader, 'workspaceId'> = {},
-): Bound<Functions> {
+): Signalled<Bound<Functions>> {
   const bound = Object.entries(functions).map(([name, run]) => [
     name,
-    (workspaceId: number, ...rest: never[]) =>
-      read({ ...use, workspaceId }, (database) => run(database, workspaceId, ...rest)),
+    (workspaceId: number, ...given: unknown[]) => {
+      const last = given.at(-1);
+      const signal = last instanceof AbortSignal ? last : undefined;
+      const rest = (signal === undefined ? given : given.slice(0, -1)) as never[];
+      const reader = { ...use, workspaceId, signal };
+      return read(reader, (database) => run(database, workspaceId, ...rest));
+    },
   ]);
-  return Object.fromEntries(bound) as Bound<Functions>;
+  return Object.fromEntries(bound) as Signalled<Bound<Functions>>;
 }
 
 /**

@@ -13,6 +13,8 @@ import {
 } from '../../src/db/connection-turns.ts';
 import { createDatabase, type Database, type DatabasePool } from '../../src/db/database.ts';
 import { placementOf } from '../../src/db/placement.ts';
+import { fromPrimary } from '../../src/db/replica/read-choice.ts';
+import { createReads } from '../../src/db/store.ts';
 import { READ_TURNS } from '../../src/main/connection-shares.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -201,13 +203,23 @@ describe('waiting', () => {
     const gone = read(turns, { ...A, signal: leaving.signal });
     times(SMALL.workspaceWaitingMax - 1, () => read(turns, A));
     leaving.abort();
-    await expect(gone).rejects.toThrow('has left');
-    await expect(read(turns, { ...A, signal: leaving.signal })).rejects.toThrow('has left');
+    await expect(gone).rejects.toThrow('nobody awaits');
+    await expect(read(turns, { ...A, signal: leaving.signal })).rejects.toThrow('nobody awaits');
     times(1, () => read(turns, A));
     await open();
     const ends = await Promise.allSettled(reads);
     expect(ends.filter(({ status }) => status === 'rejected')).toHaveLength(2);
   });
+});
+
+test('a search whose reader has left is not begun', async () => {
+  const { findings } = createReads(fromPrimary(turnsOf().of), Date.now);
+  const leaving = new AbortController();
+  leaving.abort();
+  const list = (signal: AbortSignal) =>
+    findings.list(A.workspaceId, {}, null, 1, undefined, signal);
+  await expect(list(leaving.signal)).rejects.toThrow('nobody awaits');
+  expect((await list(new AbortController().signal)).findings).toEqual([]);
 });
 
 test('where telemetry is stored is looked up once for all readers of a pool', async () => {

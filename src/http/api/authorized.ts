@@ -13,7 +13,7 @@ import type { Handler, Parameters } from '../transport/router.ts';
 
 /** Reads nothing of a request but its query and path, so that commands can call it too. */
 export type AuthorizedHandler<Given extends Answer | StreamedAnswer = Answer> = (
-  exchange: Pick<Exchange, 'query'>,
+  exchange: Pick<Exchange, 'query'> & Partial<Pick<Exchange, 'signal'>>,
   credential: Pick<Credential, 'workspaceId'> & {
     /** of a signed-in user; a key has none */
     readonly email?: string;

@@ -100,6 +100,8 @@ export class Exchange extends RequestHead {
   readonly #openedAtMs = performance.now();
   #answerMsMax = Number.POSITIVE_INFINITY;
   #open = true;
+  /** created when somebody looks whether the client has left */
+  #left: AbortController | null = null;
   /** the answer has been given */
   #answered = false;
   /** the whole body has arrived */
@@ -140,6 +142,15 @@ export class Exchange extends RequestHead {
 
   get isOpen(): boolean {
     return this.#open;
+  }
+
+  /** Aborted when the client leaves before it has its answer. */
+  get signal(): AbortSignal {
+    if (this.#left === null) {
+      this.#left = new AbortController();
+      if (!this.#open) this.#left.abort();
+    }
+    return this.#left.signal;
   }
 
   /** Milliseconds since its head arrived. */
@@ -188,6 +199,7 @@ export class Exchange extends RequestHead {
     if (!this.#open) return;
     if (this.#isAwaited) this.#onUnawaited();
     this.#close();
+    this.#left?.abort();
     this.#onBody?.(null, true);
     this.#sending?.stop();
   }

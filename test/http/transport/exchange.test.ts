@@ -421,8 +421,11 @@ describe('a client that leaves', () => {
     const client = await open();
     await client.send(`${head('POST', '/gated', 'Content-Length: 5')}hello`);
     await eventually(() => gated.length === 1);
+    const signal = gated[0]?.signal;
+    expect(signal?.aborted).toBe(false);
     client.abort();
     await eventually(() => gated[0]?.isOpen === false);
+    expect([signal?.aborted, gated[0]?.signal.aborted]).toEqual([true, true]);
     openGate();
     await eventually(() => bodies.length === 1);
   });

@@ -292,6 +292,7 @@ async function pageOf(
   workspaceId: number,
   query: z.infer<typeof findingsQuery>,
   filter: FindingFilter,
+  signal: AbortSignal | undefined,
 ): Promise<{
   findings: BodyOf<typeof findingBody>[];
   next: PageCursor | null;
@@ -299,11 +300,11 @@ async function pageOf(
 }> {
   const { cursor = null, limit, sort, group_by: grouping } = query;
   if (grouping === undefined) {
-    const found = await reader.list(workspaceId, filter, cursor, limit, sort);
+    const found = await reader.list(workspaceId, filter, cursor, limit, sort, signal);
     return { ...found, findings: found.findings.map((finding) => toFinding(finding, reader)) };
   }
   const skip = groupsBefore(cursor);
-  const found = await reader.groups(workspaceId, filter, grouping, sort, skip, limit);
+  const found = await reader.groups(workspaceId, filter, grouping, sort, skip, limit, signal);
   const findings = found.groups.map((group) => toFinding(group.top, reader, group));
   return { findings, next: toGroupCursor(found.next), searchedTo: found.searchedTo };
 }
@@ -313,10 +314,11 @@ export function listFindings(reader: FindingReader): AuthorizedHandler {
   return async (exchange, { workspaceId, email: me = null }) => {
     const query = parseQuery(findingsQuery, exchange.query);
     const { cursor = null } = query;
+    const { signal } = exchange;
     const filter = filterOf(query, { ...reader, me });
     // One after the other: a request must not hold two of the few connections for reads.
-    const { findings, next, searchedTo } = await pageOf(reader, workspaceId, query, filter);
-    const total = cursor === null ? await reader.count(workspaceId, filter) : null;
+    const { findings, next, searchedTo } = await pageOf(reader, workspaceId, query, filter, signal);
+    const total = cursor === null ? await reader.count(workspaceId, filter, signal) : null;
     const body: BodyOf<typeof findingPage> = {
       findings,
       next_cursor: toCursor(next),

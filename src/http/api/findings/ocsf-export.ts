@@ -65,6 +65,7 @@ export type OcsfExport = (
   workspaceId: number,
   filter: FindingFilter,
   after: Hex16 | undefined,
+  signal?: AbortSignal,
 ) => Promise<StreamedAnswer>;
 
 /** @param slots count the running exports */
@@ -77,6 +78,7 @@ export function ocsfExport(
     workspaceId: number,
     filter: FindingFilter,
     start: PageCursor | null,
+    signal: AbortSignal | undefined,
   ): AsyncGenerator<Buffer> {
     slots.take(workspaceId);
     try {
@@ -84,7 +86,13 @@ export function ocsfExport(
       let after = start;
       do {
         const range = { after, before };
-        const { findings, next } = await exporter.page(workspaceId, filter, range, PAGE_FINDINGS);
+        const { findings, next } = await exporter.page(
+          workspaceId,
+          filter,
+          range,
+          PAGE_FINDINGS,
+          signal,
+        );
         const lines = findings.map((finding) => `${JSON.stringify(toOcsf(finding, source))}\n`);
         yield Buffer.from(lines.join(''));
         after = next;
@@ -94,14 +102,14 @@ export function ocsfExport(
     }
   }
 
-  return async (workspaceId, filter, after) => {
+  return async (workspaceId, filter, after, signal) => {
     const start = after === undefined ? null : await exporter.place(workspaceId, after);
     if (after !== undefined && start === null) {
       throw new InvalidInput('bad_query', [
         { path: 'after', message: 'is no finding of this workspace, or past retention; use since' },
       ]);
     }
-    return { contentType: NDJSON_TYPE, chunks: linesOf(workspaceId, filter, start) };
+    return { contentType: NDJSON_TYPE, chunks: linesOf(workspaceId, filter, start, signal) };
   };
 }
 
@@ -113,6 +121,7 @@ export function exportFindings(
   const exported = ocsfExport(exporter, source, new ExportSlots());
   return async (exchange, { workspaceId }) => {
     const query = parseQuery(exportQuery, exchange.query);
-    return await exported(workspaceId, filterOf(query, { ...exporter, me: null }), query.after);
+    const filter = filterOf(query, { ...exporter, me: null });
+    return await exported(workspaceId, filter, query.after, exchange.signal);
   };
 }

@@ -209,7 +209,13 @@ export function listRuns(reader: Pick<RunReader, 'list' | 'times'>): AuthorizedH
   return async (exchange, { workspaceId }) => {
     const query = parseQuery(runsQuery, exchange.query);
     const { cursor = null, limit } = query;
-    const { runs, next } = await reader.list(workspaceId, runFilterOf(query), cursor, limit);
+    const { runs, next } = await reader.list(
+      workspaceId,
+      runFilterOf(query),
+      cursor,
+      limit,
+      exchange.signal,
+    );
     const body: BodyOf<typeof runPage> = {
       runs: runs.map((run) => toRunItem(run, reader.times)),
       next_cursor: toCursor(next),

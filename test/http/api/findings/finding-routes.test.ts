@@ -49,11 +49,12 @@ beforeEach(() => {
 
 const reader = {
   list: async (...question: (typeof queries)[number]) => {
-    queries.push(question);
+    const [workspaceId, filter, cursor, limit, sort = 'newest'] = question;
+    queries.push([workspaceId, filter, cursor, limit, sort]);
     return { findings: [RECORD], next, endedEarly: false, searchedTo };
   },
   groups: async (...question: unknown[]) => {
-    groupQueries.push(question);
+    groupQueries.push(question.slice(0, -1));
     const seen = { firstSeenAt: RECORD.createdAt, lastSeenAt: RECORD.createdAt };
     const counts = { findings: 3, rules: 2, runs: 1, days: [1, 2], severities: { high: 3 } };
     const group = { top: RECORD, ...counts, ...seen };

@@ -54,9 +54,10 @@ const exporter: FindingExporter = {
   },
   settledBefore: async () => SETTLED,
   page: async (...question) => {
-    queries.push(question);
+    const [workspaceId, filter, range, limit] = question;
+    queries.push([workspaceId, filter, range, limit]);
     await gate;
-    const [, , { after }, limit] = question;
+    const { after } = range;
     const first = after === null ? 1 : Number.parseInt(after.id, 16) + 1;
     const last = Math.min(stored, first + limit - 1);
     const count = Math.max(0, last - first + 1);
