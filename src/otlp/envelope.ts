@@ -20,6 +20,7 @@ import type {
 import { Fault, joinPath, REASONS, type Reason } from './fault.ts';
 import { isObject, parseList, parseObject } from './fields.ts';
 import { parseJson, parseLongIntegers } from './json.ts';
+import { AcceptedRecords, NumberRanges } from './lines/record-set.ts';
 import { parseResource, parseScope, type Resource, toResourceRow } from './origin.ts';
 import { SessionEnds } from './session-ends.ts';
 import { describeUnknown } from './unknown-keys.ts';
@@ -28,7 +29,12 @@ import { describeUnknown } from './unknown-keys.ts';
  * The request, or the fault that makes the body undecodable; `path` is empty for the whole body.
  */
 export type DecodeResult =
-  | { readonly ok: true; readonly request: DecodedRequest }
+  | {
+      readonly ok: true;
+      readonly request: DecodedRequest;
+      /** the records in it; null if no record of the body was rejected */
+      readonly accepted: AcceptedRecords | null;
+    }
   | { readonly ok: false; readonly message: string; readonly path: string };
 
 /** One signal's member names and functions. */
@@ -66,6 +72,10 @@ export class RequestDraft {
   itemsPath = '';
   /** index of the current item in that list */
   itemIndex = 0;
+  /** number of the current item in the body */
+  itemNumber = 0;
+  readonly #accepted = new AcceptedRecords();
+  #hasRefused = false;
   readonly #signal: Signal;
   #makeOrigin: (() => ResourceRow) | null = null;
   #origin: ResourceRow | null = null;
@@ -89,6 +99,25 @@ export class RequestDraft {
     this.resources.set(row.id, row);
     this.#origin = row;
     return row;
+  }
+
+  /** The accepted records; null if all of the body are. */
+  get accepted(): AcceptedRecords | null {
+    return this.#hasRefused ? this.#accepted : null;
+  }
+
+  /** Accepts the current item. */
+  accept(): void {
+    this.#accepted.items.add(this.itemNumber);
+  }
+
+  /** Accepts some points of the current item. @param points their indexes, rising */
+  acceptPoints(points: readonly number[]): void {
+    if (points.length === 0) return;
+    this.accept();
+    const ranges = new NumberRanges();
+    for (const point of points) ranges.add(point);
+    this.#accepted.points.set(this.itemNumber, ranges);
   }
 
   /** Rejects `count` records of the current item for its fault, found at `within` in it. */
@@ -119,6 +148,7 @@ export class RequestDraft {
   reject(fault: Fault, count: number, parent: string): void {
     const { reason } = fault;
     if (reason === null) throw new Error('reject() without a fault');
+    this.#hasRefused = true;
     const known = this.rejections.get(reason);
     this.rejections.set(reason, {
       reason,
@@ -160,7 +190,7 @@ export function decodeEnvelope(body: Buffer, envelope: Envelope): DecodeResult {
     rejections: [...draft.rejections.values()],
     replacedCharacters: parsed.replacedCharacters,
   };
-  return { ok: true, request };
+  return { ok: true, request, accepted: draft.accepted };
 }
 
 /** Reads the whole body into a new draft, which must not be used if `frame` is set afterwards. */
@@ -206,6 +236,7 @@ function walkScope(
   if (parent.fault.refused || fault.refused) {
     let count = 0;
     for (const item of items) count += envelope.countRecords(item);
+    draft.itemNumber += items.length;
     if (parent.fault.refused) draft.reject(parent.fault, count, parent.path);
     else draft.reject(fault, count, path);
     return;
@@ -215,5 +246,6 @@ function walkScope(
     draft.itemIndex = index;
     draft.fault.reset();
     envelope.parseItem(items[index] ?? null, draft);
+    draft.itemNumber += 1;
   }
 }

@@ -63,6 +63,7 @@ function addLogRecord(item: JsonValue, draft: RequestDraft): void {
     draft.rejectItem(1);
     return;
   }
+  draft.accept();
   draft.logs.push(row);
   if (!isObject(item) || RECORD_KEYS.some((key) => Object.hasOwn(item, key))) return;
   // Stored, because every member is optional, but without anything that was sent.

@@ -106,6 +106,7 @@ function addMetric(item: JsonValue, draft: RequestDraft): void {
     draft.rejectItem(countPoints(item));
     return;
   }
+  const accepted: number[] = [];
   for (let index = 0; index < points.length; index += 1) {
     fault.reset();
     const row = parsePoint(points[index], kind, metric.id, draft);
@@ -114,8 +115,11 @@ function addMetric(item: JsonValue, draft: RequestDraft): void {
     } else {
       draft.metrics.set(metric.id, metric);
       draft.points.push(row);
+      accepted.push(index);
     }
   }
+  if (accepted.length === points.length) draft.accept();
+  else draft.acceptPoints(accepted);
 }
 
 /** The kind of the metric; null, with a fault, unless exactly one member is set. */

@@ -47,8 +47,12 @@ export function decodeTraces(body: Buffer): DecodeResult {
 
 function addSpan(item: JsonValue, draft: RequestDraft): void {
   const row = parseSpan(item, draft, draft.fault);
-  if (row === null) draft.rejectItem(1);
-  else draft.spans.push(row);
+  if (row === null) {
+    draft.rejectItem(1);
+    return;
+  }
+  draft.accept();
+  draft.spans.push(row);
 }
 
 function parseSpan(span: JsonValue, draft: RequestDraft, fault: Fault): SpanRow | null {

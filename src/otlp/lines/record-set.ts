@@ -1,0 +1,36 @@
+/**
+ * Sets of records of a body, by their number in the order of the body. Kept as ranges: most bodies are
+ * accepted whole, and a body may hold millions of values that are no records.
+ */
+export class NumberRanges {
+  /** start and end (not included) of each range, in rising order */
+  readonly #bounds: number[] = [];
+
+  /** Adds a number larger than every number before it. */
+  add(number: number): void {
+    const last = this.#bounds.length - 1;
+    if (last > 0 && this.#bounds[last] === number) this.#bounds[last] = number + 1;
+    else this.#bounds.push(number, number + 1);
+  }
+
+  has(number: number): boolean {
+    const bounds = this.#bounds;
+    let from = 0;
+    let to = bounds.length / 2;
+    while (from < to) {
+      const middle = (from + to) >> 1;
+      if (number < (bounds[2 * middle] as number)) to = middle;
+      else if (number >= (bounds[2 * middle + 1] as number)) from = middle + 1;
+      else return true;
+    }
+    return false;
+  }
+}
+
+/** The accepted records of a body. */
+export class AcceptedRecords {
+  /** numbers of the items (spans, log records, metrics) with an accepted record */
+  readonly items = new NumberRanges();
+  /** the accepted points of each metric that has both accepted and rejected ones, by item number */
+  readonly points = new Map<number, NumberRanges>();
+}

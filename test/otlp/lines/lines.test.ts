@@ -1,0 +1,222 @@
+/** Lines hold exactly the accepted records of a body, as they were sent. */
+import { isDeepStrictEqual } from 'node:util';
+
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+
+import type { Signal } from '../../../src/model/telemetry.ts';
+import type { DecodeResult } from '../../../src/otlp/envelope.ts';
+import { LINE_BYTES_MAX, type Line, linesOf } from '../../../src/otlp/lines/lines.ts';
+import { decodeLogs } from '../../../src/otlp/logs.ts';
+import { decodeMetrics } from '../../../src/otlp/metrics.ts';
+import { toEnd } from '../../../src/otlp/pieces.ts';
+import { decodeTraces } from '../../../src/otlp/traces.ts';
+import { parseExactly } from '../../support/exact-json.ts';
+import { casesOf } from '../../support/exhaustive.ts';
+import { metricsBody, span, toBody, tracesBody } from '../bodies.ts';
+import { dice, exportTree } from '../export-trees.ts';
+import { type Habits, TIDY, writeJson } from '../json-writer.ts';
+
+const DECODERS = { traces: decodeTraces, logs: decodeLogs, metrics: decodeMetrics };
+const LISTS: Readonly<Record<Signal, readonly string[]>> = {
+  traces: ['resourceSpans', 'scopeSpans', 'spans'],
+  logs: ['resourceLogs', 'scopeLogs', 'logRecords'],
+  metrics: ['resourceMetrics', 'scopeMetrics', 'metrics', 'dataPoints'],
+};
+const KINDS = ['gauge', 'sum', 'histogram', 'exponentialHistogram', 'summary'];
+
+type Members = Record<string, unknown>;
+type Accepted = Extract<DecodeResult, { ok: true }>;
+
+const elementsOf = (list: unknown): readonly unknown[] => (Array.isArray(list) ? list : []);
+
+/** Every record with all that encloses it as JSON, in the order of the body. */
+function recordsIn(signal: Signal, text: string): string[] {
+  const records: string[] = [];
+  const enter = (object: unknown, depth: number, around: readonly unknown[]): void => {
+    if (typeof object !== 'object' || object === null || Array.isArray(object)) return;
+    const { [LISTS[signal][depth] as string]: list, ...others } = object as Members;
+    if (depth === 3) {
+      // A metric: its points are in the only kind that is set.
+      const name = KINDS.find((kind) => (object as Members)[kind] ?? false) ?? '';
+      const { [name]: data, ...metric } = object as Members;
+      const { dataPoints, ...shared } = (data ?? {}) as Members;
+      for (const point of elementsOf(dataPoints)) {
+        records.push(JSON.stringify([...around, metric, name, shared, point]));
+      }
+      return;
+    }
+    for (const element of elementsOf(list)) {
+      if (depth === 2 && signal !== 'metrics') {
+        records.push(JSON.stringify([...around, others, element]));
+      } else enter(element, depth + 1, [...around, others]);
+    }
+  };
+  enter(parseExactly(text), 0, []);
+  return records;
+}
+
+const recordCount = ({ request }: Accepted): number =>
+  request.spans.length + request.logs.length + request.points.length;
+
+function linesIn(signal: Signal, body: Buffer): readonly Line[] {
+  const result = DECODERS[signal](body);
+  if (!result.ok) throw new Error(`undecodable: ${result.message}`);
+  return toEnd(linesOf(signal, body, recordCount(result), result.accepted));
+}
+
+const wasRejected = ({ request }: Accepted): boolean =>
+  request.rejections.some(({ count }) => count > 0);
+
+/** Rows as another decoding gives them, without what depends on the surroundings. */
+const rowsOf = ({ request: { spans, logs, points } }: Accepted) => [...spans, ...logs, ...points];
+
+/** Checks lines against the body, with the plain decoder and with a parser that keeps numbers. */
+function checkLines(signal: Signal, body: Buffer): void {
+  const result = DECODERS[signal](body);
+  if (!result.ok) return;
+  const lines = toEnd(linesOf(signal, body, recordCount(result), result.accepted));
+  const again = lines.map(({ bytes, records }) => {
+    expect(bytes.includes('\n')).toBe(false);
+    const decoded = DECODERS[signal](bytes);
+    if (!decoded.ok) throw new Error(`a line is undecodable: ${decoded.message}`);
+    expect(wasRejected(decoded)).toBe(false);
+    expect(recordCount(decoded)).toBe(records);
+    return decoded;
+  });
+  expect(isDeepStrictEqual(again.flatMap(rowsOf), rowsOf(result))).toBe(true);
+  const stored = lines.flatMap(({ bytes }) => recordsIn(signal, bytes.toString()));
+  const sent = recordsIn(signal, body.toString());
+  if (!wasRejected(result)) expect(stored).toEqual(sent);
+  let at = 0;
+  for (const record of sent) if (record === stored[at]) at += 1;
+  expect(at).toBe(stored.length);
+}
+
+const habits: fc.Arbitrary<Habits> = fc.record({
+  spaces: fc.constantFrom(0, 0.3),
+  escapes: fc.constantFrom(0, 0.1),
+  nameEscapes: fc.constantFrom(0, 0.1),
+  shuffles: fc.constantFrom(0, 0.5),
+  strangers: fc.constantFrom(0, 0.2),
+  repeats: fc.constantFrom(0, 0.05),
+  unstorable: fc.constantFrom(0, 0.1),
+});
+
+describe.each(['traces', 'logs', 'metrics'] as const)('%s', (signal) => {
+  test.each([0, 0.02])('random bodies, with a share of faults of %s', (faults) => {
+    fc.assert(
+      fc.property(fc.integer(), habits, (seed, how) => {
+        const random = dice(seed, faults);
+        checkLines(signal, Buffer.from(writeJson(exportTree(random, signal), how, random)));
+      }),
+      { numRuns: casesOf(1000, 10) },
+    );
+  });
+});
+
+const plainSpan = (at: number): ReturnType<typeof span> =>
+  span({ name: `span ${at}`, startTimeUnixNano: String(at), attributes: [] });
+
+test('a body that is accepted whole is one line as it was sent', () => {
+  const text = JSON.stringify(JSON.parse(tracesBody([plainSpan(1)]).toString()), null, 2);
+  const [line, ...more] = linesIn('traces', Buffer.from(`\ufeff${text}\n`));
+  expect(line).toEqual({ bytes: Buffer.from(`${text} `.replaceAll('\n', ' ')), records: 1 });
+  expect(more).toEqual([]);
+});
+
+test('bytes that are not UTF-8 are replaced', () => {
+  const body = tracesBody([span({ name: 'caf\u00e9' })]);
+  const latin1 = Buffer.from(body.toString(), 'latin1');
+  expect(linesIn('traces', latin1).map(({ bytes }) => bytes.toString())).toEqual([
+    body.toString().replace('\u00e9', '\ufffd'),
+  ]);
+});
+
+test('rejected records are left out, unknown members and number texts are kept', () => {
+  const text = `{"x":[1e3],"resourceSpans":[{"resource":{"y":1.0},"scopeSpans":[
+    {"spans":[{"traceId":"bad"},{"traceId":"${'a'.repeat(32)}","spanId":"${'b'.repeat(16)}",
+     "z":12345678901234567890}]},{"spans":[{}]}]},{"scopeSpans":[]}],"w":"\\u0000\\ud800"}`;
+  expect(linesIn('traces', Buffer.from(text)).map(({ bytes }) => bytes.toString())).toEqual([
+    `{"x":[1e3],"w":"\\u0000\\ud800","resourceSpans":[{"resource":{"y":1.0},"scopeSpans":[{"spans":[` +
+      `{"traceId":"${'a'.repeat(32)}","spanId":"${'b'.repeat(16)}",      "z":12345678901234567890}]}]}]}`,
+  ]);
+});
+
+test('some points of a metric are left out, and metrics without points that are left', () => {
+  const point = (asInt: string) => ({ timeUnixNano: '1', asInt });
+  const metrics = [
+    { name: 'a', sum: { aggregationTemporality: 1, dataPoints: [point('x'), point('1')] } },
+    { name: 'b', gauge: { dataPoints: [point('y')] } },
+    { name: 'c', gauge: { dataPoints: [point('2'), point('3')] } },
+    { name: 'd', gauge: { dataPoints: [] } },
+  ];
+  const [line] = linesIn('metrics', metricsBody(metrics));
+  const kept = [
+    { name: 'a', sum: { aggregationTemporality: 1, dataPoints: [point('1')] } },
+    { name: 'c', gauge: { dataPoints: [point('2'), point('3')] } },
+  ];
+  expect(line).toEqual({ bytes: metricsBody(kept), records: 3 });
+});
+
+describe('a long body is cut between records', () => {
+  test.each([LINE_BYTES_MAX, LINE_BYTES_MAX + 1])('of %s bytes', (length) => {
+    const body = tracesBody([plainSpan(1), span({ name: '' })]);
+    const long = tracesBody([plainSpan(1), span({ name: 'x'.repeat(length - body.length) })]);
+    expect(long).toHaveLength(length);
+    expect(linesIn('traces', long)).toHaveLength(length > LINE_BYTES_MAX ? 2 : 1);
+    checkLines('traces', long);
+  });
+
+  test('into lines that are no longer than they may be, each with the heads', () => {
+    const spans = Array.from({ length: 5000 }, (_, at) => plainSpan(at));
+    const body = toBody({
+      resourceSpans: [
+        { resource: { attributes: [] }, scopeSpans: [{ scope: { name: 's' }, spans }] },
+        { scopeSpans: [{ spans }], schemaUrl: 'u' },
+      ],
+    });
+    const lines = linesIn('traces', body);
+    expect(lines.length).toBeGreaterThan(body.length / LINE_BYTES_MAX);
+    for (const { bytes } of lines) expect(bytes.length).toBeLessThanOrEqual(LINE_BYTES_MAX);
+    checkLines('traces', body);
+  });
+
+  test('within a metric', () => {
+    const dataPoints = Array.from({ length: 20_000 }, (_, at) => ({
+      timeUnixNano: String(at + 1),
+      asDouble: at / 7,
+    }));
+    const body = metricsBody([{ name: 'm', unit: 's', gauge: { dataPoints } }]);
+    expect(linesIn('metrics', body).length).toBeGreaterThan(3);
+    checkLines('metrics', body);
+  });
+
+  test('without storing large heads more than twice', () => {
+    const attributes = [{ key: 'k', value: { stringValue: 'x'.repeat(LINE_BYTES_MAX) } }];
+    const scopeSpans = Array.from({ length: 100 }, (_, at) => ({
+      scope: { name: 'y'.repeat(5000) },
+      spans: [plainSpan(at)],
+    }));
+    const body = toBody({ resourceSpans: [{ resource: { attributes }, scopeSpans }] });
+    const stored = linesIn('traces', body).reduce((sum, { bytes }) => sum + bytes.length, 0);
+    expect(stored).toBeLessThan(2 * body.length);
+    checkLines('traces', body);
+  });
+});
+
+test('random bodies that are long and have faults', () => {
+  fc.assert(
+    fc.property(fc.integer(), (seed) => {
+      const random = dice(seed, 0.001);
+      const trees = Array.from({ length: 40 }, () =>
+        Buffer.from(writeJson(exportTree(random, 'metrics'), TIDY, random)),
+      );
+      const resourceMetrics = trees.flatMap(
+        (tree) => JSON.parse(tree.toString()).resourceMetrics ?? [],
+      );
+      checkLines('metrics', toBody({ resourceMetrics }));
+    }),
+    { numRuns: casesOf(50, 10) },
+  );
+});
