@@ -51,7 +51,7 @@ test('the package has what runs, and no sources, tests or benchmarks', () => {
     expect(paths).toContain(`deploy/${name}`);
   }
   const migrations = readdirSync(new URL('src/db/migrations/', ROOT));
-  expect(migrations.length).toBeGreaterThan(20);
+  expect(migrations.length).toBeGreaterThan(0);
   for (const name of migrations) expect(paths).toContain(`dist/db/migrations/${name}`);
   for (const name of readdirSync(new URL('src/web/assets/', ROOT))) {
     expect(paths).toContain(`dist/web/assets/${name}`);

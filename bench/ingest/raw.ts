@@ -1,10 +1,9 @@
 /**
  * For comparison: the rows that Sluice stored for a load, copied again by a bare client, in binary
- * form, with Sluice's statement, into the same tables. Each connection copies its rows and the rows
+ * form, with Sluice's statement, into the same tables; data points as rows (`point-rows.ts`). Each connection copies its rows and the rows
  * of their runs in one transaction.
  *
- * It does not listen, read HTTP, inflate, decode, check keys and limits, store resources
- * and metrics, join runs to those that are there (it inserts them), commit more than once,
+ * It does not listen, read HTTP, inflate, decode, check keys and limits, store resources, join runs to those that are there (it inserts them), commit more than once,
  * acknowledge anything before all of it is stored.
  */
 
@@ -17,6 +16,7 @@ import { TABLE_COLUMNS } from '../../src/model/columns.ts';
 import type { Signal } from '../../src/model/telemetry.ts';
 import { VoidRun } from '../harness.ts';
 import type { Measured } from './measured.ts';
+import { fillPointRows, POINT_ROWS, rowContents } from './point-rows.ts';
 import { type Contents, clear, contentsOf, measureWork, type Stage, TABLES } from './stage.ts';
 
 /** More than a socket takes at once, so that the client is not the bottleneck. */
@@ -32,7 +32,10 @@ interface Part {
  */
 export interface RawRows {
   readonly signal: Signal;
+  /** as Sluice stores them */
   readonly contents: Contents;
+  /** as they are in the table into which they are copied */
+  readonly copied: Contents;
   readonly bytes: number;
   readonly parts: readonly (readonly Part[])[];
 }
@@ -53,6 +56,7 @@ export async function captureRows(
   signal: Signal,
   connections: number,
 ): Promise<RawRows> {
+  if (signal === 'metrics') return await capturePoints(stage);
   const table = TABLES[signal];
   const parts: Part[][] = [];
   let bytes = 0;
@@ -74,7 +78,20 @@ export async function captureRows(
     for (const { chunks } of made) for (const { length } of chunks) bytes += length;
     parts.push(made);
   }
-  return { signal, contents: await contentsOf(stage, signal), bytes, parts };
+  const contents = await contentsOf(stage, signal);
+  return { signal, contents, copied: contents, bytes, parts };
+}
+
+/** The data points in blocks, as rows. */
+async function capturePoints(stage: Stage): Promise<RawRows> {
+  const { client } = stage;
+  await fillPointRows(client);
+  const chunks = await copyOut(client, `SELECT * FROM ${POINT_ROWS}`);
+  const bytes = chunks.reduce((sum, { length }) => sum + length, 0);
+  const statement = `COPY ${POINT_ROWS} FROM STDIN (FORMAT binary)`;
+  const contents = await contentsOf(stage, 'metrics');
+  const copied = await rowContents(client, POINT_ROWS);
+  return { signal: 'metrics', contents, copied, bytes, parts: [[{ statement, chunks }]] };
 }
 
 async function copyPart(client: pg.Client, parts: readonly Part[]): Promise<void> {
@@ -87,6 +104,8 @@ async function copyPart(client: pg.Client, parts: readonly Part[]): Promise<void
 
 /** Copies the rows into empty tables. @throws {VoidRun} when other rows are stored */
 export async function measureRaw(stage: Stage, raw: RawRows): Promise<Measured> {
+  const isOfPoints = raw.signal === 'metrics';
+  if (isOfPoints) await stage.client.query(`TRUNCATE ${POINT_ROWS}`);
   await clear(stage);
   const clients = raw.parts.map(
     () => new pg.Client({ connectionString: stage.server.databaseUrl }),
@@ -94,14 +113,17 @@ export async function measureRaw(stage: Stage, raw: RawRows): Promise<Measured> 
   try {
     for (const client of clients) await client.connect();
     const pids = { serverPid: null, clientPid: process.pid };
-    const measured = await measureWork(stage, raw.signal, pids, async () => {
+    const table = isOfPoints ? POINT_ROWS : TABLES[raw.signal];
+    const measured = await measureWork(stage, table, pids, async () => {
       const startedAt = performance.now();
       await Promise.all(clients.map((client, place) => copyPart(client, raw.parts[place] ?? [])));
       const seconds = (performance.now() - startedAt) / 1000;
       return { rows: raw.contents.rows, bytes: raw.bytes, seconds };
     });
-    const stored = await contentsOf(stage, raw.signal);
-    if (stored.rows !== raw.contents.rows || stored.sum !== raw.contents.sum) {
+    const stored = isOfPoints
+      ? await rowContents(stage.client, POINT_ROWS)
+      : await contentsOf(stage, raw.signal);
+    if (stored.rows !== raw.copied.rows || stored.sum !== raw.copied.sum) {
       throw new VoidRun(`${stored.rows} rows stored, ${raw.contents.rows} copied, or others`);
     }
     return measured;

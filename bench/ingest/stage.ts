@@ -12,7 +12,7 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 
-import { TABLE_COLUMNS, type TelemetryTable } from '../../src/model/columns.ts';
+import { TABLE_COLUMNS } from '../../src/model/columns.ts';
 import type { Signal } from '../../src/model/telemetry.ts';
 import { emptyTables } from '../empty-tables.ts';
 import { VoidRun } from '../harness.ts';
@@ -21,6 +21,7 @@ import { type ServerUnderTest, startServer } from '../server-under-test.ts';
 import { cpuSeconds, familyCpuSeconds, parentOf, residentMb, stolenSeconds } from './cpu.ts';
 import type { LoadPlan, LoadResult } from './load-plan.ts';
 import type { Measured } from './measured.ts';
+import { pointContents } from './point-rows.ts';
 import type { BodyKind } from './requests.ts';
 import { diskBytes, walBytes } from './stored-bytes.ts';
 
@@ -28,11 +29,7 @@ const INSERT_SERVER = fileURLToPath(new URL('insert-server.ts', import.meta.url)
 const GENERATOR = new URL('generator-process.ts', import.meta.url);
 const RESIDENT_EVERY_MS = 100;
 
-export const TABLES: Readonly<Record<Signal, TelemetryTable>> = {
-  traces: 'spans',
-  logs: 'log_records',
-  metrics: 'metric_points',
-};
+export const TABLES = { traces: 'spans', logs: 'log_records', metrics: 'blocks' } as const;
 /** Of Sluice's listener for agents; the other servers have the first of them. */
 const PATHS: Readonly<Record<Signal, string>> = {
   traces: '/v1/traces',
@@ -40,7 +37,7 @@ const PATHS: Readonly<Record<Signal, string>> = {
   metrics: '/v1/metrics',
 };
 /** Columns that depend on the day, or that each server computes differently. */
-const NOT_COMPARED = ['arrived_on', 'resource_id', 'metric_id'];
+const NOT_COMPARED = ['arrived_on', 'resource_id'];
 
 /** A server that loads can be sent to. */
 export interface Target {
@@ -138,7 +135,21 @@ export interface Contents {
   readonly sum: string;
 }
 
+/** The number of stored rows, or of data points in blocks. */
+async function countOf(client: pg.Client, signal: Signal): Promise<number> {
+  const { rows: older } = await client.query(
+    "SELECT WHERE to_regclass('metric_points') IS NOT NULL",
+  );
+  const isInBlocks = signal === 'metrics' && older.length === 0;
+  const table = signal === 'metrics' && !isInBlocks ? 'metric_points' : TABLES[signal];
+  const { rows } = await client.query<{ rows: number }>(
+    `SELECT ${isInBlocks ? 'coalesce(sum(records), 0)' : 'count(*)'}::int AS rows FROM ${table}`,
+  );
+  return rows[0]?.rows ?? Number.NaN;
+}
+
 export async function contentsOf({ client }: Stage, signal: Signal): Promise<Contents> {
+  if (signal === 'metrics') return await pointContents(client);
   const table = TABLES[signal];
   const columns = Object.keys(TABLE_COLUMNS[table]).filter((name) => !NOT_COMPARED.includes(name));
   const { rows } = await client.query<Contents>(
@@ -157,10 +168,9 @@ async function verify(
   expected: Contents | null,
 ): Promise<void> {
   if (expected === null) {
-    const query = `SELECT count(*)::int AS rows FROM ${TABLES[signal]}`;
-    const { rows } = await stage.client.query<{ rows: number }>(query);
-    if (rows[0]?.rows === acknowledged) return;
-    throw new VoidRun(`${rows[0]?.rows} rows stored, ${acknowledged} acknowledged`);
+    const rows = await countOf(stage.client, signal);
+    if (rows === acknowledged) return;
+    throw new VoidRun(`${rows} rows stored, ${acknowledged} acknowledged`);
   }
   const stored = await contentsOf(stage, signal);
   if (stored.rows !== acknowledged || stored.rows !== expected.rows) {
@@ -192,10 +202,14 @@ interface Processes {
   readonly clientPid: number;
 }
 
-/** Runs some work that stores rows in empty tables; measures CPU time, memory and bytes written. */
+/**
+ * Runs some work that stores rows in empty tables; measures CPU time, memory and bytes written.
+ *
+ * @param table of the rows
+ */
 export async function measureWork(
   stage: Stage,
-  signal: Signal,
+  table: string,
   { serverPid, clientPid }: Processes,
   work: () => Promise<Pick<LoadResult, 'rows' | 'bytes' | 'seconds'> & Partial<LoadResult>>,
 ): Promise<Measured> {
@@ -213,7 +227,7 @@ export async function measureWork(
     // Not later: counting the rows afterwards writes each page to the WAL once more (hint bits).
     const wal = (await walBytes(stage.client)) - walBefore;
     // Of tables that only grew: a VACUUM would free nothing.
-    const disk = await diskBytes(stage.client, [TABLES[signal], 'runs']);
+    const disk = await diskBytes(stage.client, [table, 'runs']);
     const perMillion = (place: 0 | 1 | 2): number =>
       rounded(((after[place] - before[place]) / rows) * 1e6, 2);
     return {
@@ -253,7 +267,7 @@ export async function measureLoad(
   const { generator, server } = stage;
   await generator.prepare({ kind, connections, pace, url, key: server.agentKey });
   const pids = { serverPid: target.pid, clientPid: generator.pid };
-  const measured = await measureWork(stage, kind.signal, pids, async () => {
+  const measured = await measureWork(stage, TABLES[kind.signal], pids, async () => {
     const load = generator.send();
     const [result] = await Promise.all([load, beside(load.catch(() => {}))]);
     return result;

@@ -3,7 +3,7 @@
  * (docs/decisions/0046-citus.md): `sluice migrate --citus`, or the first start of a server on a cluster.
  *
  *   spans, log_records   hashed by run_id, which every row then has: a run is on one shard
- *   metric_points        hashed by metric_id
+ *   blocks               hashed by block_id
  *   everything else      plain tables of the coordinator
  */
 import { OperatorError } from '../errors.ts';
@@ -103,7 +103,7 @@ const UNUSED_INDEXES = ['spans_by_trace', 'log_records_by_trace'];
 const DISTRIBUTED_TABLES = [
   ['spans', 'run_id'],
   ['log_records', 'run_id'],
-  ['metric_points', 'metric_id'],
+  ['blocks', 'block_id'],
 ] as const;
 
 async function distributeTables(connection: Connection, shards: number): Promise<void> {

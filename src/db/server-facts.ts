@@ -5,7 +5,7 @@
  */
 import { onlyRow, type Queryable } from './database.ts';
 import { type HistoryFault, historyFault, loadMigrations } from './migrate.ts';
-import { TELEMETRY_TABLES } from './telemetry/copy-statement.ts';
+import { DAILY_TABLES } from './telemetry/copy-statement.ts';
 import { partitionName, utcDay, utcHour } from './telemetry/partitions.ts';
 import { RECEIPTS, receiptPeriods } from './telemetry/receipts.ts';
 
@@ -185,7 +185,7 @@ export async function readPrivileges(database: Queryable): Promise<ServerPrivile
       WHERE relnamespace = to_regnamespace(current_schema()) AND relkind IN ('r', 'p')
         AND relname = ANY ($1::text[]) AND NOT pg_has_role(relowner, 'USAGE')
       ORDER BY relname`,
-    [[...TELEMETRY_TABLES, RECEIPTS, 'runs', 'findings', 'schema_migrations']],
+    [[...DAILY_TABLES, RECEIPTS, 'runs', 'findings', 'schema_migrations']],
   );
   const [row] = rows;
   if (row === undefined) throw new Error('PostgreSQL answered without a row');
@@ -211,7 +211,7 @@ export async function readSchema(database: Queryable, nowMs: number): Promise<Sc
   const known = loadMigrations();
   const days = [nowMs, nowMs + DAY_MS].map(utcDay);
   const wanted = [
-    ...TELEMETRY_TABLES.flatMap((table) => days.map((day) => partitionName(table, day))),
+    ...DAILY_TABLES.flatMap((table) => days.map((day) => partitionName(table, day))),
     ...receiptPeriods(nowMs).map((period) => partitionName(RECEIPTS, utcHour(period))),
   ];
   const { rows: missing } = await database.query<{ name: string }>(

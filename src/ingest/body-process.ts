@@ -10,6 +10,7 @@
 import { fileURLToPath } from 'node:url';
 
 import type { TelemetryPlacement } from '../db/placement.ts';
+import type { EncodedRequest } from '../db/telemetry/encoded-request.ts';
 import { SluiceError } from '../errors.ts';
 import {
   LimitedProcess,
@@ -123,28 +124,26 @@ async function assemble(
   signal: Signal,
   { workspaceId, arrivedAtMs }: RequestContext,
 ): Promise<ReadyRequest> {
-  const chunks = new Map<TelemetryTable, Buffer>();
-  const lists = await takeLists(reply, chunks);
-  const release = NO_RELEASE;
-  const encoded = { workspaceId, arrivedAtMs, chunks, ...lists, rows, bytes, release };
+  const parts = await takeParts(reply);
+  const encoded = { workspaceId, signal, arrivedAtMs, ...parts, rows, bytes, release: NO_RELEASE };
   return { signal, rejections, replacedCharacters, encoded };
 }
 
-async function takeLists(
+async function takeParts(
   reply: Received['reply'],
-  chunks: Map<TelemetryTable, Buffer>,
-): Promise<StoredLists> {
+): Promise<StoredLists & Pick<EncodedRequest, 'chunks' | 'lines'>> {
+  const chunks = new Map<TelemetryTable, Buffer>();
+  const lines: EncodedRequest['lines'][number][] = [];
   const resources: StoredLists['resources'][number][] = [];
-  const metrics: StoredLists['metrics'][number][] = [];
   const runs: StoredLists['runs'][number][] = [];
   const sessionMarks: StoredLists['sessionMarks'][number][] = [];
   for (;;) {
     const { message, bytes } = await reply({ kind: 'more' });
-    if (message.kind === 'end') return { resources, metrics, runs, sessionMarks };
+    if (message.kind === 'end') return { chunks, lines, resources, runs, sessionMarks };
     if (message.kind === 'chunk') chunks.set(message.table, bytes);
+    if (message.kind === 'line') lines.push({ bytes, records: message.records });
     if (message.kind !== 'list') continue;
     resources.push(...message.lists.resources);
-    metrics.push(...message.lists.metrics);
     runs.push(...message.lists.runs);
     sessionMarks.push(...message.lists.sessionMarks);
   }

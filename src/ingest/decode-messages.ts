@@ -3,7 +3,7 @@
  * bodies. Each message is the reply to the one before:
  *
  *   decode ─► refused │ undecodable
- *          ─► (marks ─► marks)… (runs ─► runs)… rows ─► (more ─► chunk)… (more ─► list)… more ─► end
+ *          ─► (marks ─► marks)… (runs ─► runs)… rows ─► (more ─► chunk)… (more ─► line)… (more ─► list)… more ─► end
  *
  * Lists that grow with the number of records are sent in parts, because deserializing a message
  * blocks the event loop: half a million runs in one message took a second.
@@ -19,7 +19,7 @@ import type { Rejection, Signal } from '../model/telemetry.ts';
 export const PART_ITEMS_MAX = 500;
 
 /** The lists stored in addition to the rows, or a part of them. */
-export type StoredLists = Pick<EncodedRequest, 'resources' | 'metrics' | 'runs' | 'sessionMarks'>;
+export type StoredLists = Pick<EncodedRequest, 'resources' | 'runs' | 'sessionMarks'>;
 
 export type ToDecodeProcess =
   /** its bytes are the body */
@@ -49,5 +49,7 @@ export type FromDecodeProcess =
     }
   /** its bytes are the table's rows */
   | { readonly kind: 'chunk'; readonly table: TelemetryTable }
+  /** its bytes are a line of records */
+  | { readonly kind: 'line'; readonly records: number }
   | { readonly kind: 'list'; readonly lists: StoredLists }
   | { readonly kind: 'end' };

@@ -7,11 +7,7 @@
 import '../stack-traces.ts';
 
 import type { TelemetryPlacement } from '../db/placement.ts';
-import {
-  type EncodedRequest,
-  unitsOfMetric,
-  unitsOfResource,
-} from '../db/telemetry/encoded-request.ts';
+import { type EncodedRequest, unitsOfResource } from '../db/telemetry/encoded-request.ts';
 import {
   type LogRun,
   type LogRunsOfRequest,
@@ -31,7 +27,7 @@ import {
   type StoredLists,
   type ToDecodeProcess,
 } from './decode-messages.ts';
-import { PlainEncoder, parsePlainly } from './plain-encoder.ts';
+import { PlainEncoder, parsePlainly, pointLines } from './plain-encoder.ts';
 import { type ReadyRequest, RowEncoder } from './row-encoder.ts';
 
 /** Most UTF-16 units in one message; a single item may have more. */
@@ -114,22 +110,17 @@ async function decode(
   const parsed = parsePlainly(signal, body);
   if (!parsed.ok) return { kind: 'undecodable', message: parsed.message, path: parsed.path };
   const runs = await assignRuns(parsed.request, conversation);
-  return plain.encode(parsed.request, workspaceId, arrivedAtMs, runs);
+  const lines = pointLines(signal, body, parsed);
+  return plain.encode(parsed.request, workspaceId, arrivedAtMs, runs, lines);
 }
 
-const EMPTY: StoredLists = { resources: [], metrics: [], runs: [], sessionMarks: [] };
+const EMPTY: StoredLists = { resources: [], runs: [], sessionMarks: [] };
 
 /** The lists in parts, each small enough to be deserialized in a few milliseconds. */
-function* partsOf({
-  resources,
-  metrics,
-  runs,
-  sessionMarks,
-}: EncodedRequest): Generator<StoredLists> {
+function* partsOf({ resources, runs, sessionMarks }: EncodedRequest): Generator<StoredLists> {
   for (const part of slices(runs)) yield { ...EMPTY, runs: part };
   for (const part of slices(sessionMarks)) yield { ...EMPTY, sessionMarks: part };
   for (const part of bySize(resources, unitsOfResource)) yield { ...EMPTY, resources: part };
-  for (const part of bySize(metrics, unitsOfMetric)) yield { ...EMPTY, metrics: part };
 }
 
 function* bySize<Row>(rows: readonly Row[], sizeOf: (row: Row) => number): Generator<Row[]> {
@@ -164,6 +155,9 @@ async function answer(order: Order, body: Buffer, conversation: Conversation): P
   await conversation.request({ kind: 'rows', ...facts });
   for (const [table, chunk] of encoded.chunks) {
     await conversation.request({ kind: 'chunk', table }, chunk);
+  }
+  for (const { bytes: line, records } of encoded.lines) {
+    await conversation.request({ kind: 'line', records }, line);
   }
   for (const lists of partsOf(encoded)) await conversation.request({ kind: 'list', lists });
   encoded.release();

@@ -1,8 +1,8 @@
 /**
- * Ordinary spans, log records and data points, from a body's bytes to COPY bytes in WebAssembly
- * (`assembly/`), sixteen bytes at a time. It takes a list's records up to the first one that is not ordinary; that
- * one is read by the scanner in JavaScript (`src/otlp/fast/`), which gives the same rows. What is
- * read and written follows from `src/model/columns.ts`.
+ * Ordinary spans and log records, from a body's bytes to COPY bytes, and the checks of ordinary data points,
+ * in WebAssembly (`assembly/`), sixteen bytes at a time. It takes a list's records up to the first one that
+ * is not ordinary. The scanner in JavaScript (`src/otlp/fast/`) reads such a span or log record, and gives the
+ * same row; a body with such a point is left to the plain decoder.
  *
  * The memory of a scanner is fixed: a window of the body, the texts of one record, the rows of the
  * window. Nothing in it is needed after a call.
@@ -15,13 +15,11 @@ import {
   ENUM_MAX,
   type Encoding,
   LOG_COLUMNS,
-  POINT_COLUMNS,
   SPAN_COLUMNS,
 } from '../model/columns.ts';
 import type { Signal } from '../model/telemetry.ts';
 import { decimalDouble } from '../otlp/fast/decimal-double.ts';
 import type { OrdinaryTaken } from '../otlp/fast/ordinary-offers.ts';
-import { HISTOGRAM_MEMBERS, NUMBER_MEMBERS } from '../otlp/fast/point-scanner.ts';
 import { doubleText } from '../otlp/json-text.ts';
 import * as codes from './assembly/codes.ts';
 
@@ -58,7 +56,6 @@ interface Exports {
   readonly ROWS_AT: Global;
   readonly RUNS_AT: Global;
   readonly PLACES_AT: Global;
-  readonly METRIC_PLACES_AT: Global;
   readonly COLUMNS_AT: Global;
   readonly MEMBERS_AT: Global;
   readonly RESULT_AT: Global;
@@ -92,20 +89,10 @@ const WRITE: Readonly<Partial<Record<Encoding, number>>> = {
   workspace: codes.WRITE_WORKSPACE,
   arrivalDay: codes.WRITE_DAY,
   resource: codes.WRITE_RESOURCE,
-  metric: codes.WRITE_METRIC,
-  // As a counter, null for 0.
-  optionalTime: codes.WRITE_COUNTER,
-  int64: codes.WRITE_OPTIONAL_VALUE,
-  count: codes.WRITE_OPTIONAL_VALUE,
-  double: codes.WRITE_OPTIONAL_VALUE,
 };
 
 const READ: Readonly<Partial<Record<Encoding, number>>> = {
   time: codes.READ_TIME,
-  optionalTime: codes.READ_TIME,
-  int64: codes.READ_INT64,
-  count: codes.READ_COUNT,
-  double: codes.READ_DOUBLE,
   int16: codes.READ_UINT,
   counter: codes.READ_UINT,
   traceId: codes.READ_TRACE_ID,
@@ -126,11 +113,26 @@ const SPECIAL_OF_SPANS: readonly Special[] = [
   ['links', codes.READ_EMPTY_LIST, 'links'],
 ];
 const SPECIAL_OF_LOGS: readonly Special[] = [['body', codes.READ_VALUE, 'body']];
-const SPECIAL_OF_POINTS: readonly Special[] = [
-  ['exemplars', codes.READ_EMPTY_LIST, 'exemplars'],
-  ['bucketCounts', codes.READ_BUCKET_COUNTS, 'distribution'],
-  ['explicitBounds', codes.READ_BOUNDS, 'distribution'],
-];
+/** The members of data points; each has a cell for its number or text. */
+const POINT_MEMBERS = {
+  timeUnixNano: codes.READ_TIME,
+  startTimeUnixNano: codes.READ_TIME,
+  attributes: codes.READ_ATTRIBUTES,
+  flags: codes.READ_UINT,
+  exemplars: codes.READ_EXEMPLARS,
+  asInt: codes.READ_INT64,
+  asDouble: codes.READ_DOUBLE,
+  count: codes.READ_COUNT,
+  sum: codes.READ_DOUBLE,
+  min: codes.READ_DOUBLE,
+  max: codes.READ_DOUBLE,
+  bucketCounts: codes.READ_BUCKET_COUNTS,
+  explicitBounds: codes.READ_BOUNDS,
+} as const;
+/** Members of a gauge's or sum's point only. */
+const NUMBER_MEMBERS = ['asInt', 'asDouble'];
+/** Members of a histogram's point only. */
+const HISTOGRAM_MEMBERS = ['count', 'sum', 'min', 'max', 'bucketCounts', 'explicitBounds'];
 
 /**
  * The compiled program; null where the processor has no SIMD, or Node.js was started without WebAssembly.
@@ -147,13 +149,6 @@ export function ordinaryProgram(): Program | null {
 export function compiled(bytes: Uint8Array): Program {
   if (WebAssembly.validate(bytes)) return new WebAssembly.Module(bytes);
   throw new Error('dist/ordinary-rows.wasm is damaged: run `npm run build`');
-}
-
-interface Configured {
-  /** the number of a column */
-  readonly column: (name: string) => number;
-  /** some members, bit by bit */
-  readonly members: (names: readonly string[]) => number;
 }
 
 /** One scanner of a thread, for one kind of record. */
@@ -178,8 +173,6 @@ export class OrdinaryRows implements OrdinaryTaken {
   readonly runsAt: number;
   /** by row: where the resource's id is to be written, counted from the first row */
   readonly places: Int32Array;
-  /** the same for its metric's */
-  readonly metricPlaces: Int32Array;
 
   // What the last call took.
   rows = 0;
@@ -211,22 +204,20 @@ export class OrdinaryRows implements OrdinaryTaken {
     this.#buffer = Buffer.from(buffer);
     this.view = new DataView(buffer);
     this.bytes = new Uint8Array(buffer);
-    const { WINDOW_AT, WINDOW_SIZE, ROWS_AT, RUNS_AT, PLACES_AT, METRIC_PLACES_AT, RESULT_AT } =
-      exports;
+    const { WINDOW_AT, WINDOW_SIZE, ROWS_AT, RUNS_AT, PLACES_AT, RESULT_AT } = exports;
     this.#windowBytes = Math.min(windowBytes, WINDOW_SIZE.value);
     this.#window = new Uint8Array(buffer, WINDOW_AT.value, this.#windowBytes);
     this.#result = new Int32Array(buffer, RESULT_AT.value, RESULT_INTEGERS);
     this.places = new Int32Array(buffer, PLACES_AT.value, codes.RECORDS_MAX);
-    this.metricPlaces = new Int32Array(buffer, METRIC_PLACES_AT.value, codes.RECORDS_MAX);
     this.rowsAt = ROWS_AT.value;
     this.runsAt = RUNS_AT.value;
     if (signal === 'traces') this.#configureSpans(placement);
     else if (signal === 'logs') this.#configureLogs(placement);
-    else this.#configurePoints(placement);
+    else this.#configurePoints();
   }
 
   #configureSpans(placement: TelemetryPlacement): void {
-    const { column } = this.#configure(SPAN_COLUMNS, SPECIAL_OF_SPANS, placement);
+    const column = this.#configure(SPAN_COLUMNS, SPECIAL_OF_SPANS, placement);
     this.#exports.configureSpans(
       column('start_unix_nano'),
       column('end_unix_nano'),
@@ -239,30 +230,38 @@ export class OrdinaryRows implements OrdinaryTaken {
   }
 
   #configureLogs(placement: TelemetryPlacement): void {
-    const { column } = this.#configure(LOG_COLUMNS, SPECIAL_OF_LOGS, placement);
+    const column = this.#configure(LOG_COLUMNS, SPECIAL_OF_LOGS, placement);
     this.#exports.configureLogs(column('time_unix_nano'), column('observed_unix_nano'));
   }
 
-  #configurePoints(placement: TelemetryPlacement): void {
-    const { column, members } = this.#configure(POINT_COLUMNS, SPECIAL_OF_POINTS, placement);
-    this.#exports.configurePoints(
-      column('time_unix_nano'),
-      column('flags'),
-      column('value_int'),
-      column('value_double'),
-      column('count'),
-      column('distribution'),
-      members(HISTOGRAM_MEMBERS),
-      members(NUMBER_MEMBERS),
+  #configurePoints(): void {
+    const { MEMBERS_AT, configure, configurePoints } = this.#exports;
+    const names = Object.keys(POINT_MEMBERS);
+    for (const [index, [name, read]] of Object.entries(POINT_MEMBERS).entries()) {
+      const entry = MEMBERS_AT.value + index * codes.MEMBER_BYTES;
+      this.#writeMember(entry, name, read, index, UINT32_MAX);
+    }
+    configure(0, names.length, 0, -1);
+    const number = (name: keyof typeof POINT_MEMBERS): number => names.indexOf(name);
+    const bits = (some: readonly string[]): number =>
+      some.reduce((sum, name) => sum | (1 << names.indexOf(name)), 0);
+    configurePoints(
+      number('timeUnixNano'),
+      number('flags'),
+      number('asInt'),
+      number('asDouble'),
+      number('count'),
+      bits(HISTOGRAM_MEMBERS),
+      bits(NUMBER_MEMBERS),
     );
   }
 
-  /** Writes the tables of columns and members. */
+  /** Writes the tables of columns and members; @returns the number of a column by its name. */
   #configure(
     columns: Columns,
     special: readonly Special[],
     placement: TelemetryPlacement,
-  ): Configured {
+  ): (name: string) => number {
     const { COLUMNS_AT, MEMBERS_AT, configure } = this.#exports;
     const names = Object.keys(columns);
     const column = (name: string): number => names.indexOf(name);
@@ -283,8 +282,7 @@ export class OrdinaryRows implements OrdinaryTaken {
     }
     for (const [name, read, at] of special) add(name, read, column(at));
     configure(names.length, members.length, required, column('trace_id'));
-    const bitOf = (name: string): number => 1 << members.indexOf(name);
-    return { column, members: (some) => some.reduce((bits, name) => bits | bitOf(name), 0) };
+    return column;
   }
 
   #writeMember(at: number, name: string, read: number, column: number, largest: number): void {

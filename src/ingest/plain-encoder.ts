@@ -8,11 +8,11 @@ import type { LogRuns, LogRunsOfRequest } from '../db/telemetry/log-runs.ts';
 import { checkRuns, runDeltas } from '../db/telemetry/run-delta.ts';
 import { SluiceError } from '../errors.ts';
 import type { TelemetryTable } from '../model/columns.ts';
-import type { DecodedRequest, LogRow, PointRow, Signal, SpanRow } from '../model/telemetry.ts';
+import type { DecodedRequest, LogRow, Signal, SpanRow } from '../model/telemetry.ts';
 import type { DecodeResult } from '../otlp/envelope.ts';
 import { LOG_LAYOUT } from '../otlp/fast/log-scanner.ts';
-import { POINT_LAYOUT } from '../otlp/fast/point-scanner.ts';
 import { SPAN_LAYOUT } from '../otlp/fast/span-scanner.ts';
+import { type Line, linesOf } from '../otlp/lines/lines.ts';
 import { decodeLogs } from '../otlp/logs.ts';
 import { decodeMetrics } from '../otlp/metrics.ts';
 import { toEnd } from '../otlp/pieces.ts';
@@ -44,7 +44,6 @@ const DECODERS: Readonly<Record<Signal, (body: Buffer) => DecodeResult>> = {
 const writersOf = (placement: TelemetryPlacement) => ({
   span: compilePlainWriter<SpanRow>(SPAN_LAYOUT, placement),
   log: compilePlainWriter<LogRow>(LOG_LAYOUT, placement),
-  point: compilePlainWriter<PointRow>(POINT_LAYOUT, placement),
 });
 const WRITERS = { local: writersOf('local'), distributed: writersOf('distributed') };
 
@@ -63,7 +62,9 @@ export class PlainEncoder {
     if (!result.ok) return result;
     const { workspaceId, arrivedAtMs, logRuns } = context;
     const runs = logRuns.assign(result.request, workspaceId);
-    return { ok: true, request: this.encode(result.request, workspaceId, arrivedAtMs, runs) };
+    const lines = pointLines(signal, body, result);
+    const request = this.encode(result.request, workspaceId, arrivedAtMs, runs, lines);
+    return { ok: true, request };
   }
 
   /**
@@ -72,36 +73,39 @@ export class PlainEncoder {
    * @param arrivedAtMs milliseconds since 1970, by PostgreSQL's clock; its UTC day chooses the
    *   partition
    * @param logRuns the runs of rows that do not belong to their trace, and the marks of their sessions
-   * @throws {SluiceError} `body_too_large` when there are too many runs, marks, resources or
-   *   metrics
+   * @param lines of `pointLines`
+   * @throws {SluiceError} `body_too_large` when there are too many runs, marks or resources
    */
   encode(
     request: DecodedRequest,
     workspaceId: number,
     arrivedAtMs: number,
     { runs, marks }: LogRunsOfRequest,
+    lines: readonly Line[],
   ): ReadyRequest {
-    const { signal, rejections, replacedCharacters } = request;
-    const { resources, metrics, spans, logs, points } = request;
-    checkContents(Math.max(resources.length, metrics.length));
+    const { signal, rejections, replacedCharacters, spans, logs, points } = request;
+    // Data points are stored as sent, with their resources.
+    const resources = signal === 'metrics' ? [] : request.resources;
+    checkContents(resources.length);
     checkRuns(marks.length);
     const deltas = runDeltas(request, workspaceId, runs);
     const context = { workspaceId, arrivedAtMs, logRuns: runs };
     const chunks = new Map<TelemetryTable, Buffer>();
-    const { span, log, point } = this.#write;
+    const { span, log } = this.#write;
     if (spans.length > 0) chunks.set('spans', this.#encodeRows(spans, span, context));
     if (logs.length > 0) chunks.set('log_records', this.#encodeRows(logs, log, context));
-    if (points.length > 0) chunks.set('metric_points', this.#encodeRows(points, point, context));
-    const held = { chunks, resources, metrics, runs: deltas, sessionMarks: marks };
+    const held = { chunks, lines, resources, runs: deltas, sessionMarks: marks };
     const encoded: EncodedRequest = {
       workspaceId,
+      signal,
       arrivedAtMs,
       ...held,
-      rows: spans.length + logs.length + points.length,
+      rows: spans.length + logs.length + points,
       bytes: heldBytes(held),
       release: () => {},
     };
-    return { signal, rejections, replacedCharacters, encoded };
+    const replaced = signal === 'metrics' ? 0 : replacedCharacters;
+    return { signal, rejections, replacedCharacters: replaced, encoded };
   }
 
   #encodeRows<Row>(rows: readonly Row[], write: PlainWriter<Row>, context: PlainContext): Buffer {
@@ -112,6 +116,15 @@ export class PlainEncoder {
       this.#out.clear();
     }
   }
+}
+
+/** The accepted data points of a decoded body, as lines; none for other signals. */
+export function pointLines(
+  signal: Signal,
+  body: Buffer,
+  { request, accepted }: Extract<DecodeResult, { readonly ok: true }>,
+): readonly Line[] {
+  return signal === 'metrics' ? toEnd(linesOf(signal, body, request.points, accepted)) : [];
 }
 
 /**

@@ -2,26 +2,20 @@
  * Scans a body directly into COPY bytes: the fast counterpart of `plain-encoder.ts`, with identical
  * bytes (`test/otlp/fast-decode.test.ts`).
  *
- * The resource and the metric of a row may follow it in the body; their ids are written then.
+ * The resource of a row may follow it in the body; its id is written then.
  */
 import type { TelemetryPlacement } from '../db/placement.ts';
 import { checkContents, type EncodedRequest, heldBytes } from '../db/telemetry/encoded-request.ts';
 import type { RunDeltas } from '../db/telemetry/run-delta.ts';
 import type { TelemetryTable } from '../model/columns.ts';
 import type { Hex16 } from '../model/json.ts';
-import type {
-  DecodedRequest,
-  MetricRow,
-  Rejection,
-  ResourceRow,
-  Signal,
-} from '../model/telemetry.ts';
+import type { DecodedRequest, Rejection, ResourceRow, Signal } from '../model/telemetry.ts';
 import { LOG_LAYOUT } from '../otlp/fast/log-scanner.ts';
 import type { OrdinaryTaken } from '../otlp/fast/ordinary-offers.ts';
-import { POINT_LAYOUT } from '../otlp/fast/point-scanner.ts';
 import { RequestScanner, type RowSink } from '../otlp/fast/request-scanner.ts';
 import type { ScannedRow } from '../otlp/fast/scanned-row.ts';
 import { SPAN_LAYOUT } from '../otlp/fast/span-scanner.ts';
+import { type Line, linesOf } from '../otlp/lines/lines.ts';
 import type { Pieces } from '../otlp/pieces.ts';
 import { OF_HISTOGRAMS, OF_NUMBERS, OF_RUNS, RUN_BYTES } from './assembly/codes.ts';
 import { type OrdinaryRows, ordinaryRows } from './ordinary-rows.ts';
@@ -40,7 +34,6 @@ const NO_REJECTIONS: readonly Rejection[] = [];
 const writersOf = (placement: TelemetryPlacement) => ({
   span: compileRowWriter(SPAN_LAYOUT, placement),
   log: compileRowWriter(LOG_LAYOUT, placement),
-  point: compileRowWriter(POINT_LAYOUT, placement),
 });
 const WRITERS = { local: writersOf('local'), distributed: writersOf('distributed') };
 
@@ -52,15 +45,16 @@ interface EncodedScope {
 const DAYS_1970_TO_2000 = 10_957;
 const DAY_MS = 86_400_000;
 
-const TABLES: Readonly<Record<Signal, TelemetryTable>> = {
+/** Data points are stored as sent. */
+const TABLES: Readonly<Record<Signal, TelemetryTable | null>> = {
   traces: 'spans',
   logs: 'log_records',
-  metrics: 'metric_points',
+  metrics: null,
 };
 
 /**
  * Encodes one request at a time; the next one drops what the scanner gave up. A request with too many
- * runs, resources or metrics is refused at once with `body_too_large`.
+ * runs or resources is refused at once with `body_too_large`.
  */
 export class RowEncoder implements RowSink {
   readonly #scanner = new RequestScanner();
@@ -74,12 +68,12 @@ export class RowEncoder implements RowSink {
   readonly #id = new IdBytes();
   /** the run of the latest row */
   readonly #runId = new IdBytes();
-  #places: RowPlaces = { workspaceId: 0, day: 0, resources: [], metrics: [] };
+  #places: RowPlaces = { workspaceId: 0, day: 0, resources: [] };
   #arrivedAtMs = 0;
-  #table: TelemetryTable = 'spans';
+  #signal: Signal = 'traces';
+  #points = 0;
   #scopes: EncodedScope[] = [];
   #resources = new Map<Hex16, ResourceRow>();
-  #metrics = new Map<Hex16, MetricRow>();
   #runs: RunDeltas = new Map();
   #runsSeen = new Set<Hex16>();
   #tally = new RunTally(this.#runsSeen, this.#runId);
@@ -111,7 +105,8 @@ export class RowEncoder implements RowSink {
   ): Pieces<ReadyRequest | null> {
     this.#open(signal, workspaceId, arrivedAtMs, body.length);
     if (!(yield* this.#scanner.scan(signal, body, this, recordBytesMax))) return null;
-    return { signal, rejections: NO_REJECTIONS, replacedCharacters: 0, encoded: this.#take() };
+    const lines = signal === 'metrics' ? yield* linesOf(signal, body, this.#points, null) : [];
+    return { signal, rejections: NO_REJECTIONS, replacedCharacters: 0, encoded: this.#take(lines) };
   }
 
   /** @param bytesExpected the body's length, which the rows usually do not exceed */
@@ -120,12 +115,12 @@ export class RowEncoder implements RowSink {
     this.#ordinary = ordinaryRows(signal, this.#placement, this.#noteFailure);
     this.#ordinaryRequest = this.#ordinary?.nextRequest() ?? 0;
     const day = Math.floor(arrivedAtMs / DAY_MS) - DAYS_1970_TO_2000;
-    this.#places = { workspaceId, day, resources: [], metrics: [] };
+    this.#places = { workspaceId, day, resources: [] };
     this.#arrivedAtMs = arrivedAtMs;
-    this.#table = TABLES[signal];
+    this.#signal = signal;
+    this.#points = 0;
     this.#scopes = [];
     this.#resources = new Map();
-    this.#metrics = new Map();
     this.#runs = new Map();
     this.#runsSeen = new Set();
     this.#tally = new RunTally(this.#runsSeen, this.#runId);
@@ -140,19 +135,20 @@ export class RowEncoder implements RowSink {
   ): OrdinaryTaken | null {
     const ordinary = this.#ordinary;
     if (ordinary === null) return null;
-    const isOfPoints = this.#table === 'metric_points';
+    const isOfPoints = this.#signal === 'metrics';
     const kind = isOfPoints ? (isHistogram ? OF_HISTOGRAMS : OF_NUMBERS) : OF_RUNS;
-    const { workspaceId, day, resources, metrics } = this.#places;
+    const { workspaceId, day, resources } = this.#places;
     const request = this.#ordinaryRequest;
     if (!ordinary.take(request, body, at, until, end, workspaceId, day, kind)) return null;
-    const { rows, rowsAt, runsAt, places, metricPlaces } = ordinary;
+    const { rows, rowsAt, runsAt, places } = ordinary;
+    if (isOfPoints) {
+      this.#points += rows;
+      return ordinary;
+    }
     const start = this.#bytes.end;
     this.#bytes.append(ordinary.bytes.subarray(rowsAt, rowsAt + ordinary.rowBytes));
     for (let row = 0; row < rows; row += 1) resources.push(start + (places[row] as number));
-    if (isOfPoints) {
-      for (let row = 0; row < rows; row += 1) metrics.push(start + (metricPlaces[row] as number));
-    }
-    const isOfSpans = this.#table === 'spans';
+    const isOfSpans = this.#signal === 'traces';
     for (let run = 0; run < ordinary.runs; run += 1) {
       this.#tally.addRun(ordinary, runsAt + run * RUN_BYTES, isOfSpans);
     }
@@ -169,20 +165,6 @@ export class RowEncoder implements RowSink {
     this.#tally.addLog(row);
   }
 
-  point(row: ScannedRow): void {
-    this.#write.point(this.#bytes, row, this.#places);
-  }
-
-  /** @throws as `setOrigin` */
-  setMetric(metric: MetricRow): void {
-    this.#metrics.set(metric.id, metric);
-    checkContents(this.#metrics.size);
-    const id = this.#id.set(metric.id);
-    const { metrics } = this.#places;
-    for (const place of metrics) this.#bytes.overwrite(place, id, 0, 16);
-    metrics.length = 0;
-  }
-
   closeScope(): number {
     this.#scopes.push({ rowsEnd: this.#places.resources.length, tally: this.#tally });
     this.#tally = new RunTally(this.#runsSeen, this.#runId);
@@ -195,6 +177,8 @@ export class RowEncoder implements RowSink {
    * @throws {SluiceError} `body_too_large` for more than `CONTENTS_MAX` resources
    */
   setOrigin(number: number, origin: ResourceRow): void {
+    // Data points are stored with their resources, as sent.
+    if (this.#signal === 'metrics') return;
     const scope = this.#scopes[number];
     if (scope === undefined) throw new Error('setOrigin() before closeScope()');
     this.#resources.set(origin.id, origin);
@@ -208,20 +192,22 @@ export class RowEncoder implements RowSink {
     scope.tally.addTo(this.#runs, workspaceId, origin.serviceName);
   }
 
-  #take(): EncodedRequest {
+  #take(lines: readonly Line[]): EncodedRequest {
     const chunks = new Map<TelemetryTable, Buffer>();
-    const rows = this.#places.resources.length;
+    const rows = this.#places.resources.length + this.#points;
     const { bytes, release } = this.#bytes.take();
-    if (rows > 0) chunks.set(this.#table, bytes);
+    const table = TABLES[this.#signal];
+    if (rows > 0 && table !== null) chunks.set(table, bytes);
     const held = {
       chunks,
+      lines,
       resources: [...this.#resources.values()],
-      metrics: [...this.#metrics.values()],
       runs: [...this.#runs.values()],
       sessionMarks: [],
     };
     return {
       workspaceId: this.#places.workspaceId,
+      signal: this.#signal,
       arrivedAtMs: this.#arrivedAtMs,
       ...held,
       rows,

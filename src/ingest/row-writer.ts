@@ -21,8 +21,6 @@ export interface RowPlaces {
   readonly day: number;
   /** collects the positions where resource ids are to be written */
   readonly resources: number[];
-  /** collects the positions where metric ids are to be written */
-  readonly metrics: number[];
 }
 
 export type RowWriter = (out: RowBytes, row: ScannedRow, places: RowPlaces) => void;
@@ -51,25 +49,11 @@ const unless = (isAbsent: string, statement: string): string =>
 const text = (arena: string, slot: number): string =>
   `out.text(${arena}, ranges[${slot}], ranges[${slot + 1}])`;
 const isEmpty = (slot: number): string => `ranges[${slot}] === ranges[${slot + 1}]`;
-const reserveId = (places: string): string => `${places}.push(out.end + 4); out.id(NO_ID, 0, 16)`;
 
 const SCANNED: Readonly<Record<Encoding, Statement>> = {
   time,
-  optionalTime: (slot) =>
-    unless(`numbers[${slot}] === 0 && numbers[${slot + 1}] === 0`, time(slot, 0)),
   int16: (slot) => `out.int16(numbers[${slot}])`,
   counter: (slot) => `out.counter(numbers[${slot}])`,
-  int64: (slot) =>
-    unless(
-      `numbers[${slot}] === null`,
-      `out.int64(numbers[${slot}], numbers[${slot + 1}], numbers[${slot + 2}] === 1)`,
-    ),
-  count: (slot) =>
-    unless(
-      `numbers[${slot}] === null`,
-      `out.int64(Math.floor(numbers[${slot}] / 1e9), numbers[${slot}] % 1e9)`,
-    ),
-  double: (slot) => unless(`numbers[${slot}] === null`, `out.float64(numbers[${slot}])`),
   traceId: (_, id) => `out.id(ids, ${id}, 16)`,
   optionalTraceId: (slot, id) => unless(`numbers[${slot}] === 0`, `out.id(ids, ${id}, 16)`),
   spanId: (_, id) => `out.id(ids, ${id}, 8)`,
@@ -84,8 +68,7 @@ const SCANNED: Readonly<Record<Encoding, Statement>> = {
   arrivalDay: () => 'out.int32(day)',
   // Records of products with sessions fall back to the plain decoder.
   sessionRun: () => 'out.null()',
-  resource: () => reserveId('resources'),
-  metric: () => reserveId('metrics'),
+  resource: () => 'resources.push(out.end + 4); out.id(NO_ID, 0, 16)',
 };
 
 /**
@@ -116,7 +99,7 @@ export function compileRowWriter(
   );
   const source = `return (out, row, places) => {
     const { numbers, ranges, ids, texts, lists } = row;
-    const { workspaceId, day, resources, metrics } = places;
+    const { workspaceId, day, resources } = places;
     out.row(${statements.length}, ${FIXED_BYTES} + texts.end + lists.end);
     ${statements.join(';\n')};
   }`;
@@ -141,12 +124,8 @@ const SESSION_RUN = 'const run = row.session === null ? undefined : context.logR
 
 const PLAIN: Readonly<Record<Encoding, PlainStatement>> = {
   time: plain('int64'),
-  optionalTime: optional('int64'),
   int16: plain('int16'),
   counter: plain('counter'),
-  int64: optional('int64'),
-  count: optional('int64'),
-  double: optional('float64'),
   traceId: plain('uuid'),
   optionalTraceId: optional('uuid'),
   spanId: plain('spanId'),
@@ -160,7 +139,6 @@ const PLAIN: Readonly<Record<Encoding, PlainStatement>> = {
   arrivalDay: () => 'out.date(context.arrivedAtMs)',
   sessionRun: () => `${SESSION_RUN}; ${unless('run === undefined', 'out.uuid(run.runId)')}`,
   resource: plain('uuid'),
-  metric: plain('uuid'),
 };
 
 /** As `scannedRun`. */

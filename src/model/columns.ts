@@ -7,7 +7,7 @@
  */
 import type { Hex8, Hex16, Int64, JsonText } from './json.ts';
 
-export type TelemetryTable = 'spans' | 'log_records' | 'metric_points';
+export type TelemetryTable = 'spans' | 'log_records';
 
 /** How a value comes in a decoded row (scanned rows: `src/otlp/fast/row-layout.ts`). */
 export interface ColumnValues {
@@ -23,19 +23,11 @@ export interface ColumnValues {
   readonly optionalSpanId: Hex8 | null;
   /** the id of the resource and scope, which may come after the row in the body */
   readonly resource: Hex16;
-  /** the id of the metric, likewise */
-  readonly metric: Hex16;
   /** nanoseconds since 1970 */
   readonly time: Int64;
-  /** null when the sender gave none (0) */
-  readonly optionalTime: Int64 | null;
   readonly int16: number;
   /** uint32; stored as null when 0, which it mostly is */
   readonly counter: number;
-  readonly int64: Int64 | null;
-  /** uint64 up to PostgreSQL's bigint */
-  readonly count: Int64 | null;
-  readonly double: number | null;
   readonly text: string;
   /** stored as null when empty */
   readonly optionalText: string;
@@ -109,29 +101,9 @@ export const LOG_COLUMNS = {
   attributes: ['json', 'attributes', 'attributes', 'attributes'],
 } as const satisfies Columns;
 
-export const POINT_COLUMNS = {
-  time_unix_nano: ['bigint', 'time', 'timeUnixNano', 'timeUnixNano'],
-  start_unix_nano: ['bigint', 'optionalTime', 'startUnixNano', 'startTimeUnixNano'],
-  workspace_id: ['integer', 'workspace'],
-  arrived_on: ['date', 'arrivalDay'],
-  metric_id: ['uuid', 'metric', 'metricId'],
-  resource_id: ['uuid', 'resource', 'resourceId'],
-  flags: ['bigint', 'counter', 'flags', 'flags'],
-  value_int: ['bigint', 'int64', 'valueInt', 'asInt'],
-  value_double: ['double precision', 'double', 'valueDouble', 'asDouble'],
-  count: ['bigint', 'count', 'count', 'count'],
-  sum: ['double precision', 'double', 'sum', 'sum'],
-  min: ['double precision', 'double', 'min', 'min'],
-  max: ['double precision', 'double', 'max', 'max'],
-  attributes: ['json', 'attributes', 'attributes', 'attributes'],
-  distribution: ['json', 'composedJson', 'distribution'],
-  exemplars: ['json', 'composedJson', 'exemplars'],
-} as const satisfies Columns;
-
 export const TABLE_COLUMNS: Readonly<Record<TelemetryTable, Columns>> = {
   spans: SPAN_COLUMNS,
   log_records: LOG_COLUMNS,
-  metric_points: POINT_COLUMNS,
 };
 
 /** The fields that a table's columns give a decoded row. */

@@ -1,5 +1,5 @@
 /** A decoded OTLP request: rows to store, and rejected records. Types only. */
-import type { LOG_COLUMNS, POINT_COLUMNS, RowOf, SPAN_COLUMNS } from './columns.ts';
+import type { LOG_COLUMNS, RowOf, SPAN_COLUMNS } from './columns.ts';
 import type { Hex16, JsonText } from './json.ts';
 
 export type Signal = 'traces' | 'metrics' | 'logs';
@@ -50,27 +50,6 @@ export interface LogRow extends RowOf<typeof LOG_COLUMNS> {
   readonly session: LogSession | null;
 }
 
-export type MetricKind = 'gauge' | 'sum' | 'histogram' | 'exponential_histogram' | 'summary';
-
-/** What the points of one metric have in common, stored once by content. */
-export interface MetricRow {
-  readonly id: Hex16;
-  readonly name: string;
-  readonly description: string;
-  readonly unit: string;
-  readonly kind: MetricKind;
-  /** 1 delta, 2 cumulative, null where the kind has none */
-  readonly temporality: number | null;
-  readonly monotonic: boolean | null;
-  readonly metadata: JsonText;
-}
-
-/**
- * One data point of any of the five kinds. `distribution` holds buckets, bounds, scale or quantiles,
- * in OTLP's field names; null for number points.
- */
-export interface PointRow extends RowOf<typeof POINT_COLUMNS> {}
-
 /** Records rejected for one reason. */
 export interface Rejection {
   readonly reason: string;
@@ -85,10 +64,10 @@ export interface Rejection {
 export interface DecodedRequest {
   readonly signal: Signal;
   readonly resources: readonly ResourceRow[];
-  readonly metrics: readonly MetricRow[];
   readonly spans: readonly SpanRow[];
   readonly logs: readonly LogRow[];
-  readonly points: readonly PointRow[];
+  /** number of accepted data points, which are stored as sent */
+  readonly points: number;
   readonly rejections: readonly Rejection[];
   /** characters that PostgreSQL cannot store (U+0000, lone surrogates), replaced by U+FFFD */
   readonly replacedCharacters: number;

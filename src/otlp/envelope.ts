@@ -10,8 +10,6 @@ import type { Hex16, JsonObject, JsonValue } from '../model/json.ts';
 import type {
   DecodedRequest,
   LogRow,
-  MetricRow,
-  PointRow,
   Rejection,
   ResourceRow,
   Signal,
@@ -59,8 +57,8 @@ const SCOPE_KEYS = ['scope', 'schemaUrl'];
 export class RequestDraft {
   readonly spans: SpanRow[] = [];
   readonly logs: LogRow[] = [];
-  readonly points: PointRow[] = [];
-  readonly metrics = new Map<Hex16, MetricRow>();
+  /** number of accepted data points */
+  points = 0;
   readonly resources = new Map<Hex16, ResourceRow>();
   readonly rejections = new Map<Reason, Rejection>();
   readonly sessionEnds = new SessionEnds();
@@ -183,7 +181,6 @@ export function decodeEnvelope(body: Buffer, envelope: Envelope): DecodeResult {
   const request: DecodedRequest = {
     signal: envelope.signal,
     resources: [...draft.resources.values()],
-    metrics: [...draft.metrics.values()],
     spans: draft.spans,
     logs: draft.logs,
     points: draft.points,

@@ -1,14 +1,13 @@
 /**
- * Decodes ExportMetricsServiceRequest: metrics, and the members that points of all five kinds
- * share. An invalid metric rejects its points, an invalid point only itself. The values of each
- * kind are read by `point-values.ts`.
+ * Decodes ExportMetricsServiceRequest: which data points are accepted. Points are stored as sent, so
+ * nothing is read of them beyond what decides that. An invalid metric rejects its points, an invalid
+ * point only itself. The values of each kind are checked by `point-values.ts`.
  */
 
 import type { JsonObject, JsonValue } from '../model/json.ts';
-import type { MetricKind, MetricRow, PointRow } from '../model/telemetry.ts';
 import { parseAttributes } from './any-value.ts';
 import { type DecodeResult, decodeEnvelope, type Envelope, type RequestDraft } from './envelope.ts';
-import { parseExemplar } from './exemplar.ts';
+import { checkExemplar } from './exemplar.ts';
 import type { Fault } from './fault.ts';
 import {
   isObject,
@@ -22,35 +21,27 @@ import {
   parseUint32,
   type Raw,
 } from './fields.ts';
-import { parseListText } from './list-text.ts';
-import { contentId } from './origin.ts';
 import {
-  type PointValues,
-  parseExponentialHistogram,
-  parseHistogram,
-  parseNumber,
-  parseSummary,
+  checkElements,
+  checkExponentialHistogram,
+  checkHistogram,
+  checkNumber,
+  checkSummary,
 } from './point-values.ts';
 
 interface Kind {
-  readonly kind: MetricKind;
   /** the member of Metric that holds this kind's points */
   readonly field: string;
   readonly hasTemporality: boolean;
-  readonly parseValues: (point: JsonObject, recorded: boolean, fault: Fault) => PointValues;
+  readonly checkValues: (point: JsonObject, recorded: boolean, fault: Fault) => void;
 }
 
 const KINDS: readonly Kind[] = [
-  { kind: 'gauge', field: 'gauge', hasTemporality: false, parseValues: parseNumber },
-  { kind: 'sum', field: 'sum', hasTemporality: true, parseValues: parseNumber },
-  { kind: 'histogram', field: 'histogram', hasTemporality: true, parseValues: parseHistogram },
-  {
-    kind: 'exponential_histogram',
-    field: 'exponentialHistogram',
-    hasTemporality: true,
-    parseValues: parseExponentialHistogram,
-  },
-  { kind: 'summary', field: 'summary', hasTemporality: false, parseValues: parseSummary },
+  { field: 'gauge', hasTemporality: false, checkValues: checkNumber },
+  { field: 'sum', hasTemporality: true, checkValues: checkNumber },
+  { field: 'histogram', hasTemporality: true, checkValues: checkHistogram },
+  { field: 'exponentialHistogram', hasTemporality: true, checkValues: checkExponentialHistogram },
+  { field: 'summary', hasTemporality: false, checkValues: checkSummary },
 ];
 
 /** Beside the list of points. */
@@ -72,19 +63,18 @@ const METRICS: Envelope = {
  * Decodes the body of one metric export.
  *
  * @param body JSON bytes, decompressed; only read during the call
- * @returns `points` and the `metrics` and `resources` they name, or why the body is undecodable;
- *   never throws. Rejections count points; a metric without data has none and is reported with a
- *   count of 0
+ * @returns the number of accepted `points`, or why the body is undecodable; never throws. Rejections
+ *   count points; a metric without data has none and is reported with a count of 0
  */
 export function decodeMetrics(body: Buffer): DecodeResult {
   return decodeEnvelope(body, METRICS);
 }
 
-/** Reads the members that a metric's points share; null, with a fault, if its kind is not clear. */
-export function parseMetricRow(item: JsonObject, fault: Fault): MetricRow | null {
+/** Checks the members that a metric's points share, and that it has exactly one kind. */
+export function checkMetric(item: JsonObject, fault: Fault): void {
   const kind = kindOf(item, fault);
-  if (kind === null) return null;
-  return parseMetric(item, kind, parseObject(item[kind.field], kind.field, fault), fault);
+  if (kind === null) return;
+  checkShared(item, kind, parseObject(item[kind.field], kind.field, fault), fault);
 }
 
 function addMetric(item: JsonValue, draft: RequestDraft): void {
@@ -95,7 +85,7 @@ function addMetric(item: JsonValue, draft: RequestDraft): void {
     return;
   }
   const data = parseObject(item[kind.field], kind.field, fault);
-  const metric = parseMetric(item, kind, data, fault);
+  checkShared(item, kind, data, fault);
   if (isUnset(data.dataPoints)) {
     const dataPath = `${draft.itemsPath}[${draft.itemIndex}].${kind.field}`;
     draft.noteUnknown(data, 'dataPoints', DATA_KEYS, dataPath);
@@ -109,15 +99,11 @@ function addMetric(item: JsonValue, draft: RequestDraft): void {
   const accepted: number[] = [];
   for (let index = 0; index < points.length; index += 1) {
     fault.reset();
-    const row = parsePoint(points[index], kind, metric.id, draft);
-    if (row === null) {
-      draft.rejectItem(1, `${pointsPath}[${index}]`);
-    } else {
-      draft.metrics.set(metric.id, metric);
-      draft.points.push(row);
-      accepted.push(index);
-    }
+    checkPoint(points[index], kind, fault);
+    if (fault.refused) draft.rejectItem(1, `${pointsPath}[${index}]`);
+    else accepted.push(index);
   }
+  draft.points += accepted.length;
   if (accepted.length === points.length) draft.accept();
   else draft.acceptPoints(accepted);
 }
@@ -152,68 +138,31 @@ function countPoints(metric: JsonValue): number {
   return count;
 }
 
-function parseMetric(metric: JsonObject, kind: Kind, data: JsonObject, fault: Fault): MetricRow {
-  const name = parseText(metric.name, 'name', fault);
-  const description = parseText(metric.description, 'description', fault);
-  const unit = parseText(metric.unit, 'unit', fault);
-  const temporality = kind.hasTemporality ? parseTemporality(data, kind.field, fault) : null;
-  const monotonic =
-    kind.kind === 'sum' ? parseBool(data.isMonotonic, 'sum.isMonotonic', fault) : null;
-  const metadata = parseAttributes(metric.metadata, 'metadata', fault);
-  const content = [name, description, unit, kind.kind, temporality, monotonic, metadata];
-  return {
-    id: contentId(content),
-    name,
-    description,
-    unit,
-    kind: kind.kind,
-    temporality,
-    monotonic,
-    metadata,
-  };
+function checkShared(metric: JsonObject, kind: Kind, data: JsonObject, fault: Fault): void {
+  parseText(metric.name, 'name', fault);
+  parseText(metric.description, 'description', fault);
+  parseText(metric.unit, 'unit', fault);
+  if (kind.hasTemporality) checkTemporality(data, kind.field, fault);
+  if (kind.field === 'sum') parseBool(data.isMonotonic, 'sum.isMonotonic', fault);
+  parseAttributes(metric.metadata, 'metadata', fault);
 }
 
-function parseTemporality(data: JsonObject, field: string, fault: Fault): number {
+function checkTemporality(data: JsonObject, field: string, fault: Fault): void {
   const path = `${field}.aggregationTemporality`;
   const value = parseEnum(data.aggregationTemporality, 'bad_temporality', path, fault);
   if (value === 0) fault.refuse('bad_temporality', path);
-  return value;
 }
 
-function parsePoint(
-  point: Raw,
-  kind: Kind,
-  metricId: string,
-  draft: RequestDraft,
-): PointRow | null {
-  const { fault } = draft;
+function checkPoint(point: Raw, kind: Kind, fault: Fault): void {
   if (!isObject(point)) {
     fault.refuse('not_an_object', '');
-    return null;
+    return;
   }
-  const startUnixNano = parseTime(point.startTimeUnixNano, 'startTimeUnixNano', fault);
+  parseTime(point.startTimeUnixNano, 'startTimeUnixNano', fault);
   const timeUnixNano = parseTime(point.timeUnixNano, 'timeUnixNano', fault);
   if (timeUnixNano === '0') fault.refuse('bad_time', 'timeUnixNano');
   const flags = parseUint32(point.flags, 'bad_flags', 'flags', fault);
-  const recorded = (flags & NO_RECORDED_VALUE) === 0;
-  const values = kind.parseValues(point, recorded, fault);
-  const attributes = parseAttributes(point.attributes, 'attributes', fault);
-  const exemplars = parseListText(point.exemplars, 'exemplars', parseExemplar, fault);
-  if (fault.refused) return null;
-  return {
-    resourceId: draft.origin().id,
-    metricId,
-    startUnixNano: startUnixNano === '0' ? null : startUnixNano,
-    timeUnixNano,
-    flags,
-    attributes,
-    valueInt: values.valueInt,
-    valueDouble: values.valueDouble,
-    count: values.count,
-    sum: values.sum,
-    min: values.min,
-    max: values.max,
-    distribution: values.distribution,
-    exemplars,
-  };
+  kind.checkValues(point, (flags & NO_RECORDED_VALUE) === 0, fault);
+  parseAttributes(point.attributes, 'attributes', fault);
+  checkElements(point.exemplars, 'exemplars', checkExemplar, fault);
 }

@@ -1,11 +1,10 @@
 /**
- * Reads the values of a data point by kind: a number, a histogram, an exponential histogram or a
- * summary. Distributions keep OTLP's field names; their counts are written as integer literals. A
- * point flagged as without a recorded value may lack its values, and its counts need not agree.
+ * Checks the values of a data point by kind: a number, a histogram, an exponential histogram or a
+ * summary. A point flagged as without a recorded value may lack its values, and its counts need not
+ * agree.
  */
 
-import type { Int64, JsonObject, JsonText } from '../model/json.ts';
-import type { PointRow } from '../model/telemetry.ts';
+import type { Int64, JsonObject } from '../model/json.ts';
 import type { Fault } from './fault.ts';
 import {
   isObject,
@@ -20,109 +19,87 @@ import {
   toInt64,
   toUint64,
 } from './fields.ts';
-import { doubleText } from './json-text.ts';
-import { parseListText } from './list-text.ts';
 
-export type PointValues = Pick<
-  PointRow,
-  'valueInt' | 'valueDouble' | 'count' | 'sum' | 'min' | 'max' | 'distribution'
->;
-
-const NO_VALUES: PointValues = {
-  valueInt: null,
-  valueDouble: null,
-  count: null,
-  sum: null,
-  min: null,
-  max: null,
-  distribution: null,
-};
-
-/** Reads the value of a gauge's or sum's point: exactly one of asInt and asDouble. */
-export function parseNumber(point: JsonObject, recorded: boolean, fault: Fault): PointValues {
+/** Checks the value of a gauge's or sum's point: exactly one of asInt and asDouble. */
+export function checkNumber(point: JsonObject, recorded: boolean, fault: Fault): void {
   const { asInt, asDouble } = point;
   if (isUnset(asInt) && isUnset(asDouble)) {
     if (recorded) fault.refuse('no_value', '');
-    return NO_VALUES;
+  } else if (isUnset(asInt)) {
+    if (toDouble(asDouble ?? null) === null) fault.refuse('bad_value', 'asDouble');
+  } else if (toInt64(asInt) === null || !isUnset(asDouble)) {
+    fault.refuse('bad_value', 'asInt');
   }
-  if (isUnset(asInt)) {
-    const valueDouble = toDouble(asDouble ?? null);
-    if (valueDouble === null) fault.refuse('bad_value', 'asDouble');
-    return { ...NO_VALUES, valueDouble };
-  }
-  const valueInt = toInt64(asInt);
-  if (valueInt === null || !isUnset(asDouble)) fault.refuse('bad_value', 'asInt');
-  return { ...NO_VALUES, valueInt };
 }
 
-/** Reads a histogram: `bucketCounts` one longer than the rising `explicitBounds`, or both empty. */
-export function parseHistogram(point: JsonObject, recorded: boolean, fault: Fault): PointValues {
+/** Checks a histogram: `bucketCounts` one longer than the rising `explicitBounds`, or both empty. */
+export function checkHistogram(point: JsonObject, recorded: boolean, fault: Fault): void {
   const count = parseCount(point.count, recorded, fault);
   const counts = parseCounts(point.bucketCounts, 'bucketCounts', fault);
-  const bounds = parseBounds(point.explicitBounds, fault);
-  if (recorded && counts.length + bounds.length > 0) {
-    if (counts.length !== bounds.length + 1) fault.refuse('bad_buckets', 'bucketCounts');
+  const bounds = countBounds(point.explicitBounds, fault);
+  if (recorded && counts.length + bounds > 0) {
+    if (counts.length !== bounds + 1) fault.refuse('bad_buckets', 'bucketCounts');
     if (sumOf(counts) !== count) fault.refuse('bad_buckets', 'count');
   }
-  const boundTexts = bounds.map(doubleText);
-  return {
-    ...NO_VALUES,
-    count,
-    sum: parseOptionalDouble(point.sum, 'sum', fault),
-    min: parseOptionalDouble(point.min, 'min', fault),
-    max: parseOptionalDouble(point.max, 'max', fault),
-    distribution: `{"bucketCounts":[${counts}],"explicitBounds":[${boundTexts}]}`,
-  };
+  checkDoubles(point, ['sum', 'min', 'max'], fault);
 }
 
-/** Reads an exponential histogram: buckets and `zeroCount` add up to `count` (metrics.proto). */
-export function parseExponentialHistogram(
+/** Checks an exponential histogram: buckets and `zeroCount` add up to `count` (metrics.proto). */
+export function checkExponentialHistogram(
   point: JsonObject,
   recorded: boolean,
   fault: Fault,
-): PointValues {
+): void {
   const count = parseCount(point.count, recorded, fault);
-  const scale = parseInt32(point.scale, 'bad_buckets', 'scale', fault);
+  parseInt32(point.scale, 'bad_buckets', 'scale', fault);
   const zeroCount = parseUint64(point.zeroCount, 'bad_count', 'zeroCount', fault);
-  const zeroThreshold = parseOptionalDouble(point.zeroThreshold, 'zeroThreshold', fault) ?? 0;
+  checkDoubles(point, ['zeroThreshold'], fault);
   const positive = parseBuckets(point.positive, 'positive', fault);
   const negative = parseBuckets(point.negative, 'negative', fault);
-  const total = sumOf([zeroCount, ...positive.counts, ...negative.counts]);
+  const total = sumOf([zeroCount, ...positive, ...negative]);
   if (recorded && total !== count) fault.refuse('bad_buckets', 'count');
-  return {
-    ...NO_VALUES,
-    count,
-    sum: parseOptionalDouble(point.sum, 'sum', fault),
-    min: parseOptionalDouble(point.min, 'min', fault),
-    max: parseOptionalDouble(point.max, 'max', fault),
-    distribution:
-      `{"scale":${scale},"zeroCount":${zeroCount},"zeroThreshold":${doubleText(zeroThreshold)}` +
-      `,"positive":${positive.text},"negative":${negative.text}}`,
-  };
+  checkDoubles(point, ['sum', 'min', 'max'], fault);
 }
 
-/** Reads a summary: count, sum and the values at some quantiles. */
-export function parseSummary(point: JsonObject, recorded: boolean, fault: Fault): PointValues {
-  const sum = parseOptionalDouble(point.sum, 'sum', fault);
-  const quantiles = parseListText(point.quantileValues, 'quantileValues', parseQuantile, fault);
-  return {
-    ...NO_VALUES,
-    count: parseCount(point.count, recorded, fault),
-    // Unlike a histogram's, a summary's sum is not optional: absent means 0.
-    sum: recorded ? (sum ?? 0) : sum,
-    distribution: `{"quantileValues":${quantiles ?? '[]'}}`,
-  };
+/** Checks a summary: count, sum and the values at some quantiles. */
+export function checkSummary(point: JsonObject, recorded: boolean, fault: Fault): void {
+  checkDoubles(point, ['sum'], fault);
+  checkElements(point.quantileValues, 'quantileValues', checkQuantile, fault);
+  parseCount(point.count, recorded, fault);
 }
 
-function parseQuantile(raw: Raw, fault: Fault): JsonText {
+/**
+ * Checks a list element by element, up to the first fault.
+ *
+ * @param raw the list as sent; absent and null are empty
+ * @param field the list's name, for the fault's path
+ * @param check checks one element, with fault paths relative to it
+ */
+export function checkElements(
+  raw: Raw,
+  field: string,
+  check: (element: Raw, fault: Fault) => void,
+  fault: Fault,
+): void {
+  const list = parseList(raw, field, fault);
+  for (let index = 0; index < list.length && !fault.refused; index += 1) {
+    check(list[index], fault);
+    if (fault.refused) fault.within(`${field}[${index}]`);
+  }
+}
+
+function checkDoubles(point: JsonObject, fields: readonly string[], fault: Fault): void {
+  for (const field of fields) parseOptionalDouble(point[field], field, fault);
+}
+
+function checkQuantile(raw: Raw, fault: Fault): void {
   if (!isObject(raw)) {
     fault.refuse('not_an_object', '');
-    return '';
+    return;
   }
   const quantile = parseOptionalDouble(raw.quantile, 'quantile', fault) ?? 0;
   if (!(quantile >= 0 && quantile <= 1)) fault.refuse('bad_quantile', 'quantile');
-  const value = parseOptionalDouble(raw.value, 'value', fault) ?? 0;
-  return `{"quantile":${doubleText(quantile)},"value":${doubleText(value)}}`;
+  parseOptionalDouble(raw.value, 'value', fault);
 }
 
 /** Null only if no value was recorded and no count was sent. */
@@ -147,31 +124,26 @@ function parseCounts(raw: Raw, field: string, fault: Fault): readonly Int64[] {
   return counts;
 }
 
-/** Reads strictly rising bounds (never NaN), up to the first fault. */
-function parseBounds(raw: Raw, fault: Fault): readonly number[] {
+/** Counts strictly rising bounds (never NaN), up to the first fault. */
+function countBounds(raw: Raw, fault: Fault): number {
   const list = parseList(raw, 'explicitBounds', fault);
-  const bounds: number[] = [];
+  let below = Number.NEGATIVE_INFINITY;
   for (const [index, value] of list.entries()) {
     const bound = toDouble(value);
-    const below = bounds.at(-1);
-    if (bound === null || Number.isNaN(bound) || (below !== undefined && bound <= below)) {
+    const rises = bound !== null && (index === 0 ? !Number.isNaN(bound) : bound > below);
+    if (!rises) {
       fault.refuse('bad_buckets', `explicitBounds[${index}]`);
       break;
     }
-    bounds.push(bound);
+    below = bound;
   }
-  return bounds;
+  return list.length;
 }
 
-function parseBuckets(
-  raw: Raw,
-  field: string,
-  fault: Fault,
-): { readonly counts: readonly Int64[]; readonly text: JsonText } {
+function parseBuckets(raw: Raw, field: string, fault: Fault): readonly Int64[] {
   const buckets = parseObject(raw, field, fault);
-  const offset = parseInt32(buckets.offset, 'bad_buckets', `${field}.offset`, fault);
-  const counts = parseCounts(buckets.bucketCounts, `${field}.bucketCounts`, fault);
-  return { counts, text: `{"offset":${offset},"bucketCounts":[${counts}]}` };
+  parseInt32(buckets.offset, 'bad_buckets', `${field}.offset`, fault);
+  return parseCounts(buckets.bucketCounts, `${field}.bucketCounts`, fault);
 }
 
 /** Adds counts exactly; uses BigInt only if doubles would round. */

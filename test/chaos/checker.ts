@@ -5,6 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import { ATTACK_RULE } from '../support/attack-text.ts';
+import { storedPoints } from '../support/stored-blocks.ts';
 import { ROW_NUMBERS, ROWS_PER_BODY, TIME_BASE } from './bodies.ts';
 import type { Cluster } from './cluster.ts';
 import type { Delivery } from './load.ts';
@@ -43,7 +44,6 @@ export const NOTHING: Verdict = {
 };
 
 const COUNT_ROWS = ['spans:start_unix_nano', 'log_records:time_unix_nano']
-  .concat('metric_points:time_unix_nano')
   .map((source) => source.split(':'))
   .map(
     ([table, time]) =>
@@ -81,13 +81,35 @@ interface Stored {
   readonly kinds: number;
 }
 
+/** Of data points, which are read out of their blocks. */
+async function storedPointBodies(cluster: Pick<Cluster, 'ask'>): Promise<Map<number, Stored>> {
+  const query = async (sql: string, values: readonly unknown[]) => ({
+    rows: await cluster.ask(sql, values),
+  });
+  const times = new Map<number, string[]>();
+  for (const { point } of await storedPoints({ query } as Parameters<typeof storedPoints>[0])) {
+    const time = String(point.timeUnixNano);
+    const body = Number((BigInt(time) - TIME_BASE) / BigInt(ROW_NUMBERS));
+    const known = times.get(body);
+    if (known === undefined) times.set(body, [time]);
+    else known.push(time);
+  }
+  const stored = [...times].map(([body, all]): [number, Stored] => {
+    return [body, { rows: all.length, kinds: new Set(all).size }];
+  });
+  return new Map(stored);
+}
+
 async function storedBodies(cluster: Pick<Cluster, 'ask'>): Promise<Map<number, Stored>> {
   const found = await cluster.ask(COUNT_ROWS);
+  const points = await storedPointBodies(cluster);
   return new Map(
-    found.map(({ body, rows, kinds }) => [
-      Number(body),
-      { rows: Number(rows), kinds: Number(kinds) },
-    ]),
+    found
+      .map(({ body, rows, kinds }): [number, Stored] => [
+        Number(body),
+        { rows: Number(rows), kinds: Number(kinds) },
+      ])
+      .concat([...points]),
   );
 }
 
@@ -156,6 +178,6 @@ export async function check(
   }
   // What is left was checked before, and is here again: stored twice, unless it was given up then.
   for (const [number, { rows }] of stored) if (!earlier.has(number)) verdict.rowsTwice += rows;
-  await cluster.ask('TRUNCATE spans, log_records, metric_points, runs, findings CASCADE');
+  await cluster.ask('TRUNCATE spans, log_records, blocks, runs, findings CASCADE');
   return verdict;
 }

@@ -74,7 +74,7 @@ test('telemetry is distributed by run, points by metric, and nothing else', asyn
   );
   expect(rows).toEqual([
     { name: 'log_records', type: 'distributed', by: 'run_id' },
-    { name: 'metric_points', type: 'distributed', by: 'metric_id' },
+    { name: 'blocks', type: 'distributed', by: 'block_id' },
     { name: 'spans', type: 'distributed', by: 'run_id' },
   ]);
 });
@@ -216,9 +216,7 @@ describe('partitions', () => {
     }
     expect(Math.min(...(await Promise.all(storing)))).toBeGreaterThan(0);
     const of = (...days: string[]) =>
-      ['log_records', 'metric_points', 'spans'].flatMap((table) =>
-        days.map((day) => `${table}_${day}`),
-      );
+      ['blocks', 'log_records', 'spans'].flatMap((table) => days.map((day) => `${table}_${day}`));
     expect(changes.sort()).toEqual(of('2027_01_11', '2027_01_12'));
     expect(dropped.sort()).toEqual(of('2026_11_20'));
     await ensureDay(scratch.database, NOON_MS);
@@ -229,7 +227,7 @@ describe('partitions', () => {
     await ensureDays(scratch.database, DAY, quiet);
     const reader = await scratch.database.connect();
     await reader.query('BEGIN');
-    await reader.query('SELECT count(*) FROM metric_points_2027_01_10');
+    await reader.query('SELECT count(*) FROM blocks_2027_01_10');
     const later = DAY + 2 * DAY_MS;
     await expect(dropOutdated(scratch.database, later, 1, quiet)).rejects.toMatchObject({
       code: '55P03',
@@ -237,7 +235,7 @@ describe('partitions', () => {
     await reader.query('COMMIT');
     reader.release();
     await dropOutdated(scratch.database, later, 1, quiet);
-    const left = await scratch.rows(`SELECT to_regclass('metric_points_2027_01_10') AS name`);
+    const left = await scratch.rows(`SELECT to_regclass('blocks_2027_01_10') AS name`);
     expect(left).toEqual([{ name: null }]);
   });
 });
@@ -257,7 +255,7 @@ describe('distributing', () => {
         {
           encode: (request, workspaceId, arrivedAtMs) => {
             const runs = new LogRuns().assign(request, workspaceId);
-            return encoder.encode(request, workspaceId, arrivedAtMs, runs).encoded;
+            return encoder.encode(request, workspaceId, arrivedAtMs, runs, []).encoded;
           },
         },
       );

@@ -57,11 +57,11 @@ test('a schema that is complete, and one that lacks a migration and a partition'
   });
   await rows('DELETE FROM schema_migrations');
   await rows('ALTER TABLE spans DETACH PARTITION spans_2026_11_23');
-  await rows('DROP TABLE metric_points_2026_11_22');
+  await rows('DROP TABLE blocks_2026_11_22');
   expect(await readSchema(database, NOW_MS)).toEqual({
     missingMigrations: ['0001-initial.sql'],
     historyFault: null,
-    missingPartitions: ['spans_2026_11_23', 'metric_points_2026_11_22'],
+    missingPartitions: ['spans_2026_11_23', 'blocks_2026_11_22'],
   });
   await rows('INSERT INTO schema_migrations (version, name, sha256) VALUES (9999, $1, $1)', ['x']);
   expect(await readSchema(database, NOW_MS)).toMatchObject({
@@ -94,9 +94,9 @@ test('a role that owns nothing and may create nothing', async () => {
       mayCreate: false,
       isSuperuser: false,
       foreignTables: [
+        'blocks',
         'findings',
         'log_records',
-        'metric_points',
         'receipts',
         'runs',
         'schema_migrations',

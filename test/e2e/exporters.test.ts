@@ -30,7 +30,7 @@ import {
   BatchSpanProcessor,
 } from '@opentelemetry/sdk-trace-node';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
-
+import { type StoredPoint, storedPoints } from '../support/stored-blocks.ts';
 import { type Gateway, openGateway, post, randomId } from './gateway.ts';
 
 const RESOURCE = resourceFromAttributes({ 'service.name': 'shop-agent', 'host.cpus': 8 });
@@ -250,23 +250,19 @@ async function recordMetrics(scope: string): Promise<ResourceMetrics> {
   return resourceMetrics;
 }
 
-const POINT_SQL = `
-  SELECT m.name, m.kind, m.unit, m.description, m.temporality, m.monotonic, p.start_unix_nano,
-         p.time_unix_nano, p.value_int, p.value_double, p.count, p.sum, p.min, p.max, p.attributes,
-         p.distribution, r.service_name
-    FROM metric_points p
-    JOIN metrics m ON m.workspace_id = p.workspace_id AND m.id = p.metric_id
-    JOIN resources r ON r.workspace_id = p.workspace_id AND r.id = p.resource_id
-   WHERE r.scope_name = $1 ORDER BY m.name`;
-
-const NUMBERLESS = { value_int: null, value_double: null };
-const NO_DISTRIBUTION = { count: null, sum: null, min: null, max: null, distribution: null };
-const DISTRIBUTION = { count: '4', sum: 1005, min: 0, max: 1000 };
+/** The stored points of a scope, by the name of their metric. */
+async function pointsOf(scope: string): Promise<StoredPoint[]> {
+  const points = (await storedPoints(gateway.database)).filter((point) => point.scope === scope);
+  return points.toSorted((a, b) => String(a.metric.name).localeCompare(String(b.metric.name)));
+}
 
 /** The exponential buckets as the SDK reports them. */
-function exponentialBuckets(point: DataPoint<unknown>): unknown {
-  const { scale, zeroCount, positive, negative } = point.value as Record<string, unknown>;
-  return { scale, zeroCount, zeroThreshold: 0, positive, negative };
+function exponentialBuckets(point: DataPoint<unknown> | undefined): object {
+  const { scale, zeroCount, positive, negative } = (point as DataPoint<unknown>).value as Record<
+    string,
+    object
+  >;
+  return { scale, zeroCount, positive, negative };
 }
 
 test.each(HOSTS)('metrics of four kinds sent to the %s host', async (host) => {
@@ -283,65 +279,40 @@ test.each(HOSTS)('metrics of four kinds sent to the %s host', async (host) => {
     const [point] = dataPoints;
     if (point !== undefined) points.set(descriptor.name, point);
   }
-  const plain = { unit: '', description: '', temporality: 2, monotonic: null, attributes: {} };
+  const cumulative = { aggregationTemporality: 2 };
+  const distribution = { count: 4, sum: 1005, min: 0, max: 1000 };
+  const buckets = { bucketCounts: [2, 1, 1], explicitBounds: [1, 10] };
   const expected = [
+    { kind: 'sum', data: { ...cumulative, isMonotonic: true }, values: { asInt: 3 } },
     {
-      ...NUMBERLESS,
-      ...plain,
-      name: 'counter',
-      kind: 'sum',
-      unit: '{token}',
-      description: 'tokens used',
-      monotonic: true,
-      attributes: { kind: 'input' },
-      ...NO_DISTRIBUTION,
-      value_int: '3',
+      kind: 'exponentialHistogram',
+      data: cumulative,
+      values: { ...distribution, ...exponentialBuckets(points.get('exponential')) },
     },
-    {
-      ...NUMBERLESS,
-      ...plain,
-      name: 'exponential',
-      kind: 'exponential_histogram',
-      ...DISTRIBUTION,
-      distribution: exponentialBuckets(points.get('exponential') as DataPoint<unknown>),
-    },
-    {
-      ...NUMBERLESS,
-      ...plain,
-      name: 'gauge',
-      kind: 'gauge',
-      temporality: null,
-      ...NO_DISTRIBUTION,
-      value_double: 1.5,
-    },
-    {
-      ...NUMBERLESS,
-      ...plain,
-      name: 'histogram',
-      kind: 'histogram',
-      ...DISTRIBUTION,
-      distribution: { bucketCounts: [2, 1, 1], explicitBounds: [1, 10] },
-    },
-    {
-      ...NUMBERLESS,
-      ...plain,
-      name: 'updown',
-      kind: 'sum',
-      monotonic: false,
-      ...NO_DISTRIBUTION,
-      value_double: -2.5,
-    },
-  ].map((row) => {
-    const point = points.get(row.name);
-    return {
-      ...row,
-      start_unix_nano: nanos(point?.startTime ?? [0, 0]),
-      time_unix_nano: nanos(point?.endTime ?? [0, 0]),
-      service_name: 'shop-agent',
-    };
-  });
-  const { rows } = await gateway.database.query(POINT_SQL, [scope]);
-  expect(rows).toEqual(expected);
+    { kind: 'gauge', data: {}, values: { asDouble: 1.5 } },
+    { kind: 'histogram', data: cumulative, values: { ...distribution, ...buckets } },
+    { kind: 'sum', data: { ...cumulative, isMonotonic: false }, values: { asDouble: -2.5 } },
+  ];
+  const stored = await pointsOf(scope);
+  expect(stored.map(({ metric }) => metric.name)).toEqual([
+    'counter',
+    'exponential',
+    'gauge',
+    'histogram',
+    'updown',
+  ]);
+  for (const [index, { metric, kind, data, point, service }] of stored.entries()) {
+    const sentPoint = points.get(String(metric.name));
+    expect({ kind, data }).toEqual({ kind: expected[index]?.kind, data: expected[index]?.data });
+    expect(service).toBe('shop-agent');
+    expect(point).toMatchObject({
+      ...expected[index]?.values,
+      startTimeUnixNano: nanos(sentPoint?.startTime ?? [0, 0]),
+      timeUnixNano: nanos(sentPoint?.endTime ?? [0, 0]),
+    });
+  }
+  expect(stored[0]?.metric).toMatchObject({ unit: '{token}', description: 'tokens used' });
+  expect(stored[0]?.point.attributes).toEqual([{ key: 'kind', value: { stringValue: 'input' } }]);
 });
 
 // The SDK cannot make a summary; collectors forward them from Prometheus.
@@ -372,24 +343,17 @@ test.each(HOSTS)('a summary sent to the %s host', async (host) => {
     ],
   });
   expect(answer).toMatchObject({ status: 200, text: '{}' });
-  expect(await onlyRow(POINT_SQL, [scope])).toEqual({
-    ...NUMBERLESS,
-    name: 'latency',
-    kind: 'summary',
-    unit: 's',
-    description: '',
-    temporality: null,
-    monotonic: null,
-    start_unix_nano: '1763640000000000000',
-    time_unix_nano: '1763640000000000009',
-    count: '9007199254740993',
-    sum: 12.5,
-    min: null,
-    max: null,
-    attributes: {},
-    distribution: { quantileValues: point.quantileValues },
-    service_name: 'scraper',
-  });
+  expect(await pointsOf(scope)).toEqual([
+    {
+      workspaceId: expect.any(Number),
+      service: 'scraper',
+      scope,
+      metric: { name: 'latency', unit: 's' },
+      kind: 'summary',
+      data: {},
+      point,
+    },
+  ]);
 });
 
 test('an exporter configured by nothing but what the server prints', async () => {

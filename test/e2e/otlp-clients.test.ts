@@ -29,6 +29,7 @@ import {
   type RecordedRequest,
   type RecordingProxy,
 } from '../support/recording-proxy.ts';
+import { type StoredPoint, storedPoints } from '../support/stored-blocks.ts';
 import { openSharedGateway, type SharedGateway } from './shared-gateway.ts';
 
 type Settings = NonNullable<ConstructorParameters<typeof OTLPTraceExporter>[0]>;
@@ -147,15 +148,18 @@ async function exportNamed(
 
 // ── The outcome ────────────────────────────────────────────────────────────────────────
 
-const COUNT_SQL: Readonly<Record<Signal, string>> = {
+const COUNT_SQL = {
   traces: 'SELECT count(*)::int AS count FROM spans WHERE name = $1 AND workspace_id = $2',
   logs: 'SELECT count(*)::int AS count FROM log_records WHERE event_name = $1 AND workspace_id = $2',
-  metrics: `SELECT count(*)::int AS count FROM metric_points p
-              JOIN metrics m ON m.workspace_id = p.workspace_id AND m.id = p.metric_id
-             WHERE m.name = $1 AND m.workspace_id = $2`,
 };
 
 async function countNamed(signal: Signal, name: string): Promise<number> {
+  if (signal === 'metrics') {
+    const points = await storedPoints(gateway.database);
+    const isNamed = ({ workspaceId, metric }: StoredPoint): boolean =>
+      workspaceId === gateway.workspace.id && metric.name === name;
+    return points.filter(isNamed).length;
+  }
   const { rows } = await gateway.database.query<{ count: number }>(COUNT_SQL[signal], [
     name,
     gateway.workspace.id,

@@ -11,6 +11,7 @@ import type { Signal } from '../../src/model/telemetry.ts';
 import { canonicalRecords } from '../support/otlp-canonical.ts';
 import { exportRequest } from '../support/otlp-requests.ts';
 import { otlpHeaderLines, peakMemoryBytes, postBytes, throwAt } from '../support/otlp-wire.ts';
+import { storedRecords } from '../support/stored-blocks.ts';
 import { type Answer, type Gateway, openGateway, otlpHeaders, request } from './gateway.ts';
 
 const MIB = 1024 * 1024;
@@ -21,11 +22,7 @@ const GROWTH_BYTES_MAX = 400 * MIB;
 /** HTTP Version Not Supported: the one 5xx that is a client's fault. */
 const BAD_VERSION = 505;
 
-const TABLES: Readonly<Record<Signal, string>> = {
-  traces: 'spans',
-  logs: 'log_records',
-  metrics: 'metric_points',
-};
+const TABLES = { traces: 'spans', logs: 'log_records' } as const;
 const ENCODERS = { identity: (bytes: Buffer) => bytes, gzip: gzipSync, deflate: deflateSync };
 
 let gateway: Gateway;
@@ -58,6 +55,7 @@ function send(signal: Signal, body: Buffer, contentEncoding: string): Promise<An
 }
 
 async function countRows(signal: Signal): Promise<number> {
+  if (signal === 'metrics') return await storedRecords(gateway.database, signal);
   const { rows } = await gateway.database.query<{ count: string }>(
     `SELECT count(*) FROM ${TABLES[signal]}`,
   );

@@ -23,10 +23,12 @@ import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 
 import { runCommand } from '../support/command.ts';
+import { canonicalRecords } from '../support/otlp-canonical.ts';
 import { encodeProtobuf } from '../support/otlp-protobuf.ts';
 import { recordedLogs, recordedMetrics, recordedSpans } from '../support/recorded-telemetry.ts';
 import { openRecordingProxy } from '../support/recording-proxy.ts';
 import { type RelayProcess, startRelay } from '../support/relay-process.ts';
+import { storedLines } from '../support/stored-blocks.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { randomId, rawSpan, storedSpanIds, traceBody } from './gateway.ts';
 import { openSharedGateway, type SharedGateway } from './shared-gateway.ts';
@@ -117,12 +119,20 @@ test.each(['observe', 'base'] as const)(
       await exportWith(new OTLPMetricExporter({ url: `${relay.url}/v1/metrics` }), metrics),
     ];
     expect(outcomes.map(({ error }) => error)).toEqual(Array(6).fill(undefined));
-    const counts = { spans: 2, log_records: 1, metric_points: 5, resources: 1, metrics: 5 };
+    const counts = { spans: 2, log_records: 1, resources: 1 };
     for (const [table, count] of Object.entries(counts)) {
       const rows = await rowsOf(table, relayed.id);
       expect(rows, table).toHaveLength(count);
       expect(rows, table).toEqual(await rowsOf(table, direct.id));
     }
+    const lines = await storedLines(gateway.database, 'metrics');
+    const points = (workspace: number): unknown[] => {
+      const own = lines.filter(({ workspaceId }) => workspaceId === workspace);
+      const resourceMetrics = own.flatMap(({ text }) => JSON.parse(text).resourceMetrics);
+      return canonicalRecords('metrics', { resourceMetrics });
+    };
+    expect(points(relayed.id)).toHaveLength(5);
+    expect(points(relayed.id)).toEqual(points(direct.id));
   },
 );
 

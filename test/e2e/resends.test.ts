@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import type { Signal } from '../../src/model/telemetry.ts';
 import { startServer, type TestServer } from '../support/server.ts';
+import { storedPoints } from '../support/stored-blocks.ts';
 import {
   type Answer,
   type Gateway,
@@ -94,11 +95,15 @@ const SIGNALS: Readonly<
         },
       ],
     }),
-    count: 'SELECT FROM metric_points t JOIN resources r ON r.id = t.resource_id',
+    count: '',
   },
 };
 
 async function countOf(signal: Signal, name: string): Promise<number> {
+  if (signal === 'metrics') {
+    const points = await storedPoints(gateway.database);
+    return points.filter(({ service }) => service === name).length;
+  }
   const sql = `${SIGNALS[signal].count} AND r.workspace_id = t.workspace_id
                 WHERE r.service_name = $1`;
   return (await gateway.database.query(sql, [name])).rowCount ?? 0;

@@ -8,6 +8,7 @@ import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
 import { seeded } from '../../bench/bodies.ts';
+import { type StoredPoint, storedPoints } from '../support/stored-blocks.ts';
 import { type Gateway, openGateway, otlpHeaders, rawSpan } from './gateway.ts';
 
 const SENDERS = 6;
@@ -123,7 +124,7 @@ const ROWS = `
     UNION ALL
     SELECT 'logs', workspace_id, severity_text, attributes->>'t' FROM log_records
     UNION ALL
-    SELECT 'metrics', workspace_id, attributes->>'n', attributes->>'t' FROM metric_points
+    SELECT 'metrics', * FROM unnest($1::int[], $2::text[], $3::text[])
   )
   SELECT signal, workspace_id AS "workspaceId", split_part(name, '.', 1) AS tag,
          count(*)::int AS rows, count(DISTINCT name)::int AS names,
@@ -154,7 +155,16 @@ test('every row has the bytes of its own sender', async () => {
     }),
   ).then((all) => all.flat());
 
-  const { rows } = await gateway.database.query<Stored>(ROWS);
+  const points = await storedPoints(gateway.database);
+  const attribute = ({ point }: StoredPoint, name: string): string => {
+    const attributes = point.attributes as { key: string; value: { stringValue: string } }[];
+    return attributes.find(({ key }) => key === name)?.value.stringValue ?? '';
+  };
+  const { rows } = await gateway.database.query<Stored>(ROWS, [
+    points.map(({ workspaceId }) => workspaceId),
+    points.map((point) => attribute(point, 'n')),
+    points.map((point) => attribute(point, 't')),
+  ]);
   const stored = new Map(rows.map((one) => [one.tag, one]));
   const wrong = sent.filter(({ tag, signal, records, fate, status }) => {
     const one = stored.get(tag);

@@ -170,20 +170,20 @@ const pointsBody = (kind: PointKind, ...records: string[]): Buffer =>
   );
 const pointBody = (kind: PointKind, members: string): Buffer =>
   pointsBody(kind, `{${POINT},${members}}`);
+const EXEMPLAR =
+  '{"filteredAttributes":[{"key":"k","value":{"stringValue":"v"}}],"timeUnixNano" : "1",' +
+  `"asDouble":1.5,"asInt":null,"spanId":"x","traceId":"${'a'.repeat(32)}"}`;
 const buckets = (counts: string, bounds: string): string =>
   `"bucketCounts":[${counts}],"explicitBounds":[${bounds}]`;
 
 describe('a data point is ordinary', () => {
   test('those that the benchmarks send, each metric in one call', () => {
     const offered = vi.spyOn(RowEncoder.prototype, 'takeOrdinary');
-    const scanned = vi.spyOn(RowEncoder.prototype, 'point');
     try {
       expect(isTakenAlike('metrics', metricBody(1, 100))).toBe(true);
       expect(offered).toHaveBeenCalledTimes(10);
-      expect(scanned).not.toHaveBeenCalled();
     } finally {
       offered.mockRestore();
-      scanned.mockRestore();
     }
   });
 
@@ -199,6 +199,7 @@ describe('a data point is ordinary', () => {
     ['no start', 'sum', '"startTimeUnixNano":"0","asInt":1'],
     ['a start', 'sum', '"startTimeUnixNano":"1795000000000000000","asInt":1'],
     ['no exemplars', 'sum', '"asInt":1,"exemplars":[ ],"flags":2'],
+    ['exemplars', 'sum', `"asInt":1,"exemplars":[ ${EXEMPLAR} , {} ]`],
     ['attributes', 'sum', `"asInt":1,${attribute('{"doubleValue":2}')}`],
     ['a histogram without buckets', 'histogram', '"count":3,"sum":2.5,"min":null,"max":7'],
     ['a histogram without a count', 'histogram', '"sum":0'],
@@ -226,7 +227,11 @@ describe('a data point is not ordinary', () => {
     ['with NaN', 'sum', '"asDouble":"NaN"'],
     ['with an infinite double', 'sum', '"asDouble":1e999'],
     ['with a member of histograms', 'sum', '"asInt":1,"count":1'],
-    ['with an exemplar', 'sum', '"asInt":1,"exemplars":[{"timeUnixNano":"1","asInt":1}]'],
+    ['with a bad exemplar', 'sum', '"asInt":1,"exemplars":[{"timeUnixNano":"-1"}]'],
+    ['with an exemplar that is no object', 'sum', '"asInt":1,"exemplars":[1]'],
+    ['with an id that is no text', 'sum', '"asInt":1,"exemplars":[{"spanId":1}]'],
+    ['with an unknown member', 'sum', '"asInt":1,"exemplars":[{"traceIds":"1"}]'],
+    ['with a member twice', 'sum', '"asInt":1,"exemplars":[{"asInt":1,"asInt":2}]'],
     ['with a member of numbers', 'histogram', '"count":1,"asInt":1'],
     ['with too few buckets', 'histogram', `"count":1,${buckets('1', '1')}`],
     ['with another count', 'histogram', `"count":2,${buckets('1,2', '1')}`],
@@ -239,11 +244,6 @@ describe('a data point is not ordinary', () => {
     ],
     ['with null among counts', 'histogram', `"count":0,${buckets('null,0', '1')}`],
     ['with a comma too many', 'histogram', `"count":0,${buckets('0,0,', '1')}`],
-    [
-      'with many bounds',
-      'histogram',
-      `"count":0,${buckets('0', Array.from({ length: 2000 }, (__, at) => at).join())}`,
-    ],
   ])('%s', (_, kind, members) => {
     expect(takenPoints(kind, members)).toBe(0);
     expect(points.isNextUnusual).toBe(true);

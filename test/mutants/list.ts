@@ -1014,10 +1014,10 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'retention/older-version',
     defect: 'resources are deleted that an older version beside this one still refers to',
-    file: 'src/db/retention/outdated-contents.ts',
+    file: 'src/db/retention/outdated-resources.ts',
     search: 'utcDay(first - OLDER_VERSION_DAYS * DAY_MS)',
     replacement: 'utcDay(first)',
-    tests: ['test/db/retention/outdated-contents.test.ts'],
+    tests: ['test/db/retention/outdated-resources.test.ts'],
   },
   {
     name: 'runs/until-inclusive',

@@ -44,9 +44,8 @@ test('every field of a log record', () => {
   expect({ ...request, resources: [] }).toEqual({
     signal: 'logs',
     resources: [],
-    metrics: [],
     spans: [],
-    points: [],
+    points: 0,
     logs: [
       {
         resourceId: row?.id,

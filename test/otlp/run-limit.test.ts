@@ -1,5 +1,5 @@
 /**
- * The limits on runs, resources and metrics of a request, in both ways of decoding: each is a row
+ * The limits on runs and resources of a request, in both ways of decoding: each is a row
  * that the transaction locks or looks up, and a small compressed body can contain half a million.
  */
 
@@ -42,12 +42,6 @@ const resources = (count: number): Buffer =>
     })),
   });
 
-const metrics = (count: number): Buffer => {
-  const dataPoints = [{ timeUnixNano: '1', asInt: '1' }];
-  const one = (at: number): JsonObject => ({ name: `m${at}`, gauge: { dataPoints } });
-  return toBody({ resourceMetrics: [{ scopeMetrics: [{ metrics: numbers(count).map(one) }] }] });
-};
-
 /** One prompt of a session per record, from a product that sends no traces. */
 const prompts = (count: number): Buffer => {
   const text = (key: string, value: string): JsonObject => ({ key, value: { stringValue: value } });
@@ -73,7 +67,6 @@ test.each<[string, Signal, (count: number) => Buffer, number]>([
   ['spans of traces, a scope each', 'traces', scopesOfTraces, RUNS_MAX],
   ['log records of traces', 'logs', recordsOfTraces, RUNS_MAX],
   ['resources', 'traces', resources, CONTENTS_MAX],
-  ['metrics', 'metrics', metrics, CONTENTS_MAX],
 ])('%s are taken up to the limit, and refused past it', (_what, signal, bodyOf, most) => {
   const whole = bodyOf(most);
   expect(scanOrNull(signal, whole, freshContext())?.ok).toBe(true);

@@ -103,6 +103,7 @@ test('every field of a span, its resource and its scope', () => {
   ]);
   expect(decodeTraces(body)).toEqual({
     ok: true,
+    accepted: null,
     request: {
       signal: 'traces',
       resources: [
@@ -119,7 +120,6 @@ test('every field of a span, its resource and its scope', () => {
           scopeDroppedAttributes: 2,
         },
       ],
-      metrics: [],
       spans: [
         {
           resourceId,
@@ -149,7 +149,7 @@ test('every field of a span, its resource and its scope', () => {
         },
       ],
       logs: [],
-      points: [],
+      points: 0,
       rejections: [],
       replacedCharacters: 0,
     },

@@ -9,6 +9,7 @@ import type { LargeBodyResult } from '../../src/ingest/large-bodies.ts';
 import {
   PlainEncoder,
   parsePlainly,
+  pointLines,
   type ReadyResult,
   type RequestContext,
 } from '../../src/ingest/plain-encoder.ts';
@@ -29,7 +30,7 @@ export function encodeRequest(
   logRuns: LogRuns = new LogRuns(),
 ): EncodedRequest {
   const runs = logRuns.assign(request, workspaceId);
-  return plain.encode(request, workspaceId, arrivedAtMs, runs).encoded;
+  return plain.encode(request, workspaceId, arrivedAtMs, runs, []).encoded;
 }
 
 export function decodeInPieces(
@@ -63,5 +64,6 @@ export function decodeRequest(signal: Signal, body: Buffer, context: RequestCont
   if (!parsed.ok) return parsed;
   const { workspaceId, arrivedAtMs, logRuns } = context;
   const runs = logRuns.assign(parsed.request, workspaceId);
-  return { ok: true, request: plain.encode(parsed.request, workspaceId, arrivedAtMs, runs) };
+  const lines = pointLines(signal, body, parsed);
+  return { ok: true, request: plain.encode(parsed.request, workspaceId, arrivedAtMs, runs, lines) };
 }

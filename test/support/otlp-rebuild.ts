@@ -16,16 +16,10 @@ type Row = Readonly<Record<string, string | null>>;
 
 const AS_TEXT: pg.CustomTypesConfig = { getTypeParser: () => (value: string) => value };
 
-const TABLES: Readonly<Record<Signal, string>> = {
-  traces: 'spans',
-  logs: 'log_records',
-  metrics: 'metric_points',
-};
+/** The signals that are stored as rows. */
+type RowSignal = Exclude<Signal, 'metrics'>;
 
-/** The member of Metric that holds the points of a stored kind. */
-const KIND_MEMBERS: Readonly<Record<string, string>> = {
-  exponential_histogram: 'exponentialHistogram',
-};
+const TABLES: Readonly<Record<RowSignal, string>> = { traces: 'spans', logs: 'log_records' };
 
 async function select(database: pg.Pool, table: string): Promise<Row[]> {
   const { rows } = await database.query<Row>({ text: `SELECT * FROM ${table}`, types: AS_TEXT });
@@ -128,39 +122,6 @@ function toLogRecord(row: Row): JsonObject {
   };
 }
 
-function toPoint(row: Row): JsonObject {
-  return {
-    startTimeUnixNano: column(row, 'start_unix_nano'),
-    timeUnixNano: column(row, 'time_unix_nano'),
-    flags: column(row, 'flags'),
-    attributes: attributesIn(row.attributes),
-    asInt: column(row, 'value_int'),
-    asDouble: column(row, 'value_double'),
-    count: column(row, 'count'),
-    sum: column(row, 'sum'),
-    min: column(row, 'min'),
-    max: column(row, 'max'),
-    ...members(messagesIn(row.distribution)),
-    exemplars: messagesIn(row.exemplars),
-  };
-}
-
-/** A Metric that holds one of its points. */
-function toMetric(metric: Row, point: Row): JsonObject {
-  const kind = metric.kind ?? '';
-  return {
-    name: column(metric, 'name'),
-    description: column(metric, 'description'),
-    unit: column(metric, 'unit'),
-    metadata: attributesIn(metric.metadata),
-    [KIND_MEMBERS[kind] ?? kind]: {
-      aggregationTemporality: metric.temporality === null ? null : Number(metric.temporality),
-      isMonotonic: metric.monotonic === null ? null : metric.monotonic === 't',
-      dataPoints: [toPoint(point)],
-    },
-  };
-}
-
 /** A row by its id, which must be there. */
 function byId(rows: readonly Row[], id: string | null | undefined): Row {
   const row = rows.find((candidate) => candidate.id === id);
@@ -169,14 +130,10 @@ function byId(rows: readonly Row[], id: string | null | undefined): Row {
 }
 
 /** One export request with everything of the signal that the database holds. */
-export async function rebuildRequest(database: pg.Pool, signal: Signal): Promise<JsonObject> {
+export async function rebuildRequest(database: pg.Pool, signal: RowSignal): Promise<JsonObject> {
   const [resourceList, scopeList, itemList] = LISTS[signal];
   const resources = await select(database, 'resources');
-  const metrics = await select(database, 'metrics');
-  const toItem = (row: Row): JsonObject => {
-    if (signal === 'traces') return toSpan(row);
-    return signal === 'logs' ? toLogRecord(row) : toMetric(byId(metrics, row.metric_id), row);
-  };
+  const toItem = signal === 'traces' ? toSpan : toLogRecord;
   const rows = await select(database, TABLES[signal]);
   const entries = rows.map((row): JsonObject => {
     const origin = byId(resources, row.resource_id);

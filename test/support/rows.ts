@@ -10,8 +10,6 @@ import type {
   DecodedRequest,
   LogRow,
   LogSession,
-  MetricRow,
-  PointRow,
   ResourceRow,
   SpanRow,
 } from '../../src/model/telemetry.ts';
@@ -32,7 +30,6 @@ export function hex8(number: number): Hex8 {
 }
 
 export const RESOURCE_ID = hex16(0xa1);
-export const METRIC_ID = hex16(0xb1);
 export const TRACE_ID = hex16(0xc1);
 
 export function resourceRow(fields: Partial<ResourceRow> = {}): ResourceRow {
@@ -107,49 +104,14 @@ export function sessionFor(
     : { key, runId, event, ends: false, hasTrace: false };
 }
 
-export function metricRow(fields: Partial<MetricRow> = {}): MetricRow {
-  return {
-    id: METRIC_ID,
-    name: 'requests',
-    description: 'Requests taken.',
-    unit: '1',
-    kind: 'sum',
-    temporality: 2,
-    monotonic: true,
-    metadata: '{}',
-    ...fields,
-  };
-}
-
-export function pointRow(fields: Partial<PointRow> = {}): PointRow {
-  return {
-    resourceId: RESOURCE_ID,
-    metricId: METRIC_ID,
-    startUnixNano: null,
-    timeUnixNano: '1763640000000000005',
-    flags: 0,
-    attributes: '{}',
-    valueInt: null,
-    valueDouble: null,
-    count: null,
-    sum: null,
-    min: null,
-    max: null,
-    distribution: null,
-    exemplars: null,
-    ...fields,
-  };
-}
-
 /** A request with the given rows; the resource is there unless `resources` says otherwise. */
 export function decodedRequest(fields: Partial<DecodedRequest> = {}): DecodedRequest {
   return {
     signal: 'traces',
     resources: [resourceRow()],
-    metrics: [],
     spans: [],
     logs: [],
-    points: [],
+    points: 0,
     rejections: [],
     replacedCharacters: 0,
     ...fields,

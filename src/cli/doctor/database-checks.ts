@@ -8,6 +8,7 @@ import type {
   ServerSettings,
   ServerSlot,
 } from '../../db/server-facts.ts';
+import type { BlockCheck } from '../../db/telemetry/block-check.ts';
 import { bytesText } from '../values/bytes-text.ts';
 import { type Check, checksOf } from './check.ts';
 
@@ -128,6 +129,15 @@ export function loadChecks(settings: ServerSettings, checkpoints: ServerCheckpoi
       : ok('shared_buffers', buffers),
   );
   return checks;
+}
+
+/** Checks whether blocks of telemetry are as they were stored. */
+export function blocksCheck({ checked, faults }: BlockCheck): Check {
+  const [first] = faults;
+  if (first === undefined) return ok('Blocks', `${checked} read, all as they were stored`);
+  const change =
+    'Restore these blocks from a backup, and check the disks: their records cannot be read, no others suffer.';
+  return problem('Blocks', `${faults.length} of ${checked} read: ${first}`, change);
 }
 
 /** What the server is set to. */

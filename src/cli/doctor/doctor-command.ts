@@ -18,6 +18,7 @@ import {
   readServerConnections,
   readServerSettings,
 } from '../../db/server-facts.ts';
+import { checkBlocks } from '../../db/telemetry/block-check.ts';
 import { loadManifest, verifyCorpus } from '../../engine/corpus/corpus.ts';
 import { MANIFEST_PATH, pinnedCorpus } from '../../main/corpus-location.ts';
 import { openForInspection } from '../../main/open-database.ts';
@@ -27,6 +28,7 @@ import { type Check, checksOf, renderChecks, worstOf } from './check.ts';
 import { citusChecks } from './citus-checks.ts';
 import { connectionAdvice } from './connection-advice.ts';
 import {
+  blocksCheck,
   clockCheck,
   connectionCheck,
   loadChecks,
@@ -104,9 +106,12 @@ async function inspectServer(database: Database, needed: number | null): Promise
     )),
     ...(await attempt('Replication', replication)),
     ...(await attempt('Citus', async () => citusChecks(await readCitusFacts(database)))),
-    ...(await attempt('Schema', async () =>
-      schemaChecks(await readSchema(database, clock.nowMs())),
-    )),
+    ...(await attempt('Schema', async () => {
+      const schema = await readSchema(database, clock.nowMs());
+      const checks = schemaChecks(schema);
+      const isThere = schema !== null && schema.missingMigrations.length === 0;
+      return isThere ? [...checks, blocksCheck(await checkBlocks(database))] : checks;
+    })),
   ];
 }
 

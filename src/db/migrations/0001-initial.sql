@@ -1,9 +1,9 @@
--- The schema of the first release. Later changes are further files; this one is never edited.
+-- The schema of the first release. Once it is released, changes are further files, and this one is never
+-- edited.
 --
 --   workspaces and people    workspaces, users, memberships, identities, invitations, sessions,
 --                            device_logins, api_keys, audit_ledger
---   telemetry                resources, metrics, spans, log_records, metric_points, receipts,
---                            rejected_requests
+--   telemetry                resources, spans, log_records, blocks, receipts, rejected_requests
 --   runs                     runs, session_marks, processes
 --   findings                 findings, finding_states, finding_history, finding_exceptions, finding_views
 --   rules                    rule_overrides, rule_previews, rule_costs
@@ -226,23 +226,6 @@ CREATE TABLE resources (
 );
 CREATE INDEX resources_by_use ON resources (last_used_on);
 
--- What the points of one metric have in common, stored once by content, as resources are.
-CREATE TABLE metrics (
-  first_seen_at timestamptz NOT NULL DEFAULT now(),
-  workspace_id  integer NOT NULL,
-  last_used_on  date NOT NULL,
-  id            uuid NOT NULL,
-  temporality   smallint,
-  monotonic     boolean,
-  name          text NOT NULL,
-  description   text NOT NULL,
-  unit          text NOT NULL,
-  kind          text NOT NULL,
-  metadata      json NOT NULL,
-  PRIMARY KEY (workspace_id, id)
-);
-CREATE INDEX metrics_by_use ON metrics (last_used_on);
-
 CREATE TABLE spans (
   start_unix_nano    bigint NOT NULL,
   end_unix_nano      bigint NOT NULL,
@@ -294,26 +277,6 @@ CREATE TABLE log_records (
 CREATE INDEX log_records_by_trace ON log_records (workspace_id, trace_id) WHERE trace_id IS NOT NULL;
 CREATE INDEX log_records_by_run ON log_records (workspace_id, run_id) WHERE run_id IS NOT NULL;
 
-CREATE TABLE metric_points (
-  time_unix_nano  bigint NOT NULL,
-  start_unix_nano bigint,
-  workspace_id    integer NOT NULL,
-  arrived_on      date NOT NULL,
-  metric_id       uuid NOT NULL,
-  resource_id     uuid NOT NULL,
-  flags           bigint,
-  value_int       bigint,
-  value_double    double precision,
-  count           bigint,
-  sum             double precision,
-  min             double precision,
-  max             double precision,
-  attributes      json NOT NULL,
-  distribution    json,
-  exemplars       json
-) PARTITION BY RANGE (arrived_on);
-CREATE INDEX metric_points_by_metric ON metric_points (workspace_id, metric_id, time_unix_nano);
-
 -- How documents that do not fit into a row are stored. PostgreSQL's default, pglz, compresses 25 MB a
 -- second and delays ingest; lz4 compresses nearly as well at five times the speed, but not every server
 -- was built with it. Without lz4 such documents are not compressed (docs/decisions/0010-storage.md).
@@ -329,7 +292,7 @@ BEGIN
   FOR one IN
     SELECT attrelid::regclass AS name, string_agg(format(how, attname), ', ' ORDER BY attnum) AS changes
       FROM pg_attribute
-     WHERE attrelid IN ('spans'::regclass, 'log_records'::regclass, 'metric_points'::regclass)
+     WHERE attrelid IN ('spans'::regclass, 'log_records'::regclass)
        AND atttypid = 'json'::regtype
      GROUP BY attrelid
   LOOP
@@ -337,6 +300,27 @@ BEGIN
   END LOOP;
 END
 $$;
+
+-- Data points, as they were sent: compressed lines of OTLP/JSON (docs/decisions/0063-blocks.md).
+CREATE TABLE blocks (
+  block_id     uuid NOT NULL,
+  workspace_id integer NOT NULL,
+  arrived_on   date NOT NULL,
+  -- before compression
+  bytes        integer NOT NULL,
+  -- spans, log records or data points
+  records      integer NOT NULL,
+  -- CRC-32 of data
+  checksum     integer NOT NULL,
+  -- 1 traces, 2 metrics, 3 logs
+  signal       smallint NOT NULL,
+  -- 1 brotli
+  codec        smallint NOT NULL,
+  -- lines, each an export request with a line feed at its end
+  data         bytea NOT NULL
+) PARTITION BY RANGE (arrived_on);
+ALTER TABLE blocks ALTER COLUMN data SET STORAGE EXTERNAL;
+CREATE INDEX blocks_by_workspace ON blocks (workspace_id, signal, block_id);
 
 -- Requests stored within the last hour, by the hash of their bodies, so that a request that is sent again
 -- is answered as before and stored once (docs/decisions/0029-stored-once.md).

@@ -6,7 +6,7 @@ import type { Events } from '../../observe/events.ts';
 import type { Database } from '../database.ts';
 import { oldestDay } from '../telemetry/partitions.ts';
 import { DeletionTurn } from './deletion.ts';
-import { CONTENT_TABLES, deleteUnusedContents } from './outdated-contents.ts';
+import { deleteUnusedResources } from './outdated-resources.ts';
 import { OutdatedRuns } from './outdated-runs.ts';
 
 const DAY_MS = 86_400_000;
@@ -43,10 +43,8 @@ export class Retention {
     signal: AbortSignal,
   ): Promise<void> {
     const turn = new DeletionTurn(database, signal);
-    for (const table of CONTENT_TABLES) {
-      const deleted = await deleteUnusedContents(turn, table, nowMs, this.days.telemetry);
-      if (deleted > 0) events.outdatedDeleted(table, deleted);
-    }
+    const resources = await deleteUnusedResources(turn, nowMs, this.days.telemetry);
+    if (resources > 0) events.outdatedDeleted('resources', resources);
     const { runs, findings } = await this.#deleteRuns(turn, nowMs);
     if (runs > 0) events.outdatedDeleted('runs', runs);
     if (findings > 0) events.outdatedDeleted('findings', findings);

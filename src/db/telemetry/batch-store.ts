@@ -16,6 +16,8 @@ import { CommitWarning } from '../pipeline.ts';
 import { placementOf } from '../placement.ts';
 import { type RunTimes, type SettleAllowance, settleAllowance } from '../runs/run-times.ts';
 import { hourOf, isMisdated, MisdatedError } from './arrival-times.ts';
+import { BlockCompressor } from './block-codec.ts';
+import { type Block, packBlocks } from './blocks.ts';
 import { storeBatch } from './copy-transaction.ts';
 import type { EncodedRequest } from './encoded-request.ts';
 import { ensureDay, ensurePeriods } from './partitions.ts';
@@ -94,6 +96,7 @@ export class BatchStore {
   readonly #allowance: SettleAllowance | null;
   readonly #clock: Pick<DatabaseClock, 'read'> | null;
   readonly #known = new KnownContents();
+  readonly #compressor = new BlockCompressor();
   /** hours since 1970 whose partitions are there */
   readonly #ensured = new Set<number>();
   /** connections that stored a batch */
@@ -147,12 +150,14 @@ export class BatchStore {
     isPart: boolean,
     progress: { isCommitting: boolean },
   ): Promise<void> {
+    const requests = batch.map(({ request }) => request);
+    const blocks = await packBlocks(requests, this.#compressor);
     try {
-      await this.#transact(batch, isPart, progress);
+      await this.#transact(batch, blocks, isPart, progress);
     } catch (error) {
       if (progress.isCommitting || !(await this.#isWorthAgain(error))) throw error;
       this.#ensured.clear();
-      await this.#transact(batch, isPart, progress);
+      await this.#transact(batch, blocks, isPart, progress);
     }
   }
 
@@ -164,6 +169,7 @@ export class BatchStore {
 
   async #transact(
     batch: readonly WaitingRequest[],
+    blocks: readonly Block[],
     isPart: boolean,
     progress: { isCommitting: boolean },
   ): Promise<void> {
@@ -182,6 +188,7 @@ export class BatchStore {
         allowance: this.#allowance,
         receipts,
         placement,
+        blocks,
         lockTimeoutMs: receipts.length === 0 ? null : lockWaitMs,
         onCommit: (nowMs) => {
           const isMisdatedNow = ({ arrivedAtMs }: EncodedRequest) => isMisdated(arrivedAtMs, nowMs);

@@ -13,11 +13,10 @@ import { TABLE_COLUMNS, type TelemetryTable } from '../../model/columns.ts';
 export const COPY_HEADER = Buffer.from('5047434f50590aff0d0a000000000000000000', 'hex');
 export const COPY_TRAILER = Buffer.from('ffff', 'hex');
 
-export const TELEMETRY_TABLES: readonly TelemetryTable[] = [
-  'spans',
-  'log_records',
-  'metric_points',
-];
+export const TELEMETRY_TABLES: readonly TelemetryTable[] = ['spans', 'log_records'];
+
+/** The tables with a partition for each day of arrival. */
+export const DAILY_TABLES = [...TELEMETRY_TABLES, 'blocks'] as const;
 
 export function copyStatement(table: TelemetryTable): string {
   const columns = Object.keys(TABLE_COLUMNS[table]).join(', ');

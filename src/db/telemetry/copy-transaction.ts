@@ -1,13 +1,12 @@
 /**
- * Stores a batch in one transaction, sent as one pipeline: receipts, new resources and metrics, COPY
- * for each table, session marks, then the runs.
+ * Stores a batch in one transaction, sent as one pipeline: receipts, new resources, COPY of blocks and of
+ * each table, session marks, then the runs.
  *
  * Runs are upserted last, so that their row locks are held for the shortest time. Every writer takes
- * its locks in one order (receipts, resources, metrics, runs; in each by key), so there are no deadlocks.
- * Resources and metrics count as known after the commit, not before.
+ * its locks in one order (receipts, resources, runs; in each by key), so there are no deadlocks.
+ * Resources count as known after the commit, not before.
  */
 import type { TelemetryTable } from '../../model/columns.ts';
-import type { MetricRow, ResourceRow } from '../../model/telemetry.ts';
 import type { Connection } from '../database.ts';
 import {
   type Copy,
@@ -19,18 +18,18 @@ import {
 import { SEQUENTIAL, type TelemetryPlacement } from '../placement.ts';
 import { arrivedSteps } from '../runs/late-steps.ts';
 import type { SettleAllowance } from '../runs/run-times.ts';
+import { type Block, copyBlocks } from './blocks.ts';
 import { COPY_HEADER, COPY_TRAILER, copyStatement, TELEMETRY_TABLES } from './copy-statement.ts';
 import type { EncodedRequest } from './encoded-request.ts';
 import type { SessionMark } from './log-runs.ts';
 import { rowGroups } from './row-groups.ts';
 import { mergeDeltas, type RunDelta } from './run-delta.ts';
 import {
-  insertMetrics,
   insertResources,
   type KnownContents,
-  rememberContents,
-  type UsedContent,
-  unknownContents,
+  rememberResources,
+  type UsedResource,
+  unknownResources,
 } from './shared-contents.ts';
 
 interface OwnedMark extends SessionMark {
@@ -134,11 +133,8 @@ function copyTable(
   return parts.map((part) => ({ copy, pieces: [COPY_HEADER, ...part, COPY_TRAILER] }));
 }
 
-const resourceCharacters = ({ row }: UsedContent<ResourceRow>): number =>
+const resourceCharacters = ({ row }: UsedResource): number =>
   row.attributes.length + row.scopeAttributes.length + row.scopeName.length;
-
-const metricCharacters = ({ row }: UsedContent<MetricRow>): number =>
-  row.metadata.length + row.description.length + row.name.length;
 
 const runCharacters = ({ name, serviceName }: RunDelta): number =>
   (name?.length ?? 0) + (serviceName?.length ?? 0);
@@ -155,15 +151,16 @@ interface BatchSettings {
   readonly lockTimeoutMs?: number | null;
   /** where the rows are stored */
   readonly placement?: TelemetryPlacement;
+  /** the lines of the requests */
+  readonly blocks?: readonly Block[];
   /** called with the transaction's time before COMMIT is sent; what it throws prevents it */
   readonly onCommit?: (nowMs: number) => void;
 }
 
 interface BatchContents
-  extends Required<Pick<BatchSettings, 'allowance' | 'receipts' | 'placement'>> {
+  extends Required<Pick<BatchSettings, 'allowance' | 'receipts' | 'placement' | 'blocks'>> {
   /** not known to be stored for their day */
-  readonly resources: readonly UsedContent<ResourceRow>[];
-  readonly metrics: readonly UsedContent<MetricRow>[];
+  readonly resources: readonly UsedResource[];
 }
 
 /**
@@ -172,16 +169,14 @@ interface BatchContents
  */
 function* stepsOf(
   requests: readonly EncodedRequest[],
-  { resources, metrics, allowance, receipts, placement }: BatchContents,
+  { resources, allowance, receipts, placement, blocks }: BatchContents,
 ): Generator<PipelineStep, void> {
   yield* receipts;
-  if (resources.length + metrics.length > SORTED_BESIDE_MAX) yield NEXT_TURN;
+  if (resources.length > SORTED_BESIDE_MAX) yield NEXT_TURN;
   for (const rows of rowGroups(resources, resourceCharacters)) {
     yield insertResources(rows);
   }
-  for (const rows of rowGroups(metrics, metricCharacters)) {
-    yield insertMetrics(rows);
-  }
+  yield* copyBlocks(blocks);
   for (const table of TELEMETRY_TABLES) yield* copyTable(table, requests, placement);
   const marks = requests.flatMap(({ workspaceId, sessionMarks }) =>
     sessionMarks.map((mark) => ({ workspaceId, ...mark })),
@@ -209,14 +204,14 @@ export async function storeBatch(
     receipts = [],
     lockTimeoutMs = null,
     placement = 'local',
+    blocks = [],
     onCommit = () => {},
   }: BatchSettings = {},
 ): Promise<void> {
   const assumed = known.server;
-  const resources = await unknownContents(requests, (request) => request.resources, known);
-  const metrics = await unknownContents(requests, (request) => request.metrics, known);
+  const resources = await unknownResources(requests, known);
   let server = '';
-  const steps = stepsOf(requests, { resources, metrics, allowance, receipts, placement });
+  const steps = stepsOf(requests, { resources, allowance, receipts, placement, blocks });
   await runPipeline(connection, steps, {
     settings: {
       ...(lockTimeoutMs === null ? {} : { lock_timeout: String(lockTimeoutMs) }),
@@ -228,6 +223,5 @@ export async function storeBatch(
       onCommit(begun.nowMs);
     },
   });
-  await rememberContents(resources, known, server);
-  await rememberContents(metrics, known, server);
+  await rememberResources(resources, known, server);
 }

@@ -1,21 +1,29 @@
 /**
- * One request as the writer takes it: COPY bytes per table and what is stored with them. A request
- * is encoded as it arrives (`src/ingest/`), so that a batch is a list of buffers of known size, and
+ * One request as the writer takes it: COPY bytes per table, or lines that become blocks (`blocks.ts`), and
+ * what is stored with them. A request is encoded as it arrives (`src/ingest/`), so that a batch is a list of buffers of known size, and
  * a batch that fails can be halved without encoding it again.
  */
 import { SluiceError } from '../../errors.ts';
 import type { TelemetryTable } from '../../model/columns.ts';
-import type { MetricRow, ResourceRow } from '../../model/telemetry.ts';
+import type { ResourceRow, Signal } from '../../model/telemetry.ts';
 import type { SessionMark } from './log-runs.ts';
 import type { RunDelta } from './run-delta.ts';
 
+/** A line of OTLP/JSON (`src/otlp/lines/lines.ts`). */
+interface Line {
+  readonly bytes: Buffer;
+  readonly records: number;
+}
+
 export interface EncodedRequest {
   readonly workspaceId: number;
+  readonly signal: Signal;
   readonly arrivedAtMs: number;
   /** rows without header and trailer; tables without rows are absent */
   readonly chunks: ReadonlyMap<TelemetryTable, Buffer>;
+  /** data points, as sent */
+  readonly lines: readonly Line[];
   readonly resources: readonly ResourceRow[];
-  readonly metrics: readonly MetricRow[];
   readonly runs: readonly RunDelta[];
   readonly sessionMarks: readonly SessionMark[];
   readonly rows: number;
@@ -29,8 +37,8 @@ export interface EncodedRequest {
 }
 
 /**
- * Most resources (each with one scope) of one request, and most metrics. A collector's batch holds
- * thousands of rows, and rows share both (issue 9.7).
+ * Most resources (each with one scope) of one request. A collector's batch holds thousands of rows, and rows
+ * share them (issue 9.7).
  */
 export const CONTENTS_MAX = 20_000;
 
@@ -39,7 +47,7 @@ export function checkContents(contents: number): void {
   if (contents <= CONTENTS_MAX) return;
   throw new SluiceError(
     'body_too_large',
-    `The body holds more than ${CONTENTS_MAX} resources and scopes, or metrics; send smaller batches.`,
+    `The body holds more than ${CONTENTS_MAX} resources and scopes; send smaller batches.`,
   );
 }
 
@@ -51,7 +59,7 @@ const RUN_BYTES = 256;
 const MARK_BYTES = 128;
 const CONTENT_BYTES = 256;
 /**
- * UTF-16 units of the resources, scopes and metrics of a request: a single row of this many is still made into
+ * UTF-16 units of the resources and scopes of a request: a single row of this many is still made into
  * parameters in one turn of the event loop (`row-groups.ts` splits many).
  */
 const ORIGIN_UNITS_MAX = 4 * 1024 * 1024;
@@ -61,30 +69,29 @@ const TEXT_BYTES_PER_UNIT = 2;
 /**
  * The bytes that a request holds in memory while it waits: its rows, and what is stored with them.
  *
- * @throws {SluiceError} `body_too_large` when its resources, scopes and metrics hold more text than is taken
+ * @throws {SluiceError} `body_too_large` when its resources and scopes hold more text than is taken
  */
 export function heldBytes({
   chunks,
+  lines,
   resources,
-  metrics,
   runs,
   sessionMarks,
-}: Pick<EncodedRequest, 'chunks' | 'resources' | 'metrics' | 'runs' | 'sessionMarks'>): number {
+}: Pick<EncodedRequest, 'chunks' | 'lines' | 'resources' | 'runs' | 'sessionMarks'>): number {
   let bytes = OVERHEAD_BYTES + sessionMarks.length * MARK_BYTES;
   for (const { name } of runs) bytes += RUN_BYTES + textBytes(name?.length ?? 0);
   for (const chunk of chunks.values()) bytes += chunk.length;
+  for (const line of lines) bytes += line.bytes.length;
   let units = 0;
   for (const row of resources) units += unitsOfResource(row);
-  for (const row of metrics) units += unitsOfMetric(row);
   if (units > ORIGIN_UNITS_MAX) {
     throw new SluiceError(
       'body_too_large',
-      `The body's resources, scopes and metrics hold more than ${ORIGIN_UNITS_MAX} characters; ` +
+      `The body's resources and scopes hold more than ${ORIGIN_UNITS_MAX} characters; ` +
         'send smaller batches.',
     );
   }
-  const contents = resources.length + metrics.length;
-  return bytes + contents * CONTENT_BYTES + units * TEXT_BYTES_PER_UNIT;
+  return bytes + resources.length * CONTENT_BYTES + units * TEXT_BYTES_PER_UNIT;
 }
 
 /** UTF-16 units of a row that many others refer to. */
@@ -92,10 +99,6 @@ export function unitsOfResource(row: ResourceRow): number {
   const resource = row.attributes.length + row.schemaUrl.length;
   const scope = row.scopeAttributes.length + row.scopeSchemaUrl.length;
   return resource + scope + row.scopeName.length + row.scopeVersion.length;
-}
-
-export function unitsOfMetric({ metadata, description, name, unit }: MetricRow): number {
-  return metadata.length + description.length + name.length + unit.length;
 }
 
 const textBytes = (units: number): number => CONTENT_BYTES + units * TEXT_BYTES_PER_UNIT;

@@ -8,11 +8,10 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import type { TelemetryTable } from '../../model/columns.ts';
 import type { Events } from '../../observe/events.ts';
 import { type Connection, type Database, inTransaction, withConnection } from '../database.ts';
 import { placementOf, useOneConnectionPerNode } from '../placement.ts';
-import { TELEMETRY_TABLES } from './copy-statement.ts';
+import { DAILY_TABLES } from './copy-statement.ts';
 import { PERIOD_MS, RECEIPTS, receiptPeriods } from './receipts.ts';
 
 const DAY_MS = 86_400_000;
@@ -42,7 +41,8 @@ export function utcDay(epochMs: number): string {
   return new Date(epochMs).toISOString().slice(0, 10);
 }
 
-type PartitionedTable = TelemetryTable | typeof RECEIPTS;
+type DailyTable = (typeof DAILY_TABLES)[number];
+type PartitionedTable = DailyTable | typeof RECEIPTS;
 
 /** @param from a UTC day, as `2026-11-20`, or the hour in which a period begins, as `2026-11-20T16` */
 export function partitionName(table: PartitionedTable, from: string): string {
@@ -138,13 +138,13 @@ export async function ensureDay(database: Database, dayMs: number): Promise<stri
   // a whole (docs/decisions/0010-storage.md).
   const storage = `toast_tuple_target = ${TOAST_TARGET_BYTES},
     autovacuum_vacuum_insert_threshold = -1`;
-  const partition = (parent: TelemetryTable): NewPartition => ({
+  const partition = (parent: DailyTable): NewPartition => ({
     parent,
     name: partitionName(parent, day),
     values,
     storage,
   });
-  return await ensure(database, TELEMETRY_TABLES.map(partition));
+  return await ensure(database, DAILY_TABLES.map(partition));
 }
 
 /**
@@ -187,7 +187,7 @@ async function listPartitions(database: Database): Promise<Partition[]> {
        LEFT JOIN pg_inherits ON inhrelid = child.oid
       WHERE child.relkind = 'r' AND pg_table_is_visible(child.oid)
       ORDER BY detaching DESC, child.relname`,
-    [[...TELEMETRY_TABLES, RECEIPTS]],
+    [[...DAILY_TABLES, RECEIPTS]],
   );
   return rows;
 }

@@ -1,15 +1,15 @@
 /**
- * Resources and metrics: what many rows share, stored once by content.
+ * Resources: what many rows share, stored once by content.
  *
  * `last_used_on` is the latest day of arrival of the rows that refer to them. A process remembers up to
  * which day it has committed that, and sends them again with the first rows of a later day. So the
  * stored day is never before the day of a row that refers to it, whatever any process remembers; and
- * what no kept day can refer to may be deleted (`src/db/retention/outdated-contents.ts`).
+ * what no kept day can refer to may be deleted (`src/db/retention/outdated-resources.ts`).
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
-import type { MetricRow, ResourceRow } from '../../model/telemetry.ts';
-import type { Cell, Statement } from '../pipeline.ts';
+import type { ResourceRow } from '../../model/telemetry.ts';
+import type { Statement } from '../pipeline.ts';
 import type { EncodedRequest } from './encoded-request.ts';
 import { inKeyOrder, orderedKey } from './ordered-key.ts';
 import { utcDay } from './partitions.ts';
@@ -31,7 +31,7 @@ export class ServerChangedError extends Error {
 }
 
 /**
- * The resources and metrics that are committed on one server for rows up to a day, so that they are
+ * The resources that are committed on one server for rows up to a day, so that they are
  * sent once a day.
  *
  * Each batch reads the identity of its server in its own transaction: a connection through a pooler
@@ -86,25 +86,23 @@ export class KnownContents {
   }
 }
 
-/** What a batch sends: a resource or a metric, and the latest day of the rows that refer to it. */
-export interface UsedContent<Row> {
+/** What a batch sends: a resource, and the latest day of the rows that refer to it. */
+export interface UsedResource {
   readonly workspaceId: number;
   readonly day: string;
-  readonly row: Row;
+  readonly row: ResourceRow;
 }
 
-/** Rows not known yet, each once, in id order (so that concurrent inserts cannot deadlock). */
-export async function unknownContents<Row extends { readonly id: string }>(
+/** Resources not known yet, each once, in id order (so that concurrent inserts cannot deadlock). */
+export async function unknownResources(
   requests: readonly EncodedRequest[],
-  pick: (request: EncodedRequest) => readonly Row[],
   known: KnownContents,
-): Promise<UsedContent<Row>[]> {
-  const found = new Map<string, UsedContent<Row>>();
+): Promise<UsedResource[]> {
+  const found = new Map<string, UsedResource>();
   let looked = 0;
-  for (const request of requests) {
-    const { workspaceId } = request;
-    const day = utcDay(request.arrivedAtMs);
-    for (const row of pick(request)) {
+  for (const { workspaceId, arrivedAtMs, resources } of requests) {
+    const day = utcDay(arrivedAtMs);
+    for (const row of resources) {
       looked += 1;
       if (looked % ROWS_PER_TURN === 0) await nextTurn();
       const key = orderedKey(workspaceId, row.id);
@@ -116,21 +114,19 @@ export async function unknownContents<Row extends { readonly id: string }>(
 }
 
 /** Remembers what a batch has committed. @param server that has it */
-export async function rememberContents(
-  contents: readonly UsedContent<{ readonly id: string }>[],
+export async function rememberResources(
+  resources: readonly UsedResource[],
   known: KnownContents,
   server: string,
 ): Promise<void> {
-  for (const [index, { workspaceId, day, row }] of contents.entries()) {
+  for (const [index, { workspaceId, day, row }] of resources.entries()) {
     if (index > 0 && index % ROWS_PER_TURN === 0) await nextTurn();
     known.add(orderedKey(workspaceId, row.id), day, server);
   }
 }
 
 /** PostgreSQL type and row's field of each column. */
-type ContentColumns<Field> = Readonly<Record<string, readonly [type: string, field: Field]>>;
-
-const RESOURCE_COLUMNS = {
+const COLUMNS = {
   id: ['uuid', 'id'],
   service_name: ['text', 'serviceName'],
   attributes: ['json', 'attributes'],
@@ -141,57 +137,33 @@ const RESOURCE_COLUMNS = {
   scope_attributes: ['json', 'scopeAttributes'],
   scope_schema_url: ['text', 'scopeSchemaUrl'],
   scope_dropped_attributes: ['bigint', 'scopeDroppedAttributes'],
-} as const satisfies ContentColumns<keyof ResourceRow>;
+} as const satisfies Readonly<Record<string, readonly [type: string, field: keyof ResourceRow]>>;
 
-const METRIC_COLUMNS = {
-  id: ['uuid', 'id'],
-  name: ['text', 'name'],
-  description: ['text', 'description'],
-  unit: ['text', 'unit'],
-  kind: ['text', 'kind'],
-  temporality: ['smallint', 'temporality'],
-  monotonic: ['boolean', 'monotonic'],
-  metadata: ['json', 'metadata'],
-} as const satisfies ContentColumns<keyof MetricRow>;
+const NAMES = Object.keys(COLUMNS).join();
+const LISTS = Object.values(COLUMNS).map(([type], index) => `$${index + 3}::${type}[]`);
 
 /**
- * Stores what is not there, and moves the day of use of the rest forward. A row whose day is late enough
- * is neither locked nor written: after a restart a process sends again what all others use.
+ * The statement that stores resources that are not there, and moves the day of use of the rest forward. A
+ * row whose day is late enough is neither locked nor written: after a restart a process sends again what all
+ * others use.
  */
-function insertContents<Field extends string>(
-  table: 'resources' | 'metrics',
-  columns: ContentColumns<Field>,
-  contents: readonly UsedContent<Readonly<Record<Field, Cell>>>[],
-): Statement {
-  const names = Object.keys(columns).join();
-  const values = Object.values(columns);
-  const lists = values.map(([type], index) => `$${index + 3}::${type}[]`);
+export function insertResources(resources: readonly UsedResource[]): Statement {
   return {
-    text: `INSERT INTO ${table} AS stored (workspace_id, last_used_on, ${names})
-           SELECT workspace_id, last_used_on, ${names}
-             FROM unnest($1::int[], $2::date[], ${lists.join()}) WITH ORDINALITY
-               AS sent (workspace_id, last_used_on, ${names}, place)
+    text: `INSERT INTO resources AS stored (workspace_id, last_used_on, ${NAMES})
+           SELECT workspace_id, last_used_on, ${NAMES}
+             FROM unnest($1::int[], $2::date[], ${LISTS.join()}) WITH ORDINALITY
+               AS sent (workspace_id, last_used_on, ${NAMES}, place)
             WHERE NOT EXISTS (
-              SELECT FROM ${table} there
+              SELECT FROM resources there
                WHERE there.workspace_id = sent.workspace_id AND there.id = sent.id
                  AND there.last_used_on >= sent.last_used_on)
             ORDER BY place
            ON CONFLICT (workspace_id, id) DO UPDATE SET last_used_on = excluded.last_used_on
              WHERE stored.last_used_on < excluded.last_used_on`,
     columns: [
-      contents.map(({ workspaceId }) => workspaceId),
-      contents.map(({ day }) => day),
-      ...values.map(([, field]) => contents.map(({ row }) => row[field])),
+      resources.map(({ workspaceId }) => workspaceId),
+      resources.map(({ day }) => day),
+      ...Object.values(COLUMNS).map(([, field]) => resources.map(({ row }) => row[field])),
     ],
   };
-}
-
-/** The statement that stores resources. */
-export function insertResources(contents: readonly UsedContent<ResourceRow>[]): Statement {
-  return insertContents('resources', RESOURCE_COLUMNS, contents);
-}
-
-/** The statement that stores metrics. */
-export function insertMetrics(contents: readonly UsedContent<MetricRow>[]): Statement {
-  return insertContents('metrics', METRIC_COLUMNS, contents);
 }

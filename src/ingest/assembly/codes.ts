@@ -25,9 +25,10 @@ export const READ_INT64 = 12;
 export const READ_DOUBLE = 13;
 /** 0 for null */
 export const READ_COUNT = 14;
-// Of a histogram; written together, by `points.ts`.
+// Of data points.
 export const READ_BUCKET_COUNTS = 15;
 export const READ_BOUNDS = 16;
+export const READ_EXEMPLARS = 17;
 
 // How a column is written.
 export const WRITE_INT64 = 0;
@@ -49,10 +50,6 @@ export const WRITE_NULL = 10;
 export const WRITE_RUN = 11;
 /** zeros; the id is written when it is known */
 export const WRITE_RESOURCE = 12;
-/** likewise */
-export const WRITE_METRIC = 13;
-/** a bigint or a double; null without one */
-export const WRITE_OPTIONAL_VALUE = 14;
 
 // What the records of a scan are.
 /** spans, or log records */

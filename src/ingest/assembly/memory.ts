@@ -38,8 +38,6 @@ export const TEXT = <i32>memory.data(TEXT_BYTES + OVERRUN_BYTES, 16);
 export const ROWS = <i32>memory.data(ROWS_BYTES + OVERRUN_BYTES, 16);
 /** By record: where its resource's id is to be written, counted from `ROWS`. */
 export const PLACES = <i32>memory.data(RECORDS_MAX * 4, 16);
-/** The same for its metric's. */
-export const METRIC_PLACES = <i32>memory.data(RECORDS_MAX * 4, 16);
 export const KEYS = <i32>memory.data(KEYS_MAX * KEY_BYTES, 16);
 export const CELLS = <i32>memory.data(COLUMNS_MAX * CELL_BYTES, 16);
 

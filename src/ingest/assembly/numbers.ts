@@ -113,14 +113,6 @@ export function readCount(at: i32): i32 {
   return end + quoted;
 }
 
-/** As `readCount`; also copies the digits. */
-export function copyCount(at: i32): i32 {
-  const quoted = <i32>(load<u8>(at) === 0x22);
-  const end = readCount(at);
-  if (end !== 0) copyShort(at + quoted, end - quoted);
-  return end;
-}
-
 /** Reads sixteen hexadecimal digits as eight bytes into `state.value`; false for other bytes. */
 export function readHex(at: i32): bool {
   const bytes = v128.load(at);

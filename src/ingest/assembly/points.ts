@@ -1,10 +1,9 @@
 /**
- * Reads data points of gauges, sums and histograms, by the rules of
- * `src/otlp/fast/point-scanner.ts`. Points without a recorded value are not ordinary.
+ * Checks data points of gauges, sums and histograms, by the rules of `src/otlp/metrics.ts`. Points without a recorded value are not ordinary.
  */
 import { OF_HISTOGRAMS } from './codes.ts';
-import { clearDistribution, distribution, writeDistribution } from './distributions.ts';
-import { state, unusual } from './memory.ts';
+import { clearDistribution, distribution } from './distributions.ts';
+import { unusual } from './memory.ts';
 import { cellOf, isPresent, readRecord, record, setValue } from './records.ts';
 
 const NO_RECORDED_VALUE: u64 = 1;
@@ -16,7 +15,6 @@ export class point {
   static intColumn: i32 = 0;
   static doubleColumn: i32 = 0;
   static countColumn: i32 = 0;
-  static distributionColumn: i32 = 0;
   static notOfNumbers: u32 = 0;
   static notOfHistograms: u32 = 0;
 }
@@ -28,7 +26,7 @@ export function readPoint(at: i32, kind: i32): i32 {
   if (end === 0) return 0;
   if (load<u64>(cellOf(point.timeColumn)) === 0) return unusual(end);
   if ((load<u64>(cellOf(point.flagsColumn)) & NO_RECORDED_VALUE) !== 0) return unusual(end);
-  const isOrdinary = kind === OF_HISTOGRAMS ? finishHistogram() : isNumber();
+  const isOrdinary = kind === OF_HISTOGRAMS ? isHistogram() : isNumber();
   return isOrdinary ? end : unusual(end);
 }
 
@@ -38,8 +36,8 @@ function isNumber(): bool {
   return isPresent(point.intColumn) !== isPresent(point.doubleColumn);
 }
 
-/** Checks the buckets and writes them as one text; false when they do not agree. */
-function finishHistogram(): bool {
+/** Whether buckets, bounds and count agree, and the point has no member of numbers. */
+function isHistogram(): bool {
   if ((record.seen & point.notOfHistograms) !== 0) return false;
   if (!isPresent(point.countColumn)) setValue(0, point.countColumn, 0);
   const buckets = distribution.buckets;
@@ -48,9 +46,5 @@ function finishHistogram(): bool {
     if (buckets !== bounds + 1) return false;
     if (distribution.bucketsSum !== load<u64>(cellOf(point.countColumn))) return false;
   }
-  const cell = cellOf(point.distributionColumn);
-  store<u32>(cell, state.text);
-  writeDistribution();
-  store<u32>(cell + 4, state.text);
   return true;
 }

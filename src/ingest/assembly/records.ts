@@ -1,6 +1,6 @@
 /**
  * Reads spans, log records and data points into cells, one per column, by the rules of
- * `src/otlp/fast/span-scanner.ts`, `log-scanner.ts` and `point-scanner.ts`. Which members there are, and in which column
+ * `src/otlp/fast/span-scanner.ts`, `log-scanner.ts` and `src/otlp/metrics.ts`. Which members there are, and in which column
  * each belongs, comes from JavaScript.
  */
 import {
@@ -15,6 +15,7 @@ import {
   READ_COUNT,
   READ_DOUBLE,
   READ_EVENTS,
+  READ_EXEMPLARS,
   READ_INT64,
   READ_OPTIONAL_SPAN_ID,
   READ_OPTIONAL_TRACE_ID,
@@ -26,7 +27,8 @@ import {
   READ_UINT,
   READ_VALUE,
 } from './codes.ts';
-import { copyBounds, copyBucketCounts } from './distributions.ts';
+import { checkBounds, checkBucketCounts } from './distributions.ts';
+import { checkExemplars } from './exemplars.ts';
 import {
   CELL_BYTES,
   CELLS,
@@ -203,9 +205,11 @@ function readMember(at: i32, entry: i32): i32 {
       return setValue(at, column, state.value);
     }
     case READ_BUCKET_COUNTS:
-      return copyBucketCounts(at);
+      return checkBucketCounts(at);
     case READ_BOUNDS:
-      return copyBounds(at);
+      return checkBounds(at);
+    case READ_EXEMPLARS:
+      return checkExemplars(at);
     default:
       return skipEmptyList(at);
   }

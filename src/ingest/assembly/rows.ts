@@ -1,6 +1,6 @@
 /**
- * Scans the records of a list and writes them as COPY bytes, by the rules of
- * `src/ingest/row-writer.ts`. The part that JavaScript calls: it fills `COLUMNS_AT` and
+ * Scans the records of a list and writes spans and log records as COPY bytes, by the rules of
+ * `src/ingest/row-writer.ts`; data points are only checked. The part that JavaScript calls: it fills `COLUMNS_AT` and
  * `MEMBERS_AT`, calls `configure` once, and then `scan` for bytes at `WINDOW_AT`.
  */
 import {
@@ -15,10 +15,8 @@ import {
   WRITE_DAY,
   WRITE_INT16,
   WRITE_INT64,
-  WRITE_METRIC,
   WRITE_NULL,
   WRITE_OPTIONAL_TEXT,
-  WRITE_OPTIONAL_VALUE,
   WRITE_RUN,
   WRITE_SPAN_ID,
   WRITE_TEXT,
@@ -27,7 +25,6 @@ import {
 } from './codes.ts';
 import {
   COLUMNS_MAX,
-  METRIC_PLACES,
   PLACES,
   ROWS,
   ROWS_BYTES,
@@ -50,7 +47,6 @@ export const WINDOW_SIZE: i32 = WINDOW_BYTES;
 export const ROWS_AT: i32 = ROWS;
 export const RUNS_AT: i32 = RUNS;
 export const PLACES_AT: i32 = PLACES;
-export const METRIC_PLACES_AT: i32 = METRIC_PLACES;
 export const COLUMNS_AT: i32 = COLUMNS;
 export const MEMBERS_AT: i32 = MEMBERS;
 /**
@@ -130,7 +126,6 @@ export function configurePoints(
   int: i32,
   double: i32,
   count: i32,
-  distribution: i32,
   notOfNumbers: u32,
   notOfHistograms: u32,
 ): void {
@@ -139,7 +134,6 @@ export function configurePoints(
   point.intColumn = int;
   point.doubleColumn = double;
   point.countColumn = count;
-  point.distributionColumn = distribution;
   point.notOfNumbers = notOfNumbers;
   point.notOfHistograms = notOfHistograms;
 }
@@ -150,7 +144,7 @@ export function configurePoints(
  *
  * @param until at least one record is read, and none after one that ends there or later
  * @param kind what they are: `OF_RUNS`, `OF_NUMBERS` or `OF_HISTOGRAMS`
- * @returns how many rows there are at `ROWS_AT`
+ * @returns how many records were read
  */
 export function scan(length: i32, at: i32, until: i32, workspace: i32, day: i32, kind: i32): i32 {
   const limit = WINDOW + length;
@@ -175,9 +169,11 @@ export function scan(length: i32, at: i32, until: i32, workspace: i32, day: i32,
         end !== 0 ? AT_ROWS_END : state.failedAt + CUT_BYTES > limit ? AT_WINDOW_END : AT_UNUSUAL;
       break;
     }
-    to = writeRow(to, rows, workspace, day);
+    if (kind === OF_RUNS) {
+      to = writeRow(to, rows, workspace, day);
+      countRecord();
+    }
     rows += 1;
-    if (kind === OF_RUNS) countRecord();
     done = end;
     at = skipSpace(end);
     if (load<u8>(at) !== 0x2c || done >= WINDOW + until) break;
@@ -256,14 +252,6 @@ function writeRow(start: i32, row: i32, workspace: i32, day: i32): i32 {
       }
       case WRITE_RUN: {
         to = run(to);
-        break;
-      }
-      case WRITE_OPTIONAL_VALUE: {
-        to = isPresent(column) ? int64(to, load<u64>(cell)) : none(to);
-        break;
-      }
-      case WRITE_METRIC: {
-        to = later(to, METRIC_PLACES + (row << 2));
         break;
       }
       default:

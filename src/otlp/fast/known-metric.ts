@@ -4,7 +4,6 @@
  * is compared first.
  */
 
-import type { MetricRow } from '../../model/telemetry.ts';
 import { isSame } from './byte-words.ts';
 
 /** Where the members of a metric start and end in a body; 0 and 0 for absent ones. */
@@ -30,9 +29,8 @@ export class Members {
   }
 }
 
-/** A metric's bytes and the row that it is stored as. */
+/** The bytes of a metric that is valid. */
 export class KnownMetric {
-  readonly row: MetricRow;
   /** the metric that followed it last time */
   next: KnownMetric | null = null;
   readonly #kind: number;
@@ -41,8 +39,7 @@ export class KnownMetric {
   readonly #ends: Int32Array;
 
   /** @param body holds the members; they are copied */
-  constructor(kind: number, body: Buffer, { starts, ends }: Members, row: MetricRow) {
-    this.row = row;
+  constructor(kind: number, body: Buffer, { starts, ends }: Members) {
     this.#kind = kind;
     this.#ends = new Int32Array(starts.length);
     let length = 0;

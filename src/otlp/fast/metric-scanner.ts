@@ -1,26 +1,18 @@
 /**
- * Scans one metric: its points one by one, and the members that they share (name, unit and so on),
- * which may come after them. Shared members are parsed and hashed once and cached by their text,
- * because a process sends the same metrics with every export.
+ * Scans one metric: its points, which the sink takes, and the members that they share (name, unit and so
+ * on), which may come after them. Shared members are checked once and cached by their text, because a
+ * process sends the same metrics with every export.
  */
 
 import type { JsonObject, JsonValue } from '../../model/json.ts';
-import type { MetricRow } from '../../model/telemetry.ts';
 import { Fault } from '../fault.ts';
-import { parseMetricRow } from '../metrics.ts';
+import { checkMetric } from '../metrics.ts';
 import type { AttributeScanner } from './attribute-scanner.ts';
 import { FieldTable } from './field-table.ts';
 import { KnownMetric, Members } from './known-metric.ts';
 import type { OrdinaryOffers, OrdinarySink } from './ordinary-offers.ts';
-import { PointScanner } from './point-scanner.ts';
 import { markSeen } from './row-scanner.ts';
-import type { ScannedRow } from './scanned-row.ts';
 import { FALLBACK, requireKnown } from './scanner.ts';
-
-/** Takes points as they are scanned. */
-interface PointSink extends OrdinarySink {
-  point(row: ScannedRow): void;
-}
 
 /** Limits the cache to about 30 MB, or twice that beyond Latin-1; a full cache is emptied. */
 const METRICS_MAX = 4000;
@@ -47,7 +39,6 @@ export class MetricScanner {
   points = 0;
   readonly #scanner: AttributeScanner;
   readonly #offers: OrdinaryOffers;
-  readonly #point: PointScanner;
   readonly #metric = new FieldTable(METRIC_MEMBERS);
   readonly #data = new FieldTable(DATA_MEMBERS);
   /** of the current metric: its own, then its data's members except `dataPoints` */
@@ -58,16 +49,14 @@ export class MetricScanner {
   constructor(scanner: AttributeScanner, offers: OrdinaryOffers) {
     this.#scanner = scanner;
     this.#offers = offers;
-    this.#point = new PointScanner(scanner);
   }
 
   /**
    * Scans one metric.
    *
-   * @param sink takes each point
-   * @returns the metric's row, which the points share
+   * @param sink takes the points; the plain decoder reads a body with one that it does not take
    */
-  scan(sink: PointSink): MetricRow {
+  scan(sink: OrdinarySink): void {
     const scanner = this.#scanner;
     const table = this.#metric;
     this.points = 0;
@@ -84,15 +73,10 @@ export class MetricScanner {
         this.#scanData(kind, sink);
       }
     }
-    return this.#metricOf(kind);
+    this.#requireValid(kind);
   }
 
-  /** Ends a request. */
-  close(): void {
-    this.#point.row.close();
-  }
-
-  #scanData(kind: number, sink: PointSink): void {
+  #scanData(kind: number, sink: OrdinarySink): void {
     const scanner = this.#scanner;
     const table = this.#data;
     const isHistogram = KINDS[kind] === 'histogram';
@@ -106,21 +90,14 @@ export class MetricScanner {
       } else if (!scanner.isNull()) {
         hasList = true;
         for (let next = scanner.openList(); next; next = scanner.nextElement()) {
-          this.points += this.#scanPoints(isHistogram, sink);
+          // There is no pause in a metric.
+          const taken = this.#offers.offer(sink, Number.POSITIVE_INFINITY, isHistogram);
+          if (taken === null) throw FALLBACK;
+          this.points += taken.rows;
         }
       }
     }
     requireKnown(scanner, hasList, unknownBefore);
-  }
-
-  /** Scans one or more points; @returns how many. */
-  #scanPoints(isHistogram: boolean, sink: PointSink): number {
-    // There is no pause in a metric.
-    const taken = this.#offers.offer(sink, Number.POSITIVE_INFINITY, isHistogram);
-    if (taken !== null) return taken.rows;
-    this.#point.scan(isHistogram);
-    sink.point(this.#point.row);
-    return 1;
   }
 
   #noteMember(member: number): void {
@@ -131,13 +108,13 @@ export class MetricScanner {
     this.#members.note(member, start, scanner.at);
   }
 
-  #metricOf(kind: number): MetricRow {
+  #requireValid(kind: number): void {
     const scanner = this.#scanner;
     const members = this.#members;
     const expected = this.#latest?.next ?? null;
     if (expected?.matches(scanner.view, kind, members) === true) {
       this.#latest = expected;
-      return expected.row;
+      return;
     }
     const texts = Array.from(members.starts, (start, member) =>
       scanner.slice(start, members.ends[member] as number),
@@ -147,18 +124,17 @@ export class MetricScanner {
     const found = this.#known.get(key);
     if (found !== undefined) {
       this.#follow(found);
-      return found.row;
+      return;
     }
     const fault = new Fault();
-    const row = parseMetricRow(toMetric(kind, texts), fault);
-    if (row === null || fault.refused) throw FALLBACK;
+    checkMetric(toMetric(kind, texts), fault);
+    if (fault.refused) throw FALLBACK;
     if (key.length <= TEXT_LENGTH_MAX) {
       if (this.#known.size >= METRICS_MAX) this.#known.clear();
-      const metric = new KnownMetric(kind, scanner.body, members, row);
+      const metric = new KnownMetric(kind, scanner.body, members);
       this.#known.set(key, metric);
       this.#follow(metric);
     }
-    return row;
   }
 
   /** Links this metric to the one before it, as its expected successor. */

@@ -66,71 +66,12 @@ function longDouble(scanner: Scanner, first: number): number {
   return value;
 }
 
-/** Reads null or a number. */
-export function scanOptionalDouble(scanner: Scanner): number | null {
-  return scanner.isNull() ? null : scanDouble(scanner);
-}
-
 /** Reads a number and writes it with `doubleText`; @returns the double. */
 export function copyDouble(scanner: Scanner): number {
   const value = scanDouble(scanner);
   const text = doubleText(value);
   const { arena } = scanner;
   for (let index = 0; index < text.length; index += 1) arena.byte(text.charCodeAt(index));
-  return value;
-}
-
-/**
- * Reads a 64-bit integer, sent as a number or a string. Its absolute value goes into the scanner's
- * `seconds` (billions) and `nanos` (the remainder).
- *
- * @returns whether it is negative
- */
-export function scanInt64(scanner: Scanner): boolean {
-  if (scanner.peek() === 0x6e) throw FALLBACK;
-  const quoted = scanner.peek() === QUOTE;
-  const sign = quoted ? scanner.at + 1 : scanner.at;
-  if (scanner.view.getUint8(sign) !== MINUS) {
-    scanTime(scanner);
-    return false;
-  }
-  // Minus zero and the smallest bigint fall back to the plain decoder.
-  scanDigits(scanner, sign + 1, quoted);
-  if (scanner.seconds === 0 && scanner.nanos === 0) throw FALLBACK;
-  return true;
-}
-
-/**
- * Reads null (as 0) or an unsigned integer, sent as a number or a string, that a double holds
- * exactly.
- */
-export function scanCount(scanner: Scanner): number {
-  if (scanner.isNull()) return 0;
-  const { end } = scanner.arena;
-  const count = copyCount(scanner);
-  scanner.arena.end = end;
-  return count;
-}
-
-/** As `scanCount`, without null; also writes the digits. */
-export function copyCount(scanner: Scanner): number {
-  const quoted = scanner.peek() === QUOTE;
-  const { view, arena } = scanner;
-  const start = quoted ? scanner.at + 1 : scanner.at;
-  let at = start;
-  let value = 0;
-  let byte = view.getUint8(at);
-  while (isDigit(byte)) {
-    value = value * 10 + (byte - ZERO);
-    arena.byte(byte);
-    at += 1;
-    byte = view.getUint8(at);
-  }
-  const digits = at - start;
-  if (digits === 0 || digits > EXACT_DIGITS_MAX) throw FALLBACK;
-  if (digits > 1 && view.getUint8(start) === ZERO) throw FALLBACK;
-  if (quoted && byte !== QUOTE) throw FALLBACK;
-  scanner.at = quoted ? at + 1 : at;
   return value;
 }
 

@@ -7,7 +7,7 @@
  * One object per thread, for one request at a time. A large body is scanned in pieces.
  */
 
-import type { MetricRow, ResourceRow, Signal } from '../../model/telemetry.ts';
+import type { ResourceRow, Signal } from '../../model/telemetry.ts';
 import { isSessionProduct, isTracedSessionProduct } from '../log-session.ts';
 import { PIECE_BYTES, type Pieces } from '../pieces.ts';
 import { AttributeScanner } from './attribute-scanner.ts';
@@ -27,9 +27,6 @@ export interface RowSink extends OrdinarySink {
   /** @param row reused for the next record after the call */
   span(row: ScannedRow): void;
   log(row: ScannedRow): void;
-  point(row: ScannedRow): void;
-  /** Sets the metric of the points since the last call. */
-  setMetric(metric: MetricRow): void;
   /** Ends the scope of the rows since the last call. @returns its number */
   closeScope(): number;
   /** Sets the resource and scope of a scope's rows, which may come after them in the body. */
@@ -125,7 +122,6 @@ export class RequestScanner {
     } finally {
       this.#spans.row.close();
       this.#logs.row.close();
-      this.#metrics.close();
       this.#scanner.close();
       this.#isOpen = false;
     }
@@ -257,10 +253,8 @@ export class RequestScanner {
       this.#kinds = this.#logs.row.numbers[LOG_TRACE_ID] === 1 ? TRACED : UNTRACED;
       return 1;
     }
-    const metric = this.#metrics.scan(sink);
-    const { points } = this.#metrics;
-    if (points > 0) sink.setMetric(metric);
-    return points;
+    this.#metrics.scan(sink);
+    return this.#metrics.points;
   }
 
   /** Lets the sink take records that are ordinary; @returns how many. */

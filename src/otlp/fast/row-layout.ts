@@ -3,8 +3,8 @@
  * when a module is loaded. Loops over typed arrays then serve every column of every table; code for
  * a specific column keeps its slot as a constant.
  *
- *   numbers   time: seconds, nanoseconds · int64: billions, rest, 1 if negative · id: 1 if present
- *             any other number: itself · null for an absent int64, count or double
+ *   numbers   time: seconds, nanoseconds · id: 1 if present
+ *             any other number: itself
  *   ids       16 or 8 bytes each
  *   ranges    start and end of a text in an arena; equal for an empty text
  */
@@ -14,14 +14,13 @@ import { FieldTable } from './field-table.ts';
 /** How a row stores a column's value. */
 interface Storage {
   /** initial numbers */
-  readonly numbers?: readonly (number | null)[];
+  readonly numbers?: readonly number[];
   readonly idBytes?: 8 | 16;
   readonly isText?: true;
 }
 const NOTHING: Storage = {};
 const TIME: Storage = { numbers: [0, 0] };
 const NUMBER: Storage = { numbers: [0] };
-const OPTIONAL_NUMBER: Storage = { numbers: [null] };
 const TRACE_ID: Storage = { numbers: [0], idBytes: 16 };
 const SPAN_ID: Storage = { numbers: [0], idBytes: 8 };
 const TEXT: Storage = { isText: true };
@@ -29,12 +28,8 @@ const TEXT: Storage = { isText: true };
 /** The code of an encoding is its index in this list. */
 const STORAGE: Readonly<Record<Encoding, Storage>> = {
   time: TIME,
-  optionalTime: TIME,
   int16: NUMBER,
   counter: NUMBER,
-  int64: { numbers: [null, 0, 0] },
-  count: OPTIONAL_NUMBER,
-  double: OPTIONAL_NUMBER,
   traceId: TRACE_ID,
   optionalTraceId: TRACE_ID,
   spanId: SPAN_ID,
@@ -48,7 +43,6 @@ const STORAGE: Readonly<Record<Encoding, Storage>> = {
   arrivalDay: NOTHING,
   sessionRun: NOTHING,
   resource: NOTHING,
-  metric: NOTHING,
 };
 const ENCODINGS = Object.keys(STORAGE);
 
@@ -71,7 +65,7 @@ export class RowLayout<Table extends Columns = Columns> {
   /** by column: offset of its id */
   readonly idOffsets: Uint8Array;
   /** the numbers of a new row */
-  readonly initialNumbers: readonly (number | null)[];
+  readonly initialNumbers: readonly number[];
   readonly rangeCount: number;
   readonly idBytes: number;
 
@@ -81,7 +75,7 @@ export class RowLayout<Table extends Columns = Columns> {
     this.codes = Uint8Array.from(encodings, codeOf);
     this.slots = new Uint8Array(encodings.length);
     this.idOffsets = new Uint8Array(encodings.length);
-    const numbers: (number | null)[] = [];
+    const numbers: number[] = [];
     let ranges = 0;
     let idBytes = 0;
     for (const [column, encoding] of encodings.entries()) {
@@ -123,11 +117,10 @@ export class RowMembers {
   /**
    * @param layout columns with a member are read by their encoding
    * @param special members that the record's scanner reads itself
-   * @param without members that this message does not have
    */
-  constructor(layout: RowLayout, special: readonly string[], without: readonly string[] = []) {
+  constructor(layout: RowLayout, special: readonly string[]) {
     const members = Object.values(layout.columns).flatMap(([, , , name, max], column) =>
-      name === undefined || without.includes(name) ? [] : [{ name, max, column }],
+      name === undefined ? [] : [{ name, max, column }],
     );
     this.#names = [...members.map(({ name }) => name), ...special];
     this.table = new FieldTable(this.#names);

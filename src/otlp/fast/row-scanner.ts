@@ -4,19 +4,15 @@
  */
 import type { AttributeScanner } from './attribute-scanner.ts';
 import { scanId, scanTraceId } from './id-scanner.ts';
-import { scanCount, scanInt64, scanOptionalDouble, scanTime, scanUint } from './number-scanner.ts';
+import { scanTime, scanUint } from './number-scanner.ts';
 import { codeOf, type RowMembers } from './row-layout.ts';
 import type { ScannedRow } from './scanned-row.ts';
 import { FALLBACK, type Scanner } from './scanner.ts';
 
 // Local constants: V8 inlines them, but loads imported ones (Node 20.20).
 const TIME = codeOf('time');
-const OPTIONAL_TIME = codeOf('optionalTime');
 const INT16 = codeOf('int16');
 const COUNTER = codeOf('counter');
-const INT64 = codeOf('int64');
-const COUNT = codeOf('count');
-const DOUBLE = codeOf('double');
 const TRACE_ID = codeOf('traceId');
 const OPTIONAL_TRACE_ID = codeOf('optionalTraceId');
 const SPAN_ID = codeOf('spanId');
@@ -55,7 +51,6 @@ export function scanMember(
   const slot = members.slots[member] as number;
   switch (members.codes[member]) {
     case TIME:
-    case OPTIONAL_TIME:
       scanTime(scanner);
       numbers[slot] = scanner.seconds;
       numbers[slot + 1] = scanner.nanos;
@@ -80,18 +75,6 @@ export function scanMember(
       row.ranges[slot] = scanner.arena.end;
       scanner.copyAttributes();
       row.ranges[slot + 1] = scanner.arena.end;
-      return true;
-    case DOUBLE:
-      numbers[slot] = scanOptionalDouble(scanner);
-      return true;
-    case COUNT:
-      numbers[slot] = scanCount(scanner);
-      return true;
-    case INT64:
-      if (scanner.isNull()) return true;
-      numbers[slot + 2] = scanInt64(scanner) ? 1 : 0;
-      numbers[slot] = scanner.seconds;
-      numbers[slot + 1] = scanner.nanos;
       return true;
     default:
       return false;

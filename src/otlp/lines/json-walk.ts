@@ -80,7 +80,7 @@ export class JsonWalk {
         depth -= 1;
         this.at += 1;
       } else if (depth > 0) {
-        // Numbers, words, commas, colons and white space need not be told apart here.
+        // Numbers, words, commas, colons and white space: all the same here.
         this.at += 1;
         continue;
       } else {

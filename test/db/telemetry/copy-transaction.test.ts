@@ -17,10 +17,7 @@ import {
   hex8,
   hex16,
   logRow,
-  METRIC_ID,
-  metricRow,
   NOON_MS,
-  pointRow,
   RESOURCE_ID,
   resourceRow,
   spanRow,
@@ -38,9 +35,7 @@ beforeAll(async () => {
 });
 afterAll(() => scratch.close());
 beforeEach(async () => {
-  await scratch.database.query(
-    'TRUNCATE spans, log_records, metric_points, resources, metrics, runs',
-  );
+  await scratch.database.query('TRUNCATE spans, log_records, resources, runs');
 });
 
 function encode(fields: Partial<DecodedRequest>, workspaceId = WORKSPACE): EncodedRequest {
@@ -94,7 +89,7 @@ test.each([
   expect(await scratch.rows('SELECT event_name FROM log_records')).toHaveLength(logs);
 });
 
-test('resources and metrics are stored once per workspace, whole', async () => {
+test('resources are stored once per workspace, whole', async () => {
   const resource = resourceRow({
     serviceName: null,
     attributes: '{"a": 1}',
@@ -104,8 +99,7 @@ test('resources and metrics are stored once per workspace, whole', async () => {
     scopeSchemaUrl: 'https://s',
     scopeDroppedAttributes: 2,
   });
-  const metric = metricRow({ temporality: null, monotonic: null, kind: 'gauge' });
-  const fields = { resources: [resource], metrics: [metric], points: [pointRow()] };
+  const fields = { resources: [resource], spans: [spanRow()] };
   const known = new KnownContents();
   const inWorkspaces = [1, 1, 2].map((workspace) => encode(fields, workspace));
   await store(inWorkspaces, known);
@@ -134,32 +128,14 @@ test('resources and metrics are stored once per workspace, whole', async () => {
       scope_dropped_attributes: '2',
     })),
   );
-  const metrics = await scratch.rows(
-    `SELECT workspace_id, id, name, description, unit, kind, temporality, monotonic,
-            metadata::text FROM metrics ORDER BY workspace_id`,
-  );
-  expect(metrics).toEqual(
-    [1, 2].map((workspace_id) => ({
-      workspace_id,
-      id: METRIC_ID,
-      name: 'requests',
-      description: 'Requests taken.',
-      unit: '1',
-      kind: 'gauge',
-      temporality: null,
-      monotonic: null,
-      metadata: '{}',
-    })),
-  );
-  expect(await scratch.rows('SELECT 1 FROM metric_points')).toHaveLength(5);
+  expect(await scratch.rows('SELECT 1 FROM spans')).toHaveLength(5);
 });
 
-test('thousands of runs, resources and metrics are sent a thousand rows at a time', async () => {
+test('thousands of runs and resources are sent a thousand rows at a time', async () => {
   const numbers = Array.from({ length: 4500 }, (_, index) => index + 1);
   const request = encode({
     spans: numbers.map((at) => spanRow({ traceId: hex16(at), spanId: hex8(at) })),
     resources: numbers.map((at) => resourceRow({ id: hex16(at), attributes: `{"pod":${at}}` })),
-    metrics: numbers.map((at) => metricRow({ id: hex16(at), name: `m${at}` })),
   });
   const connection = await scratch.database.connect();
   const bound: number[] = [];
@@ -177,8 +153,8 @@ test('thousands of runs, resources and metrics are sent a thousand rows at a tim
     vi.restoreAllMocks();
     connection.release();
   }
-  expect(bound).toEqual([1, 2, 3].flatMap(() => [1000, 1000, 1000, 1000, 500]));
-  for (const table of ['runs', 'resources', 'metrics']) {
+  expect(bound).toEqual([1, 2].flatMap(() => [1000, 1000, 1000, 1000, 500]));
+  for (const table of ['runs', 'resources']) {
     expect(await scratch.rows(`SELECT count(*)::int AS n FROM ${table}`)).toEqual([{ n: 4500 }]);
   }
 });

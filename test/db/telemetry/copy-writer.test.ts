@@ -3,7 +3,6 @@
  * costs its neighbours nothing, and a lost database costs no more than its batch.
  */
 
-import { randomBytes } from 'node:crypto';
 import {
   afterAll,
   beforeAll,
@@ -29,7 +28,6 @@ import {
   hex8,
   hex16,
   logRow,
-  metricRow,
   NOON_MS,
   RESOURCE_ID,
   resourceRow,
@@ -76,9 +74,7 @@ beforeAll(async () => {
 afterAll(() => scratch.close());
 beforeEach(async () => {
   events = recordEvents();
-  await scratch.database.query(
-    'TRUNCATE spans, log_records, metric_points, resources, metrics, runs',
-  );
+  await scratch.database.query('TRUNCATE spans, log_records, resources, runs');
 });
 
 function createWriter(
@@ -410,14 +406,6 @@ describe('a request that PostgreSQL refuses is refused alone', () => {
       () => named('bad', { resources: [resourceRow({ id: hex16(9), attributes: '{bad' })] }),
     ],
     [
-      'a metric without a kind',
-      '23502',
-      () =>
-        named('bad', {
-          metrics: [{ ...metricRow({ id: hex16(9) }), kind: null as unknown as 'gauge' }],
-        }),
-    ],
-    [
       'bad JSON before megabytes of good rows',
       '22P02',
       () =>
@@ -448,15 +436,6 @@ describe('a request that PostgreSQL refuses is refused alone', () => {
     expect(writer.inflightBytes).toBe(0);
     await writer.offer(named('8'));
     expect(await spanNames()).toContain('8');
-  });
-
-  test('a metric name of any length is stored', async () => {
-    const name = randomBytes(1 << 20).toString('hex');
-    const metric = { ...metricRow({ id: hex16(9) }), name };
-    await createWriter().offer(named('with metric', { metrics: [metric] }));
-    expect(await scratch.rows('SELECT name = $1 AS whole FROM metrics', [name])).toEqual([
-      { whole: true },
-    ]);
   });
 
   test('several bad ones among many', async () => {

@@ -21,7 +21,6 @@ afterEach(async () => {
 const DOCUMENTS = {
   spans: ['attributes', 'events', 'links'],
   log_records: ['attributes', 'body'],
-  metric_points: ['attributes', 'distribution', 'exemplars'],
 };
 const TABLES = Object.keys(DOCUMENTS);
 const DAY_OPTIONS = ['autovacuum_vacuum_insert_threshold=-1', 'toast_tuple_target=4080'];

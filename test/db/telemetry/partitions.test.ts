@@ -11,7 +11,7 @@ import { type MigratedDatabase, openMigratedDatabase } from '../../support/migra
 import { DAY_MS, NOON_MS } from '../../support/rows.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
-const TABLES = ['log_records', 'metric_points', 'spans'];
+const TABLES = ['blocks', 'log_records', 'spans'];
 
 let scratch: MigratedDatabase;
 let changes: { created: string[]; dropped: string[] }[];
@@ -103,8 +103,8 @@ describe('ensuring a day', () => {
     await ensureDay(scratch.database, NOON_MS);
     const insert = (day: string): Promise<unknown> =>
       scratch.rows(
-        `INSERT INTO metric_points (time_unix_nano, workspace_id, arrived_on, metric_id,
-           resource_id, attributes) VALUES (1, 1, $1, gen_random_uuid(), gen_random_uuid(), '{}')`,
+        `INSERT INTO blocks (block_id, workspace_id, arrived_on, bytes, records, checksum, signal, codec,
+           data) VALUES (gen_random_uuid(), 1, $1, 1, 1, 1, 1, 1, '')`,
         [day],
       );
     await insert('2026-11-20');

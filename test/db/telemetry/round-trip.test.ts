@@ -7,46 +7,29 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { CopyWriter } from '../../../src/db/telemetry/copy-writer.ts';
+import { LogRuns } from '../../../src/db/telemetry/log-runs.ts';
 import { ByteBudget } from '../../../src/http/ingest/byte-budget.ts';
 import type { JsonObject, JsonValue } from '../../../src/model/json.ts';
 import type { Signal } from '../../../src/model/telemetry.ts';
-import type { DecodeResult } from '../../../src/otlp/envelope.ts';
-import { decodeLogs } from '../../../src/otlp/logs.ts';
-import { decodeMetrics } from '../../../src/otlp/metrics.ts';
-import { decodeTraces } from '../../../src/otlp/traces.ts';
-import { encodeRequest } from '../../support/decoding.ts';
+import { decodePlainly } from '../../support/decoding.ts';
 import { casesOf } from '../../support/exhaustive.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
 import { canonicalRecords } from '../../support/otlp-canonical.ts';
 import { rebuildRequest } from '../../support/otlp-rebuild.ts';
 import { exportRequest } from '../../support/otlp-requests.ts';
 import { NOON_MS } from '../../support/rows.ts';
+import { silentEvents } from '../../support/silent-events.ts';
+import { storedLines } from '../../support/stored-blocks.ts';
 
 const WORKSPACE = 1;
 /** Generated requests per signal; each is a transaction and a TRUNCATE. */
 const RUNS = casesOf(200, 4);
 
-const DECODERS: Readonly<Record<Signal, (body: Buffer) => DecodeResult>> = {
-  traces: decodeTraces,
-  metrics: decodeMetrics,
-  logs: decodeLogs,
-};
-
-/** What goes wrong rejects the offer; nothing is left to tell. */
-const silent = {
-  inflightChanged: () => {},
-  batchCommitted: () => {},
-  batchFailed: () => {},
-  requestUnstorable: () => {},
-  requestsResent: () => {},
-  partitionsChanged: () => {},
-};
-
 let scratch: MigratedDatabase;
 let writer: CopyWriter;
 beforeAll(async () => {
   scratch = await openMigratedDatabase();
-  writer = new CopyWriter(scratch.database, { budget: new ByteBudget(1 << 28) }, silent);
+  writer = new CopyWriter(scratch.database, { budget: new ByteBudget(1 << 28) }, silentEvents);
 });
 afterAll(async () => {
   await writer.close();
@@ -56,20 +39,30 @@ afterAll(async () => {
 /** Stores a request in empty tables; @returns how many rows it became */
 async function store(signal: Signal, request: JsonObject): Promise<number> {
   await scratch.database.query(
-    'DELETE FROM spans; DELETE FROM log_records; DELETE FROM metric_points; DELETE FROM runs',
+    'DELETE FROM spans; DELETE FROM log_records; DELETE FROM blocks; DELETE FROM runs',
   );
-  const decoded = DECODERS[signal](Buffer.from(JSON.stringify(request)));
+  const body = Buffer.from(JSON.stringify(request));
+  const context = { workspaceId: WORKSPACE, arrivedAtMs: NOON_MS, logRuns: new LogRuns() };
+  const decoded = decodePlainly(signal, body, context);
   if (!decoded.ok) throw new Error(`undecodable at "${decoded.path}": ${decoded.message}`);
-  expect(decoded.request.rejections).toEqual([]);
-  expect(decoded.request.replacedCharacters).toBe(0);
-  const encoded = encodeRequest(decoded.request, WORKSPACE, NOON_MS);
+  const { rejections, replacedCharacters, encoded } = decoded.request;
+  expect({ rejections, replacedCharacters }).toEqual({ rejections: [], replacedCharacters: 0 });
   await writer.offer(encoded);
   return encoded.rows;
 }
 
+async function rebuiltRecords(signal: Signal): Promise<JsonValue[]> {
+  if (signal !== 'metrics') {
+    return canonicalRecords(signal, await rebuildRequest(scratch.database, signal));
+  }
+  const lines = await storedLines(scratch.database, signal);
+  const resourceMetrics = lines.flatMap(({ text }) => JSON.parse(text).resourceMetrics);
+  return canonicalRecords(signal, { resourceMetrics });
+}
+
 async function comesBack(signal: Signal, request: JsonObject): Promise<void> {
   const rows = await store(signal, request);
-  const rebuilt = canonicalRecords(signal, await rebuildRequest(scratch.database, signal));
+  const rebuilt = await rebuiltRecords(signal);
   expect(rebuilt).toHaveLength(rows);
   expect(rebuilt).toStrictEqual(canonicalRecords(signal, request));
 }

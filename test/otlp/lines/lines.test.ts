@@ -57,7 +57,7 @@ function recordsIn(signal: Signal, text: string): string[] {
 }
 
 const recordCount = ({ request }: Accepted): number =>
-  request.spans.length + request.logs.length + request.points.length;
+  request.spans.length + request.logs.length + request.points;
 
 function linesIn(signal: Signal, body: Buffer): readonly Line[] {
   const result = DECODERS[signal](body);
@@ -69,7 +69,7 @@ const wasRejected = ({ request }: Accepted): boolean =>
   request.rejections.some(({ count }) => count > 0);
 
 /** Rows as another decoding gives them, without what depends on the surroundings. */
-const rowsOf = ({ request: { spans, logs, points } }: Accepted) => [...spans, ...logs, ...points];
+const rowsOf = ({ request: { spans, logs } }: Accepted) => [...spans, ...logs];
 
 /** Checks lines against the body, with the plain decoder and with a parser that keeps numbers. */
 function checkLines(signal: Signal, body: Buffer): void {

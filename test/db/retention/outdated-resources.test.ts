@@ -1,11 +1,11 @@
 /**
- * Resources and metrics are deleted when no kept row can refer to them, and never while one does, whatever
- * the processes that ingest remember of them.
+ * Resources are deleted when no kept row can refer to them, and never while one does, whatever the processes
+ * that ingest remember of them.
  */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
 import { DeletionTurn } from '../../../src/db/retention/deletion.ts';
-import { deleteUnusedContents } from '../../../src/db/retention/outdated-contents.ts';
+import { deleteUnusedResources } from '../../../src/db/retention/outdated-resources.ts';
 import { storeBatch } from '../../../src/db/telemetry/copy-transaction.ts';
 import { dropOutdated, ensureDay } from '../../../src/db/telemetry/partitions.ts';
 import { KnownContents } from '../../../src/db/telemetry/shared-contents.ts';
@@ -16,9 +16,7 @@ import {
   decodedRequest,
   hex8,
   hex16,
-  metricRow,
   NOON_MS,
-  pointRow,
   resourceRow,
   spanRow,
 } from '../../support/rows.ts';
@@ -34,14 +32,12 @@ afterEach(() => scratch.close());
 
 const turn = () => new DeletionTurn(scratch.database, new AbortController().signal);
 
-/** A request of one span and one point that refer to resource and metric number `at`. */
+/** A request of one span that refers to resource number `at`. */
 const requestOf = (at: number, day: number) =>
   encodeRequest(
     decodedRequest({
       resources: [resourceRow({ id: hex16(at) })],
-      metrics: [metricRow({ id: hex16(at) })],
       spans: [spanRow({ resourceId: hex16(at), spanId: hex8(at + 1) })],
-      points: [pointRow({ resourceId: hex16(at), metricId: hex16(at) })],
     }),
     1,
     NOON_MS + day * DAY_MS,
@@ -64,17 +60,12 @@ async function dropOn(day: number, retentionDays: number): Promise<void> {
   await dropOutdated(scratch.database, NOON_MS + day * DAY_MS, retentionDays, quiet);
 }
 
-/** @returns deleted resources and metrics */
-async function deleteOn(day: number, retentionDays: number): Promise<number[]> {
-  const nowMs = NOON_MS + day * DAY_MS;
-  return [
-    await deleteUnusedContents(turn(), 'resources', nowMs, retentionDays),
-    await deleteUnusedContents(turn(), 'metrics', nowMs, retentionDays),
-  ];
-}
+/** @returns deleted resources */
+const deleteOn = (day: number, retentionDays: number): Promise<number> =>
+  deleteUnusedResources(turn(), NOON_MS + day * DAY_MS, retentionDays);
 
 /** Upkeep on a day: partitions first, then what they referred to. */
-async function upkeep(day: number, retentionDays: number): Promise<number[]> {
+async function upkeep(day: number, retentionDays: number): Promise<number> {
   await dropOn(day, retentionDays);
   return await deleteOn(day, retentionDays);
 }
@@ -83,21 +74,18 @@ async function upkeep(day: number, retentionDays: number): Promise<number[]> {
 const TAKEN = ['55P03', '55000', '42P01', '57014'];
 
 /** Upkeep while another process has its turn too: a partition may be taken by that one. */
-async function upkeepBesideAnother(day: number, retentionDays: number): Promise<number[]> {
+async function upkeepBesideAnother(day: number, retentionDays: number): Promise<number> {
   await dropOn(day, retentionDays).catch((error: unknown) => {
     expect(TAKEN).toContain(Reflect.get(Object(error), 'code'));
   });
   return await deleteOn(day, retentionDays);
 }
 
-/** Rows that refer to a resource or a metric that is not there. */
+/** Rows that refer to a resource that is not there. */
 async function orphans(): Promise<unknown[]> {
   return await scratch.rows(
-    `SELECT 'span' AS of, arrived_on::text, resource_id AS id FROM spans s WHERE NOT EXISTS (
-       SELECT FROM resources r WHERE r.workspace_id = s.workspace_id AND r.id = s.resource_id)
-     UNION ALL
-     SELECT 'point', arrived_on::text, metric_id FROM metric_points p WHERE NOT EXISTS (
-       SELECT FROM metrics m WHERE m.workspace_id = p.workspace_id AND m.id = p.metric_id)`,
+    `SELECT arrived_on::text, resource_id AS id FROM spans s WHERE NOT EXISTS (
+       SELECT FROM resources r WHERE r.workspace_id = s.workspace_id AND r.id = s.resource_id)`,
   );
 }
 
@@ -107,16 +95,16 @@ const count = async (table: string): Promise<number> =>
 describe('what is deleted', () => {
   test('what no kept day can refer to, a week later, and not a day earlier', async () => {
     await store(new KnownContents(), 1, 0);
-    expect(await upkeep(30 + MARGIN, 30)).toEqual([0, 0]);
+    expect(await upkeep(30 + MARGIN, 30)).toEqual(0);
     // Its day is dropped since day 31.
     expect(await count('spans')).toBe(0);
-    expect(await upkeep(31 + MARGIN, 30)).toEqual([1, 1]);
-    expect([await count('resources'), await count('metrics')]).toEqual([0, 0]);
+    expect(await upkeep(31 + MARGIN, 30)).toEqual(1);
+    expect(await count('resources')).toEqual(0);
   });
 
   test('nothing while telemetry is kept for ever', async () => {
     await store(new KnownContents(), 1, 0);
-    expect(await upkeep(10_000, 0)).toEqual([0, 0]);
+    expect(await upkeep(10_000, 0)).toEqual(0);
     expect(await orphans()).toEqual([]);
   });
 
@@ -125,20 +113,21 @@ describe('what is deleted', () => {
     const reader = await scratch.database.connect();
     await reader.query('BEGIN; SELECT FROM spans');
     await expect(dropOn(60, 30)).rejects.toMatchObject({ code: '55P03' });
-    expect(await deleteOn(60, 30)).toEqual([0, 0]);
+    expect(await deleteOn(60, 30)).toEqual(0);
     expect(await orphans()).toEqual([]);
     await reader.query('COMMIT');
     reader.release();
-    expect(await upkeep(60, 30)).toEqual([1, 1]);
+    expect(await upkeep(60, 30)).toEqual(1);
   });
 
   test('thousands, a thousand at a time', async () => {
     await scratch.rows(
-      `INSERT INTO metrics (workspace_id, id, name, description, unit, kind, metadata, last_used_on)
-       SELECT 1, gen_random_uuid(), 'm', '', '', 'gauge', '{}', '2026-01-01'
+      `INSERT INTO resources (workspace_id, id, attributes, schema_url, dropped_attributes, scope_name,
+         scope_version, scope_attributes, scope_schema_url, scope_dropped_attributes, last_used_on)
+       SELECT 1, gen_random_uuid(), '{}', '', 0, '', '', '{}', '', 0, '2026-01-01'
          FROM generate_series(1, 2500)`,
     );
-    expect(await upkeep(0, 1)).toEqual([0, 2500]);
+    expect(await upkeep(0, 1)).toEqual(2500);
   });
 });
 
@@ -146,10 +135,10 @@ describe('ingest beside it', () => {
   test('a process that stored a resource long ago stores it again with its next rows', async () => {
     const known = new KnownContents();
     await store(known, 1, 0);
-    expect(await upkeep(60, 30)).toEqual([1, 1]);
+    expect(await upkeep(60, 30)).toEqual(1);
     await store(known, 1, 60);
     expect(await orphans()).toEqual([]);
-    expect([await count('resources'), await count('metrics')]).toEqual([1, 1]);
+    expect(await count('resources')).toEqual(1);
   });
 
   test('each day of use is stored once, by whatever process has rows first', async () => {
@@ -177,13 +166,12 @@ describe('ingest beside it', () => {
     await ensureDay(scratch.database, NOON_MS + 60 * DAY_MS);
     const ingest = await scratch.database.connect();
     // The row locks of a batch before its commit.
-    await ingest.query(`BEGIN; UPDATE resources SET last_used_on = '2027-01-19';
-                        UPDATE metrics SET last_used_on = '2027-01-19'`);
-    expect(await upkeep(60, 30)).toEqual([0, 0]);
+    await ingest.query(`BEGIN; UPDATE resources SET last_used_on = '2027-01-19'`);
+    expect(await upkeep(60, 30)).toEqual(0);
     await ingest.query('COMMIT');
     ingest.release();
-    expect(await upkeep(60, 30)).toEqual([0, 0]);
-    expect([await count('resources'), await count('metrics')]).toEqual([1, 1]);
+    expect(await upkeep(60, 30)).toEqual(0);
+    expect(await count('resources')).toEqual(1);
   });
 
   test('a batch that meets a deletion under way stores the resource again after it', async () => {
@@ -191,7 +179,7 @@ describe('ingest beside it', () => {
     await store(known, 1, 0);
     await upkeep(35, 30);
     const deletion = await scratch.database.connect();
-    await deletion.query('BEGIN; DELETE FROM resources; DELETE FROM metrics');
+    await deletion.query('BEGIN; DELETE FROM resources');
     const stored = store(known, 1, 60);
     await scratch.blocked();
     await deletion.query('COMMIT');
@@ -214,7 +202,7 @@ describe('ingest beside it', () => {
         upkeepBesideAnother(day, 1),
         ...ingest,
       ]);
-      deleted += Number(one[0]) + Number(other[0]);
+      deleted += Number(one) + Number(other);
       expect(await orphans()).toEqual([]);
       expect(await count('spans')).toBeGreaterThan(0);
     }

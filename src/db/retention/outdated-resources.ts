@@ -1,5 +1,5 @@
 /**
- * Deletes resources and metrics that no kept row can refer to. Ingest stores them again when they come
+ * Deletes resources that no kept row can refer to. Ingest stores them again when they come
  * back, because no process takes them for stored longer than a day (`shared-contents.ts`).
  */
 import { oldestDay, utcDay } from '../telemetry/partitions.ts';
@@ -12,16 +12,13 @@ const DAY_MS = 86_400_000;
  */
 const OLDER_VERSION_DAYS = 7;
 
-export type ContentTable = 'resources' | 'metrics';
-export const CONTENT_TABLES: readonly ContentTable[] = ['resources', 'metrics'];
-
 /** A row that ingest is using again is locked by it, or has its new day by the time it is locked here. */
-const deleteUnused = (table: ContentTable): string => `
+const DELETE_UNUSED = `
   WITH unused AS (
-    SELECT workspace_id, id FROM ${table} WHERE last_used_on < $1::date
+    SELECT workspace_id, id FROM resources WHERE last_used_on < $1::date
      ORDER BY last_used_on LIMIT ${BATCH_ROWS} FOR UPDATE SKIP LOCKED
   )
-  DELETE FROM ${table} AS t USING unused u WHERE t.workspace_id = u.workspace_id AND t.id = u.id`;
+  DELETE FROM resources AS t USING unused u WHERE t.workspace_id = u.workspace_id AND t.id = u.id`;
 
 /**
  * Deletes what was last used before the oldest day of telemetry that is there, and before `retentionDays`.
@@ -30,9 +27,8 @@ const deleteUnused = (table: ContentTable): string => `
  * @param retentionDays of telemetry; 0 keeps everything
  * @returns how many rows were deleted
  */
-export async function deleteUnusedContents(
+export async function deleteUnusedResources(
   turn: DeletionTurn,
-  table: ContentTable,
   nowMs: number,
   retentionDays: number,
 ): Promise<number> {
@@ -45,7 +41,7 @@ export async function deleteUnusedContents(
   let deleted = 0;
   while (!turn.isOver) {
     const rows = await turn.batch(async (connection) => {
-      const { rowCount } = await connection.query(deleteUnused(table), [usedBefore]);
+      const { rowCount } = await connection.query(DELETE_UNUSED, [usedBefore]);
       return rowCount ?? 0;
     });
     deleted += rows ?? 0;

@@ -1,0 +1,41 @@
+/** Reads a sample of the stored blocks, for `sluice doctor`. */
+import { onlyRow, type Queryable } from '../database.ts';
+import { readBlock, type StoredBlock, UnreadableBlockError } from './block-codec.ts';
+
+/** Most blocks that are read: about 6 MB. */
+export const CHECKED_BLOCKS_MAX = 100;
+
+export interface BlockCheck {
+  readonly checked: number;
+  /** why each block that is not as it was stored cannot be read, with its id */
+  readonly faults: readonly string[];
+}
+
+/** PostgreSQL's estimate of the number of blocks; a day that was never analyzed counts as empty. */
+const ESTIMATE = `
+  SELECT coalesce(sum(greatest(child.reltuples, 0)), 0)::float8 AS blocks
+    FROM pg_inherits JOIN pg_class child ON child.oid = inhrelid
+   WHERE inhparent = 'blocks'::regclass`;
+
+/** Reads pages at random, so that every check sees other blocks. */
+const SAMPLE = `
+  SELECT block_id::text AS id, codec, bytes, checksum, data
+    FROM blocks TABLESAMPLE SYSTEM ($1) LIMIT ${CHECKED_BLOCKS_MAX}`;
+
+/** Reads up to `CHECKED_BLOCKS_MAX` blocks. */
+export async function checkBlocks(database: Queryable): Promise<BlockCheck> {
+  const { blocks } = onlyRow(await database.query<{ blocks: number }>(ESTIMATE));
+  // Twice as many as are read, because pages hold different numbers of blocks.
+  const percent = Math.min(100, (200 * CHECKED_BLOCKS_MAX) / Math.max(blocks, 1));
+  const { rows } = await database.query<StoredBlock>(SAMPLE, [percent]);
+  const faults: string[] = [];
+  for (const block of rows) {
+    try {
+      await readBlock(block);
+    } catch (error) {
+      if (!(error instanceof UnreadableBlockError)) throw error;
+      faults.push(error.message);
+    }
+  }
+  return { checked: rows.length, faults };
+}

@@ -1,0 +1,100 @@
+/** Data points of a batch are stored as blocks by workspace, day and size, and read back as sent. */
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+
+import { checkBlocks } from '../../../src/db/telemetry/block-check.ts';
+import { BLOCK_BYTES_MAX } from '../../../src/db/telemetry/blocks.ts';
+import { CopyWriter } from '../../../src/db/telemetry/copy-writer.ts';
+import type { EncodedRequest } from '../../../src/db/telemetry/encoded-request.ts';
+import { LogRuns } from '../../../src/db/telemetry/log-runs.ts';
+import { ByteBudget } from '../../../src/http/ingest/byte-budget.ts';
+import type { Signal } from '../../../src/model/telemetry.ts';
+import { decodeRequest, encodeRequest } from '../../support/decoding.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
+import { DAY_MS, decodedRequest, NOON_MS } from '../../support/rows.ts';
+import { silentEvents } from '../../support/silent-events.ts';
+import { storedBlocks, storedLines, storedRecords } from '../../support/stored-blocks.ts';
+
+let scratch: MigratedDatabase;
+let writer: CopyWriter;
+beforeAll(async () => {
+  scratch = await openMigratedDatabase();
+  writer = new CopyWriter(scratch.database, { budget: new ByteBudget(1 << 28) }, silentEvents);
+});
+afterAll(async () => {
+  await writer.close();
+  await scratch.close();
+});
+beforeEach(() => scratch.database.query('TRUNCATE blocks'));
+
+const bodyOf = (name: string, points = 1): string => {
+  const dataPoints = Array.from({ length: points }, () => ({ timeUnixNano: '1', asInt: '1' }));
+  return JSON.stringify({
+    resourceMetrics: [{ scopeMetrics: [{ metrics: [{ name, gauge: { dataPoints } }] }] }],
+  });
+};
+
+function encode(text: string, workspaceId = 1, arrivedAtMs = NOON_MS): EncodedRequest {
+  const context = { workspaceId, arrivedAtMs, logRuns: new LogRuns() };
+  const result = decodeRequest('metrics', Buffer.from(text), context);
+  if (!result.ok) throw new Error(result.message);
+  return result.request.encoded;
+}
+
+/** A request with one line of so many bytes. */
+const lineOf = (bytes: number, signal: Signal = 'metrics'): EncodedRequest => ({
+  ...encodeRequest(decodedRequest({ signal }), 1, NOON_MS),
+  lines: [{ bytes: Buffer.alloc(bytes, 'x'), records: 1 }],
+});
+
+/** Stores requests in one transaction. */
+async function store(requests: readonly EncodedRequest[]): Promise<void> {
+  await Promise.all(requests.map((request) => writer.offer(request)));
+}
+
+test('by workspace and day, with all lines of the same one in one block', async () => {
+  const texts = ['a', 'b', 'c'].map((name) => bodyOf(name, 2));
+  await store([
+    ...texts.map((text) => encode(text)),
+    encode(bodyOf('d', 3), 2),
+    encode(bodyOf('e'), 1, NOON_MS - DAY_MS),
+  ]);
+  const blocks = await storedBlocks(scratch.database, 'metrics');
+  expect(blocks.map(({ workspaceId, records }) => [workspaceId, records]).toSorted()).toEqual([
+    [1, 1],
+    [1, 6],
+    [2, 3],
+  ]);
+  const lines = await storedLines(scratch.database, 'metrics');
+  expect(lines.map(({ text }) => text)).toEqual(expect.arrayContaining(texts));
+  expect(await scratch.rows('SELECT FROM spans')).toEqual([]);
+  expect(await scratch.rows('SELECT FROM resources')).toEqual([]);
+});
+
+test.each([
+  [BLOCK_BYTES_MAX, 1],
+  [BLOCK_BYTES_MAX + 1, 2],
+])('lines of %s bytes together are %s blocks', async (bytes, count) => {
+  await store([lineOf(1000), lineOf(bytes - 1002)]);
+  expect(await storedBlocks(scratch.database, 'metrics')).toHaveLength(count);
+});
+
+test('signals have blocks of their own', async () => {
+  await store([lineOf(10), lineOf(10, 'logs'), lineOf(10, 'traces')]);
+  for (const signal of ['traces', 'metrics', 'logs'] as const) {
+    expect(await storedRecords(scratch.database, signal)).toBe(1);
+  }
+});
+
+test('a damaged block is found, with its id, and no other one suffers', async () => {
+  await store([encode(bodyOf('a')), encode(bodyOf('b'), 2)]);
+  expect(await checkBlocks(scratch.database)).toEqual({ checked: 2, faults: [] });
+  const [damaged] = await storedBlocks(scratch.database, 'metrics');
+  await scratch.database.query(
+    'UPDATE blocks SET data = set_byte(data, 3, get_byte(data, 3) # 1) WHERE block_id = $1',
+    [damaged?.id],
+  );
+  expect(await checkBlocks(scratch.database)).toEqual({
+    checked: 2,
+    faults: [`Block ${damaged?.id} cannot be read: its checksum differs.`],
+  });
+});
