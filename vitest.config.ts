@@ -94,7 +94,7 @@ export default defineConfig({
         test: {
           name: 'database',
           globalSetup: [BUILD, CATALOGUE, DATABASE],
-          include: ['test/{db,pool,http,chaos}/**/*.test.ts'],
+          include: ['test/{db,reads,pool,http,chaos}/**/*.test.ts'],
           setupFiles: SETUP,
           isolate: false,
           testTimeout: 120_000,

@@ -1,5 +1,5 @@
 /** A page of a run's steps as the dashboard shows it: texts, cut to what is shown, and their marks. */
-import type { TextRange } from './findings.ts';
+import type { Finding, TextRange } from './findings.ts';
 import type { Hex16 } from './json.ts';
 import type { TreeRow } from './run-tree.ts';
 import type { StepDetails, Usage } from './step-details.ts';
@@ -22,6 +22,21 @@ export interface TextView {
   readonly at: number | null;
   /** marked wherever it occurs in the part */
   readonly query: string | null;
+}
+
+/** Which steps of a run are read, and what is marked in their texts. */
+export interface StepsView {
+  /** of steps, from 1 */
+  readonly page: number;
+  /** number of a step whose page is read instead */
+  readonly step: number | null;
+  /** whose step's page is read instead */
+  readonly finding: Finding | null;
+  /** of the run */
+  readonly findings: readonly Finding[];
+  readonly open: TextView | null;
+  /** the texts of all steps of the page are read, instead of one step in full */
+  readonly isList: boolean;
 }
 
 /** A match in a shown text. */

@@ -26,6 +26,10 @@ export const CHECKED = [
  */
 export type Checked = (typeof CHECKED)[number];
 
+/** Why a run is not exported. */
+export const RUN_NOT_EXPORTED =
+  'This workspace redacts excerpts: the texts of its runs are not exported.';
+
 /** Names one run of one workspace. */
 export interface RunRef {
   readonly workspaceId: number;

@@ -50,6 +50,7 @@ const ROOMS: Readonly<Record<string, readonly string[] | 'everything'>> = {
   db: ['database-url', 'model', 'errors', 'observe', 'own-folder', 'workspace-queue'],
   engine: ['model', 'errors'],
   pool: ['engine', 'db', 'model', 'errors', 'observe', 'own-folder', 'stack-traces'],
+  reads: ['db', 'engine', 'otlp', 'model', 'errors'],
   alerts: ['db', 'observe', 'model', 'errors', 'local-host', 'time-limit'],
   observe: ['model'],
   relay: [
@@ -269,6 +270,8 @@ describe('the checker', () => {
     ['src/http/x.ts', '../main/a.ts', 'src/main/a.ts'],
     ['src/http/x.ts', '../main.ts', 'src/main.ts'],
     ['src/db/x.ts', '../terminal/paint.ts', 'src/terminal/paint.ts'],
+    ['src/db/x.ts', '../reads/a.ts', 'src/reads/a.ts'],
+    ['src/reads/x.ts', '../http/a.ts', 'src/http/a.ts'],
     ['src/main/x.ts', '../cli/table.ts', 'src/cli/table.ts'],
     ['src/main.ts', './cli.ts', 'src/cli.ts'],
   ])('%s may not import %s', (path, specifier, target) => {

@@ -12,11 +12,12 @@ import type { AuthorizedHandler } from '../../http/api/authorized.ts';
 import { listExceptions } from '../../http/api/exceptions/exception-routes.ts';
 import { listFindings, showFinding } from '../../http/api/findings/finding-routes.ts';
 import { listRuns, showRun } from '../../http/api/runs/run-routes.ts';
+import { Turns } from '../../http/limits/turns.ts';
 import { InvalidInput } from '../../http/transport/invalid-input.ts';
 import { pinnedCorpus } from '../../main/corpus-location.ts';
-import { createOutliner } from '../../main/run-outlines.ts';
 import { runTimesOf } from '../../main/run-times.ts';
 import { loadKeptCatalog } from '../../pool/kept-catalog.ts';
+import { createOutliner } from '../../reads/run-outlines.ts';
 import { readClock, withDatabase } from '../with-database.ts';
 import { chooseServer, type PlaceOptions } from './place.ts';
 import { call, type Query, queryText } from './server-call.ts';
@@ -79,7 +80,11 @@ export async function withReader(
     const workspace = await findWorkspace(database, options.workspace ?? null);
     const store = createStore(sameForAll(database), { brand, nowMs });
     const times = runTimesOf(config);
-    const runs = { ...store.runs, find: createOutliner(fromPrimary(() => database)).find, times };
+    const { find } = createOutliner(
+      fromPrimary(() => database),
+      new Turns(),
+    );
+    const runs = { ...store.runs, find, times };
     const { references } = createRuleBook(loadKeptCatalog(pinnedCorpus()));
     const findings = { ...store.findings, baseUrl: config.baseUrl, references, nowMs };
     const handlers = {

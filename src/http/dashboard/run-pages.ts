@@ -5,7 +5,7 @@ import type { Store } from '../../db/store.ts';
 import { SluiceError } from '../../errors.ts';
 import type { Finding } from '../../model/findings.ts';
 import type { Hex16 } from '../../model/json.ts';
-import type { RunSearch, ShownSteps, TextView } from '../../model/run-page.ts';
+import type { RunSearch, ShownSteps, StepsView, TextView } from '../../model/run-page.ts';
 import { waitOf } from '../../model/run-wait.ts';
 import type { RunSummary } from '../../model/runs.ts';
 import { NO_RUN_NAMES } from '../../web/app/filter-fields.ts';
@@ -17,21 +17,6 @@ import { HEX_16, hexId, idOf, parsePart, toCursor, wholeNumber } from '../transp
 import type { Route } from '../transport/router.ts';
 import { type DashboardDependencies, pageRoutes, type View } from './dashboard.ts';
 import type { FindingPageReader } from './finding-pages.ts';
-
-/** Which steps of a run are read, and what is marked in their texts. */
-export interface StepsView {
-  /** of steps, from 1 */
-  readonly page: number;
-  /** number of a step whose page is read instead */
-  readonly step: number | null;
-  /** whose step's page is read instead */
-  readonly finding: Finding | null;
-  /** of the run */
-  readonly findings: readonly Finding[];
-  readonly open: TextView | null;
-  /** the texts of all steps of the page are read, instead of one step in full */
-  readonly isList: boolean;
-}
 
 export interface RunPageDependencies extends DashboardDependencies {
   readonly runs: RunReader & Pick<Store['runs'], 'names'>;

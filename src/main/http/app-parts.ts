@@ -13,11 +13,11 @@ import type { RuleReader } from '../../http/api/rules/rule-routes.ts';
 import type { AppDependencies } from '../../http/dashboard/app-routes.ts';
 import { createProviders } from '../../http/dashboard/sign-in/configured-providers.ts';
 import type { Turns } from '../../http/limits/turns.ts';
+import { createRunExporter } from '../../reads/run-export.ts';
+import { createOutliner } from '../../reads/run-outlines.ts';
 import type { ApiDocument } from '../../web/docs/api-document.ts';
 import { loadDocumentation, pageAssets, pathsOf } from '../documents.ts';
 import { programVersion } from '../program-version.ts';
-import { createRunExporter } from '../run-export.ts';
-import { createOutliner } from '../run-outlines.ts';
 import { runTimesOf } from '../run-times.ts';
 
 /** The rules of the pinned corpus, with what is set and recorded of them. */

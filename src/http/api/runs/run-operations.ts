@@ -1,5 +1,5 @@
 /** The runs in `/openapi.json`. The example is the run of the ingest example. */
-import type { RunSummary } from '../../../model/runs.ts';
+import { RUN_NOT_EXPORTED, type RunSummary } from '../../../model/runs.ts';
 import type { StepOutline } from '../../../model/steps.ts';
 import { problemBody } from '../openapi/error-schema.ts';
 import { type ApiSettings, idParameter, type Operation } from '../openapi/operation.ts';
@@ -22,7 +22,7 @@ import {
   TIMES,
   TRACE_ID,
 } from '../otlp/otlp-examples.ts';
-import { otlpQuery, RUN_NOT_EXPORTED, runsQuery, toRunItem, toRunStep } from './run-routes.ts';
+import { otlpQuery, runsQuery, toRunItem, toRunStep } from './run-routes.ts';
 import { exportedRun, run, runPage } from './run-schema.ts';
 
 const TAG = 'Runs';

@@ -100,10 +100,6 @@ export function isoOfNanos(nanos: Int64): string {
 
 const orNull = (nanos: Int64 | null): string | null => (nanos === null ? null : isoOfNanos(nanos));
 
-/** Why a run is not exported. */
-export const RUN_NOT_EXPORTED =
-  'This workspace redacts excerpts: the texts of its runs are not exported.';
-
 /** The parameters of the export of a run. */
 export const otlpQuery = z.object({
   signal: z

@@ -3,8 +3,8 @@ import { expect, test } from 'vitest';
 
 import type { Database } from '../../src/db/database.ts';
 import type { RunToRead } from '../../src/db/runs/steps.ts';
-import { RunTrees } from '../../src/main/run-trees.ts';
 import type { RunSummary } from '../../src/model/runs.ts';
+import { RunTrees } from '../../src/reads/run-trees.ts';
 
 const REF: RunToRead = {
   workspaceId: 1,

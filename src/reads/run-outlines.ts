@@ -14,15 +14,14 @@ import type { RunToRead } from '../db/runs/steps.ts';
 import { outlineInPieces } from '../engine/run-outline.ts';
 import { searchInPieces } from '../engine/run-search.ts';
 import { treeInPieces } from '../engine/run-tree.ts';
-import type { RunReader } from '../http/api/runs/run-routes.ts';
-import type { RunPageDependencies, StepsView } from '../http/dashboard/run-pages.ts';
-import { Turns } from '../http/limits/turns.ts';
 import type { Finding } from '../model/findings.ts';
+import type { Hex16 } from '../model/json.ts';
 import { withRepeats } from '../model/repeated-spans.ts';
-import type { FoundText } from '../model/run-page.ts';
+import type { FoundText, StepsView } from '../model/run-page.ts';
 import type { TreeRow, TreeStep } from '../model/run-tree.ts';
 import type { RunSummary } from '../model/runs.ts';
 import type { Usage } from '../model/step-details.ts';
+import type { PieceWork } from './piece-work.ts';
 import { RunTrees } from './run-trees.ts';
 
 /** The steps of one evaluation: later ones are in no finding, and on no page. */
@@ -92,10 +91,10 @@ type Reads = Pick<ReadChoice, 'read' | 'find'>;
 /** Reads pages of the steps of runs, whose trees it keeps. */
 class StepReader {
   readonly #choice: Reads;
-  readonly #turns: Turns;
+  readonly #turns: PieceWork;
   readonly #trees = new RunTrees(STEPS_MAX);
 
-  constructor(choice: Reads, turns: Turns) {
+  constructor(choice: Reads, turns: PieceWork) {
     this.#choice = choice;
     this.#turns = turns;
   }
@@ -222,13 +221,10 @@ class StepReader {
 }
 
 /** Reads a run and a page of its steps, or its outline; null if there is no such run. */
-export function createOutliner(
-  choice: Reads,
-  turns: Turns = new Turns(),
-): Pick<RunPageDependencies, 'findSteps' | 'searchSteps'> & Pick<RunReader, 'find'> {
+export function createOutliner(choice: Reads, turns: PieceWork) {
   const reader = new StepReader(choice, turns);
   return {
-    findSteps: async (workspaceId, runId, view) => {
+    findSteps: async (workspaceId: number, runId: Hex16, view: StepsView) => {
       const found = await reader.find(workspaceId, runId);
       if (found === null) return null;
       const shown = view.isList ? reader.texts(found, view) : reader.tree(found, view);
@@ -241,11 +237,11 @@ export function createOutliner(
       const run = withRepeats(found.run, repeats);
       return { run, shown: { ...rest, steps: steps.outlined, title, usage } };
     },
-    searchSteps: async (workspaceId, runId, phrase, from) => {
+    searchSteps: async (workspaceId: number, runId: Hex16, phrase: string, from: number) => {
       const found = await reader.find(workspaceId, runId);
       return found === null ? null : await reader.search(found, phrase, from);
     },
-    find: async (workspaceId, runId) => {
+    find: async (workspaceId: number, runId: Hex16) => {
       const found = await reader.find(workspaceId, runId);
       if (found === null) return null;
       const { steps, repeats } = await reader.outline(found);

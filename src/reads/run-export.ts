@@ -15,11 +15,11 @@ import {
   type StoredStep,
 } from '../db/runs/stored-steps.ts';
 import { SluiceError } from '../errors.ts';
-import type { ExportSlots } from '../http/api/findings/ocsf-export.ts';
-import { RUN_NOT_EXPORTED, type RunReader } from '../http/api/runs/run-routes.ts';
-import type { Turns } from '../http/limits/turns.ts';
+import type { Hex16 } from '../model/json.ts';
 import { SentSpans } from '../model/repeated-spans.ts';
+import { RUN_NOT_EXPORTED } from '../model/runs.ts';
 import { attributesInPieces, rowsInPieces, valueInPieces } from '../otlp/stored-text.ts';
+import type { PieceWork } from './piece-work.ts';
 
 /** A slice in memory, and most steps of an export. */
 const SLICE = { stepsMax: 200, bytesMax: 1024 * 1024 };
@@ -130,11 +130,17 @@ function* chunksOf(parts: readonly string[]): Generator<Buffer> {
   if (waiting !== '') yield Buffer.from(waiting);
 }
 
+interface Shared {
+  readonly turns: PieceWork;
+  /** counts the running exports; `take` throws where another one is too much */
+  readonly slots: Readonly<Record<'take' | 'release', (workspaceId: number) => void>>;
+}
+
 /** Exports runs of workspaces that do not redact. */
 export function createRunExporter(
   { read, find }: Pick<ReadChoice, 'read' | 'find'>,
-  { turns, slots }: { readonly turns: Turns; readonly slots: ExportSlots },
-): Pick<RunReader, 'exportOtlp'> {
+  { turns, slots }: Shared,
+) {
   async function* chunks(run: RunToRead, signal: ExportedSignal): AsyncGenerator<Buffer> {
     const { workspaceId } = run;
     slots.take(workspaceId);
@@ -164,7 +170,7 @@ export function createRunExporter(
   }
 
   return {
-    exportOtlp: async (workspaceId, runId, signal) => {
+    exportOtlp: async (workspaceId: number, runId: Hex16, signal: ExportedSignal) => {
       const reader = { workspaceId };
       const found = await find(reader, (database) => findRun(database, workspaceId, runId));
       if (found === null) throw new SluiceError('not_found', 'This workspace has no such run.');
