@@ -112,7 +112,7 @@ export class SluiceError extends Error {
   }
 }
 
-/** The request was dropped because nobody awaits its answer any more. */
+/** Reports that a request was dropped because nobody awaits its answer any more. */
 export function unawaited(): SluiceError {
   return new SluiceError('answer_timeout', 'The request was dropped: nobody awaits its answer.');
 }

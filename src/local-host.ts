@@ -2,22 +2,21 @@
  * Names of this machine, and the check of a request's Host and Origin headers.
  *
  * A page of any site can make a browser on this machine send requests to a listener on it. If the name
- * of its site resolves to 127.0.0.1 by then (DNS rebinding), the browser lets it read the answers too.
- * But a page cannot change these headers: with rebinding, Host has the name of its site; without it,
- * Origin has.
+ * of the site then resolves to 127.0.0.1 (DNS rebinding), the page can read the answers too. But a page
+ * cannot change these headers: after rebinding, Host has the name of the site; otherwise Origin has it.
  */
 import { SluiceError } from './errors.ts';
 
 /** A name or address without user, path or query, with an optional port. */
 const HOST = /^(\[[\da-f:.]{2,45}\]|[\w.-]{1,254})(?::\d{0,5})?$/i;
-/** As `URL` writes them: any form of an address becomes the usual one. */
+/** Loopback names and addresses in the form that `URL` writes. */
 const LOOPBACK = /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
 
 /**
- * Parses a name or address, also with a port: a Host header.
+ * Parses a Host header: a name or address, with or without a port.
  *
- * @returns lower case, without the port and without a dot at the end, IPv6 in brackets; null when it is
- *   neither
+ * @returns lower case, without the port and without a dot at the end, IPv6 in brackets; null for any
+ *   other text
  */
 export function parseHostName(text: string): string | null {
   const [, name = ''] = HOST.exec(text) ?? [];
@@ -25,19 +24,19 @@ export function parseHostName(text: string): string | null {
   return name !== '' && URL.canParse(url) ? new URL(url).hostname.replace(/\.$/, '') : null;
 }
 
-/** Parses a name or address of a setting: without a port; IPv6 may have no brackets. */
+/** Parses a name or address of a setting: without a port; IPv6 with or without brackets. */
 export function parseAddress(text: string): string | null {
   const isBareIpv6 = /^[\da-f:.]*:[\da-f:.]*:[\da-f:.]*$/i.test(text);
   const name = isBareIpv6 ? `[${text}]` : text;
   return /^(?:\[.*\]|[^:]*)$/.test(name) ? parseHostName(name) : null;
 }
 
-/** Checks whether an address, or the host of a URL, is this machine, whatever DNS answers. */
+/** Checks whether an address or the host of a URL is this machine, without DNS. */
 export function isLoopback(address: string): boolean {
   return LOOPBACK.test(parseAddress(address) ?? '');
 }
 
-/** Returns why a request is refused; null when it is not. Headers that are absent are empty. */
+/** Returns the refusal of a request; null if it may pass. Absent headers are empty texts. */
 export type CallerCheck = (host: string, origin: string) => SluiceError | null;
 
 export interface CallerRules {
@@ -51,10 +50,10 @@ export interface CallerRules {
 
 /**
  * Creates the check of a listener. Host must be a name of this machine, the listener's address or an
- * allowed name; where the listener is bound to another address than loopback and no name is allowed,
- * it may be any. Origin must name the requested host and port, or an allowed name.
+ * allowed name. If the listener is not bound to loopback and no name is allowed, Host may be any name.
+ * Origin must name the requested host and port, or an allowed name.
  *
- * A request without Host passes, such as a probe by HTTP/1.0: browsers send one always.
+ * A request without Host passes, such as a probe by HTTP/1.0: browsers always send Host.
  */
 export function createCallerCheck({ address, allowedHosts, setting }: CallerRules): CallerCheck {
   const isOpen = !isLoopback(address) && allowedHosts.length === 0;

@@ -1,8 +1,8 @@
 /**
- * Checks that only this process's user can change a folder, its files and the way to it. Another user
- * could replace the programs or read the data in it, or put links there that lead elsewhere.
+ * Checks that only this process's user can change a folder, its files and the folders above it. Another
+ * user could replace programs or read data in the folder, or create links in it.
  *
- * Never changes the owner or the mode of anything.
+ * Never changes an owner or a mode.
  */
 import {
   closeSync,
@@ -20,15 +20,15 @@ import { OperatorError } from './errors.ts';
 
 const GROUP_OR_OTHERS_MAY_WRITE = 0o022;
 const OTHERS_MAY_WRITE = 0o002;
-/** In such a folder, as /tmp is, users can rename and remove only what is theirs. */
+/** Sticky bit: in such a folder, for example /tmp, users can rename and remove only their files. */
 const STICKY = 0o1000;
 
 /**
- * Requires that `path` is a folder of this user, that no other user can write to it, and that it is no
- * symbolic link.
+ * Requires that `path` is a folder of this user, that no other user can write to it, and that it is not
+ * a symbolic link.
  *
- * @param alternative what else the operator can do, such as `set another DATA_DIR`
- * @throws OperatorError when it is not
+ * @param alternative the operator's alternative, such as `set another DATA_DIR`
+ * @throws OperatorError when the folder must not be used
  */
 export function requireOwnFolder(path: string, alternative: string): void {
   const stats = lstatSync(path);
@@ -56,15 +56,15 @@ function requireOwner(path: string, uid: number, alternative: string): void {
 }
 
 /**
- * Requires that no other user can replace what is in `folder`: it and every folder above it belong to
- * this user or to root, and others cannot write to them, except to those with the sticky bit. A group
- * can: such folders are usual where each user has a group.
+ * Requires that no other user can replace files in `folder`: it and every folder above it belong to this
+ * user or to root, and others cannot write to them, or the sticky bit is set. A group may write, because
+ * many systems give each user a group.
  *
  * @param folder absolute, free of symbolic links
- * @throws OperatorError when another user can
+ * @throws OperatorError when another user can replace them
  */
 export function requireSafePath(folder: string, alternative: string): void {
-  // In a user namespace that does not map root, its files show the same uid as the root folder.
+  // If a user namespace does not map root, root's files have the uid of the root folder.
   const trusted = [0, process.getuid?.() ?? 0, statSync('/').uid];
   for (let path = folder; ; path = dirname(path)) {
     const { uid, mode } = statSync(path);
@@ -84,7 +84,7 @@ export function requireSafePath(folder: string, alternative: string): void {
 /**
  * Requires that every file in `folder` is a regular file of this user. Folders in it are ignored.
  *
- * @throws OperatorError when one is not
+ * @throws OperatorError when a file is not
  */
 export function requireOwnFiles(folder: string): void {
   for (const entry of readdirSync(folder, { withFileTypes: true })) {
@@ -100,12 +100,12 @@ export function requireOwnFiles(folder: string): void {
  * Opens a regular file of this user, never through a symbolic link.
  *
  * @param flags as of open(2)
- * @param mode of a file that is created
+ * @param mode of a new file
  * @returns the descriptor
- * @throws OperatorError when it is another user's, or not a regular file
+ * @throws OperatorError when the file belongs to another user or is not a regular file
  */
 export function openOwnFile(path: string, flags: number, mode = 0o600): number {
-  // Without O_NONBLOCK, a named pipe would be waited for.
+  // Without O_NONBLOCK, opening a named pipe would wait.
   const descriptor = openSync(path, flags | constants.O_NOFOLLOW | constants.O_NONBLOCK, mode);
   try {
     requireOwnFile(path, fstatSync(descriptor));
@@ -125,7 +125,7 @@ function requireOwnFile(path: string, stats: Stats): void {
   );
 }
 
-/** `0775`, as chmod(1) takes it. */
+/** Writes a mode as chmod(1) takes it: `0775`. */
 function modeText(mode: number): string {
   return (mode & 0o7777).toString(8).padStart(4, '0');
 }

@@ -10,33 +10,33 @@
 export class WorkspaceQueue<Item> {
   readonly #atOnce: number;
   readonly #perWorkspace: number;
-  /** by workspace, in the order of their turns; no list is empty */
+  /** items by workspace, in the order of turns; no list is empty */
   readonly #waiting = new Map<number, Item[]>();
-  /** number of running items by workspace; none is 0 */
+  /** number of running items by workspace, never 0 */
   readonly #running = new Map<number, number>();
   #runningCount = 0;
   #size = 0;
 
   /**
-   * @param atOnce most items that run at once
-   * @param perWorkspace most of them per workspace
+   * @param atOnce maximum number of running items
+   * @param perWorkspace maximum number of running items of a workspace
    */
   constructor(atOnce = 1, perWorkspace = 1) {
     this.#atOnce = atOnce;
     this.#perWorkspace = perWorkspace;
   }
 
-  /** Number of waiting items, without the running ones. */
+  /** Number of waiting items, without running items. */
   get size(): number {
     return this.#size;
   }
 
-  /** Whether there is neither a running nor a waiting item. */
+  /** Checks that no item is running or waiting. */
   get isIdle(): boolean {
     return this.#runningCount === 0 && this.#size === 0;
   }
 
-  /** Whether an item waits only because too many of other workspaces run. */
+  /** Checks whether an item waits only because too many items of other workspaces are running. */
   get isFull(): boolean {
     return this.#runningCount >= this.#atOnce && this.#next(() => true) !== null;
   }
@@ -54,9 +54,9 @@ export class WorkspaceQueue<Item> {
   }
 
   /**
-   * Begins the next item; null when none waits, or when no further one may run.
+   * Begins the next item; null if no item waits or may run now.
    *
-   * @param mayBegin an item for which it is false keeps its place; later ones may begin before it
+   * @param mayBegin if it is false for an item, the item keeps its place, and later ones may overtake it
    */
   begin(mayBegin: (item: Item) => boolean = () => true): Item | null {
     if (this.#runningCount >= this.#atOnce) return null;
@@ -84,7 +84,7 @@ export class WorkspaceQueue<Item> {
     return this.#running.get(workspaceId) ?? 0;
   }
 
-  /** The item whose turn is next, of the workspaces that may have one more running. */
+  /** Finds the next item of the workspaces that may have one more running item. */
   #next(mayBegin: (item: Item) => boolean): { workspaceId: number; item: Item } | null {
     for (const [workspaceId, items] of this.#waiting) {
       if (this.#runningOf(workspaceId) >= this.#perWorkspace) continue;

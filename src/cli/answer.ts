@@ -8,7 +8,7 @@ export interface OutputOptions {
 
 /**
  * Writes a command's answer to standard output. Senders choose names: no character in them changes
- * what a terminal shows beside them.
+ * how a terminal shows the text around them.
  */
 export function answer(options: OutputOptions, value: unknown, text: () => string): void {
   process.stdout.write(

@@ -42,7 +42,7 @@ function lineOf({ slug }: Workspace, { head, broken }: LedgerCheck): string {
   return `${paint.red('broken')}  ${slug}  at entry ${broken.seq}: ${broken.why}; whole up to ${place}`;
 }
 
-/** What the operator can do about the file of kept heads, if anything. */
+/** Returns a note for the operator about the file of kept heads; null if there is nothing to do. */
 function noteOf(
   { path }: HeadsFile,
   kept: Heads | null,
@@ -73,7 +73,7 @@ async function verify(options: VerifyOptions): Promise<void> {
         ? await listWorkspaces(database)
         : [await findWorkspace(database, options.workspace ?? null)];
     const file = await headsFileOf(dataDir, database);
-    // Before the logs: they have what was kept by then.
+    // Read before the logs, so that they have every entry that the file has.
     const kept = file.read();
     const checks: Checked[] = [];
     for (const workspace of workspaces) {

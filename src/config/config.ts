@@ -31,7 +31,7 @@ export interface Config extends OauthClients {
   readonly host: string;
   /** of the listener for the operator */
   readonly adminHost: string;
-  /** names by which that listener may be requested, beside those of this machine */
+  /** names that requests to this listener may use, in addition to names of this machine */
   readonly adminAllowedHosts: readonly string[];
   /** without a trailing slash */
   readonly baseUrl: string;

@@ -15,10 +15,10 @@ import { WorkspaceQueue } from '../workspace-queue.ts';
 import { allInUse } from './bounded-pool.ts';
 import type { Connection, Database } from './database.ts';
 
-/** Who uses a connection. */
+/** The user of a connection. */
 export interface WorkspaceReader {
   readonly workspaceId: number;
-  /** of pages of an export, which follow each other for minutes */
+  /** for pages of an export, which follow each other for minutes */
   readonly isExport?: boolean;
   /** aborted when nobody waits for the result any more */
   readonly signal?: AbortSignal | undefined;
@@ -30,16 +30,16 @@ export type DatabaseFor = (reader: WorkspaceReader) => Database;
 export interface TurnLimits {
   /** connections in use at a time */
   readonly connections: number;
-  /** of them, for one workspace */
+  /** connections of one workspace */
   readonly workspaceMax: number;
-  /** of them, for exports; for those of one workspace */
+  /** connections of all exports, and of the exports of one workspace */
   readonly exportsMax: number;
   readonly workspaceExportsMax: number;
-  /** a reader that has waited this long is refused */
+  /** maximum wait; then the reader is refused */
   readonly waitMs: number;
-  /** readers that wait; when a further one comes, it or one of the workspace with the most is refused */
+  /** waiting readers; one more, and one of the workspace with the most is refused */
   readonly waitingMax: number;
-  /** readers of one workspace that wait; a further one is refused */
+  /** waiting readers of one workspace; a further one is refused */
   readonly workspaceWaitingMax: number;
 }
 
@@ -51,7 +51,7 @@ interface Waiting {
 
 const pools = new WeakMap<Database, Database>();
 
-/** The pool whose connections a database uses: the same for all of its readers. */
+/** Returns the pool behind a database: all readers of a pool share it. */
 export function poolOf(database: Database): Database {
   return pools.get(database) ?? database;
 }
@@ -71,7 +71,7 @@ export class ConnectionTurns {
   }
 
   /**
-   * The pool for one reader. Its `query` and `connect` reject with `overloaded` when there is no
+   * Returns the pool for one reader. Its `query` and `connect` reject with `overloaded` when there is no
    * connection in time.
    */
   readonly of: DatabaseFor = (reader) => {
@@ -99,13 +99,13 @@ export class ConnectionTurns {
     }
   }
 
-  /** The turn is over when the connection is released. */
+  /** Takes a connection; its release ends the turn. */
   async #connect(reader: WorkspaceReader): Promise<Connection> {
     await this.#turn(reader);
     try {
       const connection = await this.#pool.connect();
       const { release } = connection;
-      // `pg` sets it for each time that the connection is taken from the pool.
+      // `pg` sets `release` again each time it hands out the connection.
       connection.release = (broken) => {
         release.call(connection, broken);
         this.#over(reader);
@@ -172,7 +172,7 @@ export class ConnectionTurns {
     });
   }
 
-  /** Refuses the newest one, or one of another workspace for it, when too many wait. */
+  /** If too many wait, refuses the newest reader, or one of the workspace with the most. */
   #limitWaiting(newest: Waiting): void {
     const { workspaceId } = newest.reader;
     const { waitingMax, workspaceWaitingMax } = this.#limits;

@@ -56,7 +56,7 @@ async function appliedMigrations(connection: Connection): Promise<Map<number, st
   return new Map(rows.map(({ version, sha256 }) => [version, sha256]));
 }
 
-/** Why this version cannot use a database, and what to do instead; sentences for operators. */
+/** The reason why this version cannot use a database, and the remedy, as sentences for operators. */
 export interface HistoryFault {
   readonly found: string;
   readonly remedy: string;

@@ -1,6 +1,6 @@
 /**
- * What the HTTP routes read and change, grouped by subject, as functions of three databases: reads and
- * changes of a workspace, which take turns with those of others, and accounts.
+ * The reads and changes of the HTTP routes, grouped by subject, on three databases: reads and changes
+ * of workspaces, which take turns, and accounts.
  *
  * `main` creates the store and hands it to `http`, which imports its type and nothing else of `db`.
  * Reads and writes are defined in `alerts/`, `findings/`, `runs/` and `people/`; here they are only named.
@@ -125,7 +125,7 @@ async function accept(database: Database, token: string, accepting: Accepting, o
   return { id: user.id, workspaceSlug: workspace?.slug ?? '' };
 }
 
-/** The arguments, and a signal that is aborted when nobody waits for the result any more. */
+/** Adds a last argument: a signal that is aborted when nobody waits for the result any more. */
 type Signalled<Functions> = {
   readonly [Name in keyof Functions]: Functions[Name] extends (
     ...given: infer Given
@@ -134,7 +134,7 @@ type Signalled<Functions> = {
     : never;
 };
 
-/** Functions of a workspace, each on the database that `read` chooses for it. */
+/** Binds functions of a workspace to the database that `read` chooses for each call. */
 function bindTo<Functions extends Readonly<Record<string, UnboundOfWorkspace>>>(
   read: ReadChoice['read'] | ReadChoice['find'],
   functions: Functions,
@@ -229,11 +229,11 @@ export interface StoreDatabases {
   readonly reads: DatabaseFor;
   /** for changes of a workspace */
   readonly writes: DatabaseFor;
-  /** for sign-in and sessions, which are of no workspace */
+  /** for sign-in and sessions, which belong to no workspace */
   readonly accounts: Database;
 }
 
-/** One database for everything, as a command uses it. */
+/** Uses one database for everything, as commands do. */
 export function sameForAll(database: Database): StoreDatabases {
   return { reads: () => database, writes: () => database, accounts: database };
 }

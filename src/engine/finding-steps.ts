@@ -11,8 +11,9 @@ export interface NumberedStep {
 }
 
 /**
- * The findings of each step of a page. A finding's step is the one with its source, start, span and
- * day of arrival; of several, the one with as many before it: steps are removed a day at a time.
+ * Returns the findings of each step of a page. A finding's step has the same source, start, span and
+ * day of arrival; among several such steps the finding's `twin` number decides. Retention removes steps
+ * a day at a time, so these numbers stay valid.
  */
 export function findingsByStep<Numbered extends NumberedStep>(
   steps: readonly Numbered[],

@@ -128,7 +128,7 @@ function addUp(order: readonly Node[]): void {
   }
 }
 
-/** The node of each finding. */
+/** Finds the node of each finding. */
 function placeFindings(nodes: readonly Node[], findings: readonly Finding[]): Map<string, Node> {
   const wanted = new Set(findings.map(({ stepSpanId }) => stepSpanId));
   const bySpan = new Map<string | null, Node[]>();

@@ -93,7 +93,7 @@ function isThere(
 const REWRITTEN = /⟨U\+([0-9A-F]{4,6})⟩|\s|[\\^$.*+?()[\]{}|/]/gu;
 
 /**
- * Finds an excerpt in the text that it is of: its group 1 precedes the match, group 2 is the match.
+ * Finds an excerpt in its text: group 1 precedes the match, group 2 is the match.
  */
 function patternOf(excerpt: string, { start, end }: TextRange): RegExp {
   const from = excerpt.startsWith('…') ? 1 : 0;

@@ -2,10 +2,10 @@
  * One process that decodes large bodies, one at a time: the parent's end of `decode-process.ts`.
  *
  *   decode ─► sent to the process ─► decoded (60 s) ─► rows, in parts (`decode-messages.ts`)
- *               started if there is none ─► ended when idle for 30 s
+ *               started if necessary ─► ended when idle for 30 s
  *
- * The memory of the process is limited: a body that needs more ends it and is refused; the next
- * body starts a new one.
+ * The memory of the process is limited: a body that needs more ends the process and is refused. The
+ * next body starts a new process.
  */
 import { fileURLToPath } from 'node:url';
 
@@ -80,7 +80,7 @@ export class BodyProcess {
     }
   }
 
-  /** Ends the process; the body that it decodes is rejected. The next body starts another. */
+  /** Ends the process and rejects the body in it. The next body starts a new process. */
   async end(): Promise<void> {
     clearTimeout(this.#idle);
     await this.#process.end();
@@ -149,7 +149,7 @@ async function takeParts(
   }
 }
 
-/** Not retryable: the same body would take as much again. */
+/** Reports a permanent refusal: the same body would cost as much again. */
 function tooCostly(what: 'time' | 'memory', cause: unknown): SluiceError {
   const message = `Decoding the body takes too much ${what}; send smaller batches.`;
   return new SluiceError('body_too_large', message, { cause });

@@ -33,7 +33,7 @@ const RECORD_BYTES_MAX = 256 * 1024;
  */
 export const PLAIN_BYTES_MAX = 128 * 1024;
 
-/** A decoded request with its rows, or one that is stored already. */
+/** A decoded request with its rows, or a request that is already stored. */
 export interface IngestRequest
   extends Pick<DecodedRequest, 'signal' | 'rejections' | 'replacedCharacters'> {
   /** resolves once every row is committed, by this request or by one that it repeats */

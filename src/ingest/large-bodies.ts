@@ -6,9 +6,9 @@
  *   decode ─► waits (5 s, 32 bodies) ─► looked up ─► decoded by a process (`body-process.ts`) ─► rows
  *               503                     └─► stored already: its receipt
  *
- * Nobody may await the answer any more: the client has left, or was answered in the meantime. Then a
- * waiting body is dropped, and the process of a running one is ended as soon as another workspace
- * needs it.
+ * If nobody awaits the answer any more, because the client has left or was answered in the meantime,
+ * a waiting body is dropped, and a running body's process is ended as soon as another workspace needs
+ * it.
  */
 import type { TelemetryPlacement } from '../db/placement.ts';
 import type { Receipt } from '../db/telemetry/receipts.ts';
@@ -21,11 +21,11 @@ import type { ReadyResult, RequestContext } from './plain-encoder.ts';
 const MIB = 1024 * 1024;
 
 export interface LargeBodiesSettings extends BodyProcessSettings {
-  /** most bodies decoded at once, one per workspace */
+  /** maximum bodies decoded at once, one per workspace */
   readonly processes: number;
-  /** most bodies that wait; beyond that, the workspace with the most is refused first */
+  /** maximum waiting bodies; beyond that, the workspace with the most is refused first */
   readonly waitingMax: number;
-  /** how long a body waits before it is refused */
+  /** maximum wait of a body; then it is refused */
   readonly waitMs: number;
 }
 
@@ -58,14 +58,14 @@ interface Run {
   readonly workspaceId: number;
   readonly process: BodyProcess;
   isAwaited: boolean;
-  /** why its process was ended before its result; `ended` resolves when it has */
+  /** the reason why its process was ended early; `ended` resolves once the process has ended */
   stopped: { readonly reason: SluiceError; readonly ended: Promise<void> } | null;
 }
 
 export class LargeBodies {
   readonly #settings: LargeBodiesSettings;
   readonly #processes: readonly BodyProcess[];
-  /** processes without a body; the last one was used last */
+  /** processes without a body, in the order of their last use */
   readonly #free: BodyProcess[];
   readonly #bodies: WorkspaceQueue<Waiting>;
   readonly #runs = new Set<Run>();
@@ -84,7 +84,7 @@ export class LargeBodies {
     this.#bodies = new WorkspaceQueue(processes);
   }
 
-  /** Number of processes that run. */
+  /** Number of running processes. */
   get processesRunning(): number {
     return this.#processes.filter(({ isRunning }) => isRunning).length;
   }
@@ -142,7 +142,7 @@ export class LargeBodies {
     other.refuse(tooManyWait());
   }
 
-  /** Gives the free processes to the bodies whose turn it is. */
+  /** Gives the free processes to the next bodies. */
   #begin(): void {
     for (;;) {
       const process = this.#free.at(-1);
@@ -158,7 +158,7 @@ export class LargeBodies {
   #interrupt(): void {
     if (!this.#bodies.isFull) return;
     const runs = [...this.#runs];
-    // The process that is ending is the one for the body that waits.
+    // The waiting body gets the process that is already ending.
     if (runs.some(({ stopped }) => stopped !== null)) return;
     const unneeded = runs.find(({ isAwaited }) => !isAwaited);
     if (unneeded !== undefined) this.#stop(unneeded, unawaited());
@@ -207,7 +207,7 @@ function tooManyWait(): SluiceError {
 /** Bodies above this use other processes, so that smaller ones wait less than a second. */
 export const GIANT_BYTES = 4 * MIB;
 
-/** Processes for large bodies, and others for giant ones. */
+/** Creates the processes for large bodies, and separate processes for giant bodies. */
 export function createLargeBodies(
   placement: TelemetryPlacement,
 ): Pick<LargeBodies, 'decode' | 'close'> {

@@ -1,11 +1,11 @@
 /**
- * Ordinary spans and log records, from a body's bytes to COPY bytes, and the checks of ordinary data points,
- * in WebAssembly (`assembly/`), sixteen bytes at a time. It takes a list's records up to the first one that
- * is not ordinary. The scanner in JavaScript (`src/otlp/fast/`) reads such a span or log record, and gives the
- * same row; a body with such a point is left to the plain decoder.
+ * Turns ordinary spans and log records of a body into COPY bytes, and checks ordinary data points, in
+ * WebAssembly (`assembly/`), sixteen bytes at a time. It reads a list's records up to the first unusual
+ * record. The scanner in JavaScript (`src/otlp/fast/`) reads an unusual span or log record, and returns
+ * the same row; the plain decoder reads a body with an unusual data point.
  *
  * The memory of a scanner is fixed: a window of the body, the texts of one record, the rows of the
- * window. Nothing in it is needed after a call.
+ * window. After a call nothing in it is needed.
  */
 import { readFileSync } from 'node:fs';
 

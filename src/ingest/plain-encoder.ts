@@ -118,7 +118,7 @@ export class PlainEncoder {
   }
 }
 
-/** The accepted data points of a decoded body, as lines; none for other signals. */
+/** Returns the accepted data points of a decoded body as lines; an empty list for other signals. */
 export function pointLines(
   signal: Signal,
   body: Buffer,

@@ -2,7 +2,7 @@
  * Scans a body directly into COPY bytes: the fast counterpart of `plain-encoder.ts`, with identical
  * bytes (`test/otlp/fast-decode.test.ts`).
  *
- * The resource of a row may follow it in the body; its id is written then.
+ * A row's resource may follow the row in the body; its id is then written later.
  */
 import type { TelemetryPlacement } from '../db/placement.ts';
 import { checkContents, type EncodedRequest, heldBytes } from '../db/telemetry/encoded-request.ts';

@@ -27,7 +27,7 @@ export class OutOfMemoryError extends Error {}
 
 /** A message of the child, and the way to reply to it. */
 export interface Reply<To, From> extends ReceivedMessage<From> {
-  /** As `request`, to the same process: rejects once that has ended. */
+  /** Like `request`, to the same process: rejects if that process has ended. */
   readonly reply: (message: To, bytes?: Uint8Array) => Promise<Reply<To, From>>;
 }
 

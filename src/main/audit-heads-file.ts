@@ -4,7 +4,7 @@
  *
  *   { "database": "<cluster> <name>", "heads": { "<workspace id>": "<number>:<hash>", … } }
  *
- * It is replaced as a whole: a reader never sees a part of it. Does not create the folder.
+ * The file is replaced as a whole: a reader never sees a part of it. The folder is not created.
  */
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
@@ -17,7 +17,7 @@ import { type ChainHead, headText, parseHead } from '../db/people/audit-chain.ts
 import { readIdentity } from '../db/server-facts.ts';
 import { OperatorError } from '../errors.ts';
 
-/** By workspace id. */
+/** Heads by workspace id. */
 export type Heads = ReadonlyMap<number, ChainHead>;
 
 /** Hexadecimal digits of a database's identity in the name of its file. */
@@ -28,9 +28,9 @@ const content = z.object({ database: z.string(), heads: z.record(z.string(), z.s
 export interface HeadsFile {
   readonly path: string;
   /**
-   * The heads that are kept; null where the file does not exist.
+   * Reads the kept heads; null if the file does not exist.
    *
-   * @throws OperatorError when it is not such a file
+   * @throws OperatorError when the file has another content
    */
   readonly read: () => Heads | null;
   /** whether its folder exists */
@@ -56,7 +56,7 @@ function parse(text: string, path: string): Heads {
   }
 }
 
-/** The file of a database in the data folder. */
+/** Returns the file of a database in the data folder. */
 export async function headsFileOf(dataDir: string, database: Queryable): Promise<HeadsFile> {
   const identity = await readIdentity(database);
   const digits = createHash('sha256').update(identity).digest('hex').slice(0, NAME_DIGITS);

@@ -1,6 +1,6 @@
 /**
- * Keeps the heads of the audit logs outside of the database: in this process's log and in the data folder. A
- * log whose end was cut off is whole in itself, but no longer has the head that was kept.
+ * Keeps the heads of the audit logs outside the database: in this process's log and in the data folder. If
+ * the end of an audit log is cut off, its chain is still valid, but the kept head is missing.
  *
  *   the log still has the kept head ─► a newer head is logged, and replaces it
  *   it does not                     ─► an error; the kept head stays, for `sluice audit verify`
@@ -14,13 +14,13 @@ import { type Heads, type HeadsFile, headsFileOf } from './audit-heads-file.ts';
 import type { StopOrder } from './stop-order.ts';
 import { repeat } from './upkeep.ts';
 
-/** How often heads are kept: an end that was cut off before that is not noticed. */
+/** Interval between two copies of the heads; entries that were cut off before a copy are not noticed. */
 export const HEADS_EVERY_MS = 60 * 60_000;
-/** The stop does not wait longer for the last heads. */
+/** Time limit for keeping the last heads during the stop. */
 const LAST_HEADS_LIMIT_MS = 10_000;
-/** Workspaces whose heads are kept, the oldest. */
+/** Maximum number of workspaces with kept heads, oldest first. */
 const HEADS_MAX = 10_000;
-/** Heads of one log line. */
+/** Maximum number of heads per log line. */
 const HEADS_LOGGED = 100;
 
 type HeadEvents = Pick<
@@ -31,7 +31,7 @@ type HeadEvents = Pick<
 /**
  * Keeps the heads that have changed.
  *
- * @param before the result of the last turn, used where there is no folder for the file
+ * @param before the result of the last turn, used if the file has no folder
  */
 async function keepHeads(
   database: Queryable,
@@ -60,7 +60,7 @@ async function keepHeads(
   return kept;
 }
 
-/** Begins to keep the heads of the audit logs: now, at an interval, and at the stop. */
+/** Starts keeping the heads of the audit logs: now, at an interval, and at the stop. */
 export function keepAuditHeads(
   database: Queryable,
   dataDir: string,

@@ -17,7 +17,7 @@ import type { Events } from '../observe/events.ts';
 
 /** Three lanes of the writer, and two for keys, new days and refused requests. */
 const INGEST_CONNECTIONS = 5;
-/** Of reads, on the primary and on a replica. Waits are well within a client's own time limit. */
+/** Limits of reads, on the primary and on a replica. Clients usually wait longer than `waitMs`. */
 export const READ_TURNS: TurnLimits = {
   connections: 4,
   workspaceMax: 3,
@@ -28,11 +28,11 @@ export const READ_TURNS: TurnLimits = {
   workspaceWaitingMax: 64,
 };
 const ACCOUNT_CONNECTIONS = 3;
-/** Most sign-ins and look-ups of sessions that wait for a connection. */
+/** Maximum sign-ins and look-ups of sessions that wait for a connection. */
 const ACCOUNTS_WAITING_MAX = 64;
 /**
- * Of changes, with the connections for accounts, one of which is left for sign-in. Those of one
- * workspace wait for each other in any case, for its audit log.
+ * Limits of changes. They use the connections for accounts, and leave one for sign-in. Changes of one
+ * workspace wait for each other in any case, because they lock its audit log.
  */
 export const WRITE_TURNS: TurnLimits = {
   connections: 2,

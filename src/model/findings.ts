@@ -17,7 +17,7 @@ export interface FindingPlace {
   readonly step: number;
   readonly source: Step['source'];
   readonly startUnixNano: Int64;
-  /** the UTC day on which the step arrived, whose steps are removed together; absent in scans */
+  /** the UTC day of the step's arrival (retention removes whole days); absent in scans */
   readonly arrivedOn?: string | undefined;
   /** number of steps before it with its source, start, span id and day of arrival */
   readonly twin: number;

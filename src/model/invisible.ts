@@ -1,4 +1,4 @@
-/** Characters that cannot be seen, or that change what is seen: pages and excerpts write their names. */
+/** Invisible characters, and characters that change the visible text: pages and excerpts write their names. */
 
 /** Controls, line separators, default ignorables (zero-width, tags, fillers), directions, lone surrogates. */
 const CLASS =
@@ -8,7 +8,7 @@ export const INVISIBLE = new RegExp(CLASS, 'gu');
 /** The variation selector after a pictograph, and the joiner between two: they are seen as emoji. */
 const EMOJI =
   '(?<=\\p{ExtPict})\\ufe0f(?![\\ufe00-\\ufe0f])|(?<=\\p{ExtPict}\\ufe0f?)\\u200d(?=\\p{ExtPict})';
-/** A character that is not seen in a text of several lines. */
+/** An invisible character in a text of several lines. */
 const UNSEEN = `(?![\\t\\n\\r])(?=${CLASS})(?!${EMOJI}).`;
 /** Splits a text of several lines into seen parts and, at odd indexes, runs of unseen characters. */
 const UNSEEN_RUNS = new RegExp(`((?:${UNSEEN})+)`, 'su');
@@ -26,8 +26,8 @@ export function codePointName(character: string): string {
 }
 
 /**
- * Writes the names of unseen characters. Senders choose names: one with U+202E or an escape sequence
- * would read otherwise than it is, on a page, in a terminal and in a message.
+ * Writes the names of invisible characters. Senders choose names: U+202E or an escape sequence in a name
+ * could make it look like another name on a page, in a terminal or in a message.
  */
 export function showInvisible(text: string): string {
   return seenParts(text)
@@ -35,7 +35,7 @@ export function showInvisible(text: string): string {
     .join('');
 }
 
-/** Writes unseen characters as escapes of JSON, which are the same text. */
+/** Escapes invisible characters of JSON; the text stays the same. */
 export function escapeInvisible(json: string): string {
   return json.replace(EACH_UNSEEN, (character) =>
     character

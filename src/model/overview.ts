@@ -53,20 +53,20 @@ export interface WorkspaceOverview {
   };
 }
 
-/** A number of findings; `more`: there are more. */
+/** A number of findings; `more`: at least this many. */
 export interface CountedFindings {
   readonly findings: number;
   readonly more: boolean;
 }
 
-/** What a member has to look at: findings as lists show them by default. */
+/** A member's new and assigned findings, as lists show them by default. */
 export interface OverviewVisit {
-  /** the last look of the previous visit; null on the first visit */
+  /** end of the previous visit; null on the first visit */
   readonly since: Date | null;
   /** stored since then; null on the first visit */
   readonly newFindings: CountedFindings | null;
   readonly assigned: CountedFindings & {
-    /** those that somebody else assigned since then */
+    /** findings that someone else assigned since then */
     readonly new: number;
   };
 }

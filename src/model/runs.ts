@@ -99,11 +99,11 @@ export interface RunSummary extends Usage {
   readonly unreadSteps: number | null;
   /** number of texts in its steps; 0 if no step has any */
   readonly texts: number | null;
-  /** on which its texts were */
+  /** surfaces of its texts */
   readonly surfaces: readonly Surface[] | null;
   /** texts of which only the first `textCapBytes` were matched */
   readonly truncatedTexts: number | null;
-  /** `SURFACE_CAP_BYTES` when it was evaluated */
+  /** `SURFACE_CAP_BYTES` at the time of the evaluation */
   readonly textCapBytes: number | null;
   /** values whose strings were matched as written, because parsing them would have taken too much */
   readonly unparsedValues: number | null;

@@ -1,4 +1,4 @@
-/** Events of the audit log's heads, which are kept outside of the database. */
+/** Events of the audit log's heads, which are kept outside the database. */
 import type { Logger } from 'pino';
 
 import { errorFacts } from './error-facts.ts';

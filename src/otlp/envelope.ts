@@ -30,7 +30,7 @@ export type DecodeResult =
   | {
       readonly ok: true;
       readonly request: DecodedRequest;
-      /** the records in it; null if no record of the body was rejected */
+      /** the accepted records; null if no record of the body was rejected */
       readonly accepted: AcceptedRecords | null;
     }
   | { readonly ok: false; readonly message: string; readonly path: string };
@@ -99,7 +99,7 @@ export class RequestDraft {
     return row;
   }
 
-  /** The accepted records; null if all of the body are. */
+  /** The accepted records; null if every record of the body is accepted. */
   get accepted(): AcceptedRecords | null {
     return this.#hasRefused ? this.#accepted : null;
   }

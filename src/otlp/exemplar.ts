@@ -1,4 +1,4 @@
-/** Checks exemplars. An id that is none means "not linked". */
+/** Checks exemplars. An invalid id means "not linked". */
 import { parseAttributes } from './any-value.ts';
 import type { Fault } from './fault.ts';
 import { isObject, isUnset, parseTime, type Raw, toDouble, toInt64 } from './fields.ts';

@@ -2,7 +2,7 @@
  * Saves findings of a run whose evaluation has failed before: its steps are evaluated in small
  * groups, and each group's findings are stored at once, before the whole run is tried again. So a
  * step that cannot be evaluated, or that crashes the thread, does not lose the findings of other
- * steps (issue 9.4a).
+ * steps.
  *
  *   group ──► evaluate ──► store its findings ──► the next group … ──► the whole run, as usual
  *     └ throws: skipped · crashes the thread: skipped in the next attempt (trail.ts)

@@ -1,6 +1,6 @@
 /**
  * Measures the CPU time of a thread, and detects a stuck one. Not wall-clock time: match threads
- * are niced, and being slow on a busy machine must not count as failure (issue 9.4).
+ * are niced, and being slow on a busy machine must not count as failure.
  *
  *   worker   begin(cpu now) ──► slice ──► end()       in memory that both threads see
  *   pass     stalledMs(): CPU time used since the slice began; 0 between slices

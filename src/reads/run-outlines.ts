@@ -80,7 +80,7 @@ interface Chosen {
   readonly numbers?: readonly number[] | null;
 }
 
-/** The step of a finding. */
+/** Returns the step of a finding. */
 function soughtStep({ place, stepSpanId }: Finding): SoughtStep {
   const { step: number, source, startUnixNano, arrivedOn = null, twin } = place;
   return { number, source, startUnixNano, spanId: stepSpanId ?? '', arrivedOn, twin };

@@ -125,7 +125,7 @@ function healthAnswer({ server, queueBytes, queueBytesMax, oldestSeconds }: Rela
   return { status: 200, headers: { 'content-type': TYPES.json }, body };
 }
 
-/** The format of the refusal of a request whose body is not read. */
+/** Returns the format for refusing a request before its body is read. */
 function refusalFormat({ headers }: IncomingMessage): BodyFormat {
   return headers['content-type']?.startsWith(TYPES.protobuf) ? 'protobuf' : 'json';
 }

@@ -21,12 +21,12 @@ export interface RelaySettings {
   readonly host: string;
   /** 0 takes any free port */
   readonly port: number;
-  /** names by which it may be requested, beside those of this machine; see `createCallerCheck` */
+  /** names that requests may use, in addition to names of this machine; see `createCallerCheck` */
   readonly allowedHosts: readonly string[];
   /** http or https, without a trailing slash */
   readonly url: string;
   readonly readKey: () => string;
-  /** of `openQueueFolder` */
+  /** result of `openQueueFolder` */
   readonly queueFolder: string;
   readonly queueBytesMax: number;
   readonly logLevel: string;

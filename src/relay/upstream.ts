@@ -120,7 +120,7 @@ export function createUpstream({ url, key, userAgent }: UpstreamOptions): Upstre
   const createAgent = (options: AgentOptions) =>
     isTls ? new HttpsAgent(options) : new HttpAgent(options);
   const kept = createAgent({ keepAlive: true, maxFreeSockets: IDLE_CONNECTIONS_MAX });
-  /** Opens a connection for each request: after a restart every kept one is stale. */
+  /** Opens a connection per request: after a restart of the server every kept connection is stale. */
   const fresh = createAgent({ keepAlive: false });
   const request = isTls ? requestHttps : requestHttp;
   let paths = OTLP_PATHS;

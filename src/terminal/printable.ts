@@ -1,16 +1,16 @@
 /**
- * Text that senders, servers and files have chosen, as terminals show it: it moves no cursor, clears and
- * hides nothing, and changes the direction of no text beside it.
+ * Makes text of senders, servers and files safe for terminals: it cannot move the cursor, clear or hide
+ * anything, or change the direction of the text around it.
  */
 import { showInvisible } from '../model/invisible.ts';
 import { betweenColours } from './paint.ts';
 
-/** Writes out what is invisible in a name, and puts it on one line. */
+/** Writes out the invisible characters of a name, and puts it on one line. */
 export function plain(text: string): string {
   return showInvisible(text.replaceAll(/[\t\n\r]+/g, ' '));
 }
 
-/** Writes out what is invisible in a text of several lines; the colours of `paint` stay. */
+/** Writes out the invisible characters of a text of several lines; the colours of `paint` stay. */
 export function printable(text: string): string {
   return betweenColours(text, showInvisible);
 }

@@ -21,7 +21,7 @@ export function stateLines(counts: StateCounts): readonly [string, string] {
   ];
 }
 
-/** `corpus 4.0.0 (0123456789ab)` */
+/** Returns `corpus 4.0.0 (0123456789ab)`. */
 export function corpusName(version: string, identity: string): string {
   return `corpus ${version} (${shortIdentity(identity)})`;
 }

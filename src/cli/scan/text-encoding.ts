@@ -6,17 +6,17 @@ import { isUtf8 } from 'node:buffer';
 
 import { OperatorError } from '../../errors.ts';
 
-/** First bytes of a file that are searched for zero bytes. */
+/** Number of bytes at the start of a file that are searched for zero bytes. */
 const SNIFF_BYTES = 8000;
-/** Most bytes of a character in these encodings. */
+/** Maximum bytes per character in these encodings. */
 const WIDTH_MAX = 4;
-/** Part of the characters that have a zero byte at the same place, in a text of mostly ASCII. */
+/** Minimum share of zero bytes at an unused byte position, in mostly ASCII text. */
 const ZEROS_MIN = 0.4;
-/** The same for the places that hold the character. */
+/** Maximum share of zero bytes at a used byte position. */
 const ZEROS_MAX = 0.04;
 
 const MARKS = [
-  // Before UTF-16, whose mark is the beginning of this one.
+  // Before UTF-16: this mark begins with the mark of UTF-16.
   { mark: [0xff, 0xfe, 0, 0], encoding: 'UTF-32' },
   { mark: [0, 0, 0xfe, 0xff], encoding: 'UTF-32' },
   { mark: [0xff, 0xfe], encoding: 'utf-16le' },
@@ -27,7 +27,7 @@ const MARKS = [
 export interface DecodedText {
   /** UTF-8, without a byte order mark */
   readonly bytes: Buffer;
-  /** false if it has zero bytes or bytes that are not UTF-8: rules may miss what they stand for */
+  /** false if it has zero bytes or bytes that are not UTF-8: rules may miss text in them */
   readonly isUtf8Text: boolean;
 }
 

@@ -1,15 +1,15 @@
 /**
  * Creates and checks the folders of the embedded server.
  *
- * Never uses a folder that another user owns or can write to, nor changes its mode: that user could
- * replace the programs, the password or the server.
+ * Never uses a folder that another user owns or can write to, and never changes the mode of such a
+ * folder: that user could replace the programs, the password or the server.
  */
 import { chmod, mkdir, stat } from 'node:fs/promises';
 import { OperatorError } from '../../errors.ts';
 import { requireOwnFolder } from '../../own-folder.ts';
 import { errorCode } from './process.ts';
 
-/** What the operator can do instead of repairing a folder. */
+/** The operator's alternative to repairing a folder. */
 export const ANOTHER_FOLDER = 'set another DATA_DIR';
 
 /**

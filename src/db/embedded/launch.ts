@@ -158,8 +158,8 @@ async function removeRecycledPidFile(home: string): Promise<void> {
 
 /**
  * Connects to the socket of the server that postmaster.pid names, whose process is not visible here. The
- * path leads to the same socket in every container, so this finds the server on a file system without
- * locks, too.
+ * path leads to the same socket in every container, so this also finds the server on a file system
+ * without locks.
  *
  * @throws OperatorError when a server answers
  */

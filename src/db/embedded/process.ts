@@ -76,7 +76,7 @@ export function runProgram(
     try {
       child = start();
     } catch (error) {
-      // An account that this system does not have, such as an id that a container does not map.
+      // For example, a container does not map the user id.
       resolve(notStarted(error));
       return;
     }

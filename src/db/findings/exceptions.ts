@@ -218,8 +218,8 @@ export const OFFERED = `
   )`;
 
 /**
- * The exceptions that can be made from a finding, the narrowest first, each with how many findings
- * it would hide.
+ * Returns the exceptions that can be made from a finding, the narrowest first, and the number of
+ * findings that each would hide.
  */
 export async function exceptionChoices(
   database: Queryable,

@@ -296,7 +296,7 @@ export async function listFindings(
   if (!needsReading(filter)) {
     return { ...(await pageOf(database)), endedEarly: false, searchedTo: null };
   }
-  // What is deleted or added meanwhile must not move the place behind what the page has read.
+  // In one snapshot: findings deleted or added meanwhile must not move the end of the page.
   return await inSnapshot(database, async (connection) => {
     const page = await pageOf(connection);
     const last = FINDINGS_READ_MAX - 1;

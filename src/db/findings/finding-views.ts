@@ -47,7 +47,7 @@ async function setDefault(
   );
 }
 
-/** Another view that was chosen meanwhile stays the default. */
+/** Ends a view's use as the default. If the member chose another view meanwhile, that one stays. */
 async function endDefault(
   connection: Connection,
   workspaceId: number,
@@ -172,9 +172,9 @@ export async function deleteFindingView(
 }
 
 /**
- * Chooses the view that the findings list begins with, for the actor.
+ * Sets or removes a view as the actor's default, with which the findings list begins.
  *
- * @param isDefault false: the list begins with all open findings again, if it began with this view
+ * @param isDefault false: removes this view as the default; the list begins with all open findings
  * @throws {SluiceError} `not_found`
  */
 export async function setDefaultFindingView(

@@ -1,6 +1,6 @@
 /**
- * What is new since a member last looked at the overview, remembered with the membership, and what is
- * assigned to the member.
+ * Counts a member's new and assigned findings for the overview. The membership row remembers the
+ * member's last visit.
  */
 import type { CountedFindings, OverviewVisit } from '../../model/overview.ts';
 import { OPEN_STATES } from '../../model/triage.ts';
@@ -31,7 +31,7 @@ const COUNT = `
     FROM (SELECT * FROM findings WHERE workspace_id = $1 AND created_at >= $2
            ORDER BY created_at DESC, id DESC LIMIT ${READ_FINDINGS_MAX}) AS f`;
 
-/** As many as their list reads, in its order. The last entry of the history is the present assignment. */
+/** Counts as many findings as their list reads. The last history entry is the current assignment. */
 const ASSIGNED = `
   SELECT count(*)::int AS read, (count(*) FILTER (WHERE is_listed))::int AS findings,
          (count(*) FILTER (WHERE is_listed AND is_new))::int AS new
@@ -73,7 +73,7 @@ async function assignedTo(
   return { ...counts, more: read === DECIDED_READ_MAX };
 }
 
-/** Records a look. */
+/** Records a visit, and counts the member's new and assigned findings. */
 export async function noteOverviewVisit(
   database: Database,
   workspaceId: number,

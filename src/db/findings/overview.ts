@@ -2,10 +2,10 @@
  * The overview of a workspace: runs counted by hour, findings by day, and runs that wait for
  * evaluation. Findings are counted as lists show them: open ones that no exception covers.
  *
- * Each hour and day is a separate query, through an index. Past ones are cached, those of findings until
- * somebody changes something in the workspace or an exception expires. So most views cost the current
- * hour and day, whatever the retention. The first view of a workspace with very many runs counts as far
- * back as `BUDGET_MS` allows, later views continue.
+ * Each hour and day is a separate query, through an index. The counts of past hours and days are
+ * cached; counts of findings are cached until someone changes the workspace or an exception expires.
+ * So most views only count the current hour and day, at any retention. The first view of a workspace
+ * with very many runs counts as far back as `BUDGET_MS` allows, and later views continue.
  */
 import type {
   HourCounts,
@@ -53,13 +53,13 @@ export const HOUR = `
     FROM runs
    WHERE workspace_id = $1 AND first_arrival_at >= ${at('$2')} AND first_arrival_at < ${at('$3')}`;
 
-/** Findings of a day in an open state. */
+/** Selects the findings of a day that are in an open state. */
 const IS_OPEN = `f.workspace_id = $1 AND f.created_at >= ${at('$2')} AND f.created_at < ${at('$3')}
    AND ${hasState(`'{${OPEN_STATES.join(',')}}'::text[]`)}`;
 
 /**
- * Counts findings by columns of `f`: those in an open state, less those that exceptions cover. The
- * latter are found by the rules that have exceptions, so a day without any is counted from an index.
+ * Counts findings by columns of `f`: findings in an open state, minus findings that exceptions cover.
+ * Only findings of rules that have exceptions are compared; without exceptions an index suffices.
  */
 const countsBy = (columns: string): string => `
   SELECT ${columns}, count(*) AS findings FROM findings f WHERE ${IS_OPEN} GROUP BY ${columns}
@@ -105,8 +105,8 @@ export const WAITING = `
           ${waitingRuns('again', '$1', `${WAITING_MAX + 1}`)}) AS waiting`;
 
 /**
- * Changes whenever the count of a past day may: with every decision about findings, which the ledger
- * records, and when an exception expires.
+ * A value that changes whenever the count of a past day can change: the ledger records every decision
+ * about findings, and exceptions expire.
  */
 const DECISIONS = `
   SELECT concat((SELECT seq FROM audit_ledger WHERE workspace_id = $1 ORDER BY seq DESC LIMIT 1), '/',
@@ -204,7 +204,7 @@ export async function readOverview(
   nowMs: number,
   known: PastCounts = nothingKnown(),
 ): Promise<WorkspaceOverview> {
-  // First: a decision made during the counts is seen by the next view.
+  // Read first, so that the next view counts a decision made during this one.
   const decisions = await decisionsOf(database, workspaceId);
   if (decisions !== known.decisions) {
     known.days.clear();
@@ -255,8 +255,8 @@ interface Kept {
 }
 
 /**
- * Reads overviews through a cache: a call while the counts are fresh, or being read, gets the same. They
- * are not fresh after a change in the workspace.
+ * Reads overviews through a cache: a call gets the cached counts while they are fresh, or joins a read
+ * that has begun. A change in the workspace makes them outdated.
  *
  * @param nowMs milliseconds since 1970, by PostgreSQL's clock
  * @returns rejects as the database does; a failure is not remembered

@@ -197,7 +197,7 @@ END
 $$;
 CREATE TRIGGER audit_ledger_stays BEFORE UPDATE OR DELETE OR TRUNCATE ON audit_ledger
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_ledger_change();
--- also for whoever sets session_replication_role
+-- also if session_replication_role is set
 ALTER TABLE audit_ledger ENABLE ALWAYS TRIGGER audit_ledger_stays;
 
 ---------------------------------------------------------------------------------------------------

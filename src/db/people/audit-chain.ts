@@ -66,7 +66,7 @@ export function faultOf(entry: ChainedEntry, head: ChainHead): string | null {
   return null;
 }
 
-/** A head as one word: `12:ab…`. */
+/** Writes a head as one word: `12:ab…`. */
 export function headText({ seq, hash }: ChainHead): string {
   return `${seq}:${hash.toString('hex')}`;
 }
@@ -78,7 +78,7 @@ export function parseHead(text: string): ChainHead | null {
   return { seq, hash: Buffer.from(hash, 'hex') };
 }
 
-/** Whether an entry is another than the one that was there earlier. */
+/** Checks whether an entry replaced the known entry with the same number. */
 export function isReplaced(entry: ChainHead, known: ChainHead): boolean {
   return entry.seq === known.seq && !entry.hash.equals(known.hash);
 }

@@ -137,10 +137,10 @@ export async function listAudit(
   return { entries, next: rows.length > limit ? (entries.at(-1)?.seq ?? null) : null };
 }
 
-/** A workspace whose last entry is another than a kept one. */
+/** A workspace whose last entry differs from the kept entry. */
 interface HeadChange {
   readonly workspaceId: number;
-  /** the last entry, not verified; null when there is none */
+  /** the last entry, not verified; null for an empty ledger */
   readonly head: ChainHead | null;
   /** the ledger lacks the kept entry */
   readonly isCut: boolean;
@@ -159,11 +159,11 @@ const CHANGED_HEADS = `
    WHERE (last.seq, last.hash) IS DISTINCT FROM (kept.seq, kept.hash)`;
 
 /**
- * Compares the last entries of the ledgers with kept ones.
+ * Compares the last entries of the ledgers with kept entries.
  *
  * @param kept by workspace id
- * @param limit most workspaces, the oldest
- * @returns the workspaces whose last entry is another one
+ * @param limit maximum number of workspaces, oldest first
+ * @returns the workspaces whose last entry differs
  */
 export async function changedHeads(
   database: Queryable,
@@ -216,14 +216,14 @@ function faultAt(
   if (why !== null) return { seq: entry.seq, why, known: null };
   const known = knownHeads.find((one) => isReplaced(entry, one));
   if (known === undefined) return null;
-  return { seq: entry.seq, why: 'it is another than the one that was there once', known };
+  return { seq: entry.seq, why: 'it differs from the entry that was there earlier', known };
 }
 
 /**
  * Verifies a workspace's whole ledger, oldest entry first, up to the first invalid entry.
  *
- * @param known heads of earlier times, kept elsewhere: a ledger that ends before one was cut off, one
- *   with another entry in its place was rewritten
+ * @param known earlier heads, kept elsewhere. A ledger that ends before a head was cut off; a ledger
+ *   with another entry in that place was rewritten
  */
 export async function verifyAudit(
   database: Queryable,

@@ -1,6 +1,6 @@
 /**
- * Deletes resources that no kept row can refer to. Ingest stores them again when they come
- * back, because no process takes them for stored longer than a day (`shared-contents.ts`).
+ * Deletes resources that no kept row can refer to. If they return, ingest stores them again, because
+ * every process forgets stored resources after a day (`shared-contents.ts`).
  */
 import { oldestDay, utcDay } from '../telemetry/partitions.ts';
 import { BATCH_ROWS, type DeletionTurn } from './deletion.ts';

@@ -18,7 +18,7 @@ export const CLAIMED_PART = `
 export const UNEVALUATED_STEPS = `CASE WHEN r.late_waits THEN r.spans + r.log_records - r.evaluated_steps
                  ELSE r.spans + r.repeated_spans + r.log_records END`;
 
-/** More than the claim counted. */
+/** Checks in SQL whether a run has more rows than its claim counted. */
 export const HAS_MORE = '(r.spans + r.repeated_spans + r.log_records > r.claimed_rows)';
 
 /** Sets what of `r` is evaluated once its claim is completed; more may have arrived since. */
@@ -56,7 +56,7 @@ export const partOf = (claimed: string): string =>
   ).join(', ');
 
 /**
- * Whether a row of a telemetry table is one that the claim of its run is for.
+ * Checks in SQL whether the claim of a run includes a row of a telemetry table.
  *
  * @param run has `PART_COLUMNS`; all rows are its part where `claimed_to` is null
  */

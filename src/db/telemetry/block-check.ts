@@ -2,12 +2,12 @@
 import { onlyRow, type Queryable } from '../database.ts';
 import { readBlock, type StoredBlock, UnreadableBlockError } from './block-codec.ts';
 
-/** Most blocks that are read: about 6 MB. */
+/** Maximum number of blocks to read: about 6 MB. */
 export const CHECKED_BLOCKS_MAX = 100;
 
 export interface BlockCheck {
   readonly checked: number;
-  /** why each block that is not as it was stored cannot be read, with its id */
+  /** id of each damaged block, and the reason why it cannot be read */
   readonly faults: readonly string[];
 }
 
@@ -17,15 +17,15 @@ const ESTIMATE = `
     FROM pg_inherits JOIN pg_class child ON child.oid = inhrelid
    WHERE inhparent = 'blocks'::regclass`;
 
-/** Reads pages at random, so that every check sees other blocks. */
+/** Reads random pages, so that every check reads different blocks. */
 const SAMPLE = `
   SELECT block_id::text AS id, codec, bytes, checksum, data
     FROM blocks TABLESAMPLE SYSTEM ($1) LIMIT ${CHECKED_BLOCKS_MAX}`;
 
-/** Reads up to `CHECKED_BLOCKS_MAX` blocks. */
+/** Checks up to `CHECKED_BLOCKS_MAX` blocks. */
 export async function checkBlocks(database: Queryable): Promise<BlockCheck> {
   const { blocks } = onlyRow(await database.query<{ blocks: number }>(ESTIMATE));
-  // Twice as many as are read, because pages hold different numbers of blocks.
+  // Sample twice the maximum, because the number of blocks per page varies.
   const percent = Math.min(100, (200 * CHECKED_BLOCKS_MAX) / Math.max(blocks, 1));
   const { rows } = await database.query<StoredBlock>(SAMPLE, [percent]);
   const faults: string[] = [];

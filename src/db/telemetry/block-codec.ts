@@ -11,19 +11,19 @@ import { WorkspaceQueue } from '../../workspace-queue.ts';
 export const BROTLI = 1;
 
 /**
- * Blocks that are compressed at a time. The thread pool has four threads, which DNS look-ups, files and
- * password hashes use too.
+ * Maximum number of blocks that are compressed at once. The thread pool has four threads, which also
+ * serve DNS look-ups, files and password hashes.
  */
 export const COMPRESSIONS_MAX = 2;
 
 const compressBrotli = promisify(brotliCompress);
 const decompressBrotli = promisify(brotliDecompress);
-/** The quickest one, which takes as long as zstd's (docs/decisions/0063-blocks.md). */
+/** The fastest quality, as fast as zstd's (docs/decisions/0063-blocks.md). */
 const QUALITY = 1;
 /** Window of 256 KiB, the usual size of a block. */
 const WINDOW_BITS = 18;
 
-/** The columns of a block that reading it needs. */
+/** The columns that are needed to read a block. */
 export interface StoredBlock {
   readonly id: string;
   readonly codec: number;
@@ -34,7 +34,7 @@ export interface StoredBlock {
   readonly data: Buffer;
 }
 
-/** A block that is not as it was stored. */
+/** Reports a damaged block. */
 export class UnreadableBlockError extends Error {
   override name = 'UnreadableBlockError';
   readonly blockId: string;
@@ -45,7 +45,7 @@ export class UnreadableBlockError extends Error {
   }
 }
 
-/** CRC-32 as PostgreSQL's integer, which has a sign. */
+/** Returns the CRC-32 as a signed number, because PostgreSQL's integer is signed. */
 export function checksumOf(data: Buffer): number {
   return crc32(data) | 0;
 }

@@ -99,14 +99,14 @@ const COPY = `COPY blocks (${COLUMNS.join(', ')}) FROM STDIN (FORMAT binary)`;
 /** A row without its data: the number of fields, and each field with its length. */
 const ROW_BYTES = 2 + (4 + 16) + 5 * (4 + 4) + 2 * (4 + 2) + 4;
 
-/** The COPY that stores blocks; none for none. */
+/** Returns the COPY that stores blocks; an empty list if there are no blocks. */
 export function copyBlocks(blocks: readonly Block[]): Copy[] {
   if (blocks.length === 0) return [];
   const rows = blocks.flatMap((block) => [headOf(block), block.data]);
   return [{ copy: COPY, pieces: [COPY_HEADER, ...rows, COPY_TRAILER] }];
 }
 
-/** Everything of a block's row before its data. */
+/** Encodes a block's row up to its data. */
 function headOf(block: Block): Buffer {
   const head = Buffer.allocUnsafe(ROW_BYTES);
   let at = head.writeInt16BE(COLUMNS.length, 0);

@@ -288,7 +288,7 @@ export class CopyWriter {
   }
 
   /**
-   * Looks a request up before it is decoded, which `offer` does after that.
+   * Looks a request up before it is decoded; `offer` does so after decoding.
    *
    * @param bodyHash as in its receipt
    * @returns the receipt, once every row is committed; null for a request that is not stored yet
@@ -299,7 +299,7 @@ export class CopyWriter {
     const key = receiptKey(request.workspaceId, receipt);
     let found = (await this.#underWay.get(key))?.receipt;
     found ??= (await findReceipts(this.#database, [{ request, receipt }])).get(key);
-    // The first one may have been offered in the meantime.
+    // Another connection may have offered the same request in the meantime.
     found ??= (await this.#underWay.get(key))?.receipt;
     if (found === undefined || found === null) return null;
     this.#events.requestsResent(1);

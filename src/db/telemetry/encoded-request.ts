@@ -1,7 +1,8 @@
 /**
- * One request as the writer takes it: COPY bytes per table, or lines that become blocks (`blocks.ts`), and
- * what is stored with them. A request is encoded as it arrives (`src/ingest/`), so that a batch is a list of buffers of known size, and
- * a batch that fails can be halved without encoding it again.
+ * One request as the writer takes it: COPY bytes per table, lines that become blocks (`blocks.ts`), and
+ * the resources, runs and session marks stored with them. A request is encoded as it arrives
+ * (`src/ingest/`), so that a batch is a list of buffers of known size, and a batch that fails can be
+ * halved without encoding it again.
  */
 import { SluiceError } from '../../errors.ts';
 import type { TelemetryTable } from '../../model/columns.ts';
@@ -37,8 +38,8 @@ export interface EncodedRequest {
 }
 
 /**
- * Most resources (each with one scope) of one request. A collector's batch holds thousands of rows, and rows
- * share them (issue 9.7).
+ * Maximum resources (each with one scope) of one request. A collector's batch holds thousands of rows,
+ * and rows share them.
  */
 export const CONTENTS_MAX = 20_000;
 
@@ -59,8 +60,8 @@ const RUN_BYTES = 256;
 const MARK_BYTES = 128;
 const CONTENT_BYTES = 256;
 /**
- * UTF-16 units of the resources and scopes of a request: a single row of this many is still made into
- * parameters in one turn of the event loop (`row-groups.ts` splits many).
+ * Maximum UTF-16 units of the resources and scopes of a request. One turn of the event loop can still
+ * make a single row of this size into parameters (`row-groups.ts` splits several rows).
  */
 const ORIGIN_UNITS_MAX = 4 * 1024 * 1024;
 /** A string takes up to two bytes per character. */

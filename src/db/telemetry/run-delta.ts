@@ -48,7 +48,7 @@ export function cutName(name: string): string {
 /**
  * Most runs of one request; their rows are locked until its commit. By default a batch of an
  * OpenTelemetry SDK has 512 spans and one of the Collector 8,192, and a run has several. Upserting
- * this many runs takes PostgreSQL about half a second (issue 9.7).
+ * this many runs takes PostgreSQL about half a second.
  */
 export const RUNS_MAX = 20_000;
 

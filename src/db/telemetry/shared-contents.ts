@@ -1,10 +1,10 @@
 /**
- * Resources: what many rows share, stored once by content.
+ * Resources, which many rows share: each is stored once by content.
  *
- * `last_used_on` is the latest day of arrival of the rows that refer to them. A process remembers up to
- * which day it has committed that, and sends them again with the first rows of a later day. So the
- * stored day is never before the day of a row that refers to it, whatever any process remembers; and
- * what no kept day can refer to may be deleted (`src/db/retention/outdated-resources.ts`).
+ * `last_used_on` is the latest day of arrival of the rows that refer to a resource. A process remembers
+ * the day that it has committed, and sends the resource again with the first rows of a later day. So
+ * the stored day is never before the day of a row that refers to the resource, and resources that no
+ * kept day can refer to may be deleted (`src/db/retention/outdated-resources.ts`).
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
@@ -86,7 +86,7 @@ export class KnownContents {
   }
 }
 
-/** What a batch sends: a resource, and the latest day of the rows that refer to it. */
+/** A resource of a batch, and the latest day of the rows that refer to it. */
 export interface UsedResource {
   readonly workspaceId: number;
   readonly day: string;
@@ -143,9 +143,9 @@ const NAMES = Object.keys(COLUMNS).join();
 const LISTS = Object.values(COLUMNS).map(([type], index) => `$${index + 3}::${type}[]`);
 
 /**
- * The statement that stores resources that are not there, and moves the day of use of the rest forward. A
- * row whose day is late enough is neither locked nor written: after a restart a process sends again what all
- * others use.
+ * Returns the statement that stores new resources and moves the day of use of the others forward. A
+ * row with a late enough day is neither locked nor written: after a restart a process sends all
+ * resources again that other processes use.
  */
 export function insertResources(resources: readonly UsedResource[]): Statement {
   return {

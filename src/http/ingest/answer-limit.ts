@@ -1,15 +1,16 @@
 /**
- * Every ingest request is answered in time, whatever it waits for: the look-up of its key, its turn,
- * its body, the database.
+ * Answers every ingest request in time, even while it waits for the look-up of its key, its turn, its
+ * body or the database.
  *
  *   head ──► body ──3/4 of the time──► 503
- *        ──► anything else ──7/8 of the time──► 503; what is under way continues (*)
+ *        ──► anything else ──7/8 of the time──► 503; work in progress continues (*)
  *
- * In the last eighth, what still arrives of a refused body is read and dropped, so that the client
- * sees the answer. The result of what continues is the answer to the next attempt, because equal
- * requests are stored once.
+ * In the last eighth, the rest of a refused body is read and dropped, so that the client sees the
+ * answer. The next attempt gets the result of the work that continued, because equal requests are
+ * stored once.
  *
- * (*) except a large body that waits, or whose process another workspace needs (`large-bodies.ts`)
+ * (*) except a large body that waits, or has the process that another workspace needs
+ * (`large-bodies.ts`)
  */
 import { SluiceError } from '../../errors.ts';
 import type { Events } from '../../observe/events.ts';

@@ -2,8 +2,8 @@
  * Decides when a request's body may be read. Reading a body before it can be decoded or stored only
  * takes event-loop time from other requests: 256 connections deliver 128 MB in one poll of the
  * sockets. So while a workspace has enough undecoded bodies, or no memory left, its next bodies
- * stay in the kernel's buffers, and are refused after `WAIT_MS`. Other workspaces are not affected
- * (issue 9.8).
+ * stay in the kernel's buffers, and are refused after `WAIT_MS`. Other workspaces are not
+ * affected.
  *
  *   head ──► room, and little undecoded? ──yes──► read ──► decode ──► store ──► released
  *                 └──no──► wait, in order ──► read, or 503 after `WAIT_MS`

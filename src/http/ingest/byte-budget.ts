@@ -6,7 +6,7 @@
  * 1998): a workspace may take more as long as it holds less than `OWN_TO_FREE` times the free
  * bytes. So a single workspace may use eight ninths, several with unlimited demand get equal parts,
  * and there is always room for a workspace that holds nothing: its only request may use all free
- * bytes (issue 9.7).
+ * bytes.
  */
 
 /** A workspace may hold this many times the free bytes. */

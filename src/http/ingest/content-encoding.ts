@@ -9,8 +9,8 @@
  *              ├──► past the limit: 413
  *              └──► ends within the limit: inflate again, keep, few such bodies at a time ──► use
  *
- * So a decompression bomb costs a few times its own size, and many dense bodies within the limit
- * cost the memory of `DENSE_AT_ONCE`, one per workspace. Workspaces take turns with these.
+ * So a decompression bomb costs a few times its size. At most `DENSE_AT_ONCE` dense bodies within the
+ * limit are in memory, one per workspace; workspaces take turns.
  */
 import { Readable } from 'node:stream';
 import { setImmediate as nextRound } from 'node:timers/promises';
@@ -28,7 +28,7 @@ const CHUNK_BYTES = 64 * 1024;
 const JOINED_PER_ROUND = 64;
 /** A body that grows more is dense. JSON telemetry compresses 5 to 20 fold. */
 const DENSE_GROWTH = 32;
-/** Most dense bodies in memory, one per workspace. */
+/** Maximum number of dense bodies in memory, one per workspace. */
 export const DENSE_AT_ONCE = 4;
 /** Most waiting dense bodies per workspace; more are refused. */
 const DENSE_WAITING_MAX = 32;

@@ -19,7 +19,7 @@ export const SMALL_BODY_BYTES_MAX = 256 * 1024;
 
 interface Body {
   readonly workspaceId: number;
-  /** does one piece of work; returns true for the last one; never throws */
+  /** does one piece of work; returns true after the last piece; never throws */
   readonly work: () => boolean;
 }
 

@@ -100,7 +100,7 @@ export class Exchange extends RequestHead {
   readonly #openedAtMs = performance.now();
   #answerMsMax = Number.POSITIVE_INFINITY;
   #open = true;
-  /** created when somebody looks whether the client has left */
+  /** created when a caller first asks for the signal of the client's departure */
   #left: AbortController | null = null;
   /** the answer has been given */
   #answered = false;
@@ -173,14 +173,14 @@ export class Exchange extends RequestHead {
     return clientAddress({ forwardedFor, peerAddress }, this.#settings.trustedHops);
   }
 
-  /** Whether `answer` can still reach the client. */
+  /** Checks whether `answer` can still reach the client. */
   get #isAwaited(): boolean {
     return this.#open && !this.#answered && this.#refusal === null;
   }
 
   /**
-   * Calls a listener once nobody awaits the answer any more: it was given, or the client has left.
-   * The listener replaces the one before.
+   * Calls a listener once nobody awaits the answer any more: it was sent, or the client has left. A
+   * new listener replaces the previous one.
    */
   whenUnawaited(listener: () => void): void {
     this.#onUnawaited = listener;

@@ -41,7 +41,7 @@ export interface ListenerSettings extends ListenAddress {
   readonly isBehindTls?: boolean;
   /** number of our proxies in front of this server; 0 by default */
   readonly trustedHops?: number;
-  /** refuses requests by Host and Origin; without it, none is refused for them */
+  /** refuses requests by Host and Origin; absent: their values are not checked */
   readonly checkCaller?: CallerCheck;
   /** called before a request that no route takes is answered */
   readonly onUnrouted?: OnUnrouted;

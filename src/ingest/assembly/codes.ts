@@ -25,7 +25,7 @@ export const READ_INT64 = 12;
 export const READ_DOUBLE = 13;
 /** 0 for null */
 export const READ_COUNT = 14;
-// Of data points.
+// Ways to read members of data points.
 export const READ_BUCKET_COUNTS = 15;
 export const READ_BOUNDS = 16;
 export const READ_EXEMPLARS = 17;

@@ -2,23 +2,23 @@
 import { isSame, nextElement, skipNull, skipSpace, state, unusual } from './memory.ts';
 import { readCount, readDouble } from './numbers.ts';
 
-/** A longer list of bounds is not kept. */
+/** Maximum length of a list of bounds that is kept. */
 const BOUNDS_BYTES_MAX: i32 = 4096;
-/** What a copy may write past its end. */
+/** Maximum bytes that a copy writes past its end. */
 const OVERRUN_BYTES: i32 = 32;
 const SAFE_MAX: u64 = 0x1fffffffffffff;
 
-// The last list of bounds: all points of a histogram have the same.
+// The last list of bounds: usually all points of a histogram have the same list.
 const LAST = <i32>memory.data(BOUNDS_BYTES_MAX + OVERRUN_BYTES, 16);
 
-/** Of the current point. */
+/** Facts of the current point. */
 export class distribution {
   static buckets: i32 = 0;
   static bucketsSum: u64 = 0;
   static bounds: i32 = 0;
 }
 
-/** Of the last list of bounds. */
+/** Facts of the last list of bounds. */
 class last {
   static bytes: i32 = 0;
   static bounds: i32 = 0;
@@ -31,7 +31,7 @@ export function clearDistribution(): void {
   distribution.bounds = 0;
 }
 
-/** Past null or a list of counts. */
+/** Reads null or a list of counts; returns the position after it. */
 export function checkBucketCounts(at: i32): i32 {
   if (load<u8>(at) !== 0x5b) return skipNull(at);
   state.structures += 1;
@@ -50,7 +50,7 @@ export function checkBucketCounts(at: i32): i32 {
   return at + 1;
 }
 
-/** Past null or a list of rising bounds. */
+/** Reads null or a list of rising bounds; returns the position after it. */
 export function checkBounds(start: i32): i32 {
   if (load<u8>(start) !== 0x5b) return skipNull(start);
   state.structures += 1;

@@ -25,7 +25,7 @@ const SPAN: i32 = 4;
 const TRACE: i32 = 5;
 const NONE: i32 = -1;
 
-/** Past null or a list of exemplars. */
+/** Reads null or a list of exemplars; returns the position after it. */
 export function checkExemplars(at: i32): i32 {
   if (load<u8>(at) !== 0x5b) return skipNull(at);
   state.structures += 1;
@@ -83,7 +83,7 @@ function lengthOf(field: i32): i32 {
   return field === SPAN ? 8 : 9;
 }
 
-/** Past a field's value. Ids may be any text: one that is no id links to nothing. */
+/** Reads a field's value; returns the position after it. An id may be any text: an invalid one links to nothing. */
 function checkField(at: i32, field: i32): i32 {
   if (field === ATTRIBUTES) return copyAttributes(at);
   if (load<u8>(at) === 0x6e) return skipNull(at);

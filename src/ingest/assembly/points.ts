@@ -1,5 +1,6 @@
 /**
- * Checks data points of gauges, sums and histograms, by the rules of `src/otlp/metrics.ts`. Points without a recorded value are not ordinary.
+ * Checks data points of gauges, sums and histograms, by the rules of `src/otlp/metrics.ts`. Points
+ * without a recorded value are not ordinary.
  */
 import { OF_HISTOGRAMS } from './codes.ts';
 import { clearDistribution, distribution } from './distributions.ts';
@@ -8,7 +9,7 @@ import { cellOf, isPresent, readRecord, record, setValue } from './records.ts';
 
 const NO_RECORDED_VALUE: u64 = 1;
 
-/** What `configurePoints` sets. */
+/** Values that `configurePoints` sets. */
 export class point {
   static timeColumn: i32 = 0;
   static flagsColumn: i32 = 0;
@@ -36,7 +37,7 @@ function isNumber(): bool {
   return isPresent(point.intColumn) !== isPresent(point.doubleColumn);
 }
 
-/** Whether buckets, bounds and count agree, and the point has no member of numbers. */
+/** Checks whether buckets, bounds and count agree, and the point has no member of number points. */
 function isHistogram(): bool {
   if ((record.seen & point.notOfHistograms) !== 0) return false;
   if (!isPresent(point.countColumn)) setValue(0, point.countColumn, 0);

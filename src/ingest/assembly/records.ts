@@ -1,7 +1,7 @@
 /**
  * Reads spans, log records and data points into cells, one per column, by the rules of
- * `src/otlp/fast/span-scanner.ts`, `log-scanner.ts` and `src/otlp/metrics.ts`. Which members there are, and in which column
- * each belongs, comes from JavaScript.
+ * `src/otlp/fast/span-scanner.ts`, `log-scanner.ts` and `src/otlp/metrics.ts`. JavaScript provides the
+ * table of members and their columns.
  */
 import {
   MEMBER_BYTES,

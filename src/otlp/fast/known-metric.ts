@@ -29,7 +29,7 @@ export class Members {
   }
 }
 
-/** The bytes of a metric that is valid. */
+/** The bytes of a valid metric. */
 export class KnownMetric {
   /** the metric that followed it last time */
   next: KnownMetric | null = null;

@@ -54,7 +54,7 @@ export class MetricScanner {
   /**
    * Scans one metric.
    *
-   * @param sink takes the points; the plain decoder reads a body with one that it does not take
+   * @param sink takes the points; if it refuses a point, the plain decoder reads the body
    */
   scan(sink: OrdinarySink): void {
     const scanner = this.#scanner;

@@ -15,7 +15,7 @@ export class JsonWalk {
   readonly #bytes: Buffer;
   /** the next byte */
   at = 0;
-  /** where the key that was read last begins, with its quote */
+  /** position of the last key, at its quote */
   keyAt = 0;
 
   /** @param bytes valid JSON in UTF-8, without a byte order mark */
@@ -80,7 +80,7 @@ export class JsonWalk {
         depth -= 1;
         this.at += 1;
       } else if (depth > 0) {
-        // Numbers, words, commas, colons and white space: all the same here.
+        // Numbers, words, commas, colons and white space need no distinction here.
         this.at += 1;
         continue;
       } else {

@@ -1,14 +1,14 @@
 /**
- * Cuts a body into lines of OTLP/JSON, the form in which its records are stored (the form of
- * OpenTelemetry's file exporter): each line is one valid export request. The records are in it byte for byte
- * as they were sent, except that line feeds between JSON tokens are spaces.
+ * Cuts a body into lines of OTLP/JSON, the stored form of its records (and the form of OpenTelemetry's
+ * file exporter): each line is one valid export request. The records stay byte for byte as they were
+ * sent, except that line feeds between JSON tokens become spaces.
  *
  *   {"resourceSpans":[{"resource":…,"scopeSpans":[{"scope":…,"spans":[RECORD,RECORD]}]}]}
  *   └──── head of the body, resource and scope ────────────────────┘               └tail┘
  *
- * A body that is accepted whole and short is one line as it is. Any other is taken apart: rejected
+ * A short body without rejected records is one line, unchanged. Any other body is taken apart: rejected
  * records are left out, and a long body is cut between records; each line then has the heads that its
- * records need. A head has all members of its object other than the list, also unknown ones.
+ * records need. A head has all members of its object except the list, including unknown members.
  */
 import { isUtf8 } from 'node:buffer';
 
@@ -17,7 +17,7 @@ import { PIECE_BYTES, type Pieces } from '../pieces.ts';
 import { JsonWalk } from './json-walk.ts';
 import type { AcceptedRecords, NumberRanges } from './record-set.ts';
 
-/** Most bytes of a line, unless a record or its heads are larger. */
+/** Maximum bytes of a line, unless a record or its heads are larger. */
 export const LINE_BYTES_MAX = 256 * 1024;
 
 /** A line of OTLP/JSON, without a line feed. */
@@ -47,7 +47,7 @@ const LEVELS: Readonly<Record<Signal, readonly Level[]>> = {
     list('dataPoints'),
   ],
 };
-/** The level whose elements are items: spans, log records, metrics. */
+/** Level of the items: spans, log records, metrics. */
 const ITEM_LEVEL = 2;
 
 /** An object that encloses records. */
@@ -75,7 +75,7 @@ const SPACE = 0x20;
  *
  * @param body valid JSON that was decoded; read until this ends
  * @param records how many of its records were accepted
- * @param accepted which; null for all
+ * @param accepted the accepted records; null for all
  */
 export function* linesOf(
   signal: Signal,
@@ -98,7 +98,7 @@ function withoutMark(body: Buffer): Buffer {
     : body;
 }
 
-/** A valid JSON text has line feeds between tokens only. */
+/** Replaces line feeds; valid JSON has them only between tokens. */
 function withoutLineFeeds(line: Buffer): Buffer {
   for (let at = line.indexOf(LINE_FEED); at >= 0; at = line.indexOf(LINE_FEED, at + 1)) {
     line[at] = SPACE;
@@ -131,10 +131,10 @@ class RecordFinder {
   }
 
   /**
-   * Walks through an object. Of members with the same name the last one counts, as for `JSON.parse`:
-   * records of the ones before are dropped.
+   * Walks through an object. If members have the same name, the last one counts, as in `JSON.parse`:
+   * records of the earlier members are dropped.
    *
-   * @param points the accepted points of the metric that it belongs to; null for all
+   * @param points the accepted points of the object's metric; null for all
    */
   *#object(parent: Frame | null, depth: number, points: NumberRanges | null): Pieces<void> {
     const walk = this.#walk;
@@ -142,7 +142,7 @@ class RecordFinder {
     const frame: Frame = { parent, head: Buffer.alloc(0), tail: isList ? ']}' : '}' };
     const others: [start: number, end: number][] = [];
     const first = { found: this.#found.length, item: this.#item };
-    // The member that leads to the records; no name is empty.
+    // Name of the member that leads to the records; empty until it is found.
     let entered = '';
     for (let key = walk.firstKey(); key !== null; key = walk.nextKey()) {
       const start = walk.keyAt;
@@ -201,7 +201,7 @@ class RecordFinder {
   }
 }
 
-/** Returns a frame and those that enclose it, the outermost first. */
+/** Returns a frame and its enclosing frames, the outermost first. */
 function pathOf(frame: Frame): Frame[] {
   const path: Frame[] = [];
   for (let at: Frame | null = frame; at !== null; at = at.parent) path.unshift(at);
@@ -232,7 +232,7 @@ function* cut(text: Buffer, found: readonly Found[]): Pieces<readonly Line[]> {
 class LineBuilder {
   readonly #text: Buffer;
   readonly #parts: Buffer[] = [];
-  /** the objects that are open, the outermost first */
+  /** the open objects, the outermost first */
   readonly #open: Frame[] = [];
   #records = 0;
   length = 0;
@@ -242,8 +242,8 @@ class LineBuilder {
   }
 
   /**
-   * Checks whether the record belongs in the next line. The next line repeats the heads that are open here
-   * and enclose the record, so this one must be at least twice as long as they are.
+   * Checks whether the record belongs in the next line. The next line repeats the open heads that enclose
+   * the record, so this line must be at least twice as long as these heads.
    */
   isFullBefore({ frame, start, end }: Found): boolean {
     if (this.#records === 0) return false;
@@ -272,7 +272,7 @@ class LineBuilder {
     return { bytes: withoutLineFeeds(Buffer.concat(this.#parts)), records: this.#records };
   }
 
-  /** Closes what does not enclose the frame, and opens what does. */
+  /** Closes objects that do not enclose the frame, and opens objects that do. */
   #enter(frame: Frame): void {
     const path = pathOf(frame);
     const common = this.#commonDepth(path);

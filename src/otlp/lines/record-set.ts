@@ -1,6 +1,6 @@
 /**
- * Sets of records of a body, by their number in the order of the body. Kept as ranges: most bodies are
- * accepted whole, and a body may hold millions of values that are no records.
+ * Sets of records of a body, by their number in the order of the body. They are kept as ranges, because
+ * most bodies are accepted whole, and a body may hold millions of invalid records.
  */
 export class NumberRanges {
   /** start and end (not included) of each range, in rising order */
@@ -31,6 +31,6 @@ export class NumberRanges {
 export class AcceptedRecords {
   /** numbers of the items (spans, log records, metrics) with an accepted record */
   readonly items = new NumberRanges();
-  /** the accepted points of each metric that has both accepted and rejected ones, by item number */
+  /** by item number: the accepted points of each metric with both accepted and rejected points */
   readonly points = new Map<number, NumberRanges>();
 }

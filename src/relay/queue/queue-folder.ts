@@ -1,6 +1,6 @@
 /**
- * The folder of a queue: created for this user alone, or checked to be so. Requests in it hold
- * telemetry, and a user who could write to it could send with the relay's key.
+ * Creates or checks the folder of a queue, which only this user may use. Its requests hold telemetry,
+ * and a user who could write to it could send with the relay's key.
  */
 import { mkdirSync, realpathSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
@@ -12,7 +12,7 @@ const FOLDER_MODE = 0o700;
 const ANOTHER_FOLDER = 'choose another folder with --queue-dir';
 
 /**
- * Creates a queue folder that only this user can read, or checks the existing one; its mode stays.
+ * Creates a queue folder that only this user can read, or checks an existing folder and keeps its mode.
  *
  * @param folder absolute
  * @returns the same folder, free of symbolic links
@@ -34,7 +34,7 @@ export function openQueueFolder(folder: string): string {
   }
 }
 
-/** Unlike a recursive mkdir, makes nothing behind a symbolic link. */
+/** Creates a folder; unlike a recursive mkdir, never behind a symbolic link. */
 function createFolder(path: string): void {
   try {
     mkdirSync(path, { mode: FOLDER_MODE });

@@ -50,8 +50,9 @@ function excerpt({ finding }: FindingPage): Html {
 }
 
 /**
- * A finding's excerpt with its match marked.
- * @param isSought the mark is the element that links to the finding lead to
+ * Shows a finding's excerpt with its match marked.
+ *
+ * @param isSought whether links to the finding lead to this mark
  */
 export function excerptView({ id, excerpt: text, place }: Finding, isSought: boolean): Html {
   const marks = [{ ...place.inExcerpt, findingId: id }];

@@ -82,18 +82,18 @@ function foundOn({ counts }: Days[number], fits: (kind: KindCount) => boolean): 
 const sum = (values: readonly (number | null)[]): number =>
   values.reduce<number>((all, value) => all + (value ?? 0), 0);
 
-/** Slots are counted from the newest one back: the time of the oldest counted slot. */
+/** Returns the time of the oldest counted slot; slots are counted from the newest back. */
 function countedSince(slots: readonly Slot<unknown>[], iso: OverviewPage['iso']): string {
   const [oldest] = slots.filter(({ counts }) => counts !== null);
   return iso(oldest?.atMs ?? 0);
 }
 
-/** The list of the open findings that the overview counts. */
+/** Returns the address of the list of open findings that the overview counts. */
 function openList({ overview, iso }: OverviewPage, filter: Readonly<Record<string, string>>) {
   return withParameters('state=open', { since: countedSince(overview.days, iso), ...filter });
 }
 
-/** The list of the runs that the overview counts. */
+/** Returns the address of the list of runs that the overview counts. */
 function runList({ overview, iso }: OverviewPage, filter: Readonly<Record<string, string>>) {
   const since = countedSince(overview.hours, iso);
   return `/app/runs?${new URLSearchParams({ ...filter, since })}`;
@@ -125,7 +125,7 @@ const hasGaps = ({ hours, days }: WorkspaceOverview): boolean =>
 
 const upTo = ({ findings, more }: CountedFindings): Html => html`${count(findings)}${more && '+'}`;
 
-/** What a member has not seen yet. */
+/** Shows the number of findings that are new to the member. */
 function newCard({ visit: { since, newFindings }, nowMs }: OverviewPage): HtmlValue {
   if (newFindings === null || since === null) return null;
   const list = withParameters('state=open', { since: since.toISOString() });
@@ -133,7 +133,7 @@ function newCard({ visit: { since, newFindings }, nowMs }: OverviewPage): HtmlVa
 <p class="soft">findings since you looked ${time(since, nowMs)}</p></section>`;
 }
 
-/** What a member is to look at. */
+/** Shows the number of open findings that are assigned to the member. */
 function assignedCard({ visit: { assigned } }: OverviewPage): Html {
   const list = withParameters('state=open', { assignee: 'me' });
   return html`<section class="panel"><h2>Assigned to you</h2><p class="figure"><a href="${list}">${upTo(assigned)}</a></p>

@@ -41,7 +41,7 @@ export function hasRulesTab({ plan }: Pick<Viewer, 'plan'>): boolean {
   return RULE_PLANS.includes(plan as Plan);
 }
 
-/** `4.0.0 (0123456789ab)`, with the whole identity as a tooltip. */
+/** Shows `4.0.0 (0123456789ab)`, with the whole identity as a tooltip. */
 export function corpusName(version: string, identity: string): Html {
   return html`${version} (<code title="identity ${identity}">${shortIdentity(identity)}</code>)`;
 }

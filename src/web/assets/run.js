@@ -56,7 +56,7 @@
 
   // ── Copying ──────────────────────────────────────────────────────────────────────────────────
 
-  /** How long a button says that it has copied. */
+  /** Time for which a button says *Copied*. */
   const COPIED_MS = 2_000;
 
   async function copy(button, text) {

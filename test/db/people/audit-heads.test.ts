@@ -118,7 +118,7 @@ describe('a log', () => {
     await keepOnce();
     await cutAfter(1);
     await append(2);
-    expect(await verify()).toBe('it is another than the one that was there once');
+    expect(await verify()).toBe('it differs from the entry that was there earlier');
   });
 
   test('that was cut off never replaces what was kept; deleting the file accepts it', async () => {

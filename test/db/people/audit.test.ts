@@ -250,7 +250,7 @@ test('an end that was cut off is found by an entry that somebody kept', async ()
   expect((await verifyAudit(scratch.database, workspaceId)).broken).toBeNull();
   expect(await check()).toEqual({
     seq: '4',
-    why: 'it is another than the one that was there once',
+    why: 'it differs from the entry that was there earlier',
     known,
   });
   await tamper('DELETE FROM audit_ledger WHERE workspace_id = $1', [workspaceId]);

@@ -46,7 +46,7 @@ function assigneeChoice(chosen: string | null, known: readonly string[]): Html {
   return choice('assignee', 'Assignee', [['me', 'me'], ['none', 'nobody'], ...people], chosen);
 }
 
-/** The name of a category in an address and in the API. */
+/** Returns the name of a category in addresses and in the API. */
 export const categoryName = (category: string): string => `atr_${category.replaceAll('-', '_')}`;
 const has = (given: URLSearchParams, name: string): boolean => (given.get(name) ?? '') !== '';
 

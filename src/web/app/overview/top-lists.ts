@@ -1,4 +1,4 @@
-/** Parts of the overview that compare: the last week with the one before, and the agents, services and rules with most open findings. */
+/** Comparisons of the overview: of two weeks, and of the agents, services and rules with most open findings. */
 import type { NamedCount } from '../../../model/overview.ts';
 import { type Html, type HtmlValue, html } from '../../html.ts';
 import { count, term } from '../format.ts';
@@ -25,9 +25,9 @@ const LISTS = [
 ] as const;
 
 /**
- * The agents, services and rules with most open findings in two weeks, each with a link to its list.
+ * Lists the agents, services and rules with most open findings in two weeks, each with a link.
  *
- * @param listOf the address of the list of these findings with a filter
+ * @param listOf returns the address of the list of these findings with a filter
  */
 export function topLists(
   top: readonly NamedCount[],
