@@ -11,6 +11,9 @@ const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 const SPACE = 0x20;
 
+/** Longer keys are read as empty: no known name is that long, even with every character escaped. */
+export const KEY_BYTES_MAX = 256;
+
 export class JsonWalk {
   readonly #bytes: Buffer;
   /** the next byte */
@@ -123,7 +126,8 @@ export class JsonWalk {
     const start = this.at;
     this.keyAt = start;
     this.#skipString();
-    const text = this.#bytes.toString('latin1', start + 1, this.at - 1);
+    const end = this.at - start > KEY_BYTES_MAX ? start + 1 : this.at - 1;
+    const text = this.#bytes.toString('latin1', start + 1, end);
     const key = text.includes('\\') ? (JSON.parse(`"${text}"`) as string) : text;
     this.#peek();
     this.at += 1;

@@ -66,9 +66,11 @@ interface Found {
 }
 
 const NONE: readonly Found[] = [];
+const NOTHING = Buffer.alloc(0);
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
 const LINE_FEED = 0x0a;
 const SPACE = 0x20;
+const COMMA = 0x2c;
 
 /**
  * Returns the lines of a body. They do not share memory with it.
@@ -89,6 +91,7 @@ export function* linesOf(
     return [{ bytes: withoutLineFeeds(Buffer.from(text)), records }];
   }
   const found = yield* new RecordFinder(signal, text, accepted).find();
+  if (found.length !== records) throw new Error(`${found.length} of ${records} records found`);
   return yield* cut(text, found);
 }
 
@@ -100,9 +103,10 @@ function withoutMark(body: Buffer): Buffer {
 
 /** Replaces line feeds; valid JSON has them only between tokens. */
 function withoutLineFeeds(line: Buffer): Buffer {
-  for (let at = line.indexOf(LINE_FEED); at >= 0; at = line.indexOf(LINE_FEED, at + 1)) {
-    line[at] = SPACE;
-  }
+  const first = line.indexOf(LINE_FEED);
+  if (first < 0) return line;
+  // A search for each one takes many times as long when there are many.
+  for (let at = first; at < line.length; at += 1) if (line[at] === LINE_FEED) line[at] = SPACE;
   return line;
 }
 
@@ -139,27 +143,36 @@ class RecordFinder {
   *#object(parent: Frame | null, depth: number, points: NumberRanges | null): Pieces<void> {
     const walk = this.#walk;
     const { names, isList } = this.#levels[depth] as Level;
-    const frame: Frame = { parent, head: Buffer.alloc(0), tail: isList ? ']}' : '}' };
-    const others: [start: number, end: number][] = [];
+    const frame: Frame = { parent, head: NOTHING, tail: isList ? ']}' : '}' };
+    const others = new Ranges();
     const first = { found: this.#found.length, item: this.#item };
     // Name of the member that leads to the records; empty until it is found.
     let entered = '';
+    // Records of other leading members: a later null may leave one of them as the only kind.
+    let set: Map<string, Found[]> | null = null;
     for (let key = walk.firstKey(); key !== null; key = walk.nextKey()) {
       const start = walk.keyAt;
       const leads = names.includes(key) && (isList ? walk.isList : walk.isObject);
       if (entered !== '' && (entered === key || leads)) {
-        this.#found.length = first.found;
+        const found = this.#found.splice(first.found);
+        if (entered !== key) set = (set ?? new Map<string, Found[]>()).set(entered, found);
         this.#item = first.item;
         entered = '';
       }
+      set?.delete(key);
       if (!leads) {
         walk.skip();
-        others.push([start, walk.at]);
+        others.add(start, walk.at);
         continue;
       }
       entered = key;
+      others.end();
       if (isList) yield* this.#list(frame, depth, points);
       else yield* this.#object(frame, depth + 1, points);
+    }
+    for (const [name, found] of entered === '' ? (set ?? []) : []) {
+      entered = name;
+      for (const record of found) this.#found.push(record);
     }
     if (this.#found.length === first.found) return;
     frame.head = this.#headOf(others, `"${entered}":${isList ? '[' : ''}`);
@@ -191,13 +204,43 @@ class RecordFinder {
     }
   }
 
-  #headOf(members: readonly (readonly [start: number, end: number])[], opening: string): Buffer {
-    const parts: Buffer[] = [Buffer.from('{')];
-    for (const [start, end] of members) {
-      parts.push(this.#text.subarray(start, end), Buffer.from(','));
+  #headOf({ bounds, bytes }: Ranges, opening: string): Buffer {
+    const head = Buffer.allocUnsafe(1 + bytes + bounds.length / 2 + opening.length);
+    let at = head.write('{', 0, 'latin1');
+    for (let range = 0; range < bounds.length; range += 2) {
+      at += this.#text.copy(head, at, bounds[range], bounds[range + 1]);
+      head[at] = COMMA;
+      at += 1;
     }
-    parts.push(Buffer.from(opening));
-    return Buffer.concat(parts);
+    head.write(opening, at, 'latin1');
+    return head;
+  }
+}
+
+/** Ranges of members. Members in a row are one range: an object may have millions. */
+class Ranges {
+  /** start and end of each */
+  readonly bounds: number[] = [];
+  bytes = 0;
+  #isOpen = false;
+
+  /** Adds a member that follows the one before, unless `end` was called since. */
+  add(start: number, end: number): void {
+    const { bounds } = this;
+    const last = bounds.length - 1;
+    if (this.#isOpen) {
+      this.bytes += end - (bounds[last] as number);
+      bounds[last] = end;
+    } else {
+      bounds.push(start, end);
+      this.bytes += end - start;
+      this.#isOpen = true;
+    }
+  }
+
+  /** Ends the range. */
+  end(): void {
+    this.#isOpen = false;
   }
 }
 
@@ -211,13 +254,12 @@ function pathOf(frame: Frame): Frame[] {
 /** Joins records to lines. */
 function* cut(text: Buffer, found: readonly Found[]): Pieces<readonly Line[]> {
   const lines: Line[] = [];
-  let line = new LineBuilder(text);
+  const line = new LineBuilder(text);
   let pauseBytes = 0;
   for (const record of found) {
     if (line.isFullBefore(record)) {
       pauseBytes += line.length;
       lines.push(line.end());
-      line = new LineBuilder(text);
       if (pauseBytes >= PIECE_BYTES) {
         pauseBytes = 0;
         yield;
@@ -229,11 +271,12 @@ function* cut(text: Buffer, found: readonly Found[]): Pieces<readonly Line[]> {
   return lines;
 }
 
+/** Builds one line after another. */
 class LineBuilder {
   readonly #text: Buffer;
-  readonly #parts: Buffer[] = [];
+  #bytes = Buffer.allocUnsafe(LINE_BYTES_MAX);
   /** the open objects, the outermost first */
-  readonly #open: Frame[] = [];
+  #open: readonly Frame[] = [];
   #records = 0;
   length = 0;
 
@@ -247,42 +290,55 @@ class LineBuilder {
    */
   isFullBefore({ frame, start, end }: Found): boolean {
     if (this.#records === 0) return false;
-    const path = pathOf(frame);
+    const path = this.#pathOf(frame);
     const common = this.#commonDepth(path);
-    const headBytes = (frames: readonly Frame[]): number =>
-      frames.reduce((sum, { head }) => sum + head.length, 0);
-    const tailBytes = [...this.#open.slice(common), ...path].reduce(
-      (sum, { tail }) => sum + tail.length,
-      0,
-    );
-    const added = 1 + headBytes(path.slice(common)) + (end - start) + tailBytes;
+    let added = 1 + end - start;
+    for (const { tail } of path) added += tail.length;
+    for (let depth = common; depth < path.length; depth += 1) {
+      added += path[depth]?.head.length ?? 0;
+    }
+    for (let depth = common; depth < this.#open.length; depth += 1) {
+      added += this.#open[depth]?.tail.length ?? 0;
+    }
     if (this.length + added <= LINE_BYTES_MAX) return false;
-    return this.length >= 2 * headBytes(path.slice(0, common));
+    let repeated = 0;
+    for (let depth = 0; depth < common; depth += 1) repeated += path[depth]?.head.length ?? 0;
+    return this.length >= 2 * repeated;
   }
 
   add({ frame, start, end }: Found): void {
-    if (this.#open.at(-1) === frame) this.#put(Buffer.from(','));
-    else this.#enter(frame);
-    this.#put(this.#text.subarray(start, end));
+    if (this.#open.at(-1) === frame) this.#putText(',');
+    else this.#enter(this.#pathOf(frame));
+    this.#put(this.#text, start, end);
     this.#records += 1;
   }
 
   end(): Line {
     this.#close(0);
-    return { bytes: withoutLineFeeds(Buffer.concat(this.#parts)), records: this.#records };
+    const bytes = Buffer.from(this.#bytes.subarray(0, this.length));
+    const records = this.#records;
+    this.#records = 0;
+    this.length = 0;
+    if (this.#bytes.length > LINE_BYTES_MAX) this.#bytes = Buffer.allocUnsafe(LINE_BYTES_MAX);
+    return { bytes: withoutLineFeeds(bytes), records };
   }
 
-  /** Closes objects that do not enclose the frame, and opens objects that do. */
-  #enter(frame: Frame): void {
-    const path = pathOf(frame);
+  /** As `pathOf`. */
+  #pathOf(frame: Frame): readonly Frame[] {
+    return this.#open.at(-1) === frame ? this.#open : pathOf(frame);
+  }
+
+  /** Closes objects that do not enclose the frame at the path's end, and opens objects that do. */
+  #enter(path: readonly Frame[]): void {
     const common = this.#commonDepth(path);
     const isFirst = this.#open.length === 0;
     this.#close(common);
-    for (const [depth, opened] of path.slice(common).entries()) {
-      if (depth === 0 && !isFirst) this.#put(Buffer.from(','));
-      this.#put(opened.head);
-      this.#open.push(opened);
+    if (!isFirst) this.#putText(',');
+    for (let depth = common; depth < path.length; depth += 1) {
+      const { head } = path[depth] as Frame;
+      this.#put(head, 0, head.length);
     }
+    this.#open = path;
   }
 
   #commonDepth(path: readonly Frame[]): number {
@@ -291,12 +347,33 @@ class LineBuilder {
     return depth;
   }
 
+  /** Closes the objects from a depth on, the innermost first. */
   #close(depth: number): void {
-    while (this.#open.length > depth) this.#put(Buffer.from(this.#open.pop()?.tail ?? ''));
+    for (let at = this.#open.length - 1; at >= depth; at -= 1) {
+      this.#putText(this.#open[at]?.tail ?? '');
+    }
+    this.#open = this.#open.slice(0, depth);
   }
 
-  #put(part: Buffer): void {
-    this.#parts.push(part);
-    this.length += part.length;
+  #put(source: Buffer, start: number, end: number): void {
+    this.#reserve(end - start);
+    this.length += source.copy(this.#bytes, this.length, start, end);
+  }
+
+  /** @param text ASCII */
+  #putText(text: string): void {
+    this.#reserve(text.length);
+    for (let at = 0; at < text.length; at += 1) {
+      this.#bytes[this.length + at] = text.charCodeAt(at);
+    }
+    this.length += text.length;
+  }
+
+  #reserve(bytes: number): void {
+    const needed = this.length + bytes;
+    if (needed <= this.#bytes.length) return;
+    const longer = Buffer.allocUnsafe(Math.max(needed, 2 * this.#bytes.length));
+    this.#bytes.copy(longer, 0, 0, this.length);
+    this.#bytes = longer;
   }
 }

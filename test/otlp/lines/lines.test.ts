@@ -159,6 +159,59 @@ test('some points of a metric are left out, and metrics without points that are 
   expect(line).toEqual({ bytes: metricsBody(kept), records: 3 });
 });
 
+describe('the last of several members with the same name counts', () => {
+  const point = '{"timeUnixNano":"1","asInt":"1"}';
+  const points = `{"dataPoints":[${point}],"aggregationTemporality":1}`;
+  const rejected = '{"gauge":{"dataPoints":[{}]}}';
+  const bodyOf = (metric: string): Buffer =>
+    Buffer.from(`{"resourceMetrics":[{"scopeMetrics":[{"metrics":[${rejected},${metric}]}]}]}`);
+
+  test.each([
+    [`"gauge":${points},"sum":${points},"sum":null`, ['gauge']],
+    [`"gauge":${points},"sum":{},"sum":null`, ['gauge']],
+    [`"gauge":${points},"sum":${points},"gauge":null`, ['sum']],
+    [`"sum":${points},"gauge":${points},"sum":${points},"gauge":null`, ['sum']],
+    [`"sum":${points},"gauge":${points},"gauge":null,"summary":{},"summary":null`, ['sum']],
+    [`"gauge":null,"sum":"x","sum":${points},"gauge":null`, ['sum']],
+    [`"gauge":${points},"sum":${points},"gauge":null,"sum":null,"gauge":${points}`, ['gauge']],
+    [`"gauge":${points},"sum":{"dataPoints":[]},"gauge":null`, []],
+  ])('kinds: %s', (members, kinds) => {
+    const body = bodyOf(`{${members}}`);
+    const stored = linesIn('metrics', body).flatMap(({ bytes }) =>
+      Object.entries(JSON.parse(bytes.toString()).resourceMetrics[0].scopeMetrics[0].metrics[0]),
+    );
+    expect(stored.flatMap(([kind, data]) => (data === null ? [] : [kind]))).toEqual(kinds);
+    checkLines('metrics', body);
+  });
+
+  test('a list before the last one is in no line', () => {
+    const dead = '{"timeUnixNano":"1","asInt":"666"}';
+    const body = bodyOf(`{"gauge":{"dataPoints":[${dead}],"x":1,"dataPoints":[${point}]}}`);
+    expect(linesIn('metrics', body).map(({ bytes }) => bytes.toString())).toEqual([
+      bodyOf('').toString().replace(`${rejected},`, `{"gauge":{"x":1,"dataPoints":[${point}]}}`),
+    ]);
+  });
+});
+
+test('a head has its members as they were sent, with what is between them', () => {
+  const long = `"${'k'.repeat(1000)}":1`;
+  const text = (spans: string): string =>
+    `{"resourceSpans":[{"a":1 ,\t"b": [2],${long},"scopeSpans":[{"c":3,"spans":[${spans}]}],"d":4 , "e":5}]}`;
+  const good = JSON.stringify(plainSpan(1));
+  expect(
+    linesIn('traces', Buffer.from(text(`{},${good}`))).map(({ bytes }) => bytes.toString()),
+  ).toEqual([
+    `{"resourceSpans":[{"a":1 ,\t"b": [2],${long},"d":4 , "e":5,"scopeSpans":[{"c":3,"spans":[${good}]}]}]}`,
+  ]);
+});
+
+test('a count of records that differs from those in the body is an error', () => {
+  const body = tracesBody([plainSpan(1), span({ traceId: 'bad' })]);
+  const result = decodeTraces(body);
+  if (!result.ok) throw new Error(result.message);
+  expect(() => toEnd(linesOf('traces', body, 2, result.accepted))).toThrow('1 of 2 records');
+});
+
 describe('a long body is cut between records', () => {
   test.each([LINE_BYTES_MAX, LINE_BYTES_MAX + 1])('of %s bytes', (length) => {
     const body = tracesBody([plainSpan(1), span({ name: '' })]);
