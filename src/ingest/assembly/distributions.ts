@@ -64,7 +64,8 @@ export function checkBounds(start: i32): i32 {
   while (load<u8>(at) !== 0x5d) {
     at = readDouble(at);
     if (at === 0) return 0;
-    if (state.real <= below) return unusual(at);
+    // Also for NaN.
+    if (!(state.real > below)) return unusual(at);
     below = state.real;
     bounds += 1;
     at = nextElement(at);

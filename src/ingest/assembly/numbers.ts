@@ -22,6 +22,13 @@ declare function writeDouble(start: i32, end: i32, to: i32): i32;
  */
 declare function doubleOf(start: i32, end: i32): f64;
 
+const NAN_TEXT: u64 = 0x000000224e614e22; // "NaN"
+const FIVE_BYTES: u64 = 0x000000ffffffffff;
+const INFINITY_TEXT: u64 = 0x74696e69666e4922; // "Infinit
+const INFINITY_END: u16 = 0x2279; // y"
+const MINUS_INFINITY_TEXT: u64 = 0x696e69666e492d22; // "-Infini
+const MINUS_INFINITY_END: u16 = 0x7974; // ty
+
 const POWERS_OF_TEN = <i32>(
   memory.data<f64>([
     1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
@@ -188,8 +195,9 @@ function skipExponent(at: i32): i32 {
   return end === exponent ? unusual(end) : end;
 }
 
-/** Reads a number as a finite double into `state.real`. */
+/** Reads a double into `state.real`: a finite number, or the text of another double. */
 export function readDouble(at: i32): i32 {
+  if (load<u8>(at) === 0x22) return readNonFinite(at);
   const isNegative = load<u8>(at) === 0x2d;
   const first = at + <i32>isNegative;
   let end = first;
@@ -221,6 +229,23 @@ export function readDouble(at: i32): i32 {
   if (end === 0) return 0;
   state.real = doubleOf(at, end);
   return abs<f64>(state.real) < Infinity ? end : unusual(at);
+}
+
+/** Reads `"NaN"`, `"Infinity"` or `"-Infinity"`. A number in quotes is not ordinary. */
+function readNonFinite(at: i32): i32 {
+  const word = load<u64>(at);
+  if ((word & FIVE_BYTES) === NAN_TEXT) {
+    state.real = NaN;
+    return at + 5;
+  }
+  if (word === INFINITY_TEXT && load<u16>(at + 8) === INFINITY_END) {
+    state.real = Infinity;
+    return at + 10;
+  }
+  if (word !== MINUS_INFINITY_TEXT || load<u16>(at + 8) !== MINUS_INFINITY_END) return unusual(at);
+  if (load<u8>(at + 10) !== 0x22) return unusual(at);
+  state.real = -Infinity;
+  return at + 11;
 }
 
 /** Copies a double whose digits end at `end`, with its exponent, by way of JavaScript. */

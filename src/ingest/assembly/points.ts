@@ -1,11 +1,8 @@
-/**
- * Checks data points of gauges, sums and histograms, by the rules of `src/otlp/metrics.ts`. Points
- * without a recorded value are not ordinary.
- */
+/** Checks data points of gauges, sums and histograms, by the rules of `src/otlp/metrics.ts`. */
 import { OF_HISTOGRAMS } from './codes.ts';
 import { clearDistribution, distribution } from './distributions.ts';
 import { unusual } from './memory.ts';
-import { cellOf, isPresent, readRecord, record, setValue } from './records.ts';
+import { cellOf, isPresent, readRecord, record } from './records.ts';
 
 const NO_RECORDED_VALUE: u64 = 1;
 
@@ -26,21 +23,29 @@ export function readPoint(at: i32, kind: i32): i32 {
   const end = readRecord(at);
   if (end === 0) return 0;
   if (load<u64>(cellOf(point.timeColumn)) === 0) return unusual(end);
-  if ((load<u64>(cellOf(point.flagsColumn)) & NO_RECORDED_VALUE) !== 0) return unusual(end);
-  const isOrdinary = kind === OF_HISTOGRAMS ? isHistogram() : isNumber();
+  const isRecorded = (load<u64>(cellOf(point.flagsColumn)) & NO_RECORDED_VALUE) === 0;
+  const isOrdinary = kind === OF_HISTOGRAMS ? isHistogram(isRecorded) : isNumber(isRecorded);
   return isOrdinary ? end : unusual(end);
 }
 
-/** Whether the point has exactly one number, and no member of histograms. */
-function isNumber(): bool {
+/**
+ * Checks whether the point has exactly one number, or at most one if none was recorded, and no member of
+ * histograms.
+ */
+function isNumber(isRecorded: bool): bool {
   if ((record.seen & point.notOfNumbers) !== 0) return false;
-  return isPresent(point.intColumn) !== isPresent(point.doubleColumn);
+  const hasInt = isPresent(point.intColumn);
+  const hasDouble = isPresent(point.doubleColumn);
+  return isRecorded ? hasInt !== hasDouble : !(hasInt && hasDouble);
 }
 
-/** Checks whether buckets, bounds and count agree, and the point has no member of number points. */
-function isHistogram(): bool {
+/**
+ * Checks whether buckets, bounds and count agree, if they were recorded, and the point has no member of
+ * number points.
+ */
+function isHistogram(isRecorded: bool): bool {
   if ((record.seen & point.notOfHistograms) !== 0) return false;
-  if (!isPresent(point.countColumn)) setValue(0, point.countColumn, 0);
+  if (!isRecorded) return true;
   const buckets = distribution.buckets;
   const bounds = distribution.bounds;
   if (buckets + bounds > 0) {
