@@ -84,8 +84,8 @@ export async function evaluateTask(task: EvaluateTask, context: TaskContext): Pr
   try {
     await reach(database);
     const isAnySize = task.isLarge || task.pace === 'apart';
-    const runBytesMax = isAnySize ? Number.MAX_SAFE_INTEGER : TOGETHER_BYTES_MAX;
-    const read = await readStepsOfRuns(database, task.runs, undefined, undefined, runBytesMax);
+    const limits = isAnySize ? {} : { runBytesMax: TOGETHER_BYTES_MAX };
+    const read = await readStepsOfRuns(database, task.runs, limits);
     await rescue(read, task, context);
     const judged =
       task.pace === 'quick'

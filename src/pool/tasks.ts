@@ -3,7 +3,7 @@
  * clone.
  */
 import type { ClaimedRun } from '../db/runs/evaluation-queue.ts';
-import type { RunToRead } from '../db/runs/steps.ts';
+import type { RunToRead } from '../db/runs/run-to-read.ts';
 import type { PrefilterTables } from '../engine/prefilter/prefilter-tables.ts';
 import type { Rule, Severity, Snapshot } from '../model/rules.ts';
 import type { CheckedOutcome } from '../model/run-check.ts';

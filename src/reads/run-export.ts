@@ -4,8 +4,8 @@
  */
 import { findWorkspaceById } from '../db/people/workspaces.ts';
 import type { ReadChoice } from '../db/replica/read-choice.ts';
+import type { RunToRead } from '../db/runs/run-to-read.ts';
 import { findRun } from '../db/runs/runs.ts';
-import type { RunToRead } from '../db/runs/steps.ts';
 import {
   type ExportedSignal,
   readStoredSlice,

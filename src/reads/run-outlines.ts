@@ -3,14 +3,15 @@
  * thread that takes requests, a few milliseconds at a time.
  */
 import type { ReadChoice } from '../db/replica/read-choice.ts';
+import type { RunToRead } from '../db/runs/run-to-read.ts';
 import { findRun } from '../db/runs/runs.ts';
 import {
+  type ChosenSteps,
   readStepPage,
   type SoughtStep,
   type StepPage,
   type StepPageLimits,
 } from '../db/runs/step-page.ts';
-import type { RunToRead } from '../db/runs/steps.ts';
 import { outlineInPieces } from '../engine/run-outline.ts';
 import { searchInPieces } from '../engine/run-search.ts';
 import { treeInPieces } from '../engine/run-tree.ts';
@@ -64,22 +65,6 @@ const hiddenIn = ({ redactedNames }: FoundRun) => new Set(redactedNames);
 
 const NOTHING_HIDDEN = new Set<string>();
 
-const ANY_STEP: SoughtStep = {
-  number: 1,
-  source: null,
-  startUnixNano: null,
-  spanId: null,
-  arrivedOn: null,
-  twin: null,
-};
-
-/** Which steps of a run are read (`readStepPage`). */
-interface Chosen {
-  readonly from?: number;
-  readonly sought?: SoughtStep | 'slice' | null;
-  readonly numbers?: readonly number[] | null;
-}
-
 /** Returns the step of a finding. */
 function soughtStep({ place, stepSpanId }: Finding): SoughtStep {
   const { step: number, source, startUnixNano, arrivedOn = null, twin } = place;
@@ -110,15 +95,13 @@ class StepReader {
   async page(
     found: Ref,
     limits: StepPageLimits,
-    choose: (tree: readonly TreeStep[]) => Promise<Chosen> | Chosen,
+    choose: (tree: readonly TreeStep[]) => Promise<ChosenSteps> | ChosenSteps,
   ): Promise<StepPage> {
     const { read } = this.#choice;
     const readOnce = async () => {
       const tree = await read(found, (db) => this.#trees.read(db, found, found.run));
-      const { from = 1, sought = null, numbers = null } = await choose(tree);
-      return await read(found, (db) =>
-        readStepPage(db, found, tree, limits, from, sought, numbers),
-      );
+      const chosen = await choose(tree);
+      return await read(found, (db) => readStepPage(db, found, tree, limits, chosen));
     };
     const page = await readOnce();
     if (!page.isOutdated) return page;
@@ -137,7 +120,7 @@ class StepReader {
   /** Texts of a page of steps. */
   async texts(found: Ref, { page, step, finding, findings, open }: StepsView) {
     const from = (page - 1) * PAGE.pageSteps + 1;
-    const byNumber = step === null ? null : { ...ANY_STEP, number: step };
+    const byNumber = step === null ? null : { number: step };
     const sought = finding === null ? byNumber : soughtStep(finding);
     const stored = await this.page(found, PAGE, () => ({ from, sought }));
     const { steps, ...rest } = await this.#turns.takeInPieces(
@@ -160,7 +143,7 @@ class StepReader {
       );
       rows = tree.rows;
       const numbers = rows.map((row) => row.number);
-      return { sought: { ...ANY_STEP, number: tree.current }, numbers };
+      return { sought: { number: tree.current }, numbers };
     });
     const { steps, ...rest } = await this.#turns.takeInPieces(
       found.workspaceId,

@@ -3,8 +3,8 @@
  * needs all of them, for its tree and to find the rows of those it shows.
  */
 import type { Database } from '../db/database.ts';
+import type { RunToRead } from '../db/runs/run-to-read.ts';
 import { readTree } from '../db/runs/run-tree.ts';
-import type { RunToRead } from '../db/runs/steps.ts';
 import type { TreeStep } from '../model/run-tree.ts';
 import type { RunSummary } from '../model/runs.ts';
 

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 
 import type { Database } from '../../src/db/database.ts';
-import type { RunToRead } from '../../src/db/runs/steps.ts';
+import type { RunToRead } from '../../src/db/runs/run-to-read.ts';
 import type { RunSummary } from '../../src/model/runs.ts';
 import { RunTrees } from '../../src/reads/run-trees.ts';
 

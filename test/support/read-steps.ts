@@ -2,12 +2,8 @@
 import type pg from 'pg';
 
 import type { Database } from '../../src/db/database.ts';
-import {
-  type RunToRead,
-  readStepsOfRuns,
-  type StepLimits,
-  type StepsOfRun,
-} from '../../src/db/runs/steps.ts';
+import type { RunToRead, StepLimits } from '../../src/db/runs/run-to-read.ts';
+import { readStepsOfRuns, type StepsOfRun } from '../../src/db/runs/steps.ts';
 
 export async function readSteps(
   database: Database,

@@ -18,7 +18,7 @@ import {
   SAMPLE_WHOLE,
 } from '../../model/previews.ts';
 import type { Database } from '../database.ts';
-import type { RunToRead } from '../runs/steps.ts';
+import type { RunToRead } from '../runs/run-to-read.ts';
 import { fromMicros, toMicros, utcDayOf } from '../sql-times.ts';
 
 /** A preview whose process was silent for this long is claimed by another one. */

@@ -3,13 +3,9 @@
  * (docs/decisions/0046-citus.md): on which shard a run's steps are, and whether all of them can be read.
  */
 import type { Database } from '../database.ts';
-import type { ClaimedRun } from './evaluation-queue.ts';
 import { partOf } from './late-steps.ts';
+import type { RunToRead } from './run-to-read.ts';
 import { rowsOfRun } from './step-rows.ts';
-
-/** A run's key and the days of its arrival. */
-type StoredRun = Pick<ClaimedRun, 'workspaceId' | 'runId' | 'firstArrivalOn' | 'lastArrivalOn'> &
-  Partial<Pick<ClaimedRun, 'steps'>>;
 
 /** Runs whose steps are on one shard. */
 export interface ShardOfRuns {
@@ -28,7 +24,7 @@ export interface ShardOfRuns {
  */
 export async function byShard(
   database: Database,
-  runs: readonly StoredRun[],
+  runs: readonly RunToRead[],
 ): Promise<readonly ShardOfRuns[]> {
   const { rows } = await database.query<ShardOfRuns>(
     `SELECT array_agg(place::int - 1 ORDER BY place) AS places, array_agg(total ORDER BY place) AS totals,
@@ -81,7 +77,7 @@ const UNFINISHED = `
  */
 export async function requireFinished(
   database: Database,
-  { workspaceId, runId, firstArrivalOn: first, lastArrivalOn: last }: StoredRun,
+  { workspaceId, runId, firstArrivalOn: first, lastArrivalOn: last }: RunToRead,
   total: number,
 ): Promise<void> {
   const { rows } = await database.query<{ isUnfinished: boolean }>(UNFINISHED, [

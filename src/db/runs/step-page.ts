@@ -26,18 +26,18 @@ export interface StepPageLimits extends Pick<StepLimits, 'bytesMax'> {
   readonly structuresMax: number;
 }
 
-/** The step that a page must contain; members that are null match any step. */
+/** The step that a page must contain; members that are null or left out match any step. */
 export interface SoughtStep {
   /** of several steps that match, the one with the nearest number counts */
   readonly number: number;
-  readonly source: Step['source'] | null;
-  readonly startUnixNano: Int64 | null;
+  readonly source?: Step['source'] | null;
+  readonly startUnixNano?: Int64 | null;
   /** empty for a step without a span id */
-  readonly spanId: Hex8 | '' | null;
+  readonly spanId?: Hex8 | '' | null;
   /** UTC day */
-  readonly arrivedOn: string | null;
+  readonly arrivedOn?: string | null;
   /** number of steps before it with its source, start, span id and day of arrival */
-  readonly twin: number | null;
+  readonly twin?: number | null;
 }
 
 export interface PagedStep {
@@ -132,7 +132,8 @@ const READ_DOCUMENTS: Readonly<Record<TelemetryPlacement, string>> = {
 
 /** The number of the step that is sought; null when the run has none like it. */
 function placeOf(tree: readonly TreeStep[], sought: SoughtStep): number | null {
-  const { source, startUnixNano, spanId, twin, arrivedOn } = sought;
+  const { source = null, startUnixNano = null, spanId = null } = sought;
+  const { twin = null, arrivedOn = null } = sought;
   let nearest: number | null = null;
   const distance = (number: number): number => Math.abs(number - sought.number);
   for (const step of tree) {
@@ -251,6 +252,22 @@ function ownersOf(
   return [...new Set(owners)];
 }
 
+/** Which steps of a run are read. */
+export interface ChosenSteps {
+  /** number of a step of the page, 1 if left out; after the last step, the last page is read */
+  readonly from?: number;
+  /**
+   * a step whose page is read instead; `slice` reads the steps from `from` on, each of them whole if the
+   * limits allow it, and none after the last step
+   */
+  readonly sought?: SoughtStep | 'slice' | null;
+  /**
+   * the steps to read instead of a page; those beside the one that is sought are read for their kinds,
+   * tokens and names
+   */
+  readonly numbers?: readonly number[] | null;
+}
+
 /** A step to read, and how much of it. */
 interface KeptStep {
   readonly step: TreeStep;
@@ -266,20 +283,13 @@ interface KeptStep {
  * first step of a page is read whatever its size.
  *
  * @param tree all steps of the run (`readTree`)
- * @param from number of a step of the page; after the last step, the last page is read
- * @param sought null to read the page of `from`; `slice` to read the steps from `from` on, each of
- *   them whole if the limits allow it, and none after the last step
- * @param numbers the steps to read instead of a page; those beside the one that is sought are read for
- *   their kinds, tokens and names
  */
 export async function readStepPage(
   database: Database,
   run: RunToRead,
   tree: readonly TreeStep[],
   limits: StepPageLimits,
-  from = 1,
-  sought: SoughtStep | 'slice' | null = null,
-  numbers: readonly number[] | null = null,
+  { from = 1, sought = null, numbers = null }: ChosenSteps = {},
 ): Promise<StepPage> {
   const { pageSteps, cutBytes, ordinaryBytes, wholeBytes, structuresMax, bytesMax } = limits;
   const isSlice = sought === 'slice';

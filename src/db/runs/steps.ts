@@ -20,15 +20,25 @@ import { withOrigins } from './step-rows.ts';
 import { READ_STEPS } from './steps-statement.ts';
 import { type PlacedStepRow, toStep } from './to-step.ts';
 
-export type { RunToRead, StepLimits };
-
 const MIB = 1024 * 1024;
-const LIMITS: StepLimits = { stepsMax: 20_000, bytesMax: 64 * MIB };
 /**
  * Most such bytes of several runs read at a time: some seconds of matching at its slowest. If the
  * first run has more, it is read alone.
  */
 export const TOGETHER_BYTES_MAX = 8 * MIB;
+
+/** Limits of each run, and of the runs that are read together. */
+export interface ReadLimits extends StepLimits {
+  readonly togetherBytesMax: number;
+  /** a larger run is not read together with others */
+  readonly runBytesMax: number;
+}
+const LIMITS: ReadLimits = {
+  stepsMax: 20_000,
+  bytesMax: 64 * MIB,
+  togetherBytesMax: TOGETHER_BYTES_MAX,
+  runBytesMax: Number.MAX_SAFE_INTEGER,
+};
 
 /** The run's own row, before the rows of its steps. */
 interface RunRow {
@@ -74,32 +84,28 @@ const REMOVED_RUN = { hasSteps: false, total: 0 };
  *
  * @param runs at least one; each is looked for on the days of its arrival, with a day to spare on
  *   either side for clocks that differ
- * @param runBytesMax larger runs are not read together with others
+ * @param limits those that differ from the limits of an evaluation
  * @returns the first of the runs, as many as fit into `togetherBytesMax`, but at least one; null
  *   for a run that is too large
  */
 export async function readStepsOfRuns(
   database: Database,
   runs: readonly RunToRead[],
-  limits: StepLimits = LIMITS,
-  togetherBytesMax: number = TOGETHER_BYTES_MAX,
-  runBytesMax: number = Number.MAX_SAFE_INTEGER,
+  limits: Partial<ReadLimits> = {},
 ): Promise<(StepsOfRun | null)[]> {
   const placement = await placementOf(database);
   const read = placement === 'local' ? readTogether : readByShard;
-  return await read(database, runs, limits, togetherBytesMax, runBytesMax);
+  return await read(database, runs, { ...LIMITS, ...limits });
 }
 
-type Reading = typeof readStepsOfRuns;
+type Reading = (
+  database: Database,
+  runs: readonly RunToRead[],
+  limits: ReadLimits,
+) => Promise<(StepsOfRun | null)[]>;
 
-const readTogether: Reading = async (
-  database,
-  runs,
-  limits = LIMITS,
-  togetherBytesMax = TOGETHER_BYTES_MAX,
-  runBytesMax = Number.MAX_SAFE_INTEGER,
-) => {
-  const { stepsMax, bytesMax } = limits;
+const readTogether: Reading = async (database, runs, limits) => {
+  const { stepsMax, bytesMax, togetherBytesMax, runBytesMax } = limits;
   const parameters = parametersOf(runs, limits);
   const short = await readShortRuns(
     database,
@@ -130,13 +136,8 @@ const claimedOf = (runs: readonly RunToRead[]): (number | null)[] =>
  * coordinator and again on the worker takes longer than reading a short run. Each shard gets its part of
  * the bytes, so that the runs that were read are the first ones, or nearly.
  */
-const readByShard: Reading = async (
-  database,
-  runs,
-  limits = LIMITS,
-  togetherBytesMax = TOGETHER_BYTES_MAX,
-  runBytesMax = Number.MAX_SAFE_INTEGER,
-) => {
+const readByShard: Reading = async (database, runs, limits) => {
+  const { togetherBytesMax, runBytesMax } = limits;
   const read = new Map<number, StepsOfRun | null>();
   let bytes = 0;
   let waiting = runs.length;

@@ -3,9 +3,9 @@
  * that each rule matches, with a few places. Writes nothing.
  */
 import type { Database } from '../../db/database.ts';
+import type { RunToRead } from '../../db/runs/run-to-read.ts';
 import {
   isUnreadable,
-  type RunToRead,
   readStepsOfRuns,
   type StepsOfRun,
   TOGETHER_BYTES_MAX,
@@ -55,7 +55,7 @@ export async function previewRuns(
   deps: PreviewBatchDependencies,
 ): Promise<PreviewBatch> {
   const { database } = deps;
-  const read = await readStepsOfRuns(database, runs, undefined, undefined, TOGETHER_BYTES_MAX);
+  const read = await readStepsOfRuns(database, runs, { runBytesMax: TOGETHER_BYTES_MAX });
   let tally = EMPTY_TALLY;
   let done = 0;
   const [fromCpuMs, fromMs] = [deps.cpuMs(), performance.now()];

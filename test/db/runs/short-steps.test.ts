@@ -1,7 +1,8 @@
 /** Runs that are short together are read as any others are: the same steps, in the same order. */
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, inject, test, vi } from 'vitest';
-import { type RunToRead, readStepsOfRuns } from '../../../src/db/runs/steps.ts';
+import type { RunToRead } from '../../../src/db/runs/run-to-read.ts';
+import { type ReadLimits, readStepsOfRuns } from '../../../src/db/runs/steps.ts';
 import type { MigratedDatabase } from '../../support/migrated-database.ts';
 import { DAY_MS, hex8, hex16, logRow, NOON_MS, spanRow } from '../../support/rows.ts';
 import { dayOf, openStoredRun, type StoredRun } from '../../support/stored-run.ts';
@@ -25,9 +26,9 @@ const run = (number: number): RunToRead => ({
 });
 
 /** What a reading answers, and how many statements about steps it took. */
-async function reading(runs: readonly RunToRead[], togetherBytesMax?: number) {
+async function reading(runs: readonly RunToRead[], limits?: Partial<ReadLimits>) {
   const query = vi.spyOn(scratch.database, 'query');
-  const steps = await readStepsOfRuns(scratch.database, runs, undefined, togetherBytesMax);
+  const steps = await readStepsOfRuns(scratch.database, runs, limits);
   const texts = query.mock.calls.map((call) => {
     const [statement]: unknown[] = call;
     return String(
@@ -107,9 +108,9 @@ testPlain(
     const large = attributes('x'.repeat(100_000));
     const rows = Array.from({ length: 300 }, () => spanRow({ traceId: hex16(2) }));
     await store({ spans: [spanRow({ traceId: hex16(1), attributes: large }), ...rows] });
-    expect(await reading([run(1)], 110_000)).toMatchObject({ statements: 1 });
-    expect(await reading([run(1)], 90_000)).toMatchObject({ statements: 2 });
-    expect(await reading([run(2)], 90_000)).toMatchObject({ statements: 2 });
+    expect(await reading([run(1)], { togetherBytesMax: 110_000 })).toMatchObject({ statements: 1 });
+    expect(await reading([run(1)], { togetherBytesMax: 90_000 })).toMatchObject({ statements: 2 });
+    expect(await reading([run(2)], { togetherBytesMax: 90_000 })).toMatchObject({ statements: 2 });
   },
 );
 

@@ -43,7 +43,7 @@ describe('a page of steps', () => {
   const MEGABYTE = 'x'.repeat(1024 * 1024);
   const readPage = async (
     { stepsMax = 100, ...limits }: Partial<typeof LIMITS & { stepsMax: number }> = {},
-    from?: number,
+    from = 1,
     sought?: Partial<SoughtStep>,
   ) =>
     readStepPage(
@@ -51,16 +51,7 @@ describe('a page of steps', () => {
       RUN,
       await readTree(scratch.database, RUN, stepsMax),
       { ...LIMITS, ...limits },
-      from,
-      sought && {
-        number: 1,
-        source: null,
-        startUnixNano: null,
-        spanId: null,
-        arrivedOn: null,
-        twin: null,
-        ...sought,
-      },
+      { from, sought: sought === undefined ? null : { number: 1, ...sought } },
     );
   const outline = async (limits: Partial<typeof LIMITS> = {}) => {
     const { steps } = await readPage(limits);

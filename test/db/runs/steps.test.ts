@@ -1,7 +1,7 @@
 /** The steps of a run, read back: what they hold, in which order, and within which limits. */
 
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest';
-import { readStepsOfRuns } from '../../../src/db/runs/steps.ts';
+import { type ReadLimits, readStepsOfRuns } from '../../../src/db/runs/steps.ts';
 import type { DecodedRequest } from '../../../src/model/telemetry.ts';
 import type { MigratedDatabase } from '../../support/migrated-database.ts';
 import { plansOf, readSteps } from '../../support/read-steps.ts';
@@ -397,8 +397,8 @@ describe('several runs at once', () => {
   });
   const span = (number: number, name: string, attributes = '{}') =>
     spanRow({ traceId: hex16(number), name, attributes });
-  const namesOf = async (runs: ReturnType<typeof run>[], together?: number, each?: number) =>
-    (await readStepsOfRuns(scratch.database, runs, undefined, together, each)).map((read) =>
+  const namesOf = async (runs: ReturnType<typeof run>[], limits?: Partial<ReadLimits>) =>
+    (await readStepsOfRuns(scratch.database, runs, limits)).map((read) =>
       read === null ? 'too large' : [...read.steps.map(({ name }) => name), read.unread],
     );
 
@@ -423,16 +423,16 @@ describe('several runs at once', () => {
     const attributes = JSON.stringify({ k: 'x'.repeat(92) });
     for (const number of [1, 2, 3]) await store({ spans: [span(number, `${number}`, attributes)] });
     const all = [run(1), run(2), run(3)];
-    expect(await namesOf(all, 303)).toEqual([
+    expect(await namesOf(all, { togetherBytesMax: 303 })).toEqual([
       ['1', 0],
       ['2', 0],
       ['3', 0],
     ]);
-    expect(await namesOf(all, 302)).toEqual([
+    expect(await namesOf(all, { togetherBytesMax: 302 })).toEqual([
       ['1', 0],
       ['2', 0],
     ]);
-    expect(await namesOf(all, 1)).toEqual([['1', 0]]);
+    expect(await namesOf(all, { togetherBytesMax: 1 })).toEqual([['1', 0]]);
   });
 
   test('a run that is too large by itself is reported, and takes no room from the others', async () => {
@@ -440,9 +440,11 @@ describe('several runs at once', () => {
     await store({ spans: [span(1, 'a', large), span(2, 'b'), span(3, 'c', large), span(4, 'd')] });
     const all = [run(1), run(2), run(3), run(4)];
     const expected = ['too large', ['b', 0], 'too large', ['d', 0]];
-    expect(await namesOf(all, 100, 100)).toEqual(expected);
-    expect(await namesOf([run(3), run(1)], 100, 100)).toEqual(['too large']);
-    expect(await namesOf([run(3)], 100)).toEqual([['c', 0]]);
+    expect(await namesOf(all, { togetherBytesMax: 100, runBytesMax: 100 })).toEqual(expected);
+    expect(await namesOf([run(3), run(1)], { togetherBytesMax: 100, runBytesMax: 100 })).toEqual([
+      'too large',
+    ]);
+    expect(await namesOf([run(3)], { togetherBytesMax: 100 })).toEqual([['c', 0]]);
   });
 
   test('the number of bytes of each run is returned', async () => {
@@ -455,7 +457,7 @@ describe('several runs at once', () => {
     const attributes = JSON.stringify({ k: 'x'.repeat(92) });
     for (const number of [2, 4]) await store({ spans: [span(number, `${number}`, attributes)] });
     const all = [run(1), run(2), run(3), run(4), run(5)];
-    const read = await namesOf(all, 1);
+    const read = await namesOf(all, { togetherBytesMax: 1 });
     // Distributed runs are read shard by shard, until one has filled the room: those before are kept.
     const least = inject('placement') === 'distributed' ? 2 : 3;
     expect(read.length).toBeGreaterThanOrEqual(least);
@@ -465,6 +467,6 @@ describe('several runs at once', () => {
   test('what is stored small and read large counts as it is read', async () => {
     const attributes = JSON.stringify({ k: 'x'.repeat(100_000) });
     for (const number of [1, 2]) await store({ spans: [span(number, `${number}`, attributes)] });
-    expect(await namesOf([run(1), run(2)], 150_000)).toEqual([['1', 0]]);
+    expect(await namesOf([run(1), run(2)], { togetherBytesMax: 150_000 })).toEqual([['1', 0]]);
   });
 });
