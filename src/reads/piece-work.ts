@@ -1,4 +1,4 @@
-/** Work on the thread that takes requests, in pieces between which the event loop turns. */
+/** Does work in pieces on the thread that takes requests; the event loop turns between them. */
 export interface PieceWork {
   /** @param bytes size of what the work is about */
   readonly takeInPieces: <T>(

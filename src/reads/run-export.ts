@@ -4,15 +4,12 @@
  */
 import { findWorkspaceById } from '../db/people/workspaces.ts';
 import type { ReadChoice } from '../db/replica/read-choice.ts';
-import type { RunToRead } from '../db/runs/run-to-read.ts';
-import { findRun } from '../db/runs/runs.ts';
-import {
-  type ExportedSignal,
-  readStoredSlice,
-  type StoredPlace,
-  type StoredResource,
-  type StoredSlice,
-  type StoredStep,
+import type {
+  ExportedSignal,
+  StoredPlace,
+  StoredResource,
+  StoredSlice,
+  StoredStep,
 } from '../db/runs/stored-steps.ts';
 import { SluiceError } from '../errors.ts';
 import type { Hex16 } from '../model/json.ts';
@@ -20,6 +17,7 @@ import { SentSpans } from '../model/repeated-spans.ts';
 import { RUN_NOT_EXPORTED } from '../model/runs.ts';
 import { attributesInPieces, rowsInPieces, valueInPieces } from '../otlp/stored-text.ts';
 import type { PieceWork } from './piece-work.ts';
+import type { FoundRun, RunSteps } from './run-steps.ts';
 
 /** A slice in memory, and most steps of an export. */
 const SLICE = { stepsMax: 200, bytesMax: 1024 * 1024 };
@@ -138,10 +136,11 @@ interface Shared {
 
 /** Exports runs of workspaces that do not redact. */
 export function createRunExporter(
-  { read, find }: Pick<ReadChoice, 'read' | 'find'>,
+  { find }: Pick<ReadChoice, 'find'>,
+  steps: RunSteps,
   { turns, slots }: Shared,
 ) {
-  async function* chunks(run: RunToRead, signal: ExportedSignal): AsyncGenerator<Buffer> {
+  async function* chunks(run: FoundRun, signal: ExportedSignal): AsyncGenerator<Buffer> {
     const { workspaceId } = run;
     slots.take(workspaceId);
     try {
@@ -151,10 +150,7 @@ export function createRunExporter(
       let isFirst = true;
       const sent = new SentSpans<true>();
       do {
-        const place = after;
-        const slice: StoredSlice = await read({ workspaceId, isExport: true }, (database) =>
-          readStoredSlice(database, run, signal, SLICE, place),
-        );
+        const slice: StoredSlice = await steps.slice(run, signal, SLICE, after);
         const pieces = sliceInPieces(withoutRepeats(slice, sent), signal);
         const parts = await turns.takeInPieces(workspaceId, pieces, SLICE.bytesMax);
         if (!isFirst && parts.length > 0) parts.unshift(',');
@@ -171,14 +167,13 @@ export function createRunExporter(
 
   return {
     exportOtlp: async (workspaceId: number, runId: Hex16, signal: ExportedSignal) => {
-      const reader = { workspaceId };
-      const found = await find(reader, (database) => findRun(database, workspaceId, runId));
+      const found = await steps.find(workspaceId, runId);
       if (found === null) throw new SluiceError('not_found', 'This workspace has no such run.');
-      const workspace = await find(reader, (database) => findWorkspaceById(database, workspaceId));
+      const workspace = await find({ workspaceId }, (db) => findWorkspaceById(db, workspaceId));
       if (workspace?.redactExcerpts !== false) {
         throw new SluiceError('conflict', RUN_NOT_EXPORTED);
       }
-      return chunks({ ...found, workspaceId, runId }, signal);
+      return chunks(found, signal);
     },
   };
 }

@@ -8,6 +8,8 @@ import { readTree } from '../db/runs/run-tree.ts';
 import type { TreeStep } from '../model/run-tree.ts';
 import type { RunSummary } from '../model/runs.ts';
 
+/** The steps of one evaluation: later ones are in no finding, and on no page. */
+const STEPS_MAX = 20_000;
 /** Runs that are remembered, of at most 20,000 steps: some 8 MB each. */
 const RUNS_MAX = 4;
 /** Smaller ones are read again. */
@@ -24,14 +26,9 @@ interface Kept {
 }
 
 export class RunTrees {
-  readonly #stepsMax: number;
   readonly #kept = new Map<string, Kept>();
   /** under way, by run and version: a page and the search in it begin at the same time */
   readonly #reading = new Map<string, Promise<readonly TreeStep[]>>();
-
-  constructor(stepsMax: number) {
-    this.#stepsMax = stepsMax;
-  }
 
   /** The rows of a run are no longer where they were. */
   forget({ workspaceId, runId }: RunToRead): void {
@@ -46,15 +43,11 @@ export class RunTrees {
     if (known?.version === version && performance.now() < known.until) return known.steps;
     this.#kept.delete(key);
     const name = `${key} ${version}`;
-    const reading = this.#reading.get(name);
-    if (reading !== undefined) return await reading;
-    const begun = this.#readAndKeep(database, ref, key, version);
-    this.#reading.set(name, begun);
-    try {
-      return await begun;
-    } finally {
-      this.#reading.delete(name);
-    }
+    const reading =
+      this.#reading.get(name) ??
+      this.#readAndKeep(database, ref, key, version).finally(() => this.#reading.delete(name));
+    this.#reading.set(name, reading);
+    return await reading;
   }
 
   async #readAndKeep(
@@ -63,12 +56,10 @@ export class RunTrees {
     key: string,
     version: string,
   ): Promise<readonly TreeStep[]> {
-    const steps = await readTree(database, ref, this.#stepsMax);
+    const steps = await readTree(database, ref, STEPS_MAX);
     if (steps.length >= LARGE_STEPS) {
-      for (const oldest of this.#kept.size >= RUNS_MAX ? this.#kept.keys() : []) {
-        this.#kept.delete(oldest);
-        break;
-      }
+      const [oldest] = this.#kept.size < RUNS_MAX ? [] : this.#kept.keys();
+      if (oldest !== undefined) this.#kept.delete(oldest);
       this.#kept.set(key, { version, steps, until: performance.now() + KEPT_MS });
     }
     return steps;

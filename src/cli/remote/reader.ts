@@ -18,6 +18,7 @@ import { pinnedCorpus } from '../../main/corpus-location.ts';
 import { runTimesOf } from '../../main/run-times.ts';
 import { loadKeptCatalog } from '../../pool/kept-catalog.ts';
 import { createOutliner } from '../../reads/run-outlines.ts';
+import { RunSteps } from '../../reads/run-steps.ts';
 import { readClock, withDatabase } from '../with-database.ts';
 import { chooseServer, type PlaceOptions } from './place.ts';
 import { call, type Query, queryText } from './server-call.ts';
@@ -80,11 +81,8 @@ export async function withReader(
     const workspace = await findWorkspace(database, options.workspace ?? null);
     const store = createStore(sameForAll(database), { brand, nowMs });
     const times = runTimesOf(config);
-    const { find } = createOutliner(
-      fromPrimary(() => database),
-      new Turns(),
-    );
-    const runs = { ...store.runs, find, times };
+    const steps = new RunSteps(fromPrimary(() => database));
+    const runs = { ...store.runs, ...createOutliner({ steps, turns: new Turns() }), times };
     const { references } = createRuleBook(loadKeptCatalog(pinnedCorpus()));
     const findings = { ...store.findings, baseUrl: config.baseUrl, references, nowMs };
     const handlers = {

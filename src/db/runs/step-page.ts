@@ -206,17 +206,6 @@ function depthOf(step: TreeStep, spans: ReadonlyMap<Hex8 | null, TreeStep>): num
   return depth;
 }
 
-const NO_STEPS: StepPage = {
-  steps: [],
-  owners: [],
-  count: 0,
-  sought: null,
-  startUnixNano: '0',
-  endUnixNano: '0',
-  repeats: 0,
-  isOutdated: false,
-};
-
 type Extent = Pick<StepPage, 'startUnixNano' | 'endUnixNano' | 'repeats'>;
 
 /** Of trees, which do not change: a search reads several pages of one. */
@@ -302,7 +291,10 @@ export async function readStepPage(
       ? tree.slice(begin - 1, begin - 1 + pageSteps)
       : numbers.flatMap((number) => tree[number - 1] ?? []);
   const page = fitting(listed, begin, isSlice ? wholeBytes : ordinaryBytes, bytesMax);
-  if (page.length === 0) return { ...NO_STEPS, ...extentOf(tree), count: tree.length };
+  const whole = { count: tree.length, ...extentOf(tree) };
+  if (page.length === 0) {
+    return { ...whole, steps: [], owners: [], sought: null, isOutdated: false };
+  }
 
   const spans = spansAbove(tree, page);
   const owners = ownersOf(page, spans);
@@ -339,9 +331,8 @@ export async function readStepPage(
       isOwner ? [] : [{ step, number, twin, depth: depthOf(one, spans), isCut }],
     ),
     owners: rows.flatMap(({ row, step }) => (row.isOwner ? [step] : [])),
-    count: tree.length,
+    ...whole,
     sought: place,
-    ...extentOf(tree),
     isOutdated: (read.rows[0]?.found ?? 0) < kept.length,
   };
 }

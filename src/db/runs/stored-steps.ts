@@ -15,7 +15,7 @@ export type ExportedSignal = 'traces' | 'logs';
 /** A row: plain members of OTLP's JSON, ready to send, and stored JSON, which is not. */
 export interface StoredStep {
   readonly resourceId: string;
-  /** members without the documents; what is unset is left out */
+  /** members without the documents; what is unset is null */
   readonly members: Readonly<Record<string, unknown>>;
   readonly documents: Readonly<Record<string, JsonText>>;
   /** of a span, a digest of all of it */
@@ -198,9 +198,8 @@ async function toStored(source: Source, row: SliceRow): Promise<StoredStep> {
     const isWhole = length <= DOCUMENT_UNITS;
     documents[column] = isWhole ? begun : begun + (await restOf(source, column, row, length));
   }
-  const set = Object.entries(row.members).filter(([, value]) => value !== null);
-  const { resourceId, content } = row;
-  return { resourceId, members: Object.fromEntries(set), documents, content };
+  const { resourceId, members, content } = row;
+  return { resourceId, members, documents, content };
 }
 
 /** A slice of a run's rows: as many as fit the limits, at least one. @param after null to begin */

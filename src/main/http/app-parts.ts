@@ -15,6 +15,7 @@ import { createProviders } from '../../http/dashboard/sign-in/configured-provide
 import type { Turns } from '../../http/limits/turns.ts';
 import { createRunExporter } from '../../reads/run-export.ts';
 import { createOutliner } from '../../reads/run-outlines.ts';
+import { RunSteps } from '../../reads/run-steps.ts';
 import type { ApiDocument } from '../../web/docs/api-document.ts';
 import { loadDocumentation, pageAssets, pathsOf } from '../documents.ts';
 import { programVersion } from '../program-version.ts';
@@ -91,8 +92,9 @@ interface RunShares {
 
 /** The reads of runs, from the database of `choice`; they share the turns and slots of the process. */
 export function runsOf(config: Config, store: Store, choice: ReadChoice, shared: RunShares) {
-  const { find, findSteps, searchSteps } = createOutliner(choice, shared.outlines);
-  const exporter = createRunExporter(choice, shared);
+  const steps = new RunSteps(choice);
+  const { find, findSteps, searchSteps } = createOutliner({ steps, turns: shared.outlines });
+  const exporter = createRunExporter(choice, steps, shared);
   const runs = { ...store.runs, ...exporter, find, times: runTimesOf(config) };
   return { runs, findSteps, searchSteps };
 }

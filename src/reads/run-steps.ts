@@ -1,0 +1,69 @@
+/**
+ * Reads the steps of a run that is shown, searched or exported: a page that the caller chooses in the run's
+ * tree, or a slice of the stored steps. The database is the primary or a replica.
+ */
+import type { ReadChoice } from '../db/replica/read-choice.ts';
+import type { RunToRead, StepLimits } from '../db/runs/run-to-read.ts';
+import { findRun } from '../db/runs/runs.ts';
+import {
+  type ChosenSteps,
+  readStepPage,
+  type StepPage,
+  type StepPageLimits,
+} from '../db/runs/step-page.ts';
+import {
+  type ExportedSignal,
+  readStoredSlice,
+  type StoredPlace,
+  type StoredSlice,
+} from '../db/runs/stored-steps.ts';
+import type { TreeStep } from '../model/run-tree.ts';
+import { RunTrees } from './run-trees.ts';
+
+export type FoundRun = NonNullable<Awaited<ReturnType<typeof findRun>>> & RunToRead;
+
+/** Chooses steps in the run's tree. */
+export type ChooseSteps = (tree: readonly TreeStep[]) => Promise<ChosenSteps> | ChosenSteps;
+
+export class RunSteps {
+  readonly #choice: Pick<ReadChoice, 'read' | 'find'>;
+  readonly #trees = new RunTrees();
+
+  constructor(choice: Pick<ReadChoice, 'read' | 'find'>) {
+    this.#choice = choice;
+  }
+
+  /** Finds a run; null if there is none. */
+  async find(workspaceId: number, runId: string): Promise<FoundRun | null> {
+    const reader = { workspaceId };
+    const found = await this.#choice.find(reader, (db) => findRun(db, workspaceId, runId));
+    return found === null ? null : { ...found, workspaceId, runId };
+  }
+
+  /** Reads a page of the chosen steps; if rows have moved, once more with a new tree. */
+  async page(found: FoundRun, limits: StepPageLimits, choose: ChooseSteps): Promise<StepPage> {
+    const { read } = this.#choice;
+    const readOnce = async () => {
+      const tree = await read(found, (db) => this.#trees.read(db, found, found.run));
+      const chosen = await choose(tree);
+      return await read(found, (db) => readStepPage(db, found, tree, limits, chosen));
+    };
+    const page = await readOnce();
+    if (!page.isOutdated) return page;
+    this.#trees.forget(found);
+    return await readOnce();
+  }
+
+  /** Reads stored steps after a place, in the order of arrival. */
+  async slice(
+    found: FoundRun,
+    signal: ExportedSignal,
+    limits: StepLimits,
+    after: StoredPlace | null,
+  ): Promise<StoredSlice> {
+    const { workspaceId } = found;
+    return await this.#choice.read({ workspaceId, isExport: true }, (db) =>
+      readStoredSlice(db, found, signal, limits, after),
+    );
+  }
+}
