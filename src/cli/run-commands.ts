@@ -42,20 +42,20 @@ const item = z.object({
   late_evaluated_steps: z.number().optional(),
   late_evaluated_at: z.string().optional(),
   unread_steps: z.number().nullable(),
-  // A newer server may have further values; an older one has neither member.
-  checked: z.string().optional(),
-  corpus_version: z.string().nullish(),
-  corpus_identity: z.string().nullish(),
+  // A newer server may have further values.
+  checked: z.string(),
+  corpus_version: z.string().nullable(),
+  corpus_identity: z.string().nullable(),
   texts: z.number().nullable(),
-  surfaces: z.array(z.string()).nullish(),
+  surfaces: z.array(z.string()).nullable(),
   truncated_texts: z.number().nullable(),
-  text_cap_bytes: z.number().nullish(),
-  unparsed_values: z.number().nullish(),
+  text_cap_bytes: z.number().nullable(),
+  unparsed_values: z.number().nullable(),
   text_gaps: z.array(z.string()).nullable(),
-  unread_texts: z.number().nullish(),
-  unread_keys: z.array(z.string()).nullish(),
-  unknown_roles: z.array(z.string()).nullish(),
-  capture_hint: z.string().nullish(),
+  unread_texts: z.number().nullable(),
+  unread_keys: z.array(z.string()).nullable(),
+  unknown_roles: z.array(z.string()).nullable(),
+  capture_hint: z.string().nullable(),
   findings: z.number(),
   highest_severity: z.string().nullable(),
 });
@@ -103,8 +103,7 @@ async function list(options: ListOptions): Promise<void> {
 
 const LABELS: Readonly<Record<string, string>> = CHECKED_LABELS;
 
-function checkedLabel({ checked, texts }: z.infer<typeof item>): string {
-  if (checked === undefined) return texts === null ? 'not yet' : `${texts} texts`;
+function checkedLabel({ checked }: z.infer<typeof item>): string {
   return LABELS[checked] ?? plain(checked);
 }
 
@@ -155,7 +154,7 @@ function gapsOf({
       `roles of messages are not known: ${plain((unknown_roles ?? []).join(', '))}`,
     checked === 'nothing' && 'no text was found, so no rule could match',
     checked === 'tool_names_only' && 'nothing but tool names was checked',
-    capture_hint != null && `to send text: ${plain(capture_hint)}`,
+    capture_hint !== null && `to send text: ${plain(capture_hint)}`,
   ].filter((line) => line !== false);
 }
 

@@ -179,15 +179,6 @@ function checkRelations(config: Config, env: Environment, problems: Problems): v
   }
 }
 
-/** Settings that had a meaning before, and are still set. */
-function removedSettings(env: Environment): string[] {
-  if (!env.HTTP_THREADS?.trim()) return [];
-  return [
-    'HTTP_THREADS is no longer a setting and is ignored: each process has one thread for requests. ' +
-      'Start several processes instead (docs/deployment.md, "Several processes on one machine")',
-  ];
-}
-
 /** The URL of a listener when none is configured. */
 export function defaultUrl(host: string, port: number): string {
   const name = host === '0.0.0.0' || host === '::' ? 'localhost' : host;
@@ -254,7 +245,7 @@ export function readConfig(env: Environment): Config {
     alertPrivateAddresses: networks(env, problems),
     smtp: smtp(env, problems),
     ...oauth,
-    warnings: [...oauth.warnings, ...removedSettings(env)],
+    warnings: oauth.warnings,
     ownerEmail: text(env, 'OWNER_EMAIL') ?? TEXT_SETTINGS.OWNER_EMAIL,
     trustedProxyHops: integer(env, 'TRUSTED_PROXY_HOPS', problems),
     logLevel: oneOf<LogLevel>(

@@ -254,13 +254,6 @@ test.each([
   expect(problemsOf(env)).toEqual(problems);
 });
 
-test('a setting that has no meaning any more is named, and keeps no server from starting', () => {
-  expect(readConfig({ HTTP_THREADS: ' ' }).warnings).toEqual([]);
-  expect(readConfig({ HTTP_THREADS: '4' }).warnings).toEqual([
-    expect.stringMatching(/^HTTP_THREADS is no longer a setting .* Start several processes/),
-  ]);
-});
-
 describe('problems', () => {
   test('are all reported together, in one error for the operator', () => {
     const env = {

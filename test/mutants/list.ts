@@ -1012,14 +1012,6 @@ export const MUTANTS: readonly Mutant[] = [
     tests: ['test/db/retention/outdated-runs.test.ts'],
   },
   {
-    name: 'retention/older-version',
-    defect: 'resources are deleted that an older version beside this one still refers to',
-    file: 'src/db/retention/outdated-resources.ts',
-    search: 'utcDay(first - OLDER_VERSION_DAYS * DAY_MS)',
-    replacement: 'utcDay(first)',
-    tests: ['test/db/retention/outdated-resources.test.ts'],
-  },
-  {
     name: 'runs/until-inclusive',
     defect: 'the list of runs has one that arrived at the end of its time range',
     file: 'src/db/runs/runs.ts',

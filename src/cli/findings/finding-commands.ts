@@ -54,18 +54,17 @@ const finding = z.object({
     step: z.object({ span_id: z.string().nullable(), name: z.string().nullable() }),
   }),
   run_id: z.string(),
-  // Absent in answers of servers that do not send them.
-  url: z.string().nullish(),
-  agent: z.string().nullish(),
-  service: z.string().nullish(),
-  user_id: z.string().nullish(),
-  session_id: z.string().nullish(),
-  model: z.string().nullish(),
-  tool: z.string().nullish(),
-  state: z.string().nullish(),
-  assignee: z.string().nullish(),
-  is_excepted: z.boolean().nullish(),
-  group: z.object({ findings: z.number() }).nullish(),
+  url: z.string(),
+  agent: z.string().nullable(),
+  service: z.string().nullable(),
+  user_id: z.string().nullable(),
+  session_id: z.string().nullable(),
+  model: z.string().nullable(),
+  tool: z.string().nullable(),
+  state: z.string(),
+  assignee: z.string().nullable(),
+  is_excepted: z.boolean(),
+  group: z.object({ findings: z.number() }).nullable(),
   excerpt: z.string().nullable(),
   recommended_actions: z.array(z.string()),
 });
@@ -74,8 +73,7 @@ type Finding = z.infer<typeof finding>;
 const page = z.object({
   findings: z.array(finding),
   next_cursor: z.string().nullable(),
-  // Absent in answers of servers that do not send it.
-  searched_to: z.string().nullish(),
+  searched_to: z.string().nullable(),
 });
 
 const shown = (time: string): string => shownTime(new Date(time));
@@ -117,7 +115,7 @@ async function list(options: ListOptions): Promise<void> {
   await withReader(options, async (reader) => {
     const body = await reader.list('findings', queryOf(options));
     answer(options, body, () => {
-      const { findings, next_cursor: next, searched_to: searchedTo = null } = parts(page, body);
+      const { findings, next_cursor: next, searched_to: searchedTo } = parts(page, body);
       const older =
         next === null && searchedTo !== null
           ? ['', `Older findings were not searched: --until ${plain(searchedTo)}`]
@@ -139,10 +137,10 @@ async function list(options: ListOptions): Promise<void> {
   });
 }
 
-/** In the words of the dashboard; empty for a server that does not send it. */
+/** Writes the state in the words of the dashboard. */
 function stateOf({ state, is_excepted: isExcepted }: Finding): string {
-  const name = plain(state ?? '').replaceAll('_', ' ');
-  return isExcepted === true ? `${name}, excepted` : name;
+  const name = plain(state).replaceAll('_', ' ');
+  return isExcepted ? `${name}, excepted` : name;
 }
 
 /** The names that are known, a line each. */
@@ -158,7 +156,7 @@ function named(one: Finding): string[] {
     ['Dashboard', one.url],
   ] as const;
   return names.flatMap(([label, name]) =>
-    name === null || name === undefined ? [] : [`${label.padEnd(10)} ${plain(name)}`],
+    name === null ? [] : [`${label.padEnd(10)} ${plain(name)}`],
   );
 }
 

@@ -81,7 +81,7 @@ export async function claimOwnership(
     const highest = Math.max(0, ...(await generations(home)));
     const last = await readRecord(home, `owner.${highest}`);
     const here = await placeIn(home, false);
-    const isCopy = last?.place != null && last.place.folder !== here.folder;
+    const isCopy = last !== null && last.place.folder !== here.folder;
     if (isCopy && served !== null) throw copied(home, `owner.${highest}`, last);
     const owner = isCopy ? null : last;
     if (owner !== null && (await runsHere(owner, here))) return null;
@@ -121,7 +121,7 @@ async function hasEnded(
 ): Promise<boolean> {
   if (isVisible(owner, here)) return true;
   // The kernel of another machine may not share its locks.
-  if (isLocked && owner.place?.isLocked === true && owner.place.kernel === here.kernel) return true;
+  if (isLocked && owner.place.isLocked && owner.place.kernel === here.kernel) return true;
   return await untilSilent(home, name);
 }
 
@@ -178,7 +178,7 @@ async function takeLock(home: string): Promise<FolderLock | null> {
 
 function inUse(home: string, owner: ProcessRecord | null): OperatorError {
   const who =
-    owner?.place == null
+    owner === null
       ? 'by a process that is not visible here'
       : `by process ${owner.pid} of host or container ${owner.place.host}, which is not visible here`;
   return new OperatorError(
@@ -190,7 +190,7 @@ function inUse(home: string, owner: ProcessRecord | null): OperatorError {
 function copied(home: string, name: string, { pid, place }: ProcessRecord): OperatorError {
   return new OperatorError(
     `${home} is a copy of a folder that was in use (by process ${pid} of host or container ` +
-      `${place?.host}): PostgreSQL's files changed while they were copied, and do not fit together. Stop ` +
+      `${place.host}): PostgreSQL's files changed while they were copied, and do not fit together. Stop ` +
       'Sluice and copy its folder again, or use pg_basebackup or pg_dump while it runs ' +
       '(docs/operations.md, backup and restore). If PostgreSQL had ended before the copy, because it was ' +
       `killed, remove ${join(home, name)} and start again`,

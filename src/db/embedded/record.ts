@@ -13,8 +13,7 @@ export interface ProcessRecord {
   readonly pid: number;
   /** when it was started (`processIdentity`) */
   readonly identity: string;
-  /** the place; older versions wrote none */
-  readonly place: ProcessPlace | null;
+  readonly place: ProcessPlace;
 }
 
 export interface ProcessPlace {
@@ -90,9 +89,9 @@ export async function readRecord(home: string, name: string): Promise<ProcessRec
     return null;
   }
   if (typeof value !== 'object' || value === null) return null;
-  const { pid, identity, place = null } = value as Partial<ProcessRecord>;
-  if (typeof pid !== 'number' || typeof identity !== 'string') return null;
-  return { pid, identity, place: isPlace(place) ? place : null };
+  const { pid, identity, place } = value as Partial<ProcessRecord>;
+  if (typeof pid !== 'number' || typeof identity !== 'string' || !isPlace(place)) return null;
+  return { pid, identity, place };
 }
 
 function isPlace(value: unknown): value is ProcessPlace {
@@ -102,9 +101,9 @@ function isPlace(value: unknown): value is ProcessPlace {
   return texts.every((text) => typeof text === 'string') && typeof isLocked === 'boolean';
 }
 
-/** Checks whether the pid of a record can be looked up here; of an older version's it is assumed. */
+/** Checks whether the pid of a record can be looked up here. */
 export function isVisible({ place }: ProcessRecord, here: ProcessPlace): boolean {
-  return place === null || (place.kernel === here.kernel && place.namespace === here.namespace);
+  return place.kernel === here.kernel && place.namespace === here.namespace;
 }
 
 /** Checks whether the process of a record runs, and is visible here. */

@@ -6,11 +6,6 @@ import { oldestDay, utcDay } from '../telemetry/partitions.ts';
 import { BATCH_ROWS, type DeletionTurn } from './deletion.ts';
 
 const DAY_MS = 86_400_000;
-/**
- * For how long an older version may run beside this one: it does not move the day of use, so the rows
- * that it stores may refer to what was last used when the newer version began.
- */
-const OLDER_VERSION_DAYS = 7;
 
 /** A row that ingest is using again is locked by it, or has its new day by the time it is locked here. */
 const DELETE_UNUSED = `
@@ -21,11 +16,12 @@ const DELETE_UNUSED = `
   DELETE FROM resources AS t USING unused u WHERE t.workspace_id = u.workspace_id AND t.id = u.id`;
 
 /**
- * Deletes what was last used before the oldest day of telemetry that is there, and before `retentionDays`.
+ * Deletes resources that were last used before the oldest stored day of telemetry, and before
+ * `retentionDays`.
  *
  * @param nowMs milliseconds since 1970, by PostgreSQL's clock
  * @param retentionDays of telemetry; 0 keeps everything
- * @returns how many rows were deleted
+ * @returns the number of deleted rows
  */
 export async function deleteUnusedResources(
   turn: DeletionTurn,
@@ -36,8 +32,7 @@ export async function deleteUnusedResources(
   // A day that is past retention is still there while somebody reads it.
   const firstKeptDay = utcDay(nowMs - retentionDays * DAY_MS);
   const oldest = (await oldestDay(turn.database)) ?? firstKeptDay;
-  const first = Date.parse(oldest < firstKeptDay ? oldest : firstKeptDay);
-  const usedBefore = utcDay(first - OLDER_VERSION_DAYS * DAY_MS);
+  const usedBefore = oldest < firstKeptDay ? oldest : firstKeptDay;
   let deleted = 0;
   while (!turn.isOver) {
     const rows = await turn.batch(async (connection) => {

@@ -8,6 +8,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import { lockFolder } from '../../../src/db/embedded/folder-lock.ts';
 import { claimOwnership, registerGuest, stopUnlessUsed } from '../../../src/db/embedded/owner.ts';
 import { processIdentity } from '../../../src/db/embedded/process.ts';
+import { placeIn } from '../../../src/db/embedded/record.ts';
 
 let home: string;
 beforeEach(async () => {
@@ -31,10 +32,11 @@ it('goes to exactly one of many, and to the next after its release', async () =>
 
 it('goes to exactly one when it is taken from the dead', async () => {
   const self = await processIdentity(process.pid);
+  const place = await placeIn(home, false);
   const dead = [
-    { pid: 999_999_999, identity: self },
+    { pid: 999_999_999, identity: self, place },
     // The number is in use again, by a process that started at another time.
-    { pid: process.pid, identity: `${self}0` },
+    { pid: process.pid, identity: `${self}0`, place },
   ];
   for (const [index, record] of dead.entries()) {
     await writeFile(join(home, `owner.${(index + 1) * 100}`), `${JSON.stringify(record)}\n`);
