@@ -1,14 +1,14 @@
 /**
  * The logins of this command line, one per server: `logins.json` in the user's configuration folder. It
- * holds tokens, so it is a file of mode 0600 in a folder of mode 0700, replaced as a whole; one that
- * others may read is refused.
+ * holds tokens, so it is a file of mode 0600, replaced as a whole. A file that others may read is
+ * refused, and so is a folder that others may write to. A new folder has mode 0700.
  */
 import { randomBytes } from 'node:crypto';
 import {
-  chmodSync,
   existsSync,
   mkdirSync,
   readFileSync,
+  realpathSync,
   renameSync,
   rmSync,
   statSync,
@@ -19,10 +19,12 @@ import { z } from 'zod';
 
 import { isPrivateUrl } from '../../config/read-settings.ts';
 import { OperatorError } from '../../errors.ts';
+import { requireOwnFolder } from '../../own-folder.ts';
 
 const FILE = 'logins.json';
 const FILE_MODE = 0o600;
 const FOLDER_MODE = 0o700;
+const ANOTHER_FOLDER = 'set another XDG_CONFIG_HOME';
 /** The permissions of group and others. */
 const FOREIGN = 0o077;
 
@@ -73,6 +75,7 @@ function readFile(folder: string): z.infer<typeof logins> {
   const path = join(folder, FILE);
   const stat = statSync(path, { throwIfNoEntry: false });
   if (stat === undefined) return { default: null, servers: {} };
+  requireOwnFolder(realpathSync(folder), ANOTHER_FOLDER);
   if ((stat.mode & FOREIGN) !== 0) {
     throw new OperatorError(`${path} holds tokens and others may read it: chmod 600 ${path}`);
   }
@@ -89,7 +92,7 @@ function readFile(folder: string): z.infer<typeof logins> {
 
 function writeFile(folder: string, content: z.infer<typeof logins>): void {
   mkdirSync(folder, { recursive: true, mode: FOLDER_MODE });
-  chmodSync(folder, FOLDER_MODE);
+  requireOwnFolder(realpathSync(folder), ANOTHER_FOLDER);
   const temporary = join(folder, `${FILE}.${randomBytes(8).toString('hex')}`);
   writeFileSync(temporary, `${JSON.stringify(content, null, 2)}\n`, {
     mode: FILE_MODE,
