@@ -9,8 +9,8 @@ import { SluiceError } from './errors.ts';
 
 /** A name or address without user, path or query, with an optional port. */
 const HOST = /^(\[[\da-f:.]{2,45}\]|[\w.-]{1,254})(?::\d{0,5})?$/i;
-/** Loopback names and addresses in the form that `URL` writes. */
-const LOOPBACK = /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
+/** Loopback names and addresses in the form that `URL` writes; the last one is IPv4 mapped to IPv6. */
+const LOOPBACK = /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\]|\[::ffff:7f[\da-f]{2}:[\da-f]{1,4}\])$/;
 
 /**
  * Parses a Host header: a name or address, with or without a port.

@@ -24,6 +24,9 @@ const LOCAL = [
   '[::1]',
   '[0:0:0:0:0:0:0:1]',
   '[0000::0001]',
+  '[::ffff:127.0.0.1]',
+  '[::ffff:127.255.255.254]',
+  '[0:0:0:0:0:ffff:7f00:1]',
 ];
 
 /** Names that others can register or resolve, addresses elsewhere, and what is no name. */
@@ -43,6 +46,9 @@ const FOREIGN = [
   '[::]',
   '[::2]',
   '[::ffff:10.0.0.1]',
+  '[::ffff:126.255.255.255]',
+  '[::ffff:128.0.0.1]',
+  '[::7f00:1]',
   '[::1',
   '::1]',
   '[::1].evil.com',
@@ -99,10 +105,13 @@ describe('by the address of the listener', () => {
   const answers = (rules: Omit<CallerRules, 'setting'>, host: string): boolean =>
     createCallerCheck({ ...rules, setting: SETTING })(host, '') === null;
 
-  test.each(['localhost', '127.0.0.1', '127.8.8.8', '::1'])('%s: only this machine', (address) => {
-    expect(answers({ address, allowedHosts: [] }, 'evil.com')).toBe(false);
-    expect(answers({ address, allowedHosts: [] }, 'localhost')).toBe(true);
-  });
+  test.each(['localhost', '127.0.0.1', '127.8.8.8', '::1', '::ffff:127.0.0.1'])(
+    '%s: only this machine',
+    (address) => {
+      expect(answers({ address, allowedHosts: [] }, 'evil.com')).toBe(false);
+      expect(answers({ address, allowedHosts: [] }, 'localhost')).toBe(true);
+    },
+  );
 
   test.each(['0.0.0.0', '::', '10.0.0.7', 'fd00::7', 'metrics.example'])(
     '%s: any name, unless names are listed',
