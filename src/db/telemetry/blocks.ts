@@ -46,7 +46,7 @@ export async function packBlocks(
 ): Promise<readonly Block[]> {
   return await Promise.all(
     joinLines(requests).map(async ({ parts, ...pack }): Promise<Block> => {
-      const data = await compressor.compress(pack.workspaceId, Buffer.concat(parts));
+      const data = await compressor.compress(pack.workspaceId, parts);
       const id = newBlockId(pack.arrivedAtMs);
       return { ...pack, id, codec: BROTLI, checksum: checksumOf(data), data };
     }),

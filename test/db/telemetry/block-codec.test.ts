@@ -1,7 +1,7 @@
 /** Blocks are read back as they were compressed, or not at all; workspaces take turns. */
 import { randomBytes } from 'node:crypto';
 
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 
 import {
   BlockCompressor,
@@ -16,7 +16,7 @@ const ID = 'b'.repeat(32);
 const TEXT = Buffer.from(`${JSON.stringify({ text: 'a line '.repeat(1000) })}\n`);
 
 async function blockOf(text: Buffer): Promise<StoredBlock> {
-  const data = await new BlockCompressor().compress(1, text);
+  const data = await new BlockCompressor().compress(1, [text]);
   return { id: ID, codec: BROTLI, bytes: text.length, checksum: checksumOf(data), data };
 }
 
@@ -77,11 +77,31 @@ test('a workspace waits for one block of another, however many that one has', as
   const compressor = new BlockCompressor();
   const ended: string[] = [];
   const compress = (workspaceId: number, name: string, bytes: number): Promise<void> =>
-    compressor.compress(workspaceId, randomBytes(bytes)).then(() => void ended.push(name));
+    compressor.compress(workspaceId, [randomBytes(bytes)]).then(() => void ended.push(name));
   const all = [
     ...Array.from({ length: 20 }, (_, at) => compress(1, `large ${at}`, 256 * 1024)),
     compress(2, 'small', 1000),
   ];
   await Promise.all(all);
   expect(ended.indexOf('small')).toBeLessThanOrEqual(2 * COMPRESSIONS_MAX);
+});
+
+test('a text is joined when its turn comes, not while it waits', async () => {
+  const compressor = new BlockCompressor();
+  const joined = vi.spyOn(Buffer, 'concat');
+  const parts = [randomBytes(1000), randomBytes(1000)];
+  const isOne = ([list]: Parameters<typeof Buffer.concat>): boolean => list === parts;
+  let ended = 0;
+  try {
+    const compress = async (): Promise<void> => {
+      await compressor.compress(1, parts);
+      const running = joined.mock.calls.filter(isOne).length - ended;
+      expect(running).toBeLessThanOrEqual(COMPRESSIONS_MAX + 1);
+      ended += 1;
+    };
+    await Promise.all(Array.from({ length: 20 }, compress));
+    expect(joined.mock.calls.filter(isOne)).toHaveLength(ended);
+  } finally {
+    joined.mockRestore();
+  }
 });
