@@ -42,7 +42,7 @@ interface RuleCount {
   readonly count: number;
 }
 
-const capital = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
+export const capital = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
 
 function countBySeverity(findings: readonly AlertedFinding[]): Partial<Record<Severity, number>> {
   const counts: Partial<Record<Severity, number>> = {};
@@ -72,9 +72,10 @@ function countByRule(findings: readonly AlertedFinding[], source: MessageSource)
   return sorted.slice(0, DIGEST_RULES_MAX);
 }
 
-const findingUrl = ({ baseUrl }: MessageSource, id: string): string =>
+export const findingUrl = ({ baseUrl }: Pick<MessageSource, 'baseUrl'>, id: string): string =>
   `${baseUrl}/app/findings/${id}`;
-const listUrl = ({ baseUrl }: MessageSource): string => `${baseUrl}/app/findings`;
+export const listUrl = ({ baseUrl }: Pick<MessageSource, 'baseUrl'>): string =>
+  `${baseUrl}/app/findings`;
 
 function plainFinding(finding: AlertedFinding, source: MessageSource): object {
   return {
@@ -129,7 +130,8 @@ interface Notice {
   readonly link: string;
 }
 
-const plural = (count: number, word: string): string => `${count} ${word}${count === 1 ? '' : 's'}`;
+export const plural = (count: number, word: string): string =>
+  `${count} ${word}${count === 1 ? '' : 's'}`;
 
 function digestLines(findings: readonly AlertedFinding[], source: MessageSource): string[] {
   const rules = countByRule(findings, source);
@@ -142,7 +144,7 @@ function digestLines(findings: readonly AlertedFinding[], source: MessageSource)
 }
 
 /** As much as fits, never half a character. */
-function cut(text: string, charsMax: number): string {
+export function cut(text: string, charsMax: number): string {
   if (text.length <= charsMax) return text;
   return `${text.slice(0, charsMax - 1).replace(/[\uD800-\uDBFF]$/, '')}…`;
 }

@@ -7,6 +7,7 @@
  */
 import type { Hex16 } from '../model/json.ts';
 import type { Actor } from '../model/people.ts';
+import type { TriageChange } from '../model/triage.ts';
 import { listDead, listDeliveries, logTest } from './alerts/deliveries.ts';
 import {
   createDestination,
@@ -194,6 +195,11 @@ async function findRunSummary(database: Database, workspaceId: number, runId: He
   return (await findRun(database, workspaceId, runId))?.run ?? null;
 }
 
+const triageAs =
+  (canEmail: boolean) =>
+  (database: Database, workspaceId: number, change: TriageChange, actor: Actor) =>
+    triageFindings(database, workspaceId, change, actor, canEmail);
+
 const openSession = (database: Database, session: NewSession) =>
   inTransaction(database, (connection) => createSession(connection, session));
 
@@ -233,6 +239,12 @@ export interface StoreDatabases {
   readonly accounts: Database;
 }
 
+interface StoreSettings {
+  readonly brand: string;
+  readonly nowMs: () => number;
+  readonly canEmail: boolean;
+}
+
 /** Uses one database for everything, as commands do. */
 export function sameForAll(database: Database): StoreDatabases {
   return { reads: () => database, writes: () => database, accounts: database };
@@ -241,10 +253,11 @@ export function sameForAll(database: Database): StoreDatabases {
 /**
  * @param settings.brand the beginning of new keys
  * @param settings.nowMs milliseconds since 1970, by PostgreSQL's clock
+ * @param settings.canEmail whether a mail server is set up
  */
 export function createStore(
   { reads: readsFor, writes: writesFor, accounts }: StoreDatabases,
-  { brand, nowMs }: { readonly brand: string; readonly nowMs: () => number },
+  { brand, nowMs, canEmail }: StoreSettings,
 ) {
   const primary = fromPrimary(readsFor);
   const reads = createReads(primary, nowMs);
@@ -272,7 +285,7 @@ export function createStore(
         delete: deleteFindingView,
       }),
     },
-    triage: { ...reads.triage, ...bindTo(write, { change: triageFindings }) },
+    triage: { ...reads.triage, ...bindTo(write, { change: triageAs(canEmail) }) },
     previews: {
       ...bindTo(read, { list: listPreviews, find: findPreview, latest: latestPreview }),
       ...bindTo(write, { start: startPreview, cancel: cancelPreview }),

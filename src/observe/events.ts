@@ -52,6 +52,7 @@ const WORKS_AGAIN = {
   refused_requests: 'counts of refused requests are stored again',
   session_marks: 'session changes are applied again',
   alerts: 'alerts are read from the database again',
+  assignment_mails: 'e-mails about assignments are read from the database again',
   replica: 'the read replica is used again',
   ready: '/ready answers 200 again',
   audit_heads: 'the last entries of audit logs are kept again',

@@ -355,7 +355,7 @@ afterAll(() => gateway.close());
 /** Everything of the victim that somebody could change, as text. */
 async function state(): Promise<string> {
   const tables = ['api_keys', 'rule_overrides', 'memberships', 'invitations', 'audit_ledger'];
-  const alerts = ['alert_destinations', 'alert_outbox', 'alert_deliveries'];
+  const alerts = ['alert_destinations', 'alert_outbox', 'alert_deliveries', 'assignment_mails'];
   const beside = [
     'finding_states',
     'finding_history',

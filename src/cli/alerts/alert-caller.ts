@@ -40,7 +40,8 @@ export async function withAlerts(
   await withDatabase(async ({ database }, config) => {
     const { id: workspaceId } = await findWorkspace(database, options.workspace ?? null);
     const clock = await readClock(database);
-    const settings = { brand: config.brand, nowMs: clock.nowMs };
+    const canEmail = config.smtp !== null;
+    const settings = { brand: config.brand, nowMs: clock.nowMs, canEmail };
     const { alerts } = createStore(sameForAll(database), settings);
     try {
       await work({

@@ -76,10 +76,10 @@ export async function withReader(
     return;
   }
   await withDatabase(async ({ database }, config) => {
-    const { brand } = config;
+    const { brand, smtp } = config;
     const { nowMs } = await readClock(database);
     const workspace = await findWorkspace(database, options.workspace ?? null);
-    const store = createStore(sameForAll(database), { brand, nowMs });
+    const store = createStore(sameForAll(database), { brand, nowMs, canEmail: smtp !== null });
     const times = runTimesOf(config);
     const steps = new RunSteps(fromPrimary(() => database));
     const runs = { ...store.runs, ...createOutliner({ steps, turns: new Turns() }), times };

@@ -4,6 +4,7 @@
  * could be a deadlock.
  */
 import type { Database, Queryable } from '../database.ts';
+import { tidyAssignmentMails } from './assignment-mails.ts';
 import { AGE_HOURS_MAX } from './outbox.ts';
 
 /** Undelivered messages are kept so long. */
@@ -42,11 +43,12 @@ const GIVE_UP = `
 
 /**
  * Gives up what waits for too long, and deletes what is undelivered for long and what removed
- * destinations have left.
+ * destinations have left. E-mails about assignments that wait for too long are deleted at once.
  */
 export async function tidyOutbox(database: Database): Promise<void> {
   await database.query(GIVE_UP);
   await database.query(deleteUnlocked(`${IS_OLD} OR ${IS_LEFT}`));
+  await tidyAssignmentMails(database);
 }
 
 /** Deletes the messages of a destination that is being removed. */

@@ -15,7 +15,7 @@ import { type Database, inTransaction, type Queryable } from '../database.ts';
 import { logDelivery, type NewAlertLog } from './deliveries.ts';
 
 /** Longer than sending one message takes; renewed before each. */
-const LEASE_SECONDS = 30;
+export const LEASE_SECONDS = 30;
 /** A message is tried this often, over some nine hours, and then is dead. */
 export const ATTEMPTS_MAX = 20;
 /** A message that is older is not tried again. */
@@ -219,7 +219,8 @@ export async function nextMessages(
     .map(({ findingId }) => ({ kind: 'finding', id: findingId, findingIds: [findingId] }));
 }
 
-const backoff = (attempts: string): string =>
+/** The pause after so many attempts, an SQL expression. */
+export const backoff = (attempts: string): string =>
   `least(${BACKOFF_SECONDS_MAX}, ${BACKOFF_SECONDS} * power(2, ${attempts} - 1)) *
    (0.5 + random() / 2) * interval '1 second'`;
 

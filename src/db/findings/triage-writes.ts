@@ -12,6 +12,7 @@ import {
   TRIAGE_FINDINGS_MAX,
   type TriageChange,
 } from '../../model/triage.ts';
+import { queueAssignmentMails } from '../alerts/assignment-mails.ts';
 import type { Connection, Database } from '../database.ts';
 import type { Recorder } from '../people/audit.ts';
 import { recordedByMember } from '../people/authority.ts';
@@ -172,6 +173,7 @@ async function addNotes(
  * number of findings: of several, its `before` has each finding's id and old value.
  *
  * @param change its `ids` may repeat; undefined members change nothing
+ * @param canEmail whether other people whose assignments change get an e-mail
  * @returns how many findings were changed
  * @throws {SluiceError} `not_found` when the workspace lacks one of the findings; `conflict` when the
  *   assignee is not a member, or a finding has `NOTES_MAX` notes; `bad_request` for too many ids;
@@ -182,6 +184,7 @@ export async function triageFindings(
   workspaceId: number,
   change: TriageChange,
   actor: Actor,
+  canEmail = false,
 ): Promise<number> {
   const ids = [...new Set(change.ids)];
   if (ids.length > TRIAGE_FINDINGS_MAX) {
@@ -221,6 +224,9 @@ export async function triageFindings(
       await addHistory(connection, workspaceId, entries, actor);
       await recordChange(record, 'state', moved, state ?? null);
       await recordChange(record, 'assignee', assigned, address);
+      if (canEmail && assigneeId !== undefined) {
+        await queueAssignmentMails(connection, workspaceId, assigned, assigneeId, actor);
+      }
     }
     if (note === undefined) return changed.length;
     await addNotes(connection, workspaceId, found, { note, actor, record });

@@ -7,7 +7,7 @@
 --   runs                     runs, session_marks, processes
 --   findings                 findings, finding_states, finding_history, finding_exceptions, finding_views
 --   rules                    rule_overrides, rule_previews, rule_costs
---   alerts                   alert_destinations, alert_outbox, alert_deliveries
+--   alerts                   alert_destinations, alert_outbox, alert_deliveries, assignment_mails
 --
 -- Every table that grows is keyed by workspace_id first. Fixed-width columns come first, so that rows
 -- carry no padding.
@@ -829,3 +829,23 @@ CREATE TABLE alert_deliveries (
   failure        text,
   PRIMARY KEY (workspace_id, id)
 );
+
+-- E-mails that say who assigned findings to somebody, or took them away: written in the transaction of the
+-- change, deleted once they are delivered. Without foreign keys, as alert_outbox.
+CREATE TABLE assignment_mails (
+  queued_at    timestamptz NOT NULL DEFAULT now(),
+  due_at       timestamptz NOT NULL,
+  workspace_id integer NOT NULL,
+  -- the receiver
+  user_id      integer NOT NULL,
+  -- who changed the assignment
+  actor_id     integer NOT NULL,
+  id           uuid NOT NULL DEFAULT gen_random_uuid(),
+  attempts     smallint NOT NULL DEFAULT 0,
+  kind         text NOT NULL CHECK (kind IN ('assigned', 'unassigned')),
+  finding_ids  uuid[] NOT NULL,
+  PRIMARY KEY (workspace_id, id)
+);
+-- Changes that follow each other join an e-mail until its first attempt.
+CREATE UNIQUE INDEX assignment_mails_untried ON assignment_mails (workspace_id, user_id, actor_id, kind)
+  WHERE attempts = 0;

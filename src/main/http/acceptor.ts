@@ -165,7 +165,8 @@ export function createAcceptor(
   const { reads } = databases;
   const ingest = ingestOf(dependencies, stops);
   const { authenticator, rateLimiter, refused } = ingest;
-  const store = createStore(databases, { brand: config.brand, nowMs: clock.nowMs });
+  const canEmail = config.smtp !== null;
+  const store = createStore(databases, { brand: config.brand, nowMs: clock.nowMs, canEmail });
   const rules = ruleReader(catalog, store);
   const ofRuns = { outlines: new Turns(), turns: new Turns(), slots: new ExportSlots() };
   const choice = fromPrimary(reads);
