@@ -419,6 +419,34 @@ test('keys of one length are compared whole', () => {
   }
 });
 
+describe('keys of a list are compared with all before', () => {
+  /** As in OpenInference's attributes of a conversation. */
+  const keyAt = (at: number): string =>
+    `llm.input_messages.${at >> 1}.message.${at & 1 ? 'role' : 'content'}`;
+  const takenKeys = (keys: readonly string[]): number =>
+    takenOf(spans, spanList(`"attributes":[${keys.map((key) => `{"key":"${key}"}`)}]`)).records;
+  const keys = Array.from({ length: 1024 }, (_, at) => keyAt(at));
+
+  test.each([
+    [65, 1],
+    [1024, 1],
+    [1025, 0],
+  ])('%i keys: %i records', (count, records) => {
+    expect(takenKeys(Array.from({ length: count }, (_, at) => keyAt(at)))).toBe(records);
+  });
+
+  test.each([0, 1, 2, 3, 4, 510, 1021, 1022])('key %i again', (at) => {
+    expect(takenKeys([...keys.slice(0, -1), keyAt(at)])).toBe(0);
+  });
+
+  test('and not with those of the list around it', () => {
+    const inner = `{"kvlistValue":{"values":[{"key":"a"},{"key":"b"},{"key":"c"}]}}`;
+    const list = `"attributes":[{"key":"a"},{"key":"b","value":${inner}},{"key":"c"}]`;
+    expect(takenOf(spans, spanList(list)).records).toBe(1);
+    expect(takenOf(spans, spanList(list.replace('"c"', '"a"'))).records).toBe(0);
+  });
+});
+
 describe('records that are not ordinary', () => {
   const spansOf = (...records: string[]): Buffer =>
     Buffer.from(`{"resourceSpans":[{"scopeSpans":[{"spans":[${records}]}]}]}`);

@@ -208,7 +208,7 @@ describe('attributes', () => {
   const entries = (count: number): string =>
     Array.from({ length: count }, (_, index) => `{"key":"k${index}"}`).join();
 
-  test.each([1, 24, 25, 63, 64, 65, 200])('%i of them', (count) => {
+  test.each([1, 24, 25, 63, 64, 65, 200, 1024, 1025])('%i of them', (count) => {
     const body = inSpan(`${IDS},"attributes":[${entries(count)}]`);
     expect(isTakenAlike('traces', Buffer.from(body))).toBe(true);
     const twice = inSpan(`${IDS},"attributes":[${entries(count)},{"key":"k0","value":{}}]`);

@@ -27,7 +27,6 @@ export const ROWS_BYTES: i32 = 512 * 1024;
 const OVERRUN_BYTES: i32 = 64;
 /** Keys of the attribute lists that enclose each other; more are not ordinary. */
 export const KEYS_MAX: i32 = 4096;
-export const KEY_BYTES: i32 = 8;
 export const COLUMNS_MAX: i32 = 32;
 /** A column's value: up to 16 bytes of an id, a number, or where a text begins and ends. */
 export const CELL_BYTES: i32 = 16;
@@ -38,7 +37,10 @@ export const TEXT = <i32>memory.data(TEXT_BYTES + OVERRUN_BYTES, 16);
 export const ROWS = <i32>memory.data(ROWS_BYTES + OVERRUN_BYTES, 16);
 /** By record: where its resource's id is to be written, counted from `ROWS`. */
 export const PLACES = <i32>memory.data(RECORDS_MAX * 4, 16);
-export const KEYS = <i32>memory.data(KEYS_MAX * KEY_BYTES, 16);
+/** Where each key is. */
+export const KEYS = <i32>memory.data(KEYS_MAX * 4, 16);
+/** The fingerprint of each key; some after the last are read. */
+export const FINGERPRINTS = <i32>memory.data(KEYS_MAX * 4 + 16, 16);
 export const CELLS = <i32>memory.data(COLUMNS_MAX * CELL_BYTES, 16);
 
 /** What the files of this folder share. */
