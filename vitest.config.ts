@@ -26,7 +26,7 @@ const CITUS = {
     globalSetup: [BUILD, CATALOGUE, 'test/support/global-citus.ts', SERVER],
     include: [
       'test/citus/**/*.test.ts',
-      'test/db/runs/*.test.ts',
+      'test/{db/runs,reads}/*.test.ts',
       'test/db/telemetry/{copy-transaction,copy-writer,round-trip,receipts,long-documents}.test.ts',
       'test/e2e/{runs,log-only-runs,long-runs,pooler}.test.ts',
     ],

@@ -103,6 +103,7 @@ const MATCH_CODE = ['src/engine', 'package-lock.json', 'bench/match'];
 const PASS_CODE = [
   ...MATCH_CODE,
   'src/pool',
+  'src/reads',
   'src/db/runs',
   'src/db/findings',
   'bench/agent-runs',
@@ -132,6 +133,7 @@ export const MEASURED_CODE: { readonly [N in ResultName]: readonly string[] } = 
   preview: [
     ...MATCH_CODE,
     'src/pool',
+    'src/reads',
     'src/db/previews',
     'src/db/runs',
     'bench/preview',
@@ -144,6 +146,7 @@ export const MEASURED_CODE: { readonly [N in ResultName]: readonly string[] } = 
   dashboard: [
     'src/web/app',
     'src/http/dashboard',
+    'src/reads',
     'src/db/findings',
     'src/db/runs',
     'bench/dashboard',

@@ -16,18 +16,18 @@ import { type Database, ping } from '../db/database.ts';
 import { isOutage } from '../db/outage.ts';
 import { completeRuns, type EvaluatedRun } from '../db/runs/complete-runs.ts';
 import type { ClaimedRun } from '../db/runs/evaluation-queue.ts';
-import {
-  isUnreadable,
-  readStepsOfRuns,
-  type StepsOfRun,
-  TOGETHER_BYTES_MAX,
-} from '../db/runs/steps.ts';
 import { RunEvaluation } from '../engine/evaluate.ts';
 import type { Matcher } from '../engine/matcher/matcher.ts';
 import { totalUsage } from '../engine/step-usage.ts';
 import { runFactsOf } from '../engine/surfaces/reader/run-facts.ts';
 import { checkOf } from '../model/run-check.ts';
 import type { Checked } from '../model/runs.ts';
+import {
+  isUnreadable,
+  readStepsOfRuns,
+  type StepsOfRun,
+  TOGETHER_BYTES_MAX,
+} from '../reads/steps-of-runs.ts';
 import { reasonOf, shortReason } from './reason.ts';
 import { rescueFindings } from './rescue.ts';
 import type { RuleMeter } from './rule-meter.ts';

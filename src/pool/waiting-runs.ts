@@ -18,7 +18,7 @@ import {
 /** Most runs of a quick task: planning the statements of a task costs as much as dozens of runs. */
 export const BATCH_RUNS_MAX = 256;
 /**
- * Most steps of a quick task. Bytes limit what is read at a time (`steps.ts`); this limits the rows
+ * Most steps of a quick task. Bytes limit what is read at a time (`steps-of-runs.ts`); this limits the rows
  * scanned.
  */
 const BATCH_STEPS_MAX = 2000;

@@ -49,7 +49,7 @@ const ROOMS: Readonly<Record<string, readonly string[] | 'everything'>> = {
   web: ['model', 'errors'],
   db: ['database-url', 'model', 'errors', 'observe', 'own-folder', 'workspace-queue'],
   engine: ['model', 'errors'],
-  pool: ['engine', 'db', 'model', 'errors', 'observe', 'own-folder', 'stack-traces'],
+  pool: ['engine', 'db', 'reads', 'model', 'errors', 'observe', 'own-folder', 'stack-traces'],
   reads: ['db', 'engine', 'otlp', 'model', 'errors'],
   alerts: ['db', 'observe', 'model', 'errors', 'local-host', 'time-limit'],
   observe: ['model'],

@@ -12,7 +12,6 @@ import { beat, leave } from '../../src/db/runs/processes.ts';
 import type { RunToRead } from '../../src/db/runs/run-to-read.ts';
 import { readTree } from '../../src/db/runs/run-tree.ts';
 import { readStepPage } from '../../src/db/runs/step-page.ts';
-import { readStepsOfRuns } from '../../src/db/runs/steps.ts';
 import { readStoredSlice } from '../../src/db/runs/stored-steps.ts';
 import { storeBatch } from '../../src/db/telemetry/copy-transaction.ts';
 import { LogRuns } from '../../src/db/telemetry/log-runs.ts';
@@ -20,6 +19,7 @@ import { dropOutdated, ensureDay, ensureDays } from '../../src/db/telemetry/part
 import { KnownContents } from '../../src/db/telemetry/shared-contents.ts';
 import { PlainEncoder } from '../../src/ingest/plain-encoder.ts';
 import type { DecodedRequest } from '../../src/model/telemetry.ts';
+import { readStepsOfRuns } from '../../src/reads/steps-of-runs.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { encodeRequest } from '../support/decoding.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';

@@ -3,7 +3,7 @@ import type pg from 'pg';
 
 import type { Database } from '../../src/db/database.ts';
 import type { RunToRead, StepLimits } from '../../src/db/runs/run-to-read.ts';
-import { readStepsOfRuns, type StepsOfRun } from '../../src/db/runs/steps.ts';
+import { readStepsOfRuns, type StepsOfRun } from '../../src/reads/steps-of-runs.ts';
 
 export async function readSteps(
   database: Database,

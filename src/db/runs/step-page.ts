@@ -93,7 +93,7 @@ const STRUCTURES = ['attributes', 'events', 'body']
 /**
  * $1 to $6 are as in `parametersOf`. kept: the rows to read. document: these in full; a place is used
  * again after its row was removed, so the row must be of this run and have the same start. LATERAL with
- * LIMIT as in `steps.ts`.
+ * LIMIT as in `steps-statement.ts`.
  */
 const readingDocuments = (placement: TelemetryPlacement): string => `
   WITH run AS (

@@ -1,7 +1,20 @@
 /** The statement that reads the steps of runs in full, within limits for each run and for all together. */
+import type { Database } from '../database.ts';
 import type { TelemetryPlacement } from '../placement.ts';
 import { partOf } from './late-steps.ts';
 import { IN_TIME, inFull, joinOrigin, narrowRows, ORIGIN_COLUMNS } from './step-rows.ts';
+import type { PlacedStepRow } from './to-step.ts';
+
+/** The run's own row, before the rows of its steps. */
+interface RunRow {
+  readonly source: null;
+  readonly total: number;
+  /** whether any step is stored; of a run that was read, rows of steps follow */
+  readonly hasSteps: boolean;
+}
+
+/** `place` is the index of the run in the request. */
+export type AnswerRow = ({ readonly place: number } & RunRow) | PlacedStepRow;
 
 /** The columns whose length the sender decides. */
 const TEXTS = 'name, start, "end", status_code AS "statusCode", status_message AS "statusMessage"';
@@ -83,11 +96,21 @@ const readingSteps = (placement: TelemetryPlacement): string => `
     FROM run LEFT JOIN begun ON begun.run_place = run.run_place
    ORDER BY place, step_place NULLS FIRST`;
 
-/**
- * $1 to $8 are `parametersOf`, $9 and $10 the limits of all runs and of each, in bytes, $11 how many rows the
- * claim of each is for; of distributed ones with their parts ($12 to $15).
- */
-export const READ_STEPS: Readonly<Record<TelemetryPlacement, string>> = {
+const READ_STEPS: Readonly<Record<TelemetryPlacement, string>> = {
   local: readingSteps('local'),
   distributed: readingSteps('distributed'),
 };
+
+/**
+ * Reads the rows of runs and of their steps, run by run.
+ *
+ * @param values $1 to $8 are `parametersOf`, $9 and $10 the limits of all runs and of each, in bytes, $11
+ *   how many rows the claim of each is for; of distributed runs also the parts of their claims ($12 to $15)
+ */
+export async function readStepRows(
+  database: Database,
+  placement: TelemetryPlacement,
+  values: readonly unknown[],
+): Promise<AnswerRow[]> {
+  return (await database.query<AnswerRow>(READ_STEPS[placement], [...values])).rows;
+}

@@ -4,12 +4,6 @@
  */
 import type { Database } from '../../db/database.ts';
 import type { RunToRead } from '../../db/runs/run-to-read.ts';
-import {
-  isUnreadable,
-  readStepsOfRuns,
-  type StepsOfRun,
-  TOGETHER_BYTES_MAX,
-} from '../../db/runs/steps.ts';
 import { RunEvaluation } from '../../engine/evaluate.ts';
 import type { Matcher } from '../../engine/matcher/matcher.ts';
 import {
@@ -18,6 +12,12 @@ import {
   type PreviewTally,
   type RuleTally,
 } from '../../model/previews.ts';
+import {
+  isUnreadable,
+  readStepsOfRuns,
+  type StepsOfRun,
+  TOGETHER_BYTES_MAX,
+} from '../../reads/steps-of-runs.ts';
 
 /** Most CPU time of a run in a preview; after that its matches so far count. */
 const PREVIEW_RUN_CPU_MS = 1000;

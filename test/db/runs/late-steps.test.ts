@@ -14,12 +14,12 @@ import {
   requeueRuns,
 } from '../../../src/db/runs/evaluation-queue.ts';
 import { findRun } from '../../../src/db/runs/runs.ts';
-import { readStepsOfRuns } from '../../../src/db/runs/steps.ts';
 import { storeBatch } from '../../../src/db/telemetry/copy-transaction.ts';
 import { ensureDay } from '../../../src/db/telemetry/partitions.ts';
 import { KnownContents } from '../../../src/db/telemetry/shared-contents.ts';
 import { NO_USAGE } from '../../../src/engine/step-usage.ts';
 import { checkOf, lateSteps } from '../../../src/model/run-check.ts';
+import { readStepsOfRuns } from '../../../src/reads/steps-of-runs.ts';
 import { encodeRequest } from '../../support/decoding.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
 import {

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, inject, test, vi } from 'vitest';
 import type { RunToRead } from '../../../src/db/runs/run-to-read.ts';
-import { type ReadLimits, readStepsOfRuns } from '../../../src/db/runs/steps.ts';
+import { type ReadLimits, readStepsOfRuns } from '../../../src/reads/steps-of-runs.ts';
 import type { MigratedDatabase } from '../../support/migrated-database.ts';
 import { DAY_MS, hex8, hex16, logRow, NOON_MS, spanRow } from '../../support/rows.ts';
 import { dayOf, openStoredRun, type StoredRun } from '../../support/stored-run.ts';

@@ -1,10 +1,10 @@
 /** The steps of a run, read back: what they hold, in which order, and within which limits. */
 
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest';
-import { type ReadLimits, readStepsOfRuns } from '../../../src/db/runs/steps.ts';
-import type { DecodedRequest } from '../../../src/model/telemetry.ts';
-import type { MigratedDatabase } from '../../support/migrated-database.ts';
-import { plansOf, readSteps } from '../../support/read-steps.ts';
+import type { DecodedRequest } from '../../src/model/telemetry.ts';
+import { type ReadLimits, readStepsOfRuns } from '../../src/reads/steps-of-runs.ts';
+import type { MigratedDatabase } from '../support/migrated-database.ts';
+import { plansOf, readSteps } from '../support/read-steps.ts';
 import {
   DAY_MS,
   hex8,
@@ -14,8 +14,8 @@ import {
   resourceRow,
   spanRow,
   TRACE_ID,
-} from '../../support/rows.ts';
-import { dayOf, openStoredRun, RUN, type StoredRun } from '../../support/stored-run.ts';
+} from '../support/rows.ts';
+import { dayOf, openStoredRun, RUN, type StoredRun } from '../support/stored-run.ts';
 
 let scratch: MigratedDatabase;
 let store: StoredRun['store'];

@@ -5,20 +5,21 @@
  * fetched for the first ones only: reading a document costs more than everything else together.
  * One statement reads several runs, because planning, which opens every partition and index, takes
  * longer than reading a short run. Runs that are short together are read by a simpler one
- * (short-steps.ts).
+ * (`src/db/runs/short-steps.ts`).
  */
-import { inTimeOrder, type Numbered, numberSteps } from '../../model/step-order.ts';
-import type { Step } from '../../model/steps.ts';
-import type { Database } from '../database.ts';
-import { placementOf } from '../placement.ts';
-import { findRepeats, type PlacedStep } from './repeated-spans.ts';
-import { parametersOf, type RunToRead, type StepLimits } from './run-to-read.ts';
-import { readTree } from './run-tree.ts';
-import { byShard, requireFinished } from './shards.ts';
-import { parseRow, readShortRuns, type ShortRow, type ShortRun } from './short-steps.ts';
-import { withOrigins } from './step-rows.ts';
-import { READ_STEPS } from './steps-statement.ts';
-import { type PlacedStepRow, toStep } from './to-step.ts';
+
+import type { Database } from '../db/database.ts';
+import { placementOf } from '../db/placement.ts';
+import { findRepeats, type PlacedStep } from '../db/runs/repeated-spans.ts';
+import { parametersOf, type RunToRead, type StepLimits } from '../db/runs/run-to-read.ts';
+import { readTree } from '../db/runs/run-tree.ts';
+import { byShard, requireFinished } from '../db/runs/shards.ts';
+import { parseRow, readShortRuns, type ShortRow, type ShortRun } from '../db/runs/short-steps.ts';
+import { withOrigins } from '../db/runs/step-rows.ts';
+import { type AnswerRow, readStepRows } from '../db/runs/steps-statement.ts';
+import { type PlacedStepRow, toStep } from '../db/runs/to-step.ts';
+import { inTimeOrder, type Numbered, numberSteps } from '../model/step-order.ts';
+import type { Step } from '../model/steps.ts';
 
 const MIB = 1024 * 1024;
 /**
@@ -39,17 +40,6 @@ const LIMITS: ReadLimits = {
   togetherBytesMax: TOGETHER_BYTES_MAX,
   runBytesMax: Number.MAX_SAFE_INTEGER,
 };
-
-/** The run's own row, before the rows of its steps. */
-interface RunRow {
-  readonly source: null;
-  readonly total: number;
-  /** whether any step is stored; of a run that was read, rows of steps follow */
-  readonly hasSteps: boolean;
-}
-
-/** `place` is the index of the run in the request. */
-type AnswerRow = ({ readonly place: number } & RunRow) | PlacedStepRow;
 
 /** Rows of spans that repeat another. */
 type Repeats = Pick<ReadonlyMap<unknown, unknown>, 'has'>;
@@ -118,7 +108,7 @@ const readTogether: Reading = async (database, runs, limits) => {
     const late = await numbersOfLate(database, runs, stepsMax);
     return short.map((run, place) => toShort(run, repeats, late.get(place)));
   }
-  const { rows } = await database.query<AnswerRow>(READ_STEPS.local, [
+  const rows = await readStepRows(database, 'local', [
     ...parameters,
     togetherBytesMax,
     runBytesMax,
@@ -145,7 +135,7 @@ const readByShard: Reading = async (database, runs, limits) => {
     const part = places.length / waiting;
     const own = places.flatMap((place) => runs[place] ?? []);
     const parameters = parametersOf(own, limits);
-    const { rows } = await database.query<AnswerRow>(READ_STEPS.distributed, [
+    const rows = await readStepRows(database, 'distributed', [
       ...parameters,
       Math.floor((togetherBytesMax - bytes) * part),
       runBytesMax,
