@@ -16,7 +16,7 @@ export function createPass(
   { database, urls }: OpenDatabase,
   { catalog, tables }: MatchingData,
   events: Events,
-  onCosts: PassDependencies['onCosts'] = () => {},
+  hooks: Pick<PassDependencies, 'onCosts' | 'onCodec'> = {},
 ): { pass: Pass; workers: Workers } {
   const { snapshot } = catalog;
   const rules = runnableRules(catalog.rules);
@@ -36,7 +36,7 @@ export function createPass(
     events.matchThreadFailed,
   );
   const pass = new Pass(
-    { database, workers, snapshot, rules, events, onCosts },
+    { database, workers, snapshot, rules, events, ...hooks },
     {
       intervalMs: config.passIntervalMs,
       ...runTimesOf(config),

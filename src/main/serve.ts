@@ -2,7 +2,8 @@
  * Wires the server: starts every part in order, and registers how to stop it.
  *
  * Start: corpus (in a process of its own) and database side by side → schema, partitions → first workspace →
- * workers, pass → what takes requests → listeners. Nothing listens before everything behind it works.
+ * workers, pass, which registers this process if it can read the blocks → what takes requests → listeners.
+ * Nothing listens before everything behind it works.
  * Stop: not ready, for DRAIN_MS → no new connections → requests under way → key use → decoder of large bodies → writer → pass →
  * workers → database; each step has a time limit.
  */
@@ -17,6 +18,7 @@ import { firstWorkspace } from '../db/people/workspaces.ts';
 import { UPKEEP_EVERY_MS } from '../db/retention/deletion.ts';
 import { Retention } from '../db/retention/retention.ts';
 import { readBacklog } from '../db/runs/backlog.ts';
+import { BlockCompressor } from '../db/telemetry/block-codec.ts';
 import { upkeepPartitions } from '../db/telemetry/partition-upkeep.ts';
 import { ensureDays, ensureReceipts } from '../db/telemetry/partitions.ts';
 import { loadManifest, verifyCorpus } from '../engine/corpus/corpus.ts';
@@ -142,20 +144,28 @@ function openAcceptor(
   return createAcceptor({ ...others, databases, placement, minuteCounts }, stops);
 }
 
-/** The evaluation of runs, not begun; with the costs of rules and the backlog, which it leaves behind. */
-function openPass(
+/**
+ * The evaluation of runs, registered and not begun; with the costs of rules and the backlog, which it leaves
+ * behind.
+ *
+ * @param compressor learns the codec of new blocks
+ */
+async function openPass(
   config: Config,
   open: OpenDatabase,
   matching: MatchingData,
+  compressor: BlockCompressor,
   events: Events,
   stops: StopOrder,
-): ReturnType<typeof createPass> {
+): Promise<ReturnType<typeof createPass>> {
   const record = (costs: readonly RuleCost[]) => addRuleCosts(open.database, costs);
   const rules = runnableRules(matching.catalog.rules);
   const onCosts = keepRuleCosts(rules, record, events, stops);
-  const created = createPass(config, open, matching, events, onCosts);
+  const onCodec = (codec: number): void => compressor.use(codec);
+  const created = createPass(config, open, matching, events, { onCosts, onCodec });
   stops.add('workers', created.workers.close);
   stops.add('pass', () => created.pass.stop(), PASS_STOP_LIMIT_MS);
+  await created.pass.register();
   const count = async (): Promise<void> => {
     const { runs, oldestSeconds } = await readBacklog(open.database, config.runSettleMs);
     events.backlogCounted(runs, oldestSeconds);
@@ -207,7 +217,8 @@ export async function serve(
   const book = createRuleBook(catalog);
   events.corpusLoaded(book.snapshot);
 
-  const { pass, workers } = openPass(config, open, matching, events, stops);
+  const compressor = new BlockCompressor();
+  const { pass, workers } = await openPass(config, open, matching, compressor, events, stops);
   keepAuditHeads(open.database, config.dataDir, events, stops);
   const replica = openReplica(config, open.database, events);
   if (replica !== null) stops.add('read replica', () => replica.close());
@@ -223,7 +234,11 @@ export async function serve(
     workspace: workspace.check,
     accepting: retirement.check,
   };
-  const acceptor = openAcceptor(open, { config, clock, catalog, parts, replica, events }, stops);
+  const acceptor = openAcceptor(
+    open,
+    { config, clock, catalog, parts, compressor, replica, events },
+    stops,
+  );
   watchKeys(open, acceptor, events, stops);
   const { optionalProbes } = acceptor;
   const probes = { probes: probesOf(open.probes, parts), optionalProbes, events };

@@ -338,11 +338,12 @@ function passEvents(log: Logger, metrics: Metrics, outages: OutageLog<Concern>) 
       );
     },
     /** Processes that ended without stopping. */
+    zstdRecorded(): void {
+      log.info('new blocks of telemetry are compressed with zstd: every process reads it');
+    },
     deadProcessesFound(processes: number, runs: number): void {
-      log.warn(
-        { processes, runs },
-        'a process that evaluated runs is dead; its runs are evaluated by the others',
-      );
+      const message = 'a process that evaluated runs is dead; its runs are evaluated by the others';
+      log.warn({ processes, runs }, message);
     },
     runsGivenUp(count: number): void {
       metrics.runs.inc({ outcome: 'evaluation_failed' }, count);

@@ -1,13 +1,15 @@
 /**
  * This process's heartbeat while it has runs leased, and its look at the others: it ends the leases of
- * those that are dead.
+ * those that are dead, and records zstd for new blocks when all read it.
  *
  * After an outage every process looks dead to the first that is back. So one that could not beat itself
  * judges nobody until it has beaten for a while again.
  */
 import { randomUUID } from 'node:crypto';
 import type { Database } from '../db/database.ts';
-import { beat, endLeasesOfDead, leave } from '../db/runs/processes.ts';
+import { type Beat, beat, endLeasesOfDead, leave } from '../db/runs/processes.ts';
+import { READS_ZSTD, ZSTD } from '../db/telemetry/codecs.ts';
+import { switchToZstd } from '../db/telemetry/new-blocks.ts';
 import type { Events } from '../observe/events.ts';
 
 export interface HeartbeatTiming {
@@ -17,25 +19,34 @@ export interface HeartbeatTiming {
   readonly judgesAfterMs: number;
 }
 
+type HeartbeatEvents = Pick<Events, 'deadProcessesFound' | 'passFailed' | 'zstdRecorded'>;
+
 export class Heartbeat {
   readonly processId = randomUUID();
   readonly #database: Database;
-  readonly #events: Pick<Events, 'deadProcessesFound' | 'passFailed'>;
+  readonly #events: HeartbeatEvents;
   readonly #timing: HeartbeatTiming;
+  readonly #onCodec: (codec: number) => void;
+  readonly #readsZstd: boolean;
   #timer: NodeJS.Timeout | null = null;
   #beating: Promise<void> | null = null;
   /** `performance.now()`; null before the first beat and after one that failed */
   #beatsSince: number | null = null;
   #lastAtMs = Number.NEGATIVE_INFINITY;
 
+  /** @param onCodec receives the codec of new blocks with every beat */
   constructor(
     database: Database,
-    events: Pick<Events, 'deadProcessesFound' | 'passFailed'>,
+    events: HeartbeatEvents,
     timing: HeartbeatTiming,
+    onCodec: (codec: number) => void = () => {},
+    readsZstd = READS_ZSTD,
   ) {
     this.#database = database;
     this.#events = events;
     this.#timing = timing;
+    this.#onCodec = onCodec;
+    this.#readsZstd = readsZstd;
   }
 
   /** Beats from now on. The first claim awaits the first beat. */
@@ -73,22 +84,31 @@ export class Heartbeat {
   async #beatOnce(): Promise<void> {
     const { beatMs, judgesAfterMs } = this.#timing;
     const now = performance.now();
+    let found: Beat;
     try {
-      const hasDead = await beat(this.#database, this.processId);
-      // The first beat, or it was paused or cut off meanwhile.
-      if (now - this.#lastAtMs > 3 * beatMs) this.#beatsSince = now;
-      this.#beatsSince ??= now;
-      this.#lastAtMs = performance.now();
-      if (!hasDead || now - this.#beatsSince < judgesAfterMs) return;
+      found = await beat(this.#database, this.processId, this.#readsZstd);
     } catch (error) {
       this.#beatsSince = null;
       throw error;
     }
+    // The first beat, or it was paused or cut off meanwhile.
+    if (now - this.#lastAtMs > 3 * beatMs) this.#beatsSince = now;
+    this.#beatsSince ??= now;
+    this.#lastAtMs = performance.now();
+    this.#onCodec(found.codec);
     try {
-      const { processes, runs } = await endLeasesOfDead(this.#database);
-      if (processes > 0) this.#events.deadProcessesFound(processes, runs);
+      if (found.hasDead && now - this.#beatsSince >= judgesAfterMs) await this.#endLeasesOfDead();
+      if (found.maySwitch && (await switchToZstd(this.#database))) {
+        this.#events.zstdRecorded();
+        this.#onCodec(ZSTD);
+      }
     } catch (error) {
       this.#events.passFailed(error);
     }
+  }
+
+  async #endLeasesOfDead(): Promise<void> {
+    const { processes, runs } = await endLeasesOfDead(this.#database);
+    if (processes > 0) this.#events.deadProcessesFound(processes, runs);
   }
 }

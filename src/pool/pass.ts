@@ -50,6 +50,8 @@ export interface PassDependencies {
   readonly rules: readonly Rule[];
   /** receives what matching took, rule by rule */
   readonly onCosts?: (costs: readonly MeteredRule[]) => void;
+  /** receives the codec of new blocks, every few seconds */
+  readonly onCodec?: (codec: number) => void;
   readonly events: Pick<
     Events,
     | 'passFinished'
@@ -61,6 +63,7 @@ export interface PassDependencies {
     | 'runOverBudget'
     | 'runsGivenUp'
     | 'deadProcessesFound'
+    | 'zstdRecorded'
     | 'runsTriedApart'
     | 'sessionMarksFailed'
     | 'sessionMarksApplied'
@@ -91,7 +94,7 @@ export class Pass {
     this.#deps = deps;
     this.#settings = settings;
     this.#timing = timing;
-    const heartbeat = new Heartbeat(deps.database, events, timing);
+    const heartbeat = new Heartbeat(deps.database, events, timing, deps.onCodec);
     this.#heartbeat = heartbeat;
     const claims = new Claims(
       {
@@ -114,6 +117,16 @@ export class Pass {
       ]),
       new Lane({ ...shared, thread: spare, pace: 'apart' }),
     ];
+  }
+
+  /**
+   * Registers this process, before `start`: others then know that it lives, and what it reads.
+   *
+   * @throws {OperatorError} when it cannot read the blocks of this database
+   */
+  async register(): Promise<void> {
+    await this.#heartbeat.isHeard();
+    this.#heartbeat.start();
   }
 
   /** Begins: now, and at every interval for the lanes that are idle then. */

@@ -108,12 +108,12 @@ test('a process is dead when it was silent for more than fifteen seconds', async
   const [dead, alive] = [randomUUID(), randomUUID()];
   await beat(scratch.database, dead);
   await scratch.setClock('15 s');
-  expect(await beat(scratch.database, alive)).toBe(false);
+  expect(await beat(scratch.database, alive)).toMatchObject({ hasDead: false });
   expect(await livingProcesses(scratch.database)).toBe(2);
   expect(await endLeasesOfDead(scratch.database)).toEqual({ processes: 0, runs: 0 });
   await scratch.setClock('15 s 1 us');
   expect(await livingProcesses(scratch.database)).toBe(1);
-  expect(await beat(scratch.database, alive)).toBe(true);
+  expect(await beat(scratch.database, alive)).toMatchObject({ hasDead: true });
   expect(await endLeasesOfDead(scratch.database)).toEqual({ processes: 1, runs: 0 });
 });
 

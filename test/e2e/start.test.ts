@@ -13,6 +13,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 
 import { createDatabase } from '../../src/db/database.ts';
+import { BROTLI, READS_ZSTD, USE_ZSTD_NODE, ZSTD } from '../../src/db/telemetry/codecs.ts';
 import { ensureDay } from '../../src/db/telemetry/partitions.ts';
 import { copyCheckout } from '../support/checkout.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
@@ -65,6 +66,27 @@ describe('a start that cannot succeed', () => {
     const { rows } = await client.query('SELECT count(*)::int AS workspaces FROM workspaces');
     await client.end();
     expect(rows).toEqual([{ workspaces: 0 }]);
+  });
+
+  test('a database with zstd, on a Node.js without it, before any port opens', async () => {
+    const { url, drop } = await createTestDatabase({ template: inject('migratedTemplate') });
+    const client = new pg.Client({ connectionString: url });
+    try {
+      await client.connect();
+      await client.query('UPDATE new_blocks SET codec = $1', [ZSTD]);
+      const { code, stdout, stderr } = await failure({ DATABASE_URL: url, PORT: port });
+      expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+      const refusal =
+        'This database has blocks that are compressed with zstd, which Node.js ' +
+        `${process.versions.node} cannot read: ${USE_ZSTD_NODE}`;
+      const lateRefusal = expect.stringContaining(`sluice: Port ${port}`);
+      expect(stderr).toEqual(READS_ZSTD ? lateRefusal : `sluice: ${refusal}\n`);
+      const { rows } = await client.query('SELECT FROM processes');
+      expect(rows).toEqual([]);
+    } finally {
+      await client.end();
+      await drop();
+    }
   });
 
   test('unusable settings: all of them, before anything is touched', async () => {
@@ -143,6 +165,35 @@ test('somebody who reads an expired partition keeps neither the start nor the in
   } finally {
     reader.release(true);
     await database.end();
+    await drop();
+  }
+});
+
+test('a single process compresses new blocks with the best codec that its Node.js has', async () => {
+  const { url, drop } = await createTestDatabase({ template: inject('migratedTemplate') });
+  const client = new pg.Client({ connectionString: url });
+  const server = await startServer({ DATABASE_URL: url });
+  try {
+    const gauge = { dataPoints: [{ timeUnixNano: '1', asInt: '1' }] };
+    const scopeMetrics = [{ metrics: [{ name: 'a', gauge }] }];
+    const { status } = await fetch(`${server.observeUrl}/v1/metrics`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${server.firstKeys?.agent}`,
+        'content-type': 'application/json',
+      },
+      body: JSON.stringify({ resourceMetrics: [{ scopeMetrics }] }),
+    });
+    expect(status).toBe(200);
+    await client.connect();
+    const { rows } = await client.query(
+      'SELECT blocks.codec, new_blocks.codec AS recorded FROM blocks, new_blocks',
+    );
+    const codec = READS_ZSTD ? ZSTD : BROTLI;
+    expect(rows).toEqual([{ codec, recorded: codec }]);
+  } finally {
+    await client.end();
+    await server.stop();
     await drop();
   }
 });

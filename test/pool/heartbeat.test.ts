@@ -1,7 +1,11 @@
-/** Heartbeats: a process that missed a beat still ends the leases of the dead. */
+/**
+ * Heartbeats: a process that missed a beat still ends the leases of the dead; processes record and learn the
+ * codec of new blocks.
+ */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
 import type { Database } from '../../src/db/database.ts';
+import { BROTLI, USE_ZSTD_NODE, ZSTD } from '../../src/db/telemetry/codecs.ts';
 import { Heartbeat } from '../../src/pool/heartbeat.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -9,6 +13,8 @@ import { waitFor } from '../support/wait-for.ts';
 /** A beat that fails is followed by the next long before three are missed. */
 const TIMING = { beatMs: 200, judgesAfterMs: 1 };
 const SOON = { withinMs: 20_000 };
+
+const SILENT = { deadProcessesFound: () => {}, passFailed: () => {}, zstdRecorded: () => {} };
 
 let scratch: MigratedDatabase;
 beforeAll(async () => {
@@ -27,8 +33,13 @@ function breakable() {
     return Promise.reject(new Error('Connection terminated unexpectedly'));
   }) as Database['query'];
   const broken = new Proxy(database, {
-    get: (target, name, receiver) =>
-      name === 'query' ? query : Reflect.get(target, name, receiver),
+    // A pool has private members, which its proxy has not.
+    get: (target, name) =>
+      name === 'query'
+        ? query
+        : name === 'connect'
+          ? target.connect.bind(target)
+          : Reflect.get(target, name),
   });
   return { state, broken };
 }
@@ -38,7 +49,7 @@ test('one failed beat does not end its judging of others', async () => {
   const found: number[] = [];
   const heartbeat = new Heartbeat(
     broken,
-    { deadProcessesFound: (processes) => found.push(processes), passFailed: () => {} },
+    { ...SILENT, deadProcessesFound: (processes) => found.push(processes) },
     TIMING,
   );
   heartbeat.start();
@@ -47,7 +58,7 @@ test('one failed beat does not end its judging of others', async () => {
     state.isAway = true;
     await waitFor(() => state.failures === 1, { ...SOON, what: 'a beat fails' });
     await scratch.rows(
-      `INSERT INTO processes (id, seen_at) VALUES (gen_random_uuid(), now() - interval '1 minute')`,
+      `INSERT INTO processes VALUES (gen_random_uuid(), now() - interval '1 minute', true)`,
     );
     await waitFor(() => found.length > 0, { ...SOON, what: 'the dead process is found' });
     expect(found).toEqual([1]);
@@ -55,5 +66,39 @@ test('one failed beat does not end its judging of others', async () => {
     expect(left).toHaveLength(1);
   } finally {
     await heartbeat.stop();
+  }
+});
+
+test('zstd is recorded when the last process without it has left, and all others learn it', async () => {
+  await scratch.database.query('TRUNCATE processes');
+  let recorded = 0;
+  const processes = [false, true, true].map((readsZstd) => {
+    const codecs: number[] = [];
+    const events = { ...SILENT, zstdRecorded: () => (recorded += 1) };
+    const learn = (codec: number) => codecs.push(codec);
+    const heartbeat = new Heartbeat(scratch.database, events, TIMING, learn, readsZstd);
+    return { heartbeat, codecs };
+  });
+  const [older, ...newer] = processes;
+  try {
+    for (const { heartbeat } of processes) {
+      await heartbeat.isHeard();
+      heartbeat.start();
+    }
+    const beatenSince = newer.map(({ codecs }) => codecs.length + 3);
+    await waitFor(() => newer.every(({ codecs }, at) => codecs.length > (beatenSince[at] ?? 0)), {
+      ...SOON,
+      what: 'all beat for a while',
+    });
+    expect(new Set(processes.flatMap(({ codecs }) => codecs))).toEqual(new Set([BROTLI]));
+    await older?.heartbeat.stop();
+    await waitFor(() => newer.every(({ codecs }) => codecs.at(-1) === ZSTD), {
+      ...SOON,
+      what: 'both use zstd',
+    });
+    expect(recorded).toBe(1);
+    await expect(older?.heartbeat.isHeard()).rejects.toThrow(USE_ZSTD_NODE);
+  } finally {
+    for (const { heartbeat } of processes) await heartbeat.stop();
   }
 });

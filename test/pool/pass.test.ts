@@ -182,6 +182,7 @@ function passOf(
     runChecked: ({ checked }) => checked !== 'fully' && logged.push(`checked ${checked}`),
     runOverBudget: note('over budget'),
     deadProcessesFound: note('dead:'),
+    zstdRecorded: () => {},
     runsGivenUp: note('given up:'),
     sessionMarksFailed: note('marks:'),
     findingsStored: (severity, count) => logged.push(`${severity} ${count}`),
@@ -541,9 +542,10 @@ test('leases of runs under way and waiting are renewed', async () => {
 test('the runs of a process that died are taken over, each alone, and cost no attempt', async () => {
   await insertRuns(3);
   const dead = '00000000-0000-0000-0000-000000000001';
-  await scratch.database.query(`INSERT INTO processes VALUES ($1, now() - interval '16 seconds')`, [
-    dead,
-  ]);
+  await scratch.database.query(
+    `INSERT INTO processes VALUES ($1, now() - interval '16 seconds', true)`,
+    [dead],
+  );
   await scratch.database.query(
     `UPDATE runs SET claims = 1, leased_by = $1, lease_until = now() + interval '4 minutes'`,
     [dead],
@@ -562,13 +564,13 @@ test('the runs of a process that died are taken over, each alone, and cost no at
 
 test('a process that could not beat itself judges no other until it has beaten for a while', async () => {
   await scratch.database.query(
-    `INSERT INTO processes VALUES (gen_random_uuid(), now() - interval '16 seconds')`,
+    `INSERT INTO processes VALUES (gen_random_uuid(), now() - interval '16 seconds', true)`,
   );
   let beats = 0;
   let isAway = false;
   const database = beforeEvery(async (text) => {
     if (isAway) throw new Error('away');
-    if (text.includes('INTO processes')) beats += 1;
+    if (text.includes('UPDATE processes')) beats += 1;
   });
   const pass = passOf(evaluated(), 1, database, { beatMs: 20, judgesAfterMs: 3_600_000 });
   pass.start();

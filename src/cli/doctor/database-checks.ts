@@ -9,6 +9,7 @@ import type {
   ServerSlot,
 } from '../../db/server-facts.ts';
 import type { BlockCheck } from '../../db/telemetry/block-check.ts';
+import { USE_ZSTD_NODE } from '../../db/telemetry/codecs.ts';
 import { bytesText } from '../values/bytes-text.ts';
 import { type Check, checksOf } from './check.ts';
 
@@ -132,8 +133,14 @@ export function loadChecks(settings: ServerSettings, checkpoints: ServerCheckpoi
 }
 
 /** Checks whether blocks of telemetry are as they were stored. */
-export function blocksCheck({ checked, faults }: BlockCheck): Check {
+export function blocksCheck({ checked, faults, unsupported }: BlockCheck): Check {
   const [first] = faults;
+  if (first === undefined && unsupported > 0) {
+    const found =
+      `${unsupported} of ${checked} are compressed with zstd, which Node.js ` +
+      `${process.versions.node} cannot read; the others are as they were stored`;
+    return warning('Blocks', found, `To check them, ${USE_ZSTD_NODE}.`);
+  }
   if (first === undefined) return ok('Blocks', `${checked} read, all as they were stored`);
   const change =
     'Restore these blocks from a backup, and check the disks: their records cannot be read, no others suffer.';

@@ -3,7 +3,8 @@
 --
 --   workspaces and people    workspaces, users, memberships, identities, invitations, sessions,
 --                            device_logins, api_keys, audit_ledger
---   telemetry                resources, spans, log_records, blocks, receipts, rejected_requests
+--   telemetry                resources, spans, log_records, blocks, new_blocks, receipts,
+--                            rejected_requests
 --   runs                     runs, session_marks, processes
 --   findings                 findings, finding_states, finding_history, finding_exceptions, finding_views
 --   rules                    rule_overrides, rule_previews, rule_costs
@@ -314,13 +315,21 @@ CREATE TABLE blocks (
   checksum     integer NOT NULL,
   -- 1 traces, 2 metrics, 3 logs
   signal       smallint NOT NULL,
-  -- 1 brotli
+  -- 1 brotli, 2 zstd
   codec        smallint NOT NULL,
   -- lines, each an export request with a line feed at its end
   data         bytea NOT NULL
 ) PARTITION BY RANGE (arrived_on);
 ALTER TABLE blocks ALTER COLUMN data SET STORAGE EXTERNAL;
 CREATE INDEX blocks_by_workspace ON blocks (workspace_id, signal, block_id);
+
+-- One row: the codec of new blocks. It becomes zstd when every process reads that, and never brotli again
+-- (src/db/telemetry/new-blocks.ts).
+CREATE TABLE new_blocks (
+  only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
+  codec    smallint NOT NULL DEFAULT 1 CHECK (codec IN (1, 2))
+);
+INSERT INTO new_blocks DEFAULT VALUES;
 
 -- Requests stored within the last hour, by the hash of their bodies, so that a request that is sent again
 -- is answered as before and stored once (docs/decisions/0029-stored-once.md).
@@ -503,8 +512,10 @@ CREATE INDEX session_marks_by_arrival ON session_marks (arrived_at);
 
 -- Processes that evaluate runs (src/db/runs/processes.ts). `seen_at` is by this server's clock.
 CREATE TABLE processes (
-  id      uuid PRIMARY KEY,
-  seen_at timestamptz NOT NULL
+  id         uuid PRIMARY KEY,
+  seen_at    timestamptz NOT NULL,
+  -- whether it reads blocks of this codec
+  reads_zstd boolean NOT NULL
 );
 
 ---------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
  * that others know when it is dead and end its leases. All times are PostgreSQL's. A row and not a
  * session's lock: it outlives a lost connection, a failover, and a pooler that shares sessions.
  *
+ *   register ──► row added, with what the process reads (`../telemetry/new-blocks.ts`)
  *   beat, beat, beat ──silent for DEAD_AFTER_SECONDS──► endLeasesOfDead: row deleted, its runs are due
  *                    ──leave──► row deleted
  *
@@ -10,7 +11,15 @@
  * claimed meanwhile, it can no longer complete (the fencing token in evaluation-queue.ts).
  */
 import type { RunRef } from '../../model/runs.ts';
-import { type Database, limitedStatement, type Queryable } from '../database.ts';
+import {
+  type Database,
+  inTransaction,
+  limitedStatement,
+  onlyRow,
+  type Queryable,
+} from '../database.ts';
+import { BROTLI, READS_ZSTD } from '../telemetry/codecs.ts';
+import { lockCodec } from '../telemetry/new-blocks.ts';
 import { ATTEMPTS_MAX, WAITS, WAS_CLAIMED } from './due-runs.ts';
 
 /** A process that was silent for this long counts as dead. */
@@ -26,20 +35,64 @@ const CLAIMED = [
 ];
 
 /**
- * Says that a process lives.
+ * Adds the row of a process.
  *
- * @returns whether another one is dead
+ * @param readsZstd whether the process reads blocks of this codec
+ * @returns the codec of new blocks
+ * @throws {OperatorError} when the process cannot read that codec
  */
-export async function beat(database: Database, processId: string): Promise<boolean> {
-  const { rows } = await database.query<{ hasDead: boolean }>(
-    `WITH beat AS (
-       INSERT INTO processes (id, seen_at) VALUES ($1, now())
-       ON CONFLICT (id) DO UPDATE SET seen_at = now()
-     )
-     SELECT EXISTS (SELECT FROM processes WHERE id <> $1 AND ${IS_DEAD}) AS "hasDead"`,
-    [processId],
+export async function register(
+  database: Database,
+  processId: string,
+  readsZstd: boolean,
+): Promise<number> {
+  return await inTransaction(database, async (connection) => {
+    const codec = await lockCodec(connection, readsZstd);
+    await connection.query(
+      `INSERT INTO processes (id, seen_at, reads_zstd) VALUES ($1, now(), $2)
+       ON CONFLICT (id) DO UPDATE SET seen_at = now()`,
+      [processId, readsZstd],
+    );
+    return codec;
+  });
+}
+
+/** What a process learns with its beat. */
+export interface Beat {
+  /** whether another process is dead */
+  readonly hasDead: boolean;
+  /** of new blocks */
+  readonly codec: number;
+  /** whether new blocks have brotli, and every process reads zstd */
+  readonly maySwitch: boolean;
+}
+
+/**
+ * Says that a process lives. Registers it when it has no row: it is new, or others took it for dead.
+ *
+ * @throws {OperatorError} as `register` does
+ */
+export async function beat(
+  database: Database,
+  processId: string,
+  readsZstd = READS_ZSTD,
+): Promise<Beat> {
+  const { isKnown, ...found } = onlyRow(
+    await database.query<Beat & { readonly isKnown: boolean }>(
+      `WITH beat AS (UPDATE processes SET seen_at = now() WHERE id = $1 RETURNING id)
+       SELECT EXISTS (SELECT FROM beat) AS "isKnown",
+              EXISTS (SELECT FROM processes WHERE id <> $1 AND ${IS_DEAD}) AS "hasDead",
+              codec,
+              codec = ${BROTLI} AND NOT EXISTS (SELECT FROM processes WHERE NOT reads_zstd)
+                AS "maySwitch"
+         FROM new_blocks`,
+      [processId],
+    ),
   );
-  return rows[0]?.hasDead ?? false;
+  if (isKnown) return found;
+  const codec = await register(database, processId, readsZstd);
+  // A process that reads brotli only has a row now.
+  return { ...found, codec, maySwitch: found.maySwitch && readsZstd };
 }
 
 /** How many processes are running. */

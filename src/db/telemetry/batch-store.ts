@@ -69,6 +69,8 @@ export interface BatchStoreSettings {
   readonly batchTimeoutMs?: number | undefined;
   /** by which requests are dated; without it, any moment of arrival is stored */
   readonly clock?: Pick<DatabaseClock, 'read'> | undefined;
+  /** of blocks; one that uses brotli by default */
+  readonly compressor?: BlockCompressor | undefined;
   /** how long a batch with receipts waits for the locks of others */
   readonly lockWaitMs?: number | undefined;
   /** called before the answers: these requests no longer wait, and are not being stored */
@@ -96,7 +98,7 @@ export class BatchStore {
   readonly #allowance: SettleAllowance | null;
   readonly #clock: Pick<DatabaseClock, 'read'> | null;
   readonly #known = new KnownContents();
-  readonly #compressor = new BlockCompressor();
+  readonly #compressor: BlockCompressor;
   /** hours since 1970 whose partitions are there */
   readonly #ensured = new Set<number>();
   /** connections that stored a batch */
@@ -109,6 +111,7 @@ export class BatchStore {
     this.#lockWaitMs = settings.lockWaitMs ?? LOCK_WAIT_MS;
     this.#onLeave = settings.onLeave;
     this.#clock = settings.clock ?? null;
+    this.#compressor = settings.compressor ?? new BlockCompressor();
     const { runTimes } = settings;
     this.#allowance = runTimes === undefined ? null : settleAllowance(runTimes);
   }

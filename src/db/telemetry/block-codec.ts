@@ -2,26 +2,16 @@
  * Compresses and reads blocks (`blocks.ts`). Compression runs in the thread pool of Node.js (libuv), a few
  * blocks at a time, workspaces in turn; never on the event loop.
  */
-import { promisify } from 'node:util';
-import { brotliCompress, brotliDecompress, constants, crc32 } from 'node:zlib';
+import { crc32 } from 'node:zlib';
 
 import { WorkspaceQueue } from '../../workspace-queue.ts';
-
-/** Number of the codec in a block's row. */
-export const BROTLI = 1;
+import { BROTLI, CODECS, type Codec, type Codecs, USE_ZSTD_NODE, ZSTD } from './codecs.ts';
 
 /**
  * Maximum number of blocks that are compressed at once. The thread pool has four threads, which also
  * serve DNS look-ups, files and password hashes.
  */
 export const COMPRESSIONS_MAX = 2;
-
-const compressBrotli = promisify(brotliCompress);
-const decompressBrotli = promisify(brotliDecompress);
-/** The fastest quality, as fast as zstd's (docs/decisions/0063-blocks.md). */
-const QUALITY = 1;
-/** Window of 256 KiB, the usual size of a block. */
-const WINDOW_BITS = 18;
 
 /** The columns that are needed to read a block. */
 export interface StoredBlock {
@@ -45,31 +35,53 @@ export class UnreadableBlockError extends Error {
   }
 }
 
+/** A block that this process cannot read because its Node.js does not have the codec. */
+export class UnsupportedCodecError extends Error {
+  override name = 'UnsupportedCodecError';
+
+  constructor(blockId: string) {
+    super(
+      `Block ${blockId} is compressed with zstd, which Node.js ${process.versions.node} cannot ` +
+        `read: ${USE_ZSTD_NODE}.`,
+    );
+  }
+}
+
 /** Returns the CRC-32 as a signed number, because PostgreSQL's integer is signed. */
 export function checksumOf(data: Buffer): number {
   return crc32(data) | 0;
 }
 
-/** Compresses the blocks of one process. */
+/** What is stored of a block. */
+export type Compressed = Pick<StoredBlock, 'codec' | 'data'>;
+
+/**
+ * Compresses the blocks of one process. The queue holds lines of requests that count towards
+ * MAX_INFLIGHT_BYTES until they are stored, so it has no bound for their number. Lines are joined when
+ * their turn comes: at most `COMPRESSIONS_MAX` blocks are in memory twice.
+ */
 export class BlockCompressor {
   readonly #jobs = new WorkspaceQueue<() => void>(COMPRESSIONS_MAX, COMPRESSIONS_MAX);
+  #codec: { readonly number: number; readonly codec: Codec };
 
-  /** @param parts the text; they must not change until the promise settles */
-  async compress(workspaceId: number, parts: readonly Buffer[]): Promise<Buffer> {
+  constructor(codec = BROTLI) {
+    this.#codec = codecOf(codec);
+  }
+
+  /** Compresses further blocks with this codec. */
+  use(codec: number): void {
+    this.#codec = codecOf(codec);
+  }
+
+  /** @param parts of the block; must not change until the promise settles */
+  async compress(workspaceId: number, parts: readonly Buffer[]): Promise<Compressed> {
     await new Promise<void>((resolve) => {
       this.#jobs.add(workspaceId, resolve);
       this.#jobs.begin()?.();
     });
     try {
-      // Joined when its turn comes: the blocks that wait take no memory and no time at once.
-      const text = Buffer.concat(parts);
-      return await compressBrotli(text, {
-        params: {
-          [constants.BROTLI_PARAM_QUALITY]: QUALITY,
-          [constants.BROTLI_PARAM_LGWIN]: WINDOW_BITS,
-          [constants.BROTLI_PARAM_SIZE_HINT]: text.length,
-        },
-      });
+      const { number, codec } = this.#codec;
+      return { codec: number, data: await codec.compress(Buffer.concat(parts)) };
     } finally {
       this.#jobs.end(workspaceId);
       this.#jobs.begin()?.();
@@ -77,24 +89,33 @@ export class BlockCompressor {
   }
 }
 
+function codecOf(number: number): { readonly number: number; readonly codec: Codec } {
+  const codec = CODECS.get(number);
+  if (codec === undefined) throw new RangeError(`codec ${number} is not known`);
+  return { number, codec };
+}
+
 /**
  * Reads a block.
  *
+ * @param codecs those of this process
  * @returns its lines, each with a line feed at its end
- * @throws {UnreadableBlockError}
+ * @throws {UnreadableBlockError} when it is damaged
+ * @throws {UnsupportedCodecError}
  */
-export async function readBlock({
-  id,
-  codec,
-  bytes,
-  checksum,
-  data,
-}: StoredBlock): Promise<Buffer> {
-  if (codec !== BROTLI) throw new UnreadableBlockError(id, `codec ${codec} is not known`);
+export async function readBlock(
+  { id, codec: number, bytes, checksum, data }: StoredBlock,
+  codecs: Codecs = CODECS,
+): Promise<Buffer> {
+  const codec = codecs.get(number);
+  if (codec === undefined) {
+    if (number === ZSTD) throw new UnsupportedCodecError(id);
+    throw new UnreadableBlockError(id, `codec ${number} is not known`);
+  }
   if (checksumOf(data) !== checksum) throw new UnreadableBlockError(id, 'its checksum differs');
   let text: Buffer;
   try {
-    text = await decompressBrotli(data, { maxOutputLength: Math.max(bytes, 1) });
+    text = await codec.decompress(data, Math.max(bytes, 1));
   } catch (cause) {
     throw new UnreadableBlockError(id, 'it cannot be decompressed', { cause });
   }

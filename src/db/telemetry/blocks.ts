@@ -9,7 +9,7 @@ import { randomBytes } from 'node:crypto';
 
 import type { Signal } from '../../model/telemetry.ts';
 import type { Copy } from '../pipeline.ts';
-import { type BlockCompressor, BROTLI, checksumOf, type StoredBlock } from './block-codec.ts';
+import { type BlockCompressor, checksumOf, type StoredBlock } from './block-codec.ts';
 import { COPY_HEADER, COPY_TRAILER } from './copy-statement.ts';
 import type { EncodedRequest } from './encoded-request.ts';
 import { utcDay } from './partitions.ts';
@@ -46,9 +46,9 @@ export async function packBlocks(
 ): Promise<readonly Block[]> {
   return await Promise.all(
     joinLines(requests).map(async ({ parts, ...pack }): Promise<Block> => {
-      const data = await compressor.compress(pack.workspaceId, parts);
+      const compressed = await compressor.compress(pack.workspaceId, parts);
       const id = newBlockId(pack.arrivedAtMs);
-      return { ...pack, id, codec: BROTLI, checksum: checksumOf(data), data };
+      return { ...pack, ...compressed, id, checksum: checksumOf(compressed.data) };
     }),
   );
 }

@@ -64,6 +64,7 @@ export interface CopyWriterSettings {
   /** a transaction that takes longer is aborted, and its connection destroyed */
   readonly batchTimeoutMs?: number;
   /** as for `BatchStore` */
+  readonly compressor?: BatchStoreSettings['compressor'];
   readonly clock?: BatchStoreSettings['clock'];
   /** how long a batch with receipts waits for the locks of others */
   readonly lockWaitMs?: number;
@@ -232,9 +233,9 @@ export class CopyWriter {
     this.#database = database;
     this.#events = events;
     this.#budget = settings.budget;
-    const { runTimes, batchTimeoutMs, lockWaitMs, clock } = settings;
+    const { runTimes, batchTimeoutMs, lockWaitMs, clock, compressor } = settings;
     const onLeave = (batch: readonly WaitingRequest[]): void => this.#leave(batch);
-    const ofBatches = { runTimes, batchTimeoutMs, lockWaitMs, clock, onLeave };
+    const ofBatches = { runTimes, batchTimeoutMs, lockWaitMs, clock, compressor, onLeave };
     const batches = new BatchStore(database, ofBatches, events);
     const store = (batch: readonly WaitingRequest[]): Promise<void> => batches.store(batch);
     this.#lanes = new BatchLanes(settings, () => this.#inflightBytes, store);

@@ -16,6 +16,7 @@ import type { TelemetryPlacement } from '../../db/placement.ts';
 import { fromPrimary } from '../../db/replica/read-choice.ts';
 import type { ReadReplica } from '../../db/replica/read-replica.ts';
 import { createStore } from '../../db/store.ts';
+import type { BlockCompressor } from '../../db/telemetry/block-codec.ts';
 import { CopyWriter } from '../../db/telemetry/copy-writer.ts';
 import { recordRefusedRequests } from '../../db/telemetry/refused-requests.ts';
 import { keepRejectedRequest } from '../../db/telemetry/rejected-requests.ts';
@@ -71,6 +72,7 @@ export interface AcceptorDependencies {
   /** requests per minute; closed by the caller */
   readonly minuteCounts: Pick<MinuteCounts, 'consume' | 'ping'>;
   readonly parts: PartProbes;
+  readonly compressor: BlockCompressor;
   /** null: all reads go to the primary */
   readonly replica: ReadReplica | null;
   readonly events: Events;
@@ -113,13 +115,13 @@ function optionalProbesOf(
 
 /** What takes telemetry, from the key to the commit. */
 function ingestOf(
-  { config, databases, placement, clock, minuteCounts, events }: AcceptorDependencies,
+  { config, databases, placement, clock, minuteCounts, compressor, events }: AcceptorDependencies,
   stops: Pick<StopOrder, 'add'>,
 ) {
   const { ingest } = databases;
   const { maxInflightBytes, maxBodyBytes, maxDecodedBodyBytes } = config;
   const rowBudget = new ByteBudget(maxInflightBytes);
-  const settings = { budget: rowBudget, runTimes: runTimesOf(config), clock };
+  const settings = { budget: rowBudget, runTimes: runTimesOf(config), clock, compressor };
   const writer = new CopyWriter(ingest, settings, events);
   stops.add('writer', () => writer.close());
   const bodies = new Ingest(writer, clock.nowMs, {

@@ -49,19 +49,20 @@ const silence = (processId: string, seconds: number): Promise<unknown> =>
 
 test('the runs of a process that was silent for 15 s are due again, with no attempt lost', async () => {
   const [dead, alive] = [randomUUID(), randomUUID()];
-  for (const id of [dead, alive]) expect(await beat(scratch.database, id)).toBe(false);
+  for (const id of [dead, alive])
+    expect(await beat(scratch.database, id)).toMatchObject({ hasDead: false });
   await insertRuns(5);
   await claimFor(dead);
   await insertRuns(3, 6);
   const kept = await claimFor(alive);
 
   await silence(dead, 14);
-  expect(await beat(scratch.database, alive)).toBe(false);
+  expect(await beat(scratch.database, alive)).toMatchObject({ hasDead: false });
   expect(await endLeasesOfDead(scratch.database)).toEqual({ processes: 0, runs: 0 });
   await silence(dead, 16);
-  expect(await beat(scratch.database, alive)).toBe(true);
+  expect(await beat(scratch.database, alive)).toMatchObject({ hasDead: true });
   expect(await endLeasesOfDead(scratch.database)).toEqual({ processes: 1, runs: 5 });
-  expect(await beat(scratch.database, alive)).toBe(false);
+  expect(await beat(scratch.database, alive)).toMatchObject({ hasDead: false });
 
   const again = await claimFor(alive);
   expect(again.map(({ runId }) => runId).sort()).toEqual([1, 2, 3, 4, 5].map((n) => hex16(n)));
@@ -111,8 +112,8 @@ test('who leaves is not dead, and who was only paused is back with its next beat
   for (const id of [left, paused, other]) await beat(scratch.database, id);
   await leave(scratch.database, left);
   await silence(paused, 60);
-  expect(await beat(scratch.database, paused)).toBe(false);
-  expect(await beat(scratch.database, other)).toBe(false);
+  expect(await beat(scratch.database, paused)).toMatchObject({ hasDead: false });
+  expect(await beat(scratch.database, other)).toMatchObject({ hasDead: false });
   expect(await endLeasesOfDead(scratch.database)).toEqual({ processes: 0, runs: 0 });
 });
 

@@ -1,63 +1,77 @@
-/** Blocks are read back as they were compressed, or not at all; workspaces take turns. */
+/**
+ * Blocks are read back as they were compressed, with each codec that this Node.js has, or not at all;
+ * workspaces take turns.
+ */
 import { randomBytes } from 'node:crypto';
 
 import { describe, expect, test, vi } from 'vitest';
 
 import {
   BlockCompressor,
-  BROTLI,
   COMPRESSIONS_MAX,
   checksumOf,
   readBlock,
   type StoredBlock,
 } from '../../../src/db/telemetry/block-codec.ts';
+import { BROTLI, CODECS, USE_ZSTD_NODE, ZSTD } from '../../../src/db/telemetry/codecs.ts';
 
 const ID = 'b'.repeat(32);
 const TEXT = Buffer.from(`${JSON.stringify({ text: 'a line '.repeat(1000) })}\n`);
 
-async function blockOf(text: Buffer): Promise<StoredBlock> {
-  const data = await new BlockCompressor().compress(1, [text]);
-  return { id: ID, codec: BROTLI, bytes: text.length, checksum: checksumOf(data), data };
+async function blockOf(text: Buffer, codec = BROTLI): Promise<StoredBlock> {
+  const compressed = await new BlockCompressor(codec).compress(1, [text]);
+  return { id: ID, bytes: text.length, checksum: checksumOf(compressed.data), ...compressed };
 }
 
-test.each([
-  ['text', TEXT],
-  ['nothing', Buffer.alloc(0)],
-  ['one byte', Buffer.from('\n')],
-  ['random bytes', randomBytes(300_000)],
-])('%s comes back', async (_what, text) => {
-  expect(await readBlock(await blockOf(text))).toEqual(text);
+test('this Node.js has zstd from 22.15 on', () => {
+  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
+  const isThere = (major === 22 && minor >= 15) || (major === 23 && minor >= 8) || major > 23;
+  expect([...CODECS.keys()]).toEqual(isThere ? [BROTLI, ZSTD] : [BROTLI]);
 });
 
-test('text becomes smaller', async () => {
-  expect((await blockOf(TEXT)).data.length).toBeLessThan(TEXT.length / 20);
-});
+describe.each([...CODECS.keys()])('codec %s', (codec) => {
+  test.each([
+    ['text', TEXT],
+    ['nothing', Buffer.alloc(0)],
+    ['one byte', Buffer.from('\n')],
+    ['random bytes', randomBytes(300_000)],
+  ])('%s comes back', async (_what, text) => {
+    const block = await blockOf(text, codec);
+    expect(block.codec).toBe(codec);
+    expect(await readBlock(block)).toEqual(text);
+  });
 
-describe('a block that is not as it was stored cannot be read', () => {
-  test.each<[string, (block: StoredBlock) => StoredBlock, string]>([
-    ['a bit', (block) => ({ ...block, data: flipped(block.data, 5) }), 'its checksum differs'],
-    [
-      'a bit, and its checksum with it',
-      (block) => withChecksum({ ...block, data: flipped(block.data, 0) }),
-      'it cannot be decompressed',
-    ],
-    [
-      'its end',
-      (block) => withChecksum({ ...block, data: block.data.subarray(0, -1) }),
-      'it cannot be decompressed',
-    ],
-    [
-      'one byte more',
-      (block) => ({ ...block, bytes: block.bytes - 1 }),
-      'it cannot be decompressed',
-    ],
-    ['one byte less', (block) => ({ ...block, bytes: block.bytes + 1 }), 'its length differs'],
-    ['its codec', (block) => ({ ...block, codec: 99 }), 'codec 99 is not known'],
-  ])('%s', async (_what, damage, reason) => {
-    await expect(readBlock(damage(await blockOf(TEXT)))).rejects.toMatchObject({
-      name: 'UnreadableBlockError',
-      blockId: ID,
-      message: `Block ${ID} cannot be read: ${reason}.`,
+  test('text becomes smaller', async () => {
+    expect((await blockOf(TEXT, codec)).data.length).toBeLessThan(TEXT.length / 20);
+  });
+
+  describe('a block that is not as it was stored cannot be read', () => {
+    test.each<[string, (block: StoredBlock) => StoredBlock, string]>([
+      ['a bit', (block) => ({ ...block, data: flipped(block.data, 5) }), 'its checksum differs'],
+      [
+        'a bit, and its checksum with it',
+        (block) => withChecksum({ ...block, data: flipped(block.data, 0) }),
+        'it cannot be decompressed',
+      ],
+      [
+        'its end',
+        (block) => withChecksum({ ...block, data: block.data.subarray(0, -1) }),
+        // Node.js returns what the beginning of a zstd frame holds.
+        codec === ZSTD ? 'its length differs' : 'it cannot be decompressed',
+      ],
+      [
+        'one byte more',
+        (block) => ({ ...block, bytes: block.bytes - 1 }),
+        'it cannot be decompressed',
+      ],
+      ['one byte less', (block) => ({ ...block, bytes: block.bytes + 1 }), 'its length differs'],
+      ['its codec', (block) => ({ ...block, codec: 99 }), 'codec 99 is not known'],
+    ])('%s', async (_what, damage, reason) => {
+      await expect(readBlock(damage(await blockOf(TEXT, codec)))).rejects.toMatchObject({
+        name: 'UnreadableBlockError',
+        blockId: ID,
+        message: `Block ${ID} cannot be read: ${reason}.`,
+      });
     });
   });
 });
@@ -71,6 +85,26 @@ function flipped(data: Buffer, at: number): Buffer {
 const withChecksum = (block: StoredBlock): StoredBlock => ({
   ...block,
   checksum: checksumOf(block.data),
+});
+
+test('a codec that this process does not have is named, and the block is not called damaged', async () => {
+  const block = { ...(await blockOf(TEXT)), codec: ZSTD };
+  const onlyBrotli = new Map([...CODECS].filter(([codec]) => codec === BROTLI));
+  await expect(readBlock(block, onlyBrotli)).rejects.toMatchObject({
+    name: 'UnsupportedCodecError',
+    message:
+      `Block ${ID} is compressed with zstd, which Node.js ${process.versions.node} cannot read: ` +
+      `${USE_ZSTD_NODE}.`,
+  });
+});
+
+test('a compressor uses another codec from the next block on', async () => {
+  const compressor = new BlockCompressor();
+  expect((await compressor.compress(1, [TEXT])).codec).toBe(BROTLI);
+  const last = Math.max(...CODECS.keys());
+  compressor.use(last);
+  expect((await compressor.compress(1, [TEXT])).codec).toBe(last);
+  expect(() => compressor.use(99)).toThrow(RangeError);
 });
 
 test('a workspace waits for one block of another, however many that one has', async () => {

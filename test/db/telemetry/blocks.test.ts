@@ -1,8 +1,10 @@
 /** Data points of a batch are stored as blocks by workspace, day and size, and read back as sent. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 
+import { blocksCheck } from '../../../src/cli/doctor/database-checks.ts';
 import { checkBlocks } from '../../../src/db/telemetry/block-check.ts';
 import { BLOCK_BYTES_MAX } from '../../../src/db/telemetry/blocks.ts';
+import { BROTLI, CODECS, USE_ZSTD_NODE, ZSTD } from '../../../src/db/telemetry/codecs.ts';
 import { CopyWriter } from '../../../src/db/telemetry/copy-writer.ts';
 import type { EncodedRequest } from '../../../src/db/telemetry/encoded-request.ts';
 import { LogRuns } from '../../../src/db/telemetry/log-runs.ts';
@@ -87,7 +89,7 @@ test('signals have blocks of their own', async () => {
 
 test('a damaged block is found, with its id, and no other one suffers', async () => {
   await store([encode(bodyOf('a')), encode(bodyOf('b'), 2)]);
-  expect(await checkBlocks(scratch.database)).toEqual({ checked: 2, faults: [] });
+  expect(await checkBlocks(scratch.database)).toEqual({ checked: 2, faults: [], unsupported: 0 });
   const [damaged] = await storedBlocks(scratch.database, 'metrics');
   await scratch.database.query(
     'UPDATE blocks SET data = set_byte(data, 3, get_byte(data, 3) # 1) WHERE block_id = $1',
@@ -96,5 +98,19 @@ test('a damaged block is found, with its id, and no other one suffers', async ()
   expect(await checkBlocks(scratch.database)).toEqual({
     checked: 2,
     faults: [`Block ${damaged?.id} cannot be read: its checksum differs.`],
+    unsupported: 0,
+  });
+});
+
+test('blocks of a codec that this process does not have are counted, not called damaged', async () => {
+  await store([encode(bodyOf('a')), encode(bodyOf('b'), 2)]);
+  await scratch.database.query('UPDATE blocks SET codec = $1 WHERE workspace_id = 2', [ZSTD]);
+  const onlyBrotli = new Map([...CODECS].filter(([codec]) => codec === BROTLI));
+  const found = await checkBlocks(scratch.database, onlyBrotli);
+  expect(found).toEqual({ checked: 2, faults: [], unsupported: 1 });
+  expect(blocksCheck(found)).toMatchObject({
+    state: 'warning',
+    found: expect.stringContaining(`Node.js ${process.versions.node} cannot read`),
+    change: expect.stringContaining(USE_ZSTD_NODE),
   });
 });

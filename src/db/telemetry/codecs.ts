@@ -1,0 +1,75 @@
+/**
+ * The codecs of blocks, and those that this process has. Every Node.js has brotli; zstd is in Node.js
+ * 22.15 and newer. Both run in the thread pool of Node.js (libuv), never on the event loop.
+ */
+import { promisify } from 'node:util';
+import * as zlib from 'node:zlib';
+
+/** Numbers of the codecs in the database. */
+export const BROTLI = 1;
+export const ZSTD = 2;
+
+export interface Codec {
+  readonly compress: (text: Buffer) => Promise<Buffer>;
+  /** Rejects when the text is longer. */
+  readonly decompress: (data: Buffer, bytesMax: number) => Promise<Buffer>;
+}
+
+/** Codecs by their numbers. */
+export type Codecs = ReadonlyMap<number, Codec>;
+
+/** What to do where zstd is missing. */
+export const USE_ZSTD_NODE = 'use Node.js 22.15 or newer';
+
+const compressBrotli = promisify(zlib.brotliCompress);
+const decompressBrotli = promisify(zlib.brotliDecompress);
+/** The fastest quality (docs/decisions/0063-blocks.md). */
+const BROTLI_QUALITY = 1;
+/** Window of 256 KiB, the usual size of a block. */
+const BROTLI_WINDOW_BITS = 18;
+
+const brotli: Codec = {
+  compress: (text) =>
+    compressBrotli(text, {
+      params: {
+        [zlib.constants.BROTLI_PARAM_QUALITY]: BROTLI_QUALITY,
+        [zlib.constants.BROTLI_PARAM_LGWIN]: BROTLI_WINDOW_BITS,
+        [zlib.constants.BROTLI_PARAM_SIZE_HINT]: text.length,
+      },
+    }),
+  decompress: (data, maxOutputLength) => decompressBrotli(data, { maxOutputLength }),
+};
+
+type Run = (input: Buffer, options: object) => Promise<Buffer>;
+const ZSTD_LEVEL = 1;
+
+/** The types are those of Node.js 20. */
+function promisified(name: string): Run | null {
+  const run: unknown = Reflect.get(zlib, name);
+  return typeof run === 'function'
+    ? (promisify(run as Parameters<typeof promisify>[0]) as Run)
+    : null;
+}
+
+/** null: this Node.js is older. */
+function createZstd(): Codec | null {
+  const [compress, decompress] = [promisified('zstdCompress'), promisified('zstdDecompress')];
+  if (compress === null || decompress === null) return null;
+  const level = String(Reflect.get(zlib.constants, 'ZSTD_c_compressionLevel'));
+  return {
+    compress: (text) =>
+      compress(text, { pledgedSrcSize: text.length, params: { [level]: ZSTD_LEVEL } }),
+    decompress: (data, maxOutputLength) => decompress(data, { maxOutputLength }),
+  };
+}
+
+const zstd = createZstd();
+
+/** The codecs that this process has. */
+export const CODECS: Codecs = new Map([
+  [BROTLI, brotli],
+  ...(zstd === null ? [] : [[ZSTD, zstd] as const]),
+]);
+
+/** Whether this process reads zstd. */
+export const READS_ZSTD = CODECS.has(ZSTD);
