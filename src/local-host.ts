@@ -53,7 +53,8 @@ export interface CallerRules {
  * allowed name. If the listener is not bound to loopback and no name is allowed, Host may be any name.
  * Origin must name the requested host and port, or an allowed name.
  *
- * A request without Host passes, such as a probe by HTTP/1.0: browsers always send Host.
+ * A request without Host passes: browsers always send Host. Only a relay gets such requests (HTTP/1.0);
+ * uWebSockets.js refuses them before this check (docs/errors.md).
  */
 export function createCallerCheck({ address, allowedHosts, setting }: CallerRules): CallerCheck {
   const isOpen = !isLoopback(address) && allowedHosts.length === 0;
