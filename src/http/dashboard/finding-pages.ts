@@ -212,12 +212,13 @@ export function findingPages(deps: FindingPageDependencies): Route[] {
         asCsv,
         request.workspace.id,
         listFilterOf(parsePart(stateQuery, exchange.query), viewer),
+        exchange.signal,
       ),
     })),
     page('/app/findings.ocsf', {}, async ({ exchange, request, viewer }) => {
       const query = parsePart(ocsfQuery, exchange.query);
       const filter = listFilterOf(query, viewer);
-      const exported = await asOcsf(request.workspace.id, filter, query.after);
+      const exported = await asOcsf(request.workspace.id, filter, query.after, exchange.signal);
       return { ...exported, headers: file('findings.ocsf.ndjson') };
     }),
     page('/app/findings/{findingId}', {}, one),

@@ -85,6 +85,7 @@ interface CsvExport {
 }
 
 /**
+ * @param signal aborted when the client leaves: no further page is read
  * @yields the file, page by page
  * @throws {SluiceError} `overloaded` when too many exports are running
  */
@@ -92,12 +93,13 @@ export async function* csvOf(
   csv: CsvExport,
   workspaceId: number,
   filter: FindingFilter,
+  signal?: AbortSignal,
 ): AsyncGenerator<Buffer> {
   const { slots } = csv;
   slots.take(workspaceId);
   try {
     yield Buffer.from(row(COLUMNS));
-    yield* rowsOf(csv, workspaceId, filter);
+    yield* rowsOf(csv, workspaceId, filter, signal);
   } finally {
     slots.release(workspaceId);
   }
@@ -107,12 +109,13 @@ async function* rowsOf(
   { exporter, titleOf, referencesOf, baseUrl }: CsvExport,
   workspaceId: number,
   filter: FindingFilter,
+  signal: AbortSignal | undefined,
 ): AsyncGenerator<Buffer> {
   const before = await exporter.settledBefore(workspaceId);
   let after: PageCursor | null = null;
   do {
     const range: Parameters<FindingExporter['page']>[2] = { after, before };
-    const page = await exporter.page(workspaceId, filter, range, PAGE_FINDINGS);
+    const page = await exporter.page(workspaceId, filter, range, PAGE_FINDINGS, signal);
     const rows = page.findings.map((finding) =>
       row([
         finding.createdAt.toISOString(),

@@ -195,6 +195,25 @@ async function textOf(chunks: AsyncIterable<Buffer>): Promise<string> {
   return Buffer.concat(parts).toString('utf8');
 }
 
+test('every page is read for a client that may leave', async () => {
+  const { signal } = new AbortController();
+  const signals: unknown[] = [];
+  const { exporter } = twoPages();
+  const page: FindingExporter['page'] = async (...given) => {
+    signals.push(given[4]);
+    return await exporter.page(...given);
+  };
+  const csv = {
+    exporter: { ...exporter, page },
+    slots: new ExportSlots(),
+    titleOf,
+    referencesOf,
+    baseUrl: '',
+  };
+  await textOf(csvOf(csv, 7, {}, signal));
+  expect(signals).toEqual([signal, signal]);
+});
+
 test('a file is its header and a line per finding, to the byte', async () => {
   const { exporter, queries } = twoPages();
   const filter: FindingFilter = { severity: 'high' };
