@@ -261,8 +261,10 @@ export const EDGES: readonly Mutant[] = [
     name: 'edges/lease-end',
     defect: 'a run is claimed at the moment at which its lease ends',
     file: 'src/db/runs/due-runs.ts',
-    search: 'isDue: `${LEASE_END} < now() AND',
-    replacement: 'isDue: `${LEASE_END} <= now() AND',
+    search:
+      'isDue: `${LEASE_END} < now() AND ${hasSettled}`,\n    isFirstDue: `${LEASE_END} < now()',
+    replacement:
+      'isDue: `${LEASE_END} <= now() AND ${hasSettled}`,\n    isFirstDue: `${LEASE_END} <= now()',
     tests: RUN_EDGES,
   },
   {

@@ -121,6 +121,7 @@ describe('a run without findings', () => {
     ['whose last step arrived before', { daysAgo: 100, lastDaysAgo: 91 }, 0],
     ['whose evaluation failed', { daysAgo: 91, evaluation: 'evaluation_failed' }, 0],
     ['whose last step arrived later', { daysAgo: 100, lastDaysAgo: 89 }, 1],
+    ['whose last step arrived exactly as long ago', { daysAgo: 100, lastDaysAgo: 90 }, 1],
     ['that waits for its evaluation', { daysAgo: 91, evaluation: 'pending' }, 1],
   ])('%s: %o leaves %d', async (_, facts, kept) => {
     await addRuns(1, 1, facts);
