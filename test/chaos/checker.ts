@@ -1,14 +1,15 @@
 /**
  * Compares what was acknowledged with what PostgreSQL holds: every row of an acknowledged body is there
- * once, a body that was given up is there whole or not at all, and every attack has its one finding.
+ * once, a body that was given up is there whole or not at all, what is there is as it was sent, and every
+ * attack has its one finding.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import { ATTACK_RULE } from '../support/attack-text.ts';
-import { storedPoints } from '../support/stored-blocks.ts';
-import { ROW_NUMBERS, ROWS_PER_BODY, TIME_BASE } from './bodies.ts';
+import { ROWS_PER_BODY } from './bodies.ts';
 import type { Cluster } from './cluster.ts';
 import type { Delivery } from './load.ts';
+import { readRecords } from './stored-records.ts';
 
 const EVALUATED_WITHIN_MS = 180_000;
 const POLL_MS = 200;
@@ -17,6 +18,8 @@ export interface Verdict {
   readonly rowsAcknowledged: number;
   readonly rowsLost: number;
   readonly rowsTwice: number;
+  /** stored records that differ from what was sent, or were never sent */
+  readonly recordsChanged: number;
   /** bodies of which a part is stored */
   readonly bodiesInParts: number;
   readonly findingsExpected: number;
@@ -34,6 +37,7 @@ export const NOTHING: Verdict = {
   rowsAcknowledged: 0,
   rowsLost: 0,
   rowsTwice: 0,
+  recordsChanged: 0,
   bodiesInParts: 0,
   findingsExpected: 0,
   findingsMissing: 0,
@@ -42,16 +46,6 @@ export const NOTHING: Verdict = {
   runsFailed: 0,
   runsPending: 0,
 };
-
-const COUNT_ROWS = ['spans:start_unix_nano', 'log_records:time_unix_nano']
-  .map((source) => source.split(':'))
-  .map(
-    ([table, time]) =>
-      `SELECT (${time} - ${TIME_BASE}) / ${ROW_NUMBERS} AS body, count(*)::int AS rows,
-              count(DISTINCT ${time})::int AS kinds
-         FROM ${table} GROUP BY 1`,
-  )
-  .join(' UNION ALL ');
 
 const COUNT_FINDINGS = `
   SELECT replace(runs.run_id::text, '-', '') AS run, runs.evaluation,
@@ -74,43 +68,6 @@ export function faultsOf(verdict: Verdict): string[] {
   return Object.entries(wrong)
     .filter(([, count]) => count !== 0)
     .map(([name, count]) => `${name}: ${count}`);
-}
-
-interface Stored {
-  readonly rows: number;
-  readonly kinds: number;
-}
-
-/** Of data points, which are read out of their blocks. */
-async function storedPointBodies(cluster: Pick<Cluster, 'ask'>): Promise<Map<number, Stored>> {
-  const query = async (sql: string, values: readonly unknown[]) => ({
-    rows: await cluster.ask(sql, values),
-  });
-  const times = new Map<number, string[]>();
-  for (const { point } of await storedPoints({ query } as Parameters<typeof storedPoints>[0])) {
-    const time = String(point.timeUnixNano);
-    const body = Number((BigInt(time) - TIME_BASE) / BigInt(ROW_NUMBERS));
-    const known = times.get(body);
-    if (known === undefined) times.set(body, [time]);
-    else known.push(time);
-  }
-  const stored = [...times].map(([body, all]): [number, Stored] => {
-    return [body, { rows: all.length, kinds: new Set(all).size }];
-  });
-  return new Map(stored);
-}
-
-async function storedBodies(cluster: Pick<Cluster, 'ask'>): Promise<Map<number, Stored>> {
-  const found = await cluster.ask(COUNT_ROWS);
-  const points = await storedPointBodies(cluster);
-  return new Map(
-    found
-      .map(({ body, rows, kinds }): [number, Stored] => [
-        Number(body),
-        { rows: Number(rows), kinds: Number(kinds) },
-      ])
-      .concat([...points]),
-  );
 }
 
 /** What is shown of runs that are not evaluated in time: who has them, and what everybody does. */
@@ -155,9 +112,11 @@ export async function check(
       }
     }
   }
-  const stored = await storedBodies(cluster);
+  const digests = new Map(deliveries.map(({ body, digest }) => [body.number, digest]));
+  const { bodies: stored, changed, differences } = await readRecords(cluster, digests);
+  for (const difference of differences) process.stderr.write(`  changed: ${difference}\n`);
   const runs = new Map((await cluster.ask(COUNT_FINDINGS)).map((run) => [String(run.run), run]));
-  const verdict = { ...NOTHING, runsPending };
+  const verdict = { ...NOTHING, recordsChanged: changed, runsPending };
   for (const { body, outcome } of deliveries) {
     const { rows, kinds } = stored.get(body.number) ?? { rows: 0, kinds: 0 };
     stored.delete(body.number);

@@ -6,6 +6,7 @@ import { request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import { type Body, bodyOf } from './bodies.ts';
+import { digestOf } from './sent-records.ts';
 
 /** `OTEL_EXPORTER_OTLP_TIMEOUT`'s default. */
 export const ANSWER_WITHIN_MS = 10_000;
@@ -18,6 +19,8 @@ const PAUSE_MS = 60;
 /** The outcome of a body. */
 export interface Delivery {
   readonly body: Omit<Body, 'bytes'>;
+  /** of what has to be stored; made under load, so that a check need not make all bodies again */
+  readonly digest: string;
   /** `unknown`: given up, as exporters do; it is stored whole or not at all */
   outcome: 'acknowledged' | 'unknown' | 'under way';
   attempts: number;
@@ -131,7 +134,12 @@ export function startLoad({ targets, key, exporters, random }: LoadOptions): Loa
 
   const deliver = async (body: Body): Promise<void> => {
     const { bytes: _bytes, ...kept } = body;
-    const delivery: Delivery = { body: kept, outcome: 'under way', attempts: 0 };
+    const delivery: Delivery = {
+      body: kept,
+      digest: digestOf(body),
+      outcome: 'under way',
+      attempts: 0,
+    };
     deliveries.push(delivery);
     while (delivery.attempts < ATTEMPTS_MAX) {
       delivery.attempts += 1;

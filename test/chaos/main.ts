@@ -129,13 +129,16 @@ async function runAll(
     await load.pause();
     const since = load.deliveries.slice(checked);
     checked = load.deliveries.length;
+    const checkedAt = performance.now();
     const found = await check(cluster, since, givenUp);
+    const tookMs = performance.now() - checkedAt;
     for (const { body, outcome } of since) if (outcome === 'unknown') givenUp.add(body.number);
     verdict = addVerdicts(verdict, found);
     const wrong = faultsOf(found);
     failures.push(...wrong.map((line) => `after round ${index + 1}: ${line}`));
     say(
-      `  checked ${found.rowsAcknowledged} rows: ${wrong.join(', ') || 'nothing lost, nothing twice'}`,
+      `  checked ${found.rowsAcknowledged} rows in ${seconds(tookMs)}: ` +
+        (wrong.join(', ') || 'nothing lost, twice or changed'),
     );
     if (wrong.length > 0) for (const { log } of parts.servers) say(log().slice(-LOG_SHOWN));
     load.resume();
@@ -165,7 +168,8 @@ function report(result: Result, write: boolean): number {
     `${result.rounds} faults in ${seconds(result.seconds * 1_000)}, answers: ${JSON.stringify(result.answers)}`,
   );
   say(
-    `rows acknowledged ${verdict.rowsAcknowledged}, lost ${verdict.rowsLost}, twice ${verdict.rowsTwice}; ` +
+    `rows acknowledged ${verdict.rowsAcknowledged}, lost ${verdict.rowsLost}, twice ${verdict.rowsTwice}, ` +
+      `changed ${verdict.recordsChanged}; ` +
       `findings expected ${verdict.findingsExpected}, missing ${verdict.findingsMissing}, twice ${verdict.findingsTwice}`,
   );
   say(
@@ -194,7 +198,7 @@ const program = new Command('chaos')
       ...Object.entries(FAULTS).map(([name, what]) => `  ${name.padEnd(18)} ${what}`),
       '',
       'Needs redis-server; disk-full needs root. All of it runs on 127.0.0.1 and in a temporary folder.',
-      'Exit code 1 when anything was lost, stored twice or answered too late.',
+      'Exit code 1 when anything was lost, changed, stored twice or answered too late.',
       '',
       'Examples:',
       '  npm run chaos                                  # 25 faults, a few minutes',

@@ -39,6 +39,7 @@ export function markdownOf(result: Result): string {
       ['rows acknowledged', count(verdict.rowsAcknowledged)],
       ['of them lost', count(verdict.rowsLost)],
       ['stored twice', count(verdict.rowsTwice)],
+      ['stored differently from what was sent', count(verdict.recordsChanged)],
       ['requests stored in parts', count(verdict.bodiesInParts)],
       ['findings expected', count(verdict.findingsExpected)],
       ['of them missing', count(verdict.findingsMissing)],

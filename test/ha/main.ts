@@ -117,6 +117,7 @@ function tableOf({ verdict, recoveriesMs, longestAnswerMs, givenUp }: Result): s
       ['rows acknowledged', count(verdict.rowsAcknowledged)],
       ['of them lost', count(verdict.rowsLost)],
       ['stored twice', count(verdict.rowsTwice)],
+      ['stored differently from what was sent', count(verdict.recordsChanged)],
       ['findings expected', count(verdict.findingsExpected)],
       ['of them missing', count(verdict.findingsMissing)],
       ['requests that exporters gave up after eight attempts', count(givenUp)],
@@ -162,7 +163,7 @@ await new Command('ha')
     `
 Needs Debian's packages patroni, python3-etcd, etcd-server, haproxy, postgresql, redis-server; none of
 their services has to run. Everything listens on 127.0.0.1, keeps its data in a temporary folder, and
-is ended with the run. Exit code 1 when a row is lost or stored twice.`,
+is ended with the run. Exit code 1 when a row is lost, changed or stored twice.`,
   )
   .action(async (options: Options) => {
     process.exitCode = await main(options);

@@ -6,7 +6,7 @@ import { SIGNAL_NUMBERS } from '../../src/db/telemetry/blocks.ts';
 import type { JsonObject } from '../../src/model/json.ts';
 import type { Signal } from '../../src/model/telemetry.ts';
 
-interface BlockRow extends StoredBlock {
+export interface BlockRow extends StoredBlock {
   readonly workspaceId: number;
   readonly signal: number;
   readonly records: number;
@@ -18,29 +18,50 @@ export interface StoredLine {
   readonly text: string;
 }
 
-type Reader = Pick<pg.Pool, 'query'>;
+export type Reader = Pick<pg.Pool, 'query'>;
+
+/** Blocks read at a time. */
+const PAGE_BLOCKS = 16;
+const BEFORE_ALL = '00000000-0000-0000-0000-000000000000';
+
+/** The blocks of a signal, in the order of their ids, with a page of them in memory. */
+export async function* eachBlock(database: Reader, signal: Signal): AsyncGenerator<BlockRow> {
+  let after = BEFORE_ALL;
+  for (;;) {
+    const { rows } = await database.query<BlockRow>(
+      `SELECT block_id::text AS id, workspace_id AS "workspaceId", signal, codec, bytes, records,
+              checksum, data
+         FROM blocks WHERE signal = $1 AND block_id > $2 ORDER BY block_id LIMIT ${PAGE_BLOCKS}`,
+      [SIGNAL_NUMBERS[signal], after],
+    );
+    yield* rows;
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < PAGE_BLOCKS) return;
+    after = last.id;
+  }
+}
 
 /** The blocks of a signal, in the order of their ids. */
 export async function storedBlocks(database: Reader, signal: Signal): Promise<BlockRow[]> {
-  const { rows } = await database.query<BlockRow>(
-    `SELECT block_id::text AS id, workspace_id AS "workspaceId", signal, codec, bytes, records,
-            checksum, data
-       FROM blocks WHERE signal = $1 ORDER BY block_id`,
-    [SIGNAL_NUMBERS[signal]],
-  );
-  return rows;
+  const blocks: BlockRow[] = [];
+  for await (const block of eachBlock(database, signal)) blocks.push(block);
+  return blocks;
+}
+
+/** The lines of a block. @throws UnreadableBlockError */
+export async function linesOf(block: BlockRow): Promise<StoredLine[]> {
+  const text = (await readBlock(block)).toString();
+  if (!text.endsWith('\n')) throw new Error('a line without its end');
+  return text
+    .slice(0, -1)
+    .split('\n')
+    .map((line) => ({ workspaceId: block.workspaceId, text: line }));
 }
 
 /** The lines of a signal. @throws UnreadableBlockError */
 export async function storedLines(database: Reader, signal: Signal): Promise<StoredLine[]> {
   const lines: StoredLine[] = [];
-  for (const block of await storedBlocks(database, signal)) {
-    const text = (await readBlock(block)).toString();
-    if (!text.endsWith('\n')) throw new Error('a line without its end');
-    for (const line of text.slice(0, -1).split('\n')) {
-      lines.push({ workspaceId: block.workspaceId, text: line });
-    }
-  }
+  for await (const block of eachBlock(database, signal)) lines.push(...(await linesOf(block)));
   return lines;
 }
 
