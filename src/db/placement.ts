@@ -51,3 +51,9 @@ export async function lookUp(database: Database | Connection): Promise<Telemetry
   );
   return found.rowCount === 0 ? 'local' : 'distributed';
 }
+
+/** Builds a statement for each placement. */
+export const byPlacement = <T>(build: (placement: TelemetryPlacement) => T) => ({
+  local: build('local'),
+  distributed: build('distributed'),
+});

@@ -170,9 +170,7 @@ export function createRunExporter(
       const found = await steps.find(workspaceId, runId);
       if (found === null) throw new SluiceError('not_found', 'This workspace has no such run.');
       const workspace = await find({ workspaceId }, (db) => findWorkspaceById(db, workspaceId));
-      if (workspace?.redactExcerpts !== false) {
-        throw new SluiceError('conflict', RUN_NOT_EXPORTED);
-      }
+      if (workspace?.redactExcerpts !== false) throw new SluiceError('conflict', RUN_NOT_EXPORTED);
       return chunks(found, signal);
     },
   };

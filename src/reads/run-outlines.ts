@@ -57,11 +57,7 @@ interface Parts {
   readonly turns: PieceWork;
 }
 
-/**
- * Reads and outlines a page.
- *
- * @param viewOf changes the view, which shows the texts of all steps and no findings
- */
+/** Reads and outlines a page; without `viewOf` with the texts of all steps and no findings. */
 async function readOutlined(
   { steps, turns }: Parts,
   found: FoundRun,

@@ -7,7 +7,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { SPAN_COLUMNS } from '../../model/columns.ts';
 import { possibleRepeats, SentSpans, type UnreadStep } from '../../model/repeated-spans.ts';
 import type { Database } from '../database.ts';
-import { placementOf, type TelemetryPlacement } from '../placement.ts';
+import { byPlacement, placementOf, type TelemetryPlacement } from '../placement.ts';
 import { atPlace } from './step-rows.ts';
 
 /**
@@ -54,10 +54,7 @@ const readingDigests = (placement: TelemetryPlacement): string => `
         FROM spans WHERE ${atPlace(placement, 'spans')} LIMIT 1
     ) AS span`;
 
-const READ_DIGESTS: Readonly<Record<TelemetryPlacement, string>> = {
-  local: readingDigests('local'),
-  distributed: readingDigests('distributed'),
-};
+const READ_DIGESTS = byPlacement(readingDigests);
 
 /** The first spans that fit. */
 function fitting<S>(spans: readonly S[], read: (step: S) => PlacedStep): S[] {

@@ -6,7 +6,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { TreeStep } from '../../model/run-tree.ts';
 import { type Numbered, numberSteps } from '../../model/step-order.ts';
 import type { Database } from '../database.ts';
-import { placementOf, type TelemetryPlacement } from '../placement.ts';
+import { byPlacement, placementOf, type TelemetryPlacement } from '../placement.ts';
 import { findRepeats } from './repeated-spans.ts';
 import { parametersOf, type RunToRead } from './run-to-read.ts';
 import { IN_TIME, narrowRows } from './step-rows.ts';
@@ -37,10 +37,7 @@ const readingTree = (placement: TelemetryPlacement): string => `
       )}
     ) AS step ORDER BY ${IN_TIME}) AS step`;
 
-const READ_TREE: Readonly<Record<TelemetryPlacement, string>> = {
-  local: readingTree('local'),
-  distributed: readingTree('distributed'),
-};
+const READ_TREE = byPlacement(readingTree);
 
 const idOf = (value: string): string | null => (value === '-' ? null : value);
 

@@ -7,7 +7,7 @@ import { compareInt64, type Hex8, type Int64 } from '../../model/json.ts';
 import type { TreeStep } from '../../model/run-tree.ts';
 import type { Step } from '../../model/steps.ts';
 import type { Database } from '../database.ts';
-import { placementOf, type TelemetryPlacement } from '../placement.ts';
+import { byPlacement, placementOf, type TelemetryPlacement } from '../placement.ts';
 import { parametersOf, type RunToRead, type StepLimits } from './run-to-read.ts';
 import { DOCUMENTS_CUT, TEXTS_CUT } from './step-cut.ts';
 import { inFull, joinOrigin, LOG_TIME, ORIGIN_COLUMNS, withOrigins } from './step-rows.ts';
@@ -125,10 +125,7 @@ const readingDocuments = (placement: TelemetryPlacement): string => `
    WHERE is_owner OR measured.place = $17::int OR bytes_so_far <= $7
    ORDER BY is_owner, measured.place`;
 
-const READ_DOCUMENTS: Readonly<Record<TelemetryPlacement, string>> = {
-  local: readingDocuments('local'),
-  distributed: readingDocuments('distributed'),
-};
+const READ_DOCUMENTS = byPlacement(readingDocuments);
 
 /** The number of the step that is sought; null when the run has none like it. */
 function placeOf(tree: readonly TreeStep[], sought: SoughtStep): number | null {

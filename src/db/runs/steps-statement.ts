@@ -1,6 +1,6 @@
 /** The statement that reads the steps of runs in full, within limits for each run and for all together. */
 import type { Database } from '../database.ts';
-import type { TelemetryPlacement } from '../placement.ts';
+import { byPlacement, type TelemetryPlacement } from '../placement.ts';
 import { partOf } from './late-steps.ts';
 import { IN_TIME, inFull, joinOrigin, narrowRows, ORIGIN_COLUMNS } from './step-rows.ts';
 import type { PlacedStepRow } from './to-step.ts';
@@ -96,10 +96,7 @@ const readingSteps = (placement: TelemetryPlacement): string => `
     FROM run LEFT JOIN begun ON begun.run_place = run.run_place
    ORDER BY place, step_place NULLS FIRST`;
 
-const READ_STEPS: Readonly<Record<TelemetryPlacement, string>> = {
-  local: readingSteps('local'),
-  distributed: readingSteps('distributed'),
-};
+const READ_STEPS = byPlacement(readingSteps);
 
 /**
  * Reads the rows of runs and of their steps, run by run.

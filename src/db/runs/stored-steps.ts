@@ -5,7 +5,7 @@
  */
 import type { JsonText } from '../../model/json.ts';
 import type { Database } from '../database.ts';
-import { placementOf, type TelemetryPlacement } from '../placement.ts';
+import { byPlacement, placementOf, type TelemetryPlacement } from '../placement.ts';
 import { SPAN_CONTENT } from './repeated-spans.ts';
 import { parametersOf, type RunToRead, type StepLimits } from './run-to-read.ts';
 import { atPlace, LOG_TEXTS, rowsOfRun, SPAN_TEXTS, stored } from './step-rows.ts';
@@ -144,7 +144,7 @@ const slicesOf = (placement: TelemetryPlacement) => ({
   traces: sliceOf(TABLES.traces, placement),
   logs: sliceOf(TABLES.logs, placement),
 });
-const SLICES = { local: slicesOf('local'), distributed: slicesOf('distributed') };
+const SLICES = byPlacement(slicesOf);
 
 const RESOURCES = `
   SELECT id::text, attributes::text, schema_url AS "schemaUrl",
