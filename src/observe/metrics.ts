@@ -132,11 +132,11 @@ function declareMetrics(registry: Registry) {
       'way',
       'outcome',
     ]),
-    alerts: counter('alert_messages_total', 'Attempts to send an alert, by format and outcome.', [
-      'format',
-      'outcome',
-      'failure',
-    ]),
+    alerts: counter(
+      'alert_messages_total',
+      'Attempts to send an alert, or an e-mail about an assignment, by format and outcome.',
+      ['format', 'outcome', 'failure'],
+    ),
     alertsPending: new Gauge({
       name: 'sluice_alert_pending_findings',
       help: 'Findings in the database that wait to be sent as alerts, to all destinations.',

@@ -56,8 +56,10 @@ describe.each([...CODECS.keys()])('codec %s', (codec) => {
       [
         'its end',
         (block) => withChecksum({ ...block, data: block.data.subarray(0, -1) }),
-        // Node.js returns what the beginning of a zstd frame holds.
-        codec === ZSTD ? 'its length differs' : 'it cannot be decompressed',
+        // Node.js 22 returns what the beginning of a zstd frame holds, 24 an error.
+        codec === ZSTD
+          ? '(its length differs|it cannot be decompressed)'
+          : 'it cannot be decompressed',
       ],
       [
         'one byte more',
@@ -70,7 +72,7 @@ describe.each([...CODECS.keys()])('codec %s', (codec) => {
       await expect(readBlock(damage(await blockOf(TEXT, codec)))).rejects.toMatchObject({
         name: 'UnreadableBlockError',
         blockId: ID,
-        message: `Block ${ID} cannot be read: ${reason}.`,
+        message: expect.stringMatching(`^Block ${ID} cannot be read: ${reason}\\.$`),
       });
     });
   });
