@@ -38,7 +38,7 @@ export interface ClaimedMail {
   readonly findingIds: readonly Hex16[];
 }
 
-/** What an e-mail is made from. */
+/** The content of an e-mail. */
 export interface AssignmentNotice {
   readonly kind: AssignmentMailKind;
   /** e-mail address of the receiver */

@@ -157,7 +157,7 @@ interface PastCounts {
   readonly hours: Map<number, HourCounts>;
   readonly days: Map<number, readonly KindCount[]>;
   readonly names: Map<number, readonly NamedCount[]>;
-  /** as of which days and names were counted; null before the first view */
+  /** state by which days and names were counted; null before the first view */
   decisions: string | null;
 }
 

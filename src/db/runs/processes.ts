@@ -57,7 +57,7 @@ export async function register(
   });
 }
 
-/** What a process learns with its beat. */
+/** The result of a heartbeat. */
 export interface Beat {
   /** whether another process is dead */
   readonly hasDead: boolean;

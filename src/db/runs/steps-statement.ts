@@ -9,7 +9,7 @@ import type { PlacedStepRow } from './to-step.ts';
 interface RunRow {
   readonly source: null;
   readonly total: number;
-  /** whether any step is stored; of a run that was read, rows of steps follow */
+  /** true if a step is stored; rows of steps follow if the run was read */
   readonly hasSteps: boolean;
 }
 

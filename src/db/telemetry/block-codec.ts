@@ -52,7 +52,7 @@ export function checksumOf(data: Buffer): number {
   return crc32(data) | 0;
 }
 
-/** What is stored of a block. */
+/** The compressed bytes of a block and their codec. */
 export type Compressed = Pick<StoredBlock, 'codec' | 'data'>;
 
 /**

@@ -18,7 +18,7 @@ export interface Codec {
 /** Codecs by their numbers. */
 export type Codecs = ReadonlyMap<number, Codec>;
 
-/** What to do where zstd is missing. */
+/** Advice for a Node.js without zstd. */
 export const USE_ZSTD_NODE = 'use Node.js 22.15 or newer';
 
 const compressBrotli = promisify(zlib.brotliCompress);

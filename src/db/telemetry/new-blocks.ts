@@ -36,7 +36,7 @@ export async function lockCodec(connection: Connection, readsZstd: boolean): Pro
 export async function switchToZstd(database: Database): Promise<boolean> {
   return await inTransaction(database, async (connection) => {
     await connection.query('SELECT FROM new_blocks FOR UPDATE');
-    // A statement of its own: it sees who registered before the lock was granted.
+    // In a separate statement, which sees every process that registered before the lock was granted.
     const { rowCount } = await connection.query(
       `UPDATE new_blocks SET codec = $1
         WHERE codec = $2 AND NOT EXISTS (SELECT FROM processes WHERE NOT reads_zstd)`,

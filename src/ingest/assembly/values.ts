@@ -148,7 +148,7 @@ function noteKey(key: i32, firstKey: i32): bool {
   return true;
 }
 
-/** Whether one of four keys from `first` on is the one at `key`. */
+/** Checks whether the key at `key` is among four keys from `first` on. */
 function hasKey(first: i32, count: i32, fingerprint: i32, key: i32): bool {
   const end = min(first + 4, count);
   for (let other = first; other < end; other += 1) {
