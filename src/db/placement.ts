@@ -4,7 +4,7 @@
  * tables.
  */
 import { poolOf } from './connection-turns.ts';
-import type { Connection, Database } from './database.ts';
+import type { Connection, Database, Queryable } from './database.ts';
 
 export type TelemetryPlacement = 'local' | 'distributed';
 
@@ -41,7 +41,7 @@ export async function placementOf(database: Database): Promise<TelemetryPlacemen
 }
 
 /** The same, as it is now. */
-export async function lookUp(database: Database | Connection): Promise<TelemetryPlacement> {
+export async function lookUp(database: Queryable): Promise<TelemetryPlacement> {
   const { rows } = await database.query<{ hasCitus: boolean }>(
     `SELECT to_regclass('pg_catalog.pg_dist_partition') IS NOT NULL AS "hasCitus"`,
   );

@@ -141,7 +141,10 @@ export function blocksCheck({ checked, faults, unsupported }: BlockCheck): Check
       `${process.versions.node} cannot read; the others are as they were stored`;
     return warning('Blocks', found, `To check them, ${USE_ZSTD_NODE}.`);
   }
-  if (first === undefined) return ok('Blocks', `${checked} read, all as they were stored`);
+  if (first === undefined) {
+    const found = checked === 0 ? 'none stored' : `${checked} read, all as they were stored`;
+    return ok('Blocks', found);
+  }
   const change =
     'Restore these blocks from a backup, and check the disks: their records cannot be read, no others suffer.';
   return problem('Blocks', `${faults.length} of ${checked} read: ${first}`, change);

@@ -96,6 +96,7 @@ async function inspectServer(database: Database, needed: number | null): Promise
     const { replicas, slots } = await readReplication(database);
     return replicationChecks(settings, replicas, slots);
   };
+  let isThere = false;
   return [
     ...settingsOfServer(settings),
     ...(clockResult === null ? [] : [clockResult]),
@@ -108,10 +109,12 @@ async function inspectServer(database: Database, needed: number | null): Promise
     ...(await attempt('Citus', async () => citusChecks(await readCitusFacts(database)))),
     ...(await attempt('Schema', async () => {
       const schema = await readSchema(database, clock.nowMs());
-      const checks = schemaChecks(schema);
-      const isThere = schema !== null && schema.missingMigrations.length === 0;
-      return isThere ? [...checks, blocksCheck(await checkBlocks(database))] : checks;
+      isThere = schema !== null && schema.missingMigrations.length === 0;
+      return schemaChecks(schema);
     })),
+    ...(await attempt('Blocks', async () =>
+      isThere ? [blocksCheck(await checkBlocks(database))] : [],
+    )),
   ];
 }
 

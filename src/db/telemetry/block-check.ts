@@ -1,5 +1,6 @@
 /** Reads a sample of the stored blocks, for `sluice doctor`. */
 import { onlyRow, type Queryable } from '../database.ts';
+import { lookUp } from '../placement.ts';
 import {
   readBlock,
   type StoredBlock,
@@ -10,6 +11,8 @@ import { CODECS, type Codecs } from './codecs.ts';
 
 /** Maximum number of blocks to read: about 6 MB. */
 export const CHECKED_BLOCKS_MAX = 100;
+/** Pages of a table to sample; each has at least one row, and mostly many. */
+const SAMPLED_PAGES = 200;
 
 export interface BlockCheck {
   readonly checked: number;
@@ -19,16 +22,35 @@ export interface BlockCheck {
   readonly unsupported: number;
 }
 
-/** PostgreSQL's estimate of the number of blocks; a day that was never analyzed counts as empty. */
-const ESTIMATE = `
-  SELECT coalesce(sum(greatest(child.reltuples, 0)), 0)::float8 AS blocks
-    FROM pg_inherits JOIN pg_class child ON child.oid = inhrelid
-   WHERE inhparent = 'blocks'::regclass`;
+/**
+ * Reads rows of random pages of a partitioned table, different ones each time. Only an empty table
+ * yields none: the share of pages to read follows from the size of the files, not from statistics.
+ */
+async function sampleRows<Row extends object>(
+  database: Queryable,
+  table: string,
+  columns: string,
+  rowsMax: number,
+): Promise<Row[]> {
+  const size = (await lookUp(database)) === 'local' ? 'pg_relation_size' : 'citus_relation_size';
+  const { pages } = onlyRow(
+    await database.query<{ pages: number }>(
+      `SELECT coalesce(sum(${size}(inhrelid)), 0)::float8
+                / current_setting('block_size')::int AS pages
+         FROM pg_inherits WHERE inhparent = $1::regclass`,
+      [table],
+    ),
+  );
+  const percent = Math.min(100, (100 * SAMPLED_PAGES) / Math.max(pages, 1));
+  // In random order, because LIMIT would prefer the rows of the first days.
+  const { rows } = await database.query<Row>(
+    `SELECT ${columns} FROM ${table} TABLESAMPLE SYSTEM ($1) ORDER BY random() LIMIT ${rowsMax}`,
+    [percent],
+  );
+  return rows;
+}
 
-/** Reads random pages, so that every check reads different blocks. */
-const SAMPLE = `
-  SELECT block_id::text AS id, codec, bytes, checksum, data
-    FROM blocks TABLESAMPLE SYSTEM ($1) LIMIT ${CHECKED_BLOCKS_MAX}`;
+const BLOCK_COLUMNS = 'block_id::text AS id, codec, bytes, checksum, data';
 
 /**
  * Checks up to `CHECKED_BLOCKS_MAX` blocks.
@@ -39,13 +61,15 @@ export async function checkBlocks(
   database: Queryable,
   codecs: Codecs = CODECS,
 ): Promise<BlockCheck> {
-  const { blocks } = onlyRow(await database.query<{ blocks: number }>(ESTIMATE));
-  // Sample twice the maximum, because the number of blocks per page varies.
-  const percent = Math.min(100, (200 * CHECKED_BLOCKS_MAX) / Math.max(blocks, 1));
-  const { rows } = await database.query<StoredBlock>(SAMPLE, [percent]);
+  const blocks = await sampleRows<StoredBlock>(
+    database,
+    'blocks',
+    BLOCK_COLUMNS,
+    CHECKED_BLOCKS_MAX,
+  );
   const faults: string[] = [];
   let unsupported = 0;
-  for (const block of rows) {
+  for (const block of blocks) {
     try {
       await readBlock(block, codecs);
     } catch (error) {
@@ -54,5 +78,5 @@ export async function checkBlocks(
       else throw error;
     }
   }
-  return { checked: rows.length, faults, unsupported };
+  return { checked: blocks.length, faults, unsupported };
 }
