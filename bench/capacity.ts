@@ -18,13 +18,14 @@ import type {
 import { inTurn, log, median, VoidRun } from './harness.ts';
 import { cpuSeconds, familyCpuSeconds, movedBytes, parentOf } from './ingest/cpu.ts';
 import { lineOf, type Measured } from './ingest/measured.ts';
-import { captureRows, measureRaw } from './ingest/raw.ts';
+import { encodeRows, measureRaw } from './ingest/raw.ts';
 import { type BodyKind, bodyOf } from './ingest/requests.ts';
-import { clear, measureLoad, onStage, type Stage, TABLES } from './ingest/stage.ts';
+import { clear, measureLoad, onStage, type Stage } from './ingest/stage.ts';
 import { diskBytes, sizeOf, walBytes } from './ingest/stored-bytes.ts';
 import { machineFacts } from './machine.ts';
 import { benchRuns } from './pass/runs.ts';
 import { drain, fill, makeDue, onPassBench, type PassBench } from './pass.ts';
+import { countRecords, tablesOf } from './stored-records.ts';
 
 const CONNECTIONS = 64;
 const ROWS_PER_BODY = 100;
@@ -43,6 +44,8 @@ const NAMES: Readonly<Record<Signal, string>> = {
 
 interface Stored extends Measured {
   readonly wal: number;
+  /** what the server wrote to its connections with PostgreSQL */
+  readonly toPostgres: number;
   readonly table: number;
   readonly index: number;
   readonly runs: number;
@@ -52,25 +55,26 @@ interface Stored extends Measured {
 /** Stores a load and looks at what it left. */
 async function measureStored(stage: Stage, kind: BodyKind, bodies: number): Promise<Stored> {
   const { client } = stage;
-  let wal = 0;
+  let [wal, toPostgres] = [0, 0];
   const pace = { type: 'once', bodies } as const;
   const load = { kind, connections: CONNECTIONS, pace, expected: null };
   const measured = await measureLoad(stage, stage.sluice, load, async (ended) => {
     const before = await walBytes(client);
+    const { written } = movedBytes(stage.sluice.pid);
     await ended;
+    toPostgres = movedBytes(stage.sluice.pid).written - written;
     wal = (await walBytes(client)) - before;
   });
-  const own = await sizeOf(client, TABLES[kind.signal]);
-  const runs = await sizeOf(client, 'runs');
-  const receipts = await sizeOf(client, 'receipts');
-  return {
-    ...measured,
-    wal,
-    table: own.rows,
-    index: own.indexes,
-    runs: runs.rows + runs.indexes,
-    receipts: receipts.rows + receipts.indexes,
-  };
+  const sizes = { table: 0, index: 0 };
+  for (const table of await tablesOf(client, kind.signal)) {
+    if (table === 'receipts') continue;
+    const { rows, indexes } = await sizeOf(client, table);
+    sizes.table += rows;
+    sizes.index += indexes;
+  }
+  const runs = await diskBytes(client, ['runs']);
+  const receipts = await diskBytes(client, ['receipts']);
+  return { ...measured, ...sizes, wal, toPostgres, runs, receipts };
 }
 
 /** @returns bytes of a row in a request, as it is and compressed */
@@ -94,7 +98,7 @@ async function measureRows(
   const kind: BodyKind = { signal, rows: ROWS_PER_BODY, gzip: false };
   log(`${NAMES[signal]}: warm-up`);
   await measureStored(stage, kind, bodies);
-  const raw = await captureRows(stage, signal, 1);
+  const raw = await encodeRows(stage, kind, bodies, 1);
   const stored: Stored[] = [];
   const series = await inTurn<Measured>(
     [
@@ -130,7 +134,7 @@ async function measureRows(
     rawToRawCopy: ratios.map((ratio) => rounded(ratio, 3)),
     bodyBytes: rounded(plain),
     gzipBytes: rounded(gzip),
-    copyBytes: rounded(raw.bytes / raw.contents.rows),
+    copyBytes: rounded(of(({ toPostgres }) => toPostgres)),
     tableBytes: rounded(of(({ table }) => table)),
     indexBytes: rounded(
       of(({ index }) => index),
@@ -169,11 +173,9 @@ async function measureLater(stage: Stage): Promise<LaterWal> {
   const before = await walBytes(client);
   const rows = await addSpans(stage, LATER.seconds);
   const wal = (await walBytes(client)) - before;
-  const { rows: counted } = await client.query<{ n: number }>(
-    'SELECT count(*)::int AS n FROM spans',
-  );
-  if (counted[0]?.n !== rowsBefore + rows) {
-    throw new VoidRun(`${counted[0]?.n} rows stored, ${rowsBefore + rows} acknowledged`);
+  const stored = await countRecords(client, 'traces');
+  if (stored !== rowsBefore + rows) {
+    throw new VoidRun(`${stored} spans stored, ${rowsBefore + rows} acknowledged`);
   }
   await clear(stage);
   return { rowsBefore, rows, walBytes: rounded(wal / rows) };

@@ -1,18 +1,26 @@
 /** Puts the database of a benchmark back between two measurements. */
 import type pg from 'pg';
 
-/** A checkout that is measured beside this one may lack some: blocks, receipts, or rows of points. */
-const EMPTIED = ['spans', 'log_records', 'blocks', 'metric_points', 'runs', 'findings', 'receipts'];
+import { presentTables } from './stored-records.ts';
+
+/** A checkout that is measured beside this one may have rows in place of blocks, or lack receipts. */
+const EMPTIED = [
+  'spans',
+  'log_records',
+  'metric_points',
+  'blocks',
+  'places',
+  'receipts',
+  'runs',
+  'findings',
+];
 
 /**
  * Empties the tables that requests and the pass fill, and the receipts, so that the same bodies can be
  * sent again and are stored again.
  */
 export async function emptyTables(client: pg.Client): Promise<void> {
-  const { rows } = await client.query<{ name: string }>(
-    'SELECT name FROM unnest($1::text[]) AS name WHERE to_regclass(name) IS NOT NULL',
-    [EMPTIED],
-  );
+  const present = await presentTables(client, EMPTIED);
   // With what people wrote about findings.
-  await client.query(`TRUNCATE ${rows.map(({ name }) => name).join(', ')} CASCADE`);
+  await client.query(`TRUNCATE ${present.join(', ')} CASCADE`);
 }

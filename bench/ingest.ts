@@ -4,7 +4,6 @@
  * suffer? One machine, variants in turn; the load generator shares the cores with what it measures.
  */
 import { log } from './harness.ts';
-import { lineOf } from './ingest/measured.ts';
 import { measurePaces, measureProbes } from './ingest/paced.ts';
 import { bodyOf } from './ingest/requests.ts';
 import type { IngestOptions, IngestResult } from './ingest/result.ts';
@@ -21,6 +20,7 @@ import { machineFacts } from './machine.ts';
 /** A fixed rate whose CPU time is measured, spans per second. */
 export const STEADY_RATE = 10_000;
 const SUSTAINED_SECONDS = 60;
+const SUSTAINED_ROUNDS = 2;
 
 async function measureAll(stage: Stage, options: IngestOptions): Promise<IngestResult> {
   const { quick, rounds } = options;
@@ -36,9 +36,11 @@ async function measureAll(stage: Stage, options: IngestOptions): Promise<IngestR
   const bodies = await measureBodies(stage, Math.min(rounds, 3), share);
   log('few and many connections');
   const connections = await measureConnections(stage, Math.min(rounds, 3), share);
-  log('a minute at full rate');
-  const sustained = await measureSustained(stage, quick ? 10 : SUSTAINED_SECONDS);
-  log(lineOf('sustained', sustained.measured));
+  log('minutes at full rate');
+  const sustained = await measureSustained(stage, {
+    rounds: Math.min(rounds, SUSTAINED_ROUNDS),
+    ...(quick ? { seconds: 10, bodies: 200 } : { seconds: SUSTAINED_SECONDS, bodies: 600 }),
+  });
   log('fixed rates');
   const rate = sustained.measured.rowsPerSecond;
   const rates = new Map([

@@ -18,6 +18,7 @@ import { startRedis } from './limits/redis-under-test.ts';
 import { sendAll } from './load.ts';
 import { type MachineFacts, machineFacts } from './machine.ts';
 import { type ServerUnderTest, startServer } from './server-under-test.ts';
+import { countRecords } from './stored-records.ts';
 
 const CONNECTIONS = 16;
 /** How often the servers are started; a multiple of three, so that each is first equally often. */
@@ -65,8 +66,7 @@ async function measure(
   const url = new URL('/v1/traces', server.observeUrl);
   const { acknowledged, seconds } = await sendAll(url, server.agentKey, bodies, CONNECTIONS);
   const workMs = (mainThreadMs(server.pid) - before) / acknowledged;
-  const { rows } = await client.query<{ count: string }>('SELECT count(*) FROM spans');
-  const stored = Number(rows[0]?.count);
+  const stored = await countRecords(client, 'traces');
   if (stored !== acknowledged * spansPerBody) {
     throw new VoidRun(`${stored} spans stored, ${acknowledged * spansPerBody} acknowledged`);
   }

@@ -97,6 +97,8 @@ const INGEST_CODE = [
   'bench/agent-runs',
   'bench/bodies.ts',
   'bench/signal-bodies.ts',
+  'bench/row-tables',
+  'bench/stored-records.ts',
   'bench/ingest',
 ];
 const MATCH_CODE = ['src/engine', 'package-lock.json', 'bench/match'];

@@ -18,6 +18,7 @@ import { type MachineFacts, machineFacts } from './machine.ts';
 import { agentRuns } from './pass/agent-runs.ts';
 import { type BenchRuns, benchRuns, createJudge } from './pass/runs.ts';
 import { type ServerUnderTest, startServer } from './server-under-test.ts';
+import { analyzeRecords, countRecords } from './stored-records.ts';
 
 const SETTLE_MS = 3_600_000;
 const WATCH_EVERY_MS = 100;
@@ -105,13 +106,14 @@ export async function fill(bench: PassBench): Promise<void> {
   await emptyTables(client);
   await send(bench, load.bodies);
   await client.query('VACUUM (ANALYZE) runs');
-  await client.query('ANALYZE spans');
+  await analyzeRecords(client);
   await client.query('CHECKPOINT');
-  const { rows } = await client.query<{ runs: number; spans: number }>(
-    'SELECT (SELECT count(*)::int FROM runs) AS runs, (SELECT count(*)::int FROM spans) AS spans',
-  );
-  if (rows[0]?.runs !== load.runs || rows[0].spans !== load.spans) {
-    throw new VoidRun(`stored ${JSON.stringify(rows[0])}, sent ${load.runs} and ${load.spans}`);
+  const { rows } = await client.query<{ runs: number }>('SELECT count(*)::int AS runs FROM runs');
+  const spans = await countRecords(client, 'traces');
+  if (rows[0]?.runs !== load.runs || spans !== load.spans) {
+    throw new VoidRun(
+      `stored ${rows[0]?.runs} runs of ${spans} spans, sent ${load.runs} and ${load.spans}`,
+    );
   }
 }
 
@@ -201,8 +203,7 @@ async function measureIngest(bench: PassBench, bodies: readonly Buffer[], hasPas
   const { acknowledged, seconds } = await send(bench, bodies);
   const after = await look(bench);
   if (hasPass && after.due === 0) throw new VoidRun('the pass ended before ingest: more --runs');
-  const { rows } = await bench.client.query<{ n: number }>('SELECT count(*)::int AS n FROM spans');
-  const stored = (rows[0]?.n ?? 0) - bench.load.spans;
+  const stored = (await countRecords(bench.client, 'traces')) - bench.load.spans;
   const expected = acknowledged * SPANS_PER_BODY;
   if (stored !== expected) throw new VoidRun(`${stored} spans stored, ${expected} acknowledged`);
   if (hasPass) {

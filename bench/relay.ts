@@ -17,6 +17,7 @@ import { cpuSeconds } from './ingest/cpu.ts';
 import { sendAll } from './load.ts';
 import { type MachineFacts, machineFacts } from './machine.ts';
 import { type ServerUnderTest, startServer } from './server-under-test.ts';
+import { countRecords } from './stored-records.ts';
 
 const SPANS_PER_BODY = 100;
 /** Fewer than the relay sends at once, so that nothing is queued. */
@@ -64,10 +65,8 @@ async function measure(
   const spans = bodies.length * SPANS_PER_BODY;
   const perSpan = (pid: number, secondsBefore: number): number =>
     ((cpuSeconds(pid) - secondsBefore) * 1e6) / spans;
-  const { rows } = await client.query<{ count: string }>('SELECT count(*) FROM spans');
-  if (Number(rows[0]?.count) !== spans) {
-    throw new VoidRun(`${rows[0]?.count} spans stored, ${spans} acknowledged`);
-  }
+  const stored = await countRecords(client, 'traces');
+  if (stored !== spans) throw new VoidRun(`${stored} spans stored, ${spans} acknowledged`);
   return {
     exportsPerSecond: sent.acknowledged / sent.seconds,
     medianMs: median(sent.latenciesMs),

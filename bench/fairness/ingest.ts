@@ -7,16 +7,15 @@
  *   each round, each server:  clear ──► quiet alone ──► clear ──► flood, quiet beside it ──► rows counted
  */
 import pg from 'pg';
-import { createKey } from '../../src/db/people/keys.ts';
-import { createWorkspace } from '../../src/db/people/workspaces.ts';
-import { RATE_LIMIT_MAX } from '../../src/model/people.ts';
 import { emptyTables } from '../empty-tables.ts';
 import { log, pause, VoidRun } from '../harness.ts';
 import type { BodyKind } from '../ingest/requests.ts';
 import { LoadProcess } from '../load-process.ts';
 import { type MachineFacts, machineFacts } from '../machine.ts';
 import { type ServerUnderTest, startServer } from '../server-under-test.ts';
+import { countRecords } from '../stored-records.ts';
 import type { FairnessLoad, FairnessPlan } from './load-plan.ts';
+import { addWorkspace } from './workspaces.ts';
 
 const TENANT_PROCESS = new URL('load-process.ts', import.meta.url);
 const QUIET_SPANS = 100;
@@ -74,18 +73,8 @@ async function openStage(name: string, root: string | undefined): Promise<Stage>
   const server = await startServer({}, { root });
   const client = new pg.Client({ connectionString: server.databaseUrl });
   await client.connect();
-  const add = async (slug: string) => {
-    const { id } = await createWorkspace(client, slug, slug);
-    const { key } = await createKey(client, {
-      workspaceId: id,
-      kind: 'agent',
-      name: 'bench',
-      rateLimitPerMinute: RATE_LIMIT_MAX,
-      brand: 'sluice',
-    });
-    return { id, key };
-  };
-  return { name, server, client, quiet: await add('quiet'), flood: await add('flood') };
+  const quiet = await addWorkspace(client, 'quiet');
+  return { name, server, client, quiet, flood: await addWorkspace(client, 'flood') };
 }
 
 async function clear({ client }: Stage): Promise<void> {
@@ -113,11 +102,7 @@ async function check(
 ): Promise<void> {
   const endsAt = performance.now() + SETTLES_WITHIN_MS;
   for (;;) {
-    const { rows } = await client.query<{ n: number }>(
-      'SELECT count(*)::int AS n FROM spans WHERE workspace_id = $1',
-      [workspaceId],
-    );
-    const bodies = (rows[0]?.n ?? 0) / rowsPerBody;
+    const bodies = (await countRecords(client, 'traces', workspaceId)) / rowsPerBody;
     if (Number.isInteger(bodies) && bodies >= stored && bodies <= stored + lost) return;
     if (performance.now() > endsAt) {
       throw new VoidRun(`${bodies} bodies stored, ${stored} acknowledged, ${lost} without answer`);

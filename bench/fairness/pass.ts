@@ -8,6 +8,7 @@
  */
 import { createHash } from 'node:crypto';
 import pg from 'pg';
+
 import { loadManifest, verifyCorpus } from '../../src/engine/corpus/corpus.ts';
 import { corpusPackageDir, MANIFEST_PATH } from '../../src/main/corpus-location.ts';
 import { emptyTables } from '../empty-tables.ts';
@@ -16,6 +17,8 @@ import { sendAll } from '../load.ts';
 import { type MachineFacts, machineFacts } from '../machine.ts';
 import { textKinds } from '../match/texts.ts';
 import { startServer } from '../server-under-test.ts';
+import { analyzeRecords } from '../stored-records.ts';
+import { addWorkspace } from './workspaces.ts';
 
 const SETTLE_MS = 3_600_000;
 const LOOK_EVERY_MS = 50;
@@ -27,6 +30,8 @@ const SPANS_PER_BODY = 100;
 const TEXT_CHARS = 60_000;
 const START_UNIX_NANO = 1_795_000_000_000_000_000n;
 const BACKLOG_RUNS = 100_000;
+/** Runs of the backlog whose bodies are in memory at a time. */
+const RUNS_PER_LOAD = 10_000;
 
 export interface FairnessPassOptions {
   /** quiet runs per scene */
@@ -58,9 +63,13 @@ export interface FairnessPassResult extends FairnessPassOptions {
   readonly scenes: readonly FairnessScene[];
 }
 
+type Send = (bodies: readonly Buffer[]) => Promise<void>;
+
 interface Bench {
   readonly client: pg.Client;
-  readonly send: (bodies: readonly Buffer[]) => Promise<void>;
+  /** as the noisy workspace, and as the quiet one */
+  readonly send: Send;
+  readonly sendQuiet: Send;
   readonly textOf: (step: number) => string;
   readonly options: FairnessPassOptions;
 }
@@ -68,26 +77,27 @@ interface Bench {
 const idOf = (what: string, digits: number): string =>
   createHash('sha256').update(what).digest('hex').slice(0, digits);
 
-function bodyOf(run: string, spans: readonly { name: string; text: string }[], first = 0): Buffer {
-  const toSpan = ({ name, text }: { name: string; text: string }, index: number) => {
-    const start = START_UNIX_NANO + BigInt(first + index) * 1000n;
-    const isRoot = first + index === 0;
-    return {
-      traceId: idOf(run, 32),
-      spanId: idOf(`${run} ${first + index}`, 16),
-      ...(isRoot ? {} : { parentSpanId: idOf(`${run} 0`, 16) }),
-      name,
-      kind: 1,
-      startTimeUnixNano: String(start),
-      endTimeUnixNano: String(start + 500n),
-      attributes: Object.entries({
-        'gen_ai.operation.name': 'execute_tool',
-        'gen_ai.tool.name': 'lookup',
-        'gen_ai.tool.call.result': text,
-      }).map(([key, value]) => ({ key, value: { stringValue: value } })),
-    };
+/** A tool call of a run; the first one has no parent. */
+function spanOf(run: string, place: number, name: string, text: string) {
+  const start = START_UNIX_NANO + BigInt(place) * 1000n;
+  return {
+    traceId: idOf(run, 32),
+    spanId: idOf(`${run} ${place}`, 16),
+    ...(place === 0 ? {} : { parentSpanId: idOf(`${run} 0`, 16) }),
+    name,
+    kind: 1,
+    startTimeUnixNano: String(start),
+    endTimeUnixNano: String(start + 500n),
+    attributes: Object.entries({
+      'gen_ai.operation.name': 'execute_tool',
+      'gen_ai.tool.name': 'lookup',
+      'gen_ai.tool.call.result': text,
+    }).map(([key, value]) => ({ key, value: { stringValue: value } })),
   };
-  const scopeSpans = [{ scope: { name: 'bench' }, spans: spans.map(toSpan) }];
+}
+
+function bodyOf(spans: readonly ReturnType<typeof spanOf>[]): Buffer {
+  const scopeSpans = [{ scope: { name: 'bench' }, spans }];
   return Buffer.from(JSON.stringify({ resourceSpans: [{ resource: {}, scopeSpans }] }));
 }
 
@@ -95,50 +105,41 @@ function bodyOf(run: string, spans: readonly { name: string; text: string }[], f
 function* largeRun(name: string, bytes: number, textOf: Bench['textOf']): Generator<Buffer> {
   const steps = Math.ceil(bytes / TEXT_CHARS);
   for (let first = 0; first < steps; first += SPANS_PER_BODY) {
-    const spans = Array.from({ length: Math.min(SPANS_PER_BODY, steps - first) }, (_, index) => ({
-      name: `execute_tool ${first + index}`,
-      text: textOf(first + index),
-    }));
-    yield bodyOf(name, spans, first);
+    const spans = Array.from({ length: Math.min(SPANS_PER_BODY, steps - first) }, (_, index) =>
+      spanOf(name, first + index, `execute_tool ${first + index}`, textOf(first + index)),
+    );
+    yield bodyOf(spans);
   }
 }
 
-/** Stores the quiet runs, in a separate workspace. */
-async function fillQuiet({ client, send, options }: Bench): Promise<string[]> {
+const smallRun = (name: string) =>
+  spanOf(
+    name,
+    0,
+    'execute_tool lookup',
+    'Your parcel 4471 arrives on Tuesday between nine and eleven.',
+  );
+
+/** Stores the quiet runs. */
+async function fillQuiet({ client, sendQuiet, options }: Bench): Promise<string[]> {
   await emptyTables(client);
   const names = Array.from({ length: options.runs }, (_, index) => `quiet ${index}`);
-  const text = 'Your parcel 4471 arrives on Tuesday between nine and eleven.';
-  await send(names.map((name) => bodyOf(name, [{ name: 'execute_tool lookup', text }])));
-  await client.query(
-    `INSERT INTO workspaces (slug, name) VALUES ('quiet', 'Quiet') ON CONFLICT DO NOTHING`,
-  );
-  for (const table of ['spans', 'runs']) {
-    await client.query(
-      `UPDATE ${table} SET workspace_id = (SELECT id FROM workspaces WHERE slug = 'quiet')`,
-    );
-  }
+  await sendQuiet(names.map((name) => bodyOf([smallRun(name)])));
   return names.map((name) => idOf(name, 32));
 }
 
-/** A backlog of small runs, inserted directly: too many to send. */
-async function fillBacklog({ client }: Bench, count: number): Promise<void> {
-  const copy = async (table: 'runs' | 'spans', own: string): Promise<void> => {
-    const { rows } = await client.query<{ list: string }>(
-      `SELECT string_agg(quote_ident(column_name), ', ') AS list FROM information_schema.columns
-        WHERE table_schema = current_schema() AND table_name = $1
-          AND column_name NOT IN ('workspace_id', $2)`,
-      [table, own],
+/** Stores a backlog of small runs. */
+async function fillBacklog({ send }: Bench, count: number): Promise<void> {
+  for (let first = 0; first < count; first += RUNS_PER_LOAD) {
+    const bodies = Array.from({ length: RUNS_PER_LOAD / SPANS_PER_BODY }, (_, body) =>
+      bodyOf(
+        Array.from({ length: SPANS_PER_BODY }, (__, run) =>
+          smallRun(`backlog ${first + body * SPANS_PER_BODY + run}`),
+        ),
+      ),
     );
-    const list = rows[0]?.list ?? '';
-    await client.query(
-      `INSERT INTO ${table} (workspace_id, ${own}, ${list})
-       SELECT 1, md5(n::text)::uuid, ${list}
-         FROM (SELECT * FROM ${table} LIMIT 1) AS one, generate_series(1, $1::int) AS n`,
-      [count],
-    );
-  };
-  await copy('spans', 'trace_id');
-  await copy('runs', 'run_id');
+    await send(bodies);
+  }
 }
 
 async function makeDue({ client }: Bench, condition: string, values: unknown[]): Promise<void> {
@@ -188,7 +189,7 @@ async function measureScene(
   const quiet = await fillQuiet(bench);
   await noise?.();
   await bench.client.query('VACUUM (ANALYZE) runs');
-  await bench.client.query('ANALYZE spans');
+  await analyzeRecords(bench.client);
   if (noise !== null) {
     await makeDue(bench, 'workspace_id = 1', []);
     const begun = 'EXISTS (SELECT FROM runs WHERE workspace_id = 1 AND lease_until IS NOT NULL)';
@@ -237,10 +238,14 @@ export async function fairnessPass(options: FairnessPassOptions): Promise<Fairne
   const url = new URL('/v1/traces', server.observeUrl);
   try {
     await client.connect();
-    const send: Bench['send'] = async (bodies) => {
-      await sendAll(url, server.agentKey, bodies, CONNECTIONS);
-    };
-    const bench: Bench = { client, send, textOf, options };
+    const sendAs =
+      (key: string): Send =>
+      async (bodies) => {
+        await sendAll(url, key, bodies, CONNECTIONS);
+      };
+    const { key } = await addWorkspace(client, 'quiet');
+    const [send, sendQuiet] = [sendAs(server.agentKey), sendAs(key)];
+    const bench: Bench = { client, send, sendQuiet, textOf, options };
     const large = (count: number, bytes: number) => async (): Promise<void> => {
       for (let number = 0; number < count; number += 1) {
         for (const body of largeRun(`large ${number}`, bytes, textOf)) await send([body]);

@@ -1,7 +1,7 @@
 /**
  * A simple server that one could write in an afternoon, for comparison: Fastify parses the body,
  * `pg` inserts its spans in one statement and commits, then the request is answered. It stores the
- * same rows into the same table, and nothing else: no keys, limits, runs, resources, logs or
+ * rows that raw COPY copies, and nothing else: no keys, limits, runs, resources, logs or
  * metrics, and no validation.
  *
  * One statement with a parameter per value is the fastest of the usual ways: arrays through
@@ -13,128 +13,40 @@
  * Started by the benchmark (`bench/ingest/stage.ts`) as a separate process; sends its address to
  * its parent.
  */
-import { createHash } from 'node:crypto';
 import Fastify from 'fastify';
 import pg from 'pg';
 
-interface AnyValue {
-  readonly stringValue?: string;
-  readonly intValue?: string;
-  readonly doubleValue?: number;
-  readonly boolValue?: boolean;
-}
-interface KeyValue {
-  readonly key: string;
-  readonly value: AnyValue;
-}
-interface Span {
-  readonly traceId: string;
-  readonly spanId: string;
-  readonly parentSpanId?: string;
-  readonly name: string;
-  readonly kind: number;
-  readonly startTimeUnixNano: string;
-  readonly endTimeUnixNano: string;
-  readonly attributes: readonly KeyValue[];
-  readonly droppedAttributesCount?: number;
-  readonly events: readonly unknown[];
-  readonly droppedEventsCount?: number;
-  readonly links: readonly unknown[];
-  readonly droppedLinksCount?: number;
-  readonly status?: { readonly code?: number; readonly message?: string };
-  readonly traceState?: string;
-  readonly flags?: number;
-}
-interface TraceExport {
-  readonly resourceSpans: readonly {
-    readonly resource: unknown;
-    readonly scopeSpans: readonly { readonly scope: unknown; readonly spans: readonly Span[] }[];
-  }[];
-}
+import type { JsonObject } from '../../src/model/json.ts';
+import { rowsOf, type Value } from '../row-tables/rows.ts';
+import { ROW_TABLES } from '../row-tables/tables.ts';
 
-const WORKSPACE_ID = 1;
 const BODY_BYTES_MAX = 64 * 1024 * 1024;
 const POOL_CONNECTIONS = 10;
 
-const COLUMNS = [
-  'start_unix_nano',
-  'end_unix_nano',
-  'workspace_id',
-  'arrived_on',
-  'trace_id',
-  'resource_id',
-  'kind',
-  'status_code',
-  'flags',
-  'dropped_attributes',
-  'dropped_events',
-  'dropped_links',
-  'span_id',
-  'parent_span_id',
-  'name',
-  'status_message',
-  'trace_state',
-  'attributes',
-  'events',
-  'links',
-];
+const { name: TABLE, columns: TYPES } = ROW_TABLES.traces;
+const COLUMNS = Object.keys(TYPES);
 const WIDTH = COLUMNS.length;
 /** PostgreSQL counts parameters in 16 bits. */
 const ROWS_PER_STATEMENT = Math.floor(65_535 / WIDTH);
+const BYTES_COLUMNS = Object.values(TYPES).flatMap((type, place) =>
+  type === 'bytea' ? [place] : [],
+);
 
-type Value = string | number | Buffer | null;
 /** The values of all rows, one after the other, in the order of the columns. */
-type Rows = Value[];
+type Rows = (Value | Buffer)[];
 
-function plainValue({ stringValue, intValue, doubleValue, boolValue }: AnyValue): unknown {
-  if (intValue !== undefined) return Number(intValue);
-  return stringValue ?? doubleValue ?? boolValue ?? null;
-}
-
-function attributesOf(attributes: readonly KeyValue[]): string {
-  const object: Record<string, unknown> = {};
-  for (const { key, value } of attributes) object[key] = plainValue(value);
-  return JSON.stringify(object);
-}
-
-function listOf(list: readonly unknown[]): string | null {
-  return list.length === 0 ? null : JSON.stringify(list);
-}
-
-function rowsOf(body: TraceExport): Rows {
-  const rows: Rows = [];
+function valuesOf(request: JsonObject): Rows {
+  const values: Rows = [];
   const arrivedOn = new Date().toISOString().slice(0, 10);
-  for (const { resource, scopeSpans } of body.resourceSpans) {
-    for (const { scope, spans } of scopeSpans) {
-      const origin = JSON.stringify([resource, scope]);
-      const resourceId = createHash('md5').update(origin).digest('hex');
-      for (const span of spans) {
-        rows.push(
-          span.startTimeUnixNano,
-          span.endTimeUnixNano,
-          WORKSPACE_ID,
-          arrivedOn,
-          span.traceId,
-          resourceId,
-          span.kind,
-          span.status?.code ?? 0,
-          span.flags || null,
-          span.droppedAttributesCount || null,
-          span.droppedEventsCount || null,
-          span.droppedLinksCount || null,
-          Buffer.from(span.spanId, 'hex'),
-          span.parentSpanId === undefined ? null : Buffer.from(span.parentSpanId, 'hex'),
-          span.name,
-          span.status?.message || null,
-          span.traceState || null,
-          attributesOf(span.attributes),
-          listOf(span.events),
-          listOf(span.links),
-        );
-      }
+  for (const row of rowsOf('traces', request, arrivedOn)) {
+    const first = values.length;
+    values.push(...row);
+    for (const place of BYTES_COLUMNS) {
+      const digits = row[place];
+      if (typeof digits === 'string') values[first + place] = Buffer.from(digits, 'hex');
     }
   }
-  return rows;
+  return values;
 }
 
 const statements = new Map<number, pg.QueryConfig>();
@@ -149,7 +61,7 @@ function statementFor(count: number): pg.QueryConfig {
   const columns = COLUMNS.join(', ');
   const made = {
     name: `insert-${count}`,
-    text: `INSERT INTO spans (${columns}) VALUES ${values}`,
+    text: `INSERT INTO ${TABLE} (${columns}) VALUES ${values}`,
   };
   statements.set(count, made);
   return made;
@@ -201,7 +113,7 @@ async function insertBatched(rows: Rows, milliseconds: number): Promise<void> {
 const batchMs = Number(process.env.INSERT_BATCH_MS ?? 0);
 const server = Fastify({ bodyLimit: BODY_BYTES_MAX });
 server.post('/v1/traces', async (request) => {
-  const rows = rowsOf(request.body as TraceExport);
+  const rows = valuesOf(request.body as JsonObject);
   if (batchMs > 0) await insertBatched(rows, batchMs);
   else await insert(rows);
   return {};

@@ -149,11 +149,14 @@ function pacedTable(all: readonly Paced[]): string {
 
 function sustainedPart(sustained: Sustained | null): string {
   if (sustained === null) return 'Not measured yet.';
-  const { measured, seconds, checkpoints, autovacuums, walMegabytes } = sustained;
+  const { measured, raw, copied, seconds, checkpoints, autovacuums, walMegabytes } = sustained;
   const during =
     `${checkpoints} checkpoints and ${autovacuums} runs of autovacuum began meanwhile; ` +
     `${whole(walMegabytes)} MB of WAL.`;
-  return `${loadTable([{ name: `${seconds} seconds`, raw: [measured] }])}\n\n${during}`;
+  const name = `${seconds} seconds`;
+  const ofSluice = { name, raw: raw ?? [measured] };
+  const ofCopy = copied === undefined ? [] : [{ name: `${name}, raw COPY`, raw: copied }];
+  return `${loadTable([ofSluice, ...ofCopy])}\n\n${during}`;
 }
 
 function probeTable({ probes }: IngestResult): string {

@@ -59,9 +59,13 @@ export interface Probed {
 
 /** Everything sent as fast as it is answered, for a minute: long enough for what PostgreSQL does later. */
 export interface Sustained {
+  /** medians */
   readonly measured: Measured;
+  /** every minute, and those of raw COPY in turn with them; absent in results from before 2026-11-27 */
+  readonly raw?: readonly Measured[];
+  readonly copied?: readonly Measured[];
   readonly seconds: number;
-  /** that began meanwhile */
+  /** that began in the last minute of Sluice */
   readonly checkpoints: number;
   readonly autovacuums: number;
   readonly walMegabytes: number;

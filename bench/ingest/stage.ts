@@ -12,16 +12,16 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 
-import { TABLE_COLUMNS } from '../../src/model/columns.ts';
 import type { Signal } from '../../src/model/telemetry.ts';
 import { emptyTables } from '../empty-tables.ts';
 import { VoidRun } from '../harness.ts';
 import { LoadProcess } from '../load-process.ts';
+import { createRowTables, emptyRowTables, ROW_TABLES, rowContents } from '../row-tables/tables.ts';
 import { type ServerUnderTest, startServer } from '../server-under-test.ts';
+import { type Contents, countRecords, storedContents, tablesOf } from '../stored-records.ts';
 import { cpuSeconds, familyCpuSeconds, parentOf, residentMb, stolenSeconds } from './cpu.ts';
 import type { LoadPlan, LoadResult } from './load-plan.ts';
 import type { Measured } from './measured.ts';
-import { pointContents } from './point-rows.ts';
 import type { BodyKind } from './requests.ts';
 import { diskBytes, walBytes } from './stored-bytes.ts';
 
@@ -29,15 +29,12 @@ const INSERT_SERVER = fileURLToPath(new URL('insert-server.ts', import.meta.url)
 const GENERATOR = new URL('generator-process.ts', import.meta.url);
 const RESIDENT_EVERY_MS = 100;
 
-export const TABLES = { traces: 'spans', logs: 'log_records', metrics: 'blocks' } as const;
 /** Of Sluice's listener for agents; the other servers have the first of them. */
 const PATHS: Readonly<Record<Signal, string>> = {
   traces: '/v1/traces',
   logs: '/v1/logs',
   metrics: '/v1/metrics',
 };
-/** Columns that depend on the day, or that each server computes differently. */
-const NOT_COMPARED = ['arrived_on', 'resource_id'];
 
 /** A server that loads can be sent to. */
 export interface Target {
@@ -97,6 +94,7 @@ export async function onStage<T>(
   const children: ChildProcess[] = [];
   try {
     await client.connect();
+    await createRowTables(client);
     const start = (batchMs: number) => startInsertServer(server.databaseUrl, batchMs, children);
     const insert = hasInsertServers
       ? { perRequest: await start(0), batched: await start(10) }
@@ -123,62 +121,41 @@ export async function onStage<T>(
   }
 }
 
-/** Empties the tables, and leaves no work that would run during the next measurement. */
+/** Empties all tables, and leaves no work that would run during the next measurement. */
 export async function clear({ client }: Stage): Promise<void> {
   await emptyTables(client);
+  await emptyRowTables(client);
   await client.query('CHECKPOINT');
 }
 
-/** How many rows a table holds, and a sum over their contents in any order. */
-export interface Contents {
-  readonly rows: number;
-  readonly sum: string;
+/** The records or rows that a target has stored; null where only their number is known. */
+async function contentsAt(stage: Stage, target: Target, signal: Signal): Promise<Contents | null> {
+  const isSluice = target === stage.sluice;
+  return isSluice
+    ? await storedContents(stage.client, signal)
+    : await rowContents(stage.client, ROW_TABLES[signal]);
 }
 
-/** The number of stored rows, or of data points in blocks. */
-async function countOf(client: pg.Client, signal: Signal): Promise<number> {
-  const { rows: older } = await client.query(
-    "SELECT WHERE to_regclass('metric_points') IS NOT NULL",
-  );
-  const isInBlocks = signal === 'metrics' && older.length === 0;
-  const table = signal === 'metrics' && !isInBlocks ? 'metric_points' : TABLES[signal];
-  const { rows } = await client.query<{ rows: number }>(
-    `SELECT ${isInBlocks ? 'coalesce(sum(records), 0)' : 'count(*)'}::int AS rows FROM ${table}`,
-  );
-  return rows[0]?.rows ?? Number.NaN;
-}
-
-export async function contentsOf({ client }: Stage, signal: Signal): Promise<Contents> {
-  if (signal === 'metrics') return await pointContents(client);
-  const table = TABLES[signal];
-  const columns = Object.keys(TABLE_COLUMNS[table]).filter((name) => !NOT_COMPARED.includes(name));
-  const { rows } = await client.query<Contents>(
-    `SELECT count(*)::int AS rows,
-            coalesce(sum(hashtextextended(ROW(${columns.join(', ')})::text, 0)), 0)::text AS sum
-       FROM ${table}`,
-  );
-  return rows[0] ?? { rows: 0, sum: '' };
-}
-
-/** @throws {VoidRun} when more, fewer or other rows are stored than were acknowledged */
+/** @throws {VoidRun} when more, fewer or other records are stored than were acknowledged */
 async function verify(
   stage: Stage,
+  target: Target,
   { signal }: BodyKind,
   acknowledged: number,
   expected: Contents | null,
 ): Promise<void> {
-  if (expected === null) {
-    const rows = await countOf(stage.client, signal);
+  const stored = expected === null ? null : await contentsAt(stage, target, signal);
+  if (expected === null || stored === null) {
+    const rows = await countRecords(stage.client, signal);
     if (rows === acknowledged) return;
-    throw new VoidRun(`${rows} rows stored, ${acknowledged} acknowledged`);
+    throw new VoidRun(`${rows} records stored, ${acknowledged} acknowledged`);
   }
-  const stored = await contentsOf(stage, signal);
   if (stored.rows !== acknowledged || stored.rows !== expected.rows) {
     throw new VoidRun(
-      `${stored.rows} rows stored, ${acknowledged} acknowledged, ${expected.rows} expected`,
+      `${stored.rows} records stored, ${acknowledged} acknowledged, ${expected.rows} expected`,
     );
   }
-  if (stored.sum !== expected.sum) throw new VoidRun('rows of another content are stored');
+  if (stored.sum !== expected.sum) throw new VoidRun('records of another content are stored');
 }
 
 /** CPU seconds so far of the server, of PostgreSQL and of the client. */
@@ -205,11 +182,11 @@ interface Processes {
 /**
  * Runs some work that stores rows in empty tables; measures CPU time, memory and bytes written.
  *
- * @param table of the rows
+ * @param tables of the rows
  */
 export async function measureWork(
   stage: Stage,
-  table: string,
+  tables: readonly string[],
   { serverPid, clientPid }: Processes,
   work: () => Promise<Pick<LoadResult, 'rows' | 'bytes' | 'seconds'> & Partial<LoadResult>>,
 ): Promise<Measured> {
@@ -227,7 +204,7 @@ export async function measureWork(
     // Not later: counting the rows afterwards writes each page to the WAL once more (hint bits).
     const wal = (await walBytes(stage.client)) - walBefore;
     // Of tables that only grew: a VACUUM would free nothing.
-    const disk = await diskBytes(stage.client, [table, 'runs']);
+    const disk = await diskBytes(stage.client, tables);
     const perMillion = (place: 0 | 1 | 2): number =>
       rounded(((after[place] - before[place]) / rows) * 1e6, 2);
     return {
@@ -267,11 +244,15 @@ export async function measureLoad(
   const { generator, server } = stage;
   await generator.prepare({ kind, connections, pace, url, key: server.agentKey });
   const pids = { serverPid: target.pid, clientPid: generator.pid };
-  const measured = await measureWork(stage, TABLES[kind.signal], pids, async () => {
+  const tables =
+    target === stage.sluice
+      ? await tablesOf(stage.client, kind.signal)
+      : [ROW_TABLES[kind.signal].name];
+  const measured = await measureWork(stage, tables, pids, async () => {
     const load = generator.send();
     const [result] = await Promise.all([load, beside(load.catch(() => {}))]);
     return result;
   });
-  await verify(stage, kind, measured.rows, expected);
+  await verify(stage, target, kind, measured.rows, expected);
   return measured;
 }

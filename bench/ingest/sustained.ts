@@ -2,12 +2,23 @@
  * A minute at full rate, into tables that only grow: PostgreSQL's checkpoints, autovacuum and recycling of
  * WAL, which a burst of half a second into empty tables leaves out.
  */
-import type { Measured } from './measured.ts';
+import { inTurn } from '../harness.ts';
+import { lineOf, type Measured, medianOf } from './measured.ts';
+import { measureRawSustained } from './raw.ts';
+import type { BodyKind } from './requests.ts';
 import type { Sustained } from './result.ts';
-import { measureLoad, type Stage } from './stage.ts';
-import { SPANS_PER_BODY } from './throughput.ts';
+import { clear, measureLoad, type Stage } from './stage.ts';
+import { SPANS_PER_BODY, yardstickOf } from './throughput.ts';
 
 const CONNECTIONS = 64;
+const SPANS: BodyKind = { signal: 'traces', rows: SPANS_PER_BODY, gzip: false };
+
+export interface SustainedSettings {
+  readonly rounds: number;
+  readonly seconds: number;
+  /** whose rows raw COPY stores again and again */
+  readonly bodies: number;
+}
 
 interface Work {
   readonly checkpoints: number;
@@ -37,24 +48,39 @@ function workBetween(before: Work, after: Work): Work {
   };
 }
 
-/** Stores spans for so long, as fast as they are answered. */
-export async function measureSustained(stage: Stage, seconds: number): Promise<Sustained> {
+/** Stores spans for so long, as fast as they are answered. @param beside runs meanwhile */
+export async function measureMinute(
+  stage: Stage,
+  seconds: number,
+  beside?: (ended: Promise<unknown>) => Promise<void>,
+): Promise<Measured> {
+  const pace = { type: 'while', seconds } as const;
+  const load = { kind: SPANS, connections: CONNECTIONS, pace, expected: null };
+  return await measureLoad(stage, stage.sluice, load, beside);
+}
+
+/** Stores spans for so long, in turn with raw COPY. */
+export async function measureSustained(
+  stage: Stage,
+  { rounds, seconds, bodies }: SustainedSettings,
+): Promise<Sustained> {
+  const { raw: rows } = await yardstickOf(stage, SPANS, bodies);
   let work: Work = { checkpoints: 0, autovacuums: 0, walMegabytes: 0 };
-  const measured: Measured = await measureLoad(
-    stage,
-    stage.sluice,
+  const watch = async (ended: Promise<unknown>): Promise<void> => {
+    const before = await workSoFar(stage);
+    await ended;
+    // Not later: counting the rows afterwards writes each page to the WAL once more (hint bits).
+    work = workBetween(before, await workSoFar(stage));
+  };
+  const variants = [
+    { name: 'sustained', measure: () => measureMinute(stage, seconds, watch) },
     {
-      kind: { signal: 'traces', rows: SPANS_PER_BODY, gzip: false },
-      connections: CONNECTIONS,
-      pace: { type: 'while', seconds },
-      expected: null,
+      name: 'sustained, raw COPY',
+      measure: () => measureRawSustained(stage, rows, seconds),
     },
-    async (ended) => {
-      const before = await workSoFar(stage);
-      await ended;
-      // Not later: counting the rows afterwards writes each page to the WAL once more (hint bits).
-      work = workBetween(before, await workSoFar(stage));
-    },
-  );
-  return { measured, seconds, ...work };
+  ];
+  const [ours, copied] = await inTurn(variants, rounds, lineOf);
+  if (ours === undefined || copied === undefined) throw new Error('nothing was measured');
+  await clear(stage);
+  return { measured: medianOf(ours), raw: ours.raw, copied: copied.raw, seconds, ...work };
 }

@@ -4,12 +4,13 @@
  */
 import type { Signal } from '../../src/model/telemetry.ts';
 import type { RunData } from '../agent-runs/data.ts';
-import { inTurn, log, type Variant, VoidRun } from '../harness.ts';
+import { inTurn, log, type Variant } from '../harness.ts';
+import { type Contents, contentsOf } from '../stored-records.ts';
 import { lineOf, type Measured, type Series } from './measured.ts';
-import { captureRows, measureRaw, type RawRows } from './raw.ts';
-import type { BodyKind } from './requests.ts';
+import { encodeRows, measureRaw, type RawRows } from './raw.ts';
+import { type BodyKind, bodyOf } from './requests.ts';
 import { COPIED_DATA, NAMES, nameOfData, nameOfRawData } from './result.ts';
-import { type Contents, clear, contentsOf, measureLoad, type Stage, type Target } from './stage.ts';
+import { clear, measureLoad, type Stage, type Target } from './stage.ts';
 
 export const SPANS_PER_BODY = 100;
 /** Of each signal, before anything is recorded: by then V8 has optimized what it runs. */
@@ -57,40 +58,54 @@ function loadOf(
   return { name, measure: () => measureLoad(stage, target, { kind, connections, pace, expected }) };
 }
 
-/** Stores the rows of a number of bodies through Sluice. */
+/** Stores the records of a number of bodies through Sluice. @returns what was sent */
 async function fill(stage: Stage, kind: BodyKind, bodies: number): Promise<Contents> {
   await loadOf(stage, '', stage.sluice, kind, bodies).measure(0);
-  return await contentsOf(stage, kind.signal);
+  const sent = Array.from({ length: bodies }, (_, index) => bodyOf(kind, index + 1));
+  return contentsOf(kind.signal, sent);
+}
+
+/** The same records for Sluice and for raw COPY. */
+interface Yardstick {
+  readonly sent: Contents;
+  readonly raw: RawRows;
+}
+
+/** Stores the records of a number of bodies through Sluice, and encodes them as rows. */
+export async function yardstickOf(
+  stage: Stage,
+  kind: BodyKind,
+  bodies: number,
+): Promise<Yardstick> {
+  const sent = await fill(stage, kind, bodies);
+  return { sent, raw: await encodeRows(stage, kind, bodies, 1) };
 }
 
 interface Yardsticks {
-  readonly one: RawRows;
+  readonly spans: Yardstick;
   readonly two: RawRows;
-  readonly logs: RawRows;
-  readonly points: RawRows;
+  readonly logs: Yardstick;
+  readonly points: Yardstick;
+  /** rows of the other servers */
   readonly slow: Contents;
 }
 
-/** Warms up all variants, and reads the rows that raw COPY then copies. */
+/** Warms up all variants, and encodes the rows that raw COPY copies. */
 async function prepare(
   stage: Stage,
   { bodies, slowBodies }: ThroughputSettings,
 ): Promise<Yardsticks> {
   for (const signal of ['traces', 'logs', 'metrics'] as const) {
     for (let load = 0; load < WARM_UP_LOADS; load += 1) {
-      await fill(stage, kindOf(signal), bodies);
+      await loadOf(stage, '', stage.sluice, kindOf(signal), bodies).measure(0);
     }
   }
-  const slow = await fill(stage, kindOf('traces'), slowBodies);
-  const spans = await fill(stage, kindOf('traces'), bodies);
-  const one = await captureRows(stage, 'traces', 1);
-  const two = await captureRows(stage, 'traces', 2);
-  if (one.contents.sum !== spans.sum) throw new VoidRun('rows changed while nothing was sent');
-  await fill(stage, kindOf('logs'), bodies);
-  const logs = await captureRows(stage, 'logs', 1);
-  await fill(stage, kindOf('metrics'), bodies);
-  const points = await captureRows(stage, 'metrics', 1);
-  return { one, two, logs, points, slow };
+  const spans = await yardstickOf(stage, kindOf('traces'), bodies);
+  const two = await encodeRows(stage, kindOf('traces'), bodies, 2);
+  const slow = await encodeRows(stage, kindOf('traces'), slowBodies, 1);
+  const logs = await yardstickOf(stage, kindOf('logs'), bodies);
+  const points = await yardstickOf(stage, kindOf('metrics'), bodies);
+  return { spans, two, logs, points, slow: slow.contents };
 }
 
 /** Agent runs through Sluice, and their rows by raw COPY. @param share of the usual load */
@@ -99,11 +114,10 @@ async function runVariants(stage: Stage, share: number): Promise<Variant<Measure
   for (const data of COPIED_DATA) {
     const { kind, bodies } = RUN_KINDS[data];
     const count = Math.ceil(bodies * share);
-    await fill(stage, kind, count);
-    const rows = await captureRows(stage, kind.signal, 1);
-    variants.push(loadOf(stage, nameOfData(data), stage.sluice, kind, count, rows.contents), {
+    const { sent, raw } = await yardstickOf(stage, kind, count);
+    variants.push(loadOf(stage, nameOfData(data), stage.sluice, kind, count, sent), {
       name: nameOfRawData(data),
-      measure: () => measureRaw(stage, rows),
+      measure: () => measureRaw(stage, raw),
     });
   }
   return variants;
@@ -117,21 +131,21 @@ export async function measureThroughput(
   const { sluice, insert } = stage;
   if (insert === null) throw new Error('the other servers were not started');
   log('warm-up, and the rows that raw COPY copies');
-  const { one, two, logs, points, slow } = await prepare(stage, settings);
+  const { spans, two, logs, points, slow } = await prepare(stage, settings);
   const { bodies, slowBodies, rounds, share } = settings;
-  const spans = kindOf('traces');
+  const plain = kindOf('traces');
   const gzipped = kindOf('traces', SPANS_PER_BODY, true);
   const variants: Variant<Measured>[] = [
-    loadOf(stage, NAMES.sluice, sluice, spans, bodies, one.contents),
-    { name: NAMES.rawOne, measure: () => measureRaw(stage, one) },
+    loadOf(stage, NAMES.sluice, sluice, plain, bodies, spans.sent),
+    { name: NAMES.rawOne, measure: () => measureRaw(stage, spans.raw) },
     { name: NAMES.rawTwo, measure: () => measureRaw(stage, two) },
-    loadOf(stage, NAMES.gzip, sluice, gzipped, bodies, one.contents),
-    loadOf(stage, NAMES.perRequest, insert.perRequest, spans, slowBodies, slow),
-    loadOf(stage, NAMES.batched, insert.batched, spans, slowBodies, slow),
-    loadOf(stage, NAMES.logs, sluice, kindOf('logs'), bodies, logs.contents),
-    { name: NAMES.rawLogs, measure: () => measureRaw(stage, logs) },
-    loadOf(stage, NAMES.points, sluice, kindOf('metrics'), bodies, points.contents),
-    { name: NAMES.rawPoints, measure: () => measureRaw(stage, points) },
+    loadOf(stage, NAMES.gzip, sluice, gzipped, bodies, spans.sent),
+    loadOf(stage, NAMES.perRequest, insert.perRequest, plain, slowBodies, slow),
+    loadOf(stage, NAMES.batched, insert.batched, plain, slowBodies, slow),
+    loadOf(stage, NAMES.logs, sluice, kindOf('logs'), bodies, logs.sent),
+    { name: NAMES.rawLogs, measure: () => measureRaw(stage, logs.raw) },
+    loadOf(stage, NAMES.points, sluice, kindOf('metrics'), bodies, points.sent),
+    { name: NAMES.rawPoints, measure: () => measureRaw(stage, points.raw) },
     ...(await runVariants(stage, share)),
   ];
   // Once without counting, in which the other servers warm up and nothing is recorded.
@@ -161,7 +175,7 @@ export async function measureBodies(
   share: number,
 ): Promise<Series[]> {
   const sizes: readonly (readonly [kind: BodyKind, bodies: number])[] = [
-    [kindOf('traces', 1), 3000],
+    [kindOf('traces', 1), 8000],
     [kindOf('traces', 10), 1600],
     [kindOf('traces', 100), 400],
     [kindOf('traces', 1000), 48],
