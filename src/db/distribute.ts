@@ -104,6 +104,7 @@ const DISTRIBUTED_TABLES = [
   ['spans', 'run_id'],
   ['log_records', 'run_id'],
   ['blocks', 'block_id'],
+  ['places', 'run_id'],
 ] as const;
 
 async function distributeTables(connection: Connection, shards: number): Promise<void> {

@@ -27,7 +27,7 @@ import {
   type StoredLists,
   type ToDecodeProcess,
 } from './decode-messages.ts';
-import { PlainEncoder, parsePlainly, pointLines } from './plain-encoder.ts';
+import { PlainEncoder, parsePlainly, plainLines } from './plain-encoder.ts';
 import { type ReadyRequest, RowEncoder } from './row-encoder.ts';
 
 /** Most UTF-16 units in one message; a single item may have more. */
@@ -110,7 +110,7 @@ async function decode(
   const parsed = parsePlainly(signal, body);
   if (!parsed.ok) return { kind: 'undecodable', message: parsed.message, path: parsed.path };
   const runs = await assignRuns(parsed.request, conversation);
-  const lines = pointLines(signal, body, parsed);
+  const lines = plainLines(signal, body, parsed);
   return plain.encode(parsed.request, workspaceId, arrivedAtMs, runs, lines);
 }
 
@@ -118,7 +118,7 @@ const EMPTY: StoredLists = { resources: [], runs: [], sessionMarks: [] };
 
 /** The lists in parts, each small enough to be deserialized in a few milliseconds. */
 function* partsOf({ resources, runs, sessionMarks }: EncodedRequest): Generator<StoredLists> {
-  for (const part of slices(runs)) yield { ...EMPTY, runs: part };
+  for (const part of bySize(runs, ({ records }) => records.length)) yield { ...EMPTY, runs: part };
   for (const part of slices(sessionMarks)) yield { ...EMPTY, sessionMarks: part };
   for (const part of bySize(resources, unitsOfResource)) yield { ...EMPTY, resources: part };
 }

@@ -62,7 +62,7 @@ export class PlainEncoder {
     if (!result.ok) return result;
     const { workspaceId, arrivedAtMs, logRuns } = context;
     const runs = logRuns.assign(result.request, workspaceId);
-    const lines = pointLines(signal, body, result);
+    const lines = plainLines(signal, body, result);
     const request = this.encode(result.request, workspaceId, arrivedAtMs, runs, lines);
     return { ok: true, request };
   }
@@ -73,7 +73,7 @@ export class PlainEncoder {
    * @param arrivedAtMs milliseconds since 1970, by PostgreSQL's clock; its UTC day chooses the
    *   partition
    * @param logRuns the runs of rows that do not belong to their trace, and the marks of their sessions
-   * @param lines of `pointLines`
+   * @param lines of `plainLines`
    * @throws {SluiceError} `body_too_large` when there are too many runs, marks or resources
    */
   encode(
@@ -118,13 +118,14 @@ export class PlainEncoder {
   }
 }
 
-/** Returns the accepted data points of a decoded body as lines; an empty list for other signals. */
-export function pointLines(
+/** Returns the accepted records of a decoded body as lines. */
+export function plainLines(
   signal: Signal,
   body: Buffer,
   { request, accepted }: Extract<DecodeResult, { readonly ok: true }>,
 ): readonly Line[] {
-  return signal === 'metrics' ? toEnd(linesOf(signal, body, request.points, accepted)) : [];
+  const { spans, logs, points } = request;
+  return toEnd(linesOf(signal, body, spans.length + logs.length + points, accepted));
 }
 
 /**

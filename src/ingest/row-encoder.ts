@@ -105,7 +105,7 @@ export class RowEncoder implements RowSink {
   ): Pieces<ReadyRequest | null> {
     this.#open(signal, workspaceId, arrivedAtMs, body.length);
     if (!(yield* this.#scanner.scan(signal, body, this, recordBytesMax))) return null;
-    const lines = signal === 'metrics' ? yield* linesOf(signal, body, this.#points, null) : [];
+    const lines = yield* linesOf(signal, body, this.#rows, null);
     return { signal, rejections: NO_REJECTIONS, replacedCharacters: 0, encoded: this.#take(lines) };
   }
 
@@ -149,20 +149,21 @@ export class RowEncoder implements RowSink {
     this.#bytes.append(ordinary.bytes.subarray(rowsAt, rowsAt + ordinary.rowBytes));
     for (let row = 0; row < rows; row += 1) resources.push(start + (places[row] as number));
     const isOfSpans = this.#signal === 'traces';
+    let number = this.#rows - rows;
     for (let run = 0; run < ordinary.runs; run += 1) {
-      this.#tally.addRun(ordinary, runsAt + run * RUN_BYTES, isOfSpans);
+      number = this.#tally.addRun(ordinary, runsAt + run * RUN_BYTES, isOfSpans, number);
     }
     return ordinary;
   }
 
   span(row: ScannedRow): void {
+    this.#tally.addSpan(row, this.#rows);
     this.#write.span(this.#bytes, row, this.#places);
-    this.#tally.addSpan(row);
   }
 
   log(row: ScannedRow): void {
+    this.#tally.addLog(row, this.#rows);
     this.#write.log(this.#bytes, row, this.#places);
-    this.#tally.addLog(row);
   }
 
   closeScope(): number {
@@ -192,9 +193,14 @@ export class RowEncoder implements RowSink {
     scope.tally.addTo(this.#runs, workspaceId, origin.serviceName);
   }
 
+  /** Number of records so far. */
+  get #rows(): number {
+    return this.#places.resources.length + this.#points;
+  }
+
   #take(lines: readonly Line[]): EncodedRequest {
     const chunks = new Map<TelemetryTable, Buffer>();
-    const rows = this.#places.resources.length + this.#points;
+    const rows = this.#rows;
     const { bytes, release } = this.#bytes.take();
     const table = TABLES[this.#signal];
     if (rows > 0 && table !== null) chunks.set(table, bytes);

@@ -12,6 +12,7 @@ import {
   type RunDeltas,
 } from '../db/telemetry/run-delta.ts';
 import type { Hex16 } from '../model/json.ts';
+import { addRange } from '../model/record-ranges.ts';
 import { LOG_LAYOUT } from '../otlp/fast/log-scanner.ts';
 import type { ScannedRow } from '../otlp/fast/scanned-row.ts';
 import { SPAN_LAYOUT } from '../otlp/fast/span-scanner.ts';
@@ -20,6 +21,7 @@ import {
   RUN_FLAGS,
   RUN_IS_FAILED,
   RUN_IS_FINISHED,
+  RUN_IS_NONE,
   RUN_IS_TIMED,
   RUN_NAME_AT,
   RUN_NAME_LENGTH,
@@ -69,6 +71,8 @@ interface Tally {
   finished: boolean;
   failed: boolean;
   name: string | null;
+  /** numbers in the request (`src/model/record-ranges.ts`) */
+  readonly records: number[];
 }
 
 /** The runs of one scope. Rows may be added to the newest tally only. */
@@ -87,10 +91,16 @@ export class RunTally {
     this.#latestId = latestId;
   }
 
-  /** Counts a span. @throws {SluiceError} `body_too_large` for more than `RUNS_MAX` runs */
-  addSpan({ numbers, ids, ranges, texts }: ScannedRow): void {
+  /**
+   * Counts a span.
+   *
+   * @param number of the span in the request
+   * @throws {SluiceError} `body_too_large` for more than `RUNS_MAX` runs
+   */
+  addSpan({ numbers, ids, ranges, texts }: ScannedRow, number: number): void {
     const tally = this.#tallyOf(ids, SPAN_TRACE_ID_OFFSET);
     tally.spans += 1;
+    addRange(tally.records, number, number + 1);
     widen(
       tally,
       numbers[SPAN_START] as number,
@@ -106,10 +116,11 @@ export class RunTally {
   }
 
   /** Counts a log record if it has a trace id. @throws as `addSpan` */
-  addLog({ numbers, ids }: ScannedRow): void {
+  addLog({ numbers, ids }: ScannedRow, number: number): void {
     if (numbers[LOG_TRACE_ID] === 0) return;
     const tally = this.#tallyOf(ids, LOG_TRACE_ID_OFFSET);
     tally.logRecords += 1;
+    addRange(tally.records, number, number + 1);
     const isKnown = numbers[LOG_TIME] !== 0 || numbers[LOG_TIME + 1] !== 0;
     const time = isKnown ? LOG_TIME : LOG_OBSERVED;
     const seconds = numbers[time] as number;
@@ -118,18 +129,23 @@ export class RunTally {
   }
 
   /**
-   * Counts rows of one run that were counted before.
+   * Counts records of one run that follow each other, or records without a run.
    *
    * @param at of the run, as `assembly/codes.ts` has it, in `rows`
+   * @param number of the first record in the request
+   * @returns the number of the record after them
    * @throws as `addSpan`
    */
-  addRun(rows: OrdinaryRows, at: number, isOfSpans: boolean): void {
+  addRun(rows: OrdinaryRows, at: number, isOfSpans: boolean, number: number): number {
     const { view } = rows;
-    const tally = this.#tallyOf(view, at);
     const records = view.getUint32(at + RUN_RECORDS, true);
+    const flags = view.getUint32(at + RUN_FLAGS, true);
+    const next = number + records;
+    if ((flags & RUN_IS_NONE) !== 0) return next;
+    const tally = this.#tallyOf(view, at);
+    addRange(tally.records, number, next);
     if (isOfSpans) tally.spans += records;
     else tally.logRecords += records;
-    const flags = view.getUint32(at + RUN_FLAGS, true);
     if ((flags & RUN_IS_TIMED) !== 0) {
       widen(
         tally,
@@ -139,12 +155,13 @@ export class RunTally {
         view.getFloat64(at + RUN_END + 8, true),
       );
     }
-    if ((flags & RUN_IS_FINISHED) === 0) return;
+    if ((flags & RUN_IS_FINISHED) === 0) return next;
     tally.finished = true;
     tally.failed ||= (flags & RUN_IS_FAILED) !== 0;
     const nameAt = view.getUint32(at + RUN_NAME_AT, true);
     const name = rows.text(nameAt, view.getUint32(at + RUN_NAME_LENGTH, true));
     tally.name = least(tally.name, cutName(name));
+    return next;
   }
 
   /** The tally of the run with this id; usually the latest one. */
@@ -167,7 +184,11 @@ export class RunTally {
   addTo(runs: RunDeltas, workspaceId: number, service: string | null): void {
     const serviceName = service === null ? null : cutName(service);
     for (const tally of this.#tallies.values()) {
-      merge(deltaOf(runs, workspaceId, tally.runId), deltaFrom(tally, workspaceId, serviceName));
+      const delta = deltaOf(runs, workspaceId, tally.runId);
+      merge(delta, deltaFrom(tally, workspaceId, serviceName));
+      for (let at = 0; at < tally.records.length; at += 2) {
+        addRange(delta.records, tally.records[at] as number, tally.records[at + 1] as number);
+      }
     }
   }
 }
@@ -186,6 +207,7 @@ function deltaFrom(tally: Tally, workspaceId: number, serviceName: string | null
     name: tally.name,
     serviceName,
     sessionKey: null,
+    records: tally.records,
   };
 }
 
@@ -211,6 +233,7 @@ function newTally(runId: Hex16): Tally {
     finished: false,
     failed: false,
     name: null,
+    records: [],
   };
 }
 

@@ -9,13 +9,15 @@ import type { LargeBodyResult } from '../../src/ingest/large-bodies.ts';
 import {
   PlainEncoder,
   parsePlainly,
-  pointLines,
+  plainLines,
   type ReadyResult,
   type RequestContext,
 } from '../../src/ingest/plain-encoder.ts';
 import { RowEncoder } from '../../src/ingest/row-encoder.ts';
 import type { DecodedRequest, Signal } from '../../src/model/telemetry.ts';
+import { linesOf } from '../../src/otlp/lines/lines.ts';
 import { type Pieces, toEnd } from '../../src/otlp/pieces.ts';
+import { otlpBody } from './otlp-body.ts';
 
 /** Set where tests have a database; the benchmarks, which decode with this too, have none. */
 const placement: TelemetryPlacement | undefined =
@@ -23,6 +25,7 @@ const placement: TelemetryPlacement | undefined =
 const scanner = new RowEncoder(placement);
 const plain = new PlainEncoder(placement);
 
+/** Encodes rows as a request that has them. @param request with spans or log records, not both */
 export function encodeRequest(
   request: DecodedRequest,
   workspaceId: number,
@@ -30,7 +33,10 @@ export function encodeRequest(
   logRuns: LogRuns = new LogRuns(),
 ): EncodedRequest {
   const runs = logRuns.assign(request, workspaceId);
-  return plain.encode(request, workspaceId, arrivedAtMs, runs, []).encoded;
+  const records = request.spans.length + request.logs.length;
+  const signal = request.logs.length > 0 ? 'logs' : request.signal;
+  const lines = records === 0 ? [] : toEnd(linesOf(signal, otlpBody(request), records, null));
+  return plain.encode({ ...request, signal }, workspaceId, arrivedAtMs, runs, lines).encoded;
 }
 
 export function decodeInPieces(
@@ -64,6 +70,6 @@ export function decodeRequest(signal: Signal, body: Buffer, context: RequestCont
   if (!parsed.ok) return parsed;
   const { workspaceId, arrivedAtMs, logRuns } = context;
   const runs = logRuns.assign(parsed.request, workspaceId);
-  const lines = pointLines(signal, body, parsed);
+  const lines = plainLines(signal, body, parsed);
   return { ok: true, request: plain.encode(parsed.request, workspaceId, arrivedAtMs, runs, lines) };
 }

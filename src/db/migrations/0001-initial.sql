@@ -3,7 +3,7 @@
 --
 --   workspaces and people    workspaces, users, memberships, identities, invitations, sessions,
 --                            device_logins, api_keys, audit_ledger
---   telemetry                resources, spans, log_records, blocks, new_blocks, receipts,
+--   telemetry                resources, spans, log_records, blocks, places, new_blocks, receipts,
 --                            rejected_requests
 --   runs                     runs, session_marks, processes
 --   findings                 findings, finding_states, finding_history, finding_exceptions, finding_views
@@ -302,7 +302,7 @@ BEGIN
 END
 $$;
 
--- Data points, as they were sent: compressed lines of OTLP/JSON (docs/decisions/0063-blocks.md).
+-- Telemetry as it was sent: compressed lines of OTLP/JSON (docs/decisions/0063-blocks.md).
 CREATE TABLE blocks (
   block_id     uuid NOT NULL,
   workspace_id integer NOT NULL,
@@ -321,7 +321,20 @@ CREATE TABLE blocks (
   data         bytea NOT NULL
 ) PARTITION BY RANGE (arrived_on);
 ALTER TABLE blocks ALTER COLUMN data SET STORAGE EXTERNAL;
-CREATE INDEX blocks_by_workspace ON blocks (workspace_id, signal, block_id);
+CREATE INDEX blocks_by_id ON blocks (block_id);
+
+-- Which records of a block belong to a run: its spans, or its log records.
+CREATE TABLE places (
+  block_id     uuid NOT NULL,
+  run_id       uuid NOT NULL,
+  -- when the transaction that stored it began (src/db/runs/late-steps.ts)
+  arrived_at   timestamptz NOT NULL DEFAULT now(),
+  workspace_id integer NOT NULL,
+  arrived_on   date NOT NULL,
+  -- numbers of the records, from 0 in the order of the block's lines (src/model/record-ranges.ts)
+  records      bytea NOT NULL
+) PARTITION BY RANGE (arrived_on);
+CREATE INDEX places_by_run ON places (workspace_id, run_id);
 
 -- One row: the codec of new blocks. It becomes zstd when every process reads that, and never brotli again
 -- (src/db/telemetry/new-blocks.ts).

@@ -4,15 +4,21 @@
  * line, compressed (docs/decisions/0063-blocks.md).
  *
  *   requests of a transaction ─► lines by workspace, signal and day ─► blocks ─► compressed ─► COPY
+ *                            └─► records by run ─► places
+ *
+ * A place has the records of one run in one block.
  */
 import { randomBytes } from 'node:crypto';
 
+import type { Hex16 } from '../../model/json.ts';
+import { addRange, encodeRanges } from '../../model/record-ranges.ts';
 import type { Signal } from '../../model/telemetry.ts';
 import type { Copy } from '../pipeline.ts';
 import { type BlockCompressor, checksumOf, type StoredBlock } from './block-codec.ts';
 import { COPY_HEADER, COPY_TRAILER } from './copy-statement.ts';
 import type { EncodedRequest } from './encoded-request.ts';
 import { utcDay } from './partitions.ts';
+import type { RunDelta } from './run-delta.ts';
 
 /** Most bytes of a block's lines, unless it is a single line. */
 export const BLOCK_BYTES_MAX = 256 * 1024;
@@ -30,13 +36,27 @@ export interface Block extends StoredBlock {
   readonly signal: Signal;
   readonly arrivedAtMs: number;
   readonly records: number;
+  readonly places: Places;
 }
 
+/** Records of a block by run, as ranges of their numbers. */
+type Places = ReadonlyMap<Hex16, readonly number[]>;
+
 /** Lines that become a block. */
-interface Pack extends Pick<Block, 'workspaceId' | 'signal' | 'arrivedAtMs'> {
+interface Pack extends Pick<Block, 'id' | 'workspaceId' | 'signal' | 'arrivedAtMs'> {
   records: number;
   bytes: number;
   readonly parts: Buffer[];
+  readonly places: Map<Hex16, number[]>;
+}
+
+/** The records of a line: from `start` to `end` (not included) in their request. */
+interface PlacedLine {
+  readonly pack: Pack;
+  readonly start: number;
+  readonly end: number;
+  /** number of the first one in the block */
+  readonly first: number;
 }
 
 /** Joins the lines of requests to blocks, and compresses them. */
@@ -47,8 +67,7 @@ export async function packBlocks(
   return await Promise.all(
     joinLines(requests).map(async ({ parts, ...pack }): Promise<Block> => {
       const compressed = await compressor.compress(pack.workspaceId, parts);
-      const id = newBlockId(pack.arrivedAtMs);
-      return { ...pack, ...compressed, id, checksum: checksumOf(compressed.data) };
+      return { ...pack, ...compressed, checksum: checksumOf(compressed.data) };
     }),
   );
 }
@@ -56,29 +75,79 @@ export async function packBlocks(
 function joinLines(requests: readonly EncodedRequest[]): readonly Pack[] {
   const packs: Pack[] = [];
   const open = new Map<string, Pack>();
-  for (const { workspaceId, signal, arrivedAtMs, lines } of requests) {
+  for (const { workspaceId, signal, arrivedAtMs, lines, runs } of requests) {
+    const placed: PlacedLine[] = [];
+    let start = 0;
     const key = `${workspaceId} ${signal} ${utcDay(arrivedAtMs)}`;
     for (const { bytes: line, records } of lines) {
       const length = line.length + LINE_FEED.length;
       let pack = open.get(key);
       if (pack === undefined || pack.bytes + length > BLOCK_BYTES_MAX) {
-        pack = { workspaceId, signal, arrivedAtMs, records: 0, bytes: 0, parts: [] };
+        pack = {
+          id: newBlockId(arrivedAtMs),
+          workspaceId,
+          signal,
+          arrivedAtMs,
+          records: 0,
+          bytes: 0,
+          parts: [],
+          places: new Map(),
+        };
         packs.push(pack);
         open.set(key, pack);
       }
       pack.parts.push(line, LINE_FEED);
       pack.bytes += length;
+      placed.push({ pack, start, end: start + records, first: pack.records });
       pack.records += records;
+      start += records;
     }
+    placeRuns(runs, placed);
   }
   return packs;
 }
 
-/** A UUID of version 7 (RFC 9562): ids rise with time, so that an index grows at its end. */
+/** Adds the records of a request's runs to the places of its blocks. @param lines all lines of the request */
+function placeRuns(runs: readonly RunDelta[], lines: readonly PlacedLine[]): void {
+  for (const { runId, records } of runs) {
+    let index = 0;
+    for (let at = 0; at < records.length; at += 2) {
+      const end = records[at + 1] as number;
+      for (let from = records[at] as number; from < end; ) {
+        while (from >= (lines[index]?.end ?? Number.POSITIVE_INFINITY)) index += 1;
+        const line = lines[index];
+        if (line === undefined) throw new RangeError('a record that is in no line');
+        const to = Math.min(end, line.end);
+        const shift = line.first - line.start;
+        addRange(rangesOf(line.pack, runId), from + shift, to + shift);
+        from = to;
+      }
+    }
+  }
+}
+
+function rangesOf({ places }: Pack, runId: Hex16): number[] {
+  const known = places.get(runId);
+  if (known !== undefined) return known;
+  const ranges: number[] = [];
+  places.set(runId, ranges);
+  return ranges;
+}
+
+/** Ids of one millisecond. */
+const IDS_PER_MS = 4096;
+/** Milliseconds of the newest id times `IDS_PER_MS`, and its number among those of the millisecond. */
+let newestId = 0;
+
+/**
+ * Returns a UUID of version 7 (RFC 9562, method 1): the ids of one process rise, so that an index grows at
+ * its end and blocks are found in the order in which they were made.
+ */
 function newBlockId(atMs: number): string {
+  newestId = Math.max(Math.floor(atMs) * IDS_PER_MS, newestId + 1);
   const bytes = randomBytes(16);
-  bytes.writeUIntBE(Math.floor(atMs), 0, 6);
-  bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x70, 6);
+  bytes.writeUIntBE(Math.floor(newestId / IDS_PER_MS), 0, 6);
+  bytes.writeUInt16BE(0x7000 | (newestId % IDS_PER_MS), 6);
   bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8);
   return bytes.toString('hex');
 }
@@ -99,11 +168,51 @@ const COPY = `COPY blocks (${COLUMNS.join(', ')}) FROM STDIN (FORMAT binary)`;
 /** A row without its data: the number of fields, and each field with its length. */
 const ROW_BYTES = 2 + (4 + 16) + 5 * (4 + 4) + 2 * (4 + 2) + 4;
 
-/** Returns the COPY that stores blocks; an empty list if there are no blocks. */
+/** The columns of places, in COPY order. */
+const PLACE_COLUMNS = ['block_id', 'run_id', 'workspace_id', 'arrived_on', 'records'];
+const COPY_PLACES = `COPY places (${PLACE_COLUMNS.join(', ')}) FROM STDIN (FORMAT binary)`;
+/** A place without its records. */
+const PLACE_BYTES = 2 + 2 * (4 + 16) + 2 * (4 + 4) + 4;
+
+/** Returns the COPYs that store blocks and their places; an empty list if there are no blocks. */
 export function copyBlocks(blocks: readonly Block[]): Copy[] {
   if (blocks.length === 0) return [];
   const rows = blocks.flatMap((block) => [headOf(block), block.data]);
-  return [{ copy: COPY, pieces: [COPY_HEADER, ...rows, COPY_TRAILER] }];
+  const copy = { copy: COPY, pieces: [COPY_HEADER, ...rows, COPY_TRAILER] };
+  const places = blocks.flatMap((block) => (block.places.size === 0 ? [] : [placesOf(block)]));
+  if (places.length === 0) return [copy];
+  return [copy, { copy: COPY_PLACES, pieces: [COPY_HEADER, ...places, COPY_TRAILER] }];
+}
+
+/** Encodes the rows of a block's places. */
+function placesOf(block: Block): Buffer {
+  const places = [...block.places].map(([runId, ranges]) => ({
+    runId,
+    records: encodeRanges(ranges),
+  }));
+  const bytes = places.reduce((sum, { records }) => sum + PLACE_BYTES + records.length, 0);
+  const rows = Buffer.allocUnsafe(bytes);
+  const day = dayOf(block);
+  let at = 0;
+  for (const { runId, records } of places) {
+    at = rows.writeInt16BE(PLACE_COLUMNS.length, at);
+    for (const id of [block.id, runId]) {
+      at = rows.writeInt32BE(16, at);
+      at += rows.write(id, at, 'hex');
+    }
+    for (const value of [block.workspaceId, day]) {
+      at = rows.writeInt32BE(4, at);
+      at = rows.writeInt32BE(value, at);
+    }
+    at = rows.writeInt32BE(records.length, at);
+    at += records.copy(rows, at);
+  }
+  return rows;
+}
+
+/** Days from 2000-01-01 to the day of a block's arrival: PostgreSQL's form of a date. */
+function dayOf({ arrivedAtMs }: Block): number {
+  return Math.floor(arrivedAtMs / DAY_MS) - DAYS_1970_TO_2000;
 }
 
 /** Encodes a block's row up to its data. */
@@ -112,8 +221,13 @@ function headOf(block: Block): Buffer {
   let at = head.writeInt16BE(COLUMNS.length, 0);
   at = head.writeInt32BE(16, at);
   at += head.write(block.id, at, 'hex');
-  const day = Math.floor(block.arrivedAtMs / DAY_MS) - DAYS_1970_TO_2000;
-  for (const value of [block.workspaceId, day, block.bytes, block.records, block.checksum]) {
+  for (const value of [
+    block.workspaceId,
+    dayOf(block),
+    block.bytes,
+    block.records,
+    block.checksum,
+  ]) {
     at = head.writeInt32BE(4, at);
     at = head.writeInt32BE(value, at);
   }

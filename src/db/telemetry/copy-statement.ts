@@ -16,7 +16,7 @@ export const COPY_TRAILER = Buffer.from('ffff', 'hex');
 export const TELEMETRY_TABLES: readonly TelemetryTable[] = ['spans', 'log_records'];
 
 /** The tables with a partition for each day of arrival. */
-export const DAILY_TABLES = [...TELEMETRY_TABLES, 'blocks'] as const;
+export const DAILY_TABLES = [...TELEMETRY_TABLES, 'blocks', 'places'] as const;
 
 export function copyStatement(table: TelemetryTable): string {
   const columns = Object.keys(TABLE_COLUMNS[table]).join(', ');

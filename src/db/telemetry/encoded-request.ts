@@ -22,7 +22,7 @@ export interface EncodedRequest {
   readonly arrivedAtMs: number;
   /** rows without header and trailer; tables without rows are absent */
   readonly chunks: ReadonlyMap<TelemetryTable, Buffer>;
-  /** data points, as sent */
+  /** the records, as sent; those of the lines are numbered as those of the runs */
   readonly lines: readonly Line[];
   readonly resources: readonly ResourceRow[];
   readonly runs: readonly RunDelta[];
@@ -56,6 +56,8 @@ export function checkContents(contents: number): void {
 const OVERHEAD_BYTES = 512;
 /** A run's delta with its key. */
 const RUN_BYTES = 256;
+/** A bound of a run's records. */
+const BOUND_BYTES = 8;
 /** A mark of a session. */
 const MARK_BYTES = 128;
 const CONTENT_BYTES = 256;
@@ -80,7 +82,9 @@ export function heldBytes({
   sessionMarks,
 }: Pick<EncodedRequest, 'chunks' | 'lines' | 'resources' | 'runs' | 'sessionMarks'>): number {
   let bytes = OVERHEAD_BYTES + sessionMarks.length * MARK_BYTES;
-  for (const { name } of runs) bytes += RUN_BYTES + textBytes(name?.length ?? 0);
+  for (const { name, records } of runs) {
+    bytes += RUN_BYTES + textBytes(name?.length ?? 0) + records.length * BOUND_BYTES;
+  }
   for (const chunk of chunks.values()) bytes += chunk.length;
   for (const line of lines) bytes += line.bytes.length;
   let units = 0;

@@ -7,6 +7,7 @@
  */
 import { SluiceError } from '../../errors.ts';
 import type { Hex16, Int64 } from '../../model/json.ts';
+import { addRange } from '../../model/record-ranges.ts';
 import type { DecodedRequest, SpanRow } from '../../model/telemetry.ts';
 import { isLess } from './int64.ts';
 import type { LogRun, SessionRow } from './log-runs.ts';
@@ -29,6 +30,8 @@ export interface RunDelta {
   serviceName: string | null;
   /** the session whose marks complete the run; null for runs of a trace */
   sessionKey: Hex16 | null;
+  /** its records in the request, by their numbers in the order of the body */
+  readonly records: number[];
 }
 
 /** Deltas by workspace and run. */
@@ -106,6 +109,7 @@ export function deltaOf(deltas: RunDeltas, workspaceId: number, runId: Hex16): R
     name: null,
     serviceName: null,
     sessionKey: null,
+    records: [],
   };
   deltas.set(key, fresh);
   checkRuns(deltas.size);
@@ -146,18 +150,20 @@ export function runDeltas(
       serviceName === null ? null : cutName(serviceName),
     ]),
   );
-  for (const span of request.spans) {
+  for (const [number, span] of request.spans.entries()) {
     const own = span.session === null ? undefined : logRuns.get(span);
     const delta = deltaOf(deltas, workspaceId, own?.runId ?? span.traceId);
     const isRoot = own === undefined && span.parentSpanId === null;
+    addRange(delta.records, number, number + 1);
     addSpan(delta, span, services.get(span.resourceId) ?? null, isRoot);
     delta.sessionKey ??= own?.sessionKey ?? null;
   }
-  for (const log of request.logs) {
+  for (const [number, log] of request.logs.entries()) {
     const own = log.session === null ? undefined : logRuns.get(log);
     const runId = own?.runId ?? log.traceId;
     if (runId === null) continue;
     const delta = deltaOf(deltas, workspaceId, runId);
+    addRange(delta.records, number, number + 1);
     delta.logRecords += 1;
     delta.sessionKey ??= own?.sessionKey ?? null;
     mergeService(delta, { finished: false, serviceName: services.get(log.resourceId) ?? null });
@@ -167,7 +173,7 @@ export function runDeltas(
   return [...deltas.values()];
 }
 
-/** Folds `delta` into `into`; both belong to the same run. */
+/** Folds `delta` into `into`, except its records; both belong to the same run. */
 export function merge(into: RunDelta, delta: RunDelta): void {
   into.spans += delta.spans;
   into.logRecords += delta.logRecords;
@@ -181,8 +187,11 @@ export function merge(into: RunDelta, delta: RunDelta): void {
   into.sessionKey ??= delta.sessionKey;
 }
 
+/** Of a delta that several requests share: each request has numbers of its own. */
+const NO_RECORDS: number[] = [];
+
 /**
- * The deltas of several requests, one per run, in the order of their keys: every writer locks runs
+ * The deltas of several requests, one per run, without records, in the order of their keys: every writer locks runs
  * in the same order, so that transactions may wait for each other but never in a circle.
  */
 export function mergeDeltas(lists: readonly (readonly RunDelta[])[]): RunDelta[] {
@@ -191,7 +200,7 @@ export function mergeDeltas(lists: readonly (readonly RunDelta[])[]): RunDelta[]
     for (const delta of list) {
       const key = orderedKey(delta.workspaceId, delta.runId);
       const known = merged.get(key);
-      if (known === undefined) merged.set(key, { ...delta });
+      if (known === undefined) merged.set(key, { ...delta, records: NO_RECORDS });
       else merge(known, delta);
     }
   }

@@ -80,6 +80,8 @@ export const RUN_IS_TIMED = 1;
 export const RUN_IS_FINISHED = 2;
 /** and has the status of an error */
 export const RUN_IS_FAILED = 4;
+/** records without a trace id; only their number is set */
+export const RUN_IS_NONE = 8;
 
 // Kinds of records, as bits.
 export const WITH_TRACE = 1;

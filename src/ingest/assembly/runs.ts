@@ -6,6 +6,7 @@ import {
   RUN_FLAGS,
   RUN_IS_FAILED,
   RUN_IS_FINISHED,
+  RUN_IS_NONE,
   RUN_IS_TIMED,
   RUN_NAME_AT,
   RUN_NAME_LENGTH,
@@ -20,8 +21,8 @@ const STATUS_ERROR: u64 = 2;
 const BILLION: u64 = 1_000_000_000;
 
 /**
- * A run may come several times: again after other runs, and for each of its root spans. While records
- * are counted, start and end are nanoseconds.
+ * A run's records follow each other, so a run may come several times: again after other records, and for
+ * each of its root spans. While records are counted, start and end are nanoseconds.
  */
 export const RUNS = <i32>memory.data(RECORDS_MAX * RUN_BYTES, 16);
 
@@ -48,6 +49,7 @@ export class runs {
 export function countRecord(): void {
   if (!isPresent(runs.traceColumn)) {
     runs.kinds |= WITHOUT_TRACE;
+    countUntraced();
     return;
   }
   runs.kinds |= WITH_TRACE;
@@ -68,6 +70,16 @@ function countSpan(): void {
   store<i32>(run + RUN_NAME_LENGTH, load<i32>(name + 4) - load<i32>(name));
 }
 
+/** Counts a log record without a trace id. */
+function countUntraced(): void {
+  let run = runs.latest;
+  if (run === 0 || (load<i32>(run + RUN_FLAGS) & RUN_IS_NONE) === 0) {
+    run = nextRun(i64x2.splat(0));
+    store<i32>(run + RUN_FLAGS, RUN_IS_NONE);
+  }
+  addRecord(run);
+}
+
 /** Counts a log record. */
 function countLog(): void {
   const run = runOf(false);
@@ -85,16 +97,26 @@ function runOf(isRoot: bool): i32 {
     !i8x16.all_true(i8x16.eq(v128.load(run), id)) ||
     (isRoot && (load<i32>(run + RUN_FLAGS) & RUN_IS_FINISHED) !== 0)
   ) {
-    run = RUNS + runs.count * RUN_BYTES;
-    runs.count += 1;
-    runs.latest = run;
-    v128.store(run, id);
-    v128.store(run + RUN_START, i64x2.splat(0));
-    v128.store(run + RUN_END, i64x2.splat(0));
-    v128.store(run + RUN_RECORDS, i64x2.splat(0));
+    run = nextRun(id);
   }
-  store<i32>(run + RUN_RECORDS, load<i32>(run + RUN_RECORDS) + 1);
+  addRecord(run);
   return run;
+}
+
+/** A run without records, which is the latest now. */
+function nextRun(id: v128): i32 {
+  const run = RUNS + runs.count * RUN_BYTES;
+  runs.count += 1;
+  runs.latest = run;
+  v128.store(run, id);
+  v128.store(run + RUN_START, i64x2.splat(0));
+  v128.store(run + RUN_END, i64x2.splat(0));
+  v128.store(run + RUN_RECORDS, i64x2.splat(0));
+  return run;
+}
+
+function addRecord(run: i32): void {
+  store<i32>(run + RUN_RECORDS, load<i32>(run + RUN_RECORDS) + 1);
 }
 
 /** Lets a run begin and end at these times, or earlier and later. */

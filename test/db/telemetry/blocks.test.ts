@@ -1,4 +1,7 @@
-/** Data points of a batch are stored as blocks by workspace, day and size, and read back as sent. */
+/**
+ * Telemetry of a batch is stored as blocks by workspace, signal, day and size, and read back as sent; places
+ * name the records of each run.
+ */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 
 import { blocksCheck } from '../../../src/cli/doctor/database-checks.ts';
@@ -9,12 +12,13 @@ import { CopyWriter } from '../../../src/db/telemetry/copy-writer.ts';
 import type { EncodedRequest } from '../../../src/db/telemetry/encoded-request.ts';
 import { LogRuns } from '../../../src/db/telemetry/log-runs.ts';
 import { ByteBudget } from '../../../src/http/ingest/byte-budget.ts';
+import { decodeRanges } from '../../../src/model/record-ranges.ts';
 import type { Signal } from '../../../src/model/telemetry.ts';
 import { decodeRequest, encodeRequest } from '../../support/decoding.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
-import { DAY_MS, decodedRequest, NOON_MS } from '../../support/rows.ts';
+import { DAY_MS, decodedRequest, hex8, hex16, NOON_MS } from '../../support/rows.ts';
 import { silentEvents } from '../../support/silent-events.ts';
-import { storedBlocks, storedLines, storedRecords } from '../../support/stored-blocks.ts';
+import { linesOf, storedBlocks, storedLines, storedRecords } from '../../support/stored-blocks.ts';
 
 let scratch: MigratedDatabase;
 let writer: CopyWriter;
@@ -26,7 +30,7 @@ afterAll(async () => {
   await writer.close();
   await scratch.close();
 });
-beforeEach(() => scratch.database.query('TRUNCATE blocks'));
+beforeEach(() => scratch.database.query('TRUNCATE blocks, places'));
 
 const bodyOf = (name: string, points = 1): string => {
   const dataPoints = Array.from({ length: points }, () => ({ timeUnixNano: '1', asInt: '1' }));
@@ -35,9 +39,14 @@ const bodyOf = (name: string, points = 1): string => {
   });
 };
 
-function encode(text: string, workspaceId = 1, arrivedAtMs = NOON_MS): EncodedRequest {
+function encode(
+  text: string,
+  workspaceId = 1,
+  arrivedAtMs = NOON_MS,
+  signal: Signal = 'metrics',
+): EncodedRequest {
   const context = { workspaceId, arrivedAtMs, logRuns: new LogRuns() };
-  const result = decodeRequest('metrics', Buffer.from(text), context);
+  const result = decodeRequest(signal, Buffer.from(text), context);
   if (!result.ok) throw new Error(result.message);
   return result.request.encoded;
 }
@@ -122,3 +131,72 @@ test('blocks of a codec that this process does not have are counted, not called 
     change: expect.stringContaining(USE_ZSTD_NODE),
   });
 });
+
+/** The body of a request whose records have these trace ids, each with so many bytes of text. */
+function tracesBody(signal: 'traces' | 'logs', traces: readonly (number | null)[], bytes: number) {
+  const records = traces.map((trace, index) => ({
+    ...(trace === null ? {} : { traceId: hex16(trace) }),
+    spanId: hex8(index + 1),
+    name: 'x'.repeat(bytes),
+    eventName: 'x'.repeat(bytes),
+  }));
+  const lists =
+    signal === 'traces'
+      ? { resourceSpans: [{ scopeSpans: [{ spans: records }] }] }
+      : { resourceLogs: [{ scopeLogs: [{ logRecords: records }] }] };
+  return JSON.stringify(lists);
+}
+
+/** The span ids of the records of each run, by the places. */
+async function placedRecords(signal: Signal): Promise<Map<string, string[]>> {
+  const placed = new Map<string, string[]>();
+  for (const block of await storedBlocks(scratch.database, signal)) {
+    const records = (await linesOf(block)).flatMap(({ text }) => {
+      const [list] = Object.values(JSON.parse(text)) as { [scopes: string]: object[] }[][];
+      return (list ?? []).flatMap(({ scopeSpans, scopeLogs }) =>
+        (scopeSpans ?? scopeLogs ?? []).flatMap((scope) => Object.values(scope)[0] as object[]),
+      );
+    });
+    expect(records).toHaveLength(block.records);
+    const { rows } = await scratch.database.query<{ run: string; records: Buffer }>(
+      `SELECT replace(run_id::text, '-', '') AS run, records FROM places WHERE block_id = $1`,
+      [block.id],
+    );
+    for (const { run, records: ranges } of rows) {
+      const bounds = decodeRanges(ranges);
+      for (let at = 0; at < bounds.length; at += 2) {
+        for (const record of records.slice(bounds[at], bounds[at + 1])) {
+          const { traceId, spanId } = record as { traceId: string; spanId: string };
+          expect(traceId).toBe(run);
+          placed.set(run, [...(placed.get(run) ?? []), spanId]);
+        }
+      }
+    }
+  }
+  return placed;
+}
+
+test.each(['traces', 'logs'] as const)(
+  'places name the records of each run: %s',
+  async (signal) => {
+    const untraced = signal === 'logs' ? null : 7;
+    // Interleaved, in several lines and blocks, from two requests; some records have no run.
+    const first = [1, 1, 2, untraced, 2, 1, 3, untraced, untraced, ...Array(60).fill(2), 3, 1];
+    const second = [2, 3, untraced, 3];
+    await store([
+      encode(tracesBody(signal, first, 10_000), 1, NOON_MS, signal),
+      encode(tracesBody(signal, second, 10), 1, NOON_MS, signal),
+    ]);
+    expect((await storedBlocks(scratch.database, signal)).length).toBeGreaterThan(2);
+    const placed = await placedRecords(signal);
+    const idsOf = (trace: number): string[] =>
+      [first, second].flatMap((traces) =>
+        traces.flatMap((one, index) => (one === trace ? [hex8(index + 1)] : [])),
+      );
+    for (const trace of signal === 'logs' ? [1, 2, 3] : [1, 2, 3, 7]) {
+      expect(placed.get(hex16(trace))).toEqual(idsOf(trace));
+      placed.delete(hex16(trace));
+    }
+    expect(placed).toEqual(new Map());
+  },
+);

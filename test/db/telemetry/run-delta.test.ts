@@ -4,7 +4,11 @@
  */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { mergeDeltas, type RunDelta, runDeltas } from '../../../src/db/telemetry/run-delta.ts';
+import {
+  runDeltas as deltasOfRequest,
+  mergeDeltas,
+  type RunDelta,
+} from '../../../src/db/telemetry/run-delta.ts';
 import type { DecodedRequest } from '../../../src/model/telemetry.ts';
 import {
   decodedRequest,
@@ -30,7 +34,25 @@ const EMPTY_RUN: RunDelta = {
   name: null,
   serviceName: null,
   sessionKey: null,
+  records: [],
 };
+
+/** The deltas of a request, without its records. */
+const runDeltas: typeof deltasOfRequest = (...request) =>
+  deltasOfRequest(...request).map((delta) => ({ ...delta, records: [] }));
+
+test('the records of each run, by their numbers in the request', () => {
+  const other = hex16(0xc2);
+  const spans = [TRACE_ID, other, other, TRACE_ID, TRACE_ID].map((traceId) => spanRow({ traceId }));
+  const logs = [null, other, null, other].map((traceId) => logRow({ traceId }));
+  const records = (fields: Partial<DecodedRequest>) =>
+    deltasOfRequest(decodedRequest(fields), WORKSPACE).map((delta) => [delta.runId, delta.records]);
+  expect(records({ spans })).toEqual([
+    [TRACE_ID, [0, 1, 3, 5]],
+    [other, [1, 3]],
+  ]);
+  expect(records({ logs })).toEqual([[other, [1, 2, 3, 4]]]);
+});
 
 describe('one request', () => {
   test('a root and its children', () => {

@@ -1,0 +1,65 @@
+/**
+ * Sets of records by their numbers, as ranges: start and end (not included) of each range, in rising order
+ * and apart from each other. A block's place of a run is stored in this form (`places.records`).
+ */
+export type RecordRanges = readonly number[];
+
+/** Adds a range to a list. @param start not less than the last end of the list */
+export function addRange(ranges: number[], start: number, end: number): void {
+  const last = ranges.length - 1;
+  if (last > 0 && ranges[last] === start) ranges[last] = end;
+  else ranges.push(start, end);
+}
+
+/** Returns the number of records. */
+export function countRecords(ranges: RecordRanges): number {
+  let records = 0;
+  for (let at = 0; at < ranges.length; at += 2) {
+    records += (ranges[at + 1] as number) - (ranges[at] as number);
+  }
+  return records;
+}
+
+/** Most bytes of a number of 32 bits. */
+const VARINT_BYTES = 5;
+
+/**
+ * Encodes ranges as numbers of variable length (LEB128): the distance of each bound from the bound before
+ * it; the first from 0.
+ */
+export function encodeRanges(ranges: RecordRanges): Buffer {
+  const bytes = Buffer.allocUnsafe(ranges.length * VARINT_BYTES);
+  let length = 0;
+  let before = 0;
+  for (const bound of ranges) {
+    let rest = bound - before;
+    before = bound;
+    for (; rest > 0x7f; rest >>>= 7) length = bytes.writeUInt8((rest & 0x7f) | 0x80, length);
+    length = bytes.writeUInt8(rest, length);
+  }
+  return bytes.subarray(0, length);
+}
+
+/** Decodes ranges. @throws {RangeError} if the bytes are none */
+export function decodeRanges(bytes: Buffer): RecordRanges {
+  const ranges: number[] = [];
+  let bound = 0;
+  for (let at = 0; at < bytes.length; ) {
+    let distance = 0;
+    let shift = 0;
+    let byte: number;
+    do {
+      byte = bytes[at] ?? Number.NaN;
+      if (Number.isNaN(byte) || shift > 28) throw new RangeError('damaged ranges of records');
+      distance += (byte & 0x7f) * 2 ** shift;
+      shift += 7;
+      at += 1;
+    } while (byte > 0x7f);
+    // Ranges are not empty, and are apart.
+    if (distance === 0 && ranges.length > 0) throw new RangeError('damaged ranges of records');
+    bound += distance;
+    ranges.push(bound);
+  }
+  if (ranges.length % 2 !== 0) throw new RangeError('damaged ranges of records');
+  return ranges;
+}
