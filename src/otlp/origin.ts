@@ -76,7 +76,7 @@ export function contentId(parts: readonly (string | number | boolean | null)[]):
 }
 
 /** The last `service.name`, which is the stored one; null if it is not a string. */
-function serviceNameIn(attributes: Raw): string | null {
+export function serviceNameIn(attributes: Raw): string | null {
   if (!Array.isArray(attributes)) return null;
   const entry = attributes.findLast((raw) => isObject(raw) && raw.key === 'service.name');
   const value = isObject(entry) && isObject(entry.value) ? entry.value.stringValue : null;

@@ -1,11 +1,9 @@
 /** A database for tests that read one run back: the run's key, and storing rows of it. */
-import { storeBatch } from '../../src/db/telemetry/copy-transaction.ts';
 import { ensureDay } from '../../src/db/telemetry/partitions.ts';
-import { KnownContents } from '../../src/db/telemetry/shared-contents.ts';
 import type { DecodedRequest } from '../../src/model/telemetry.ts';
-import { encodeRequest } from './decoding.ts';
 import { type MigratedDatabase, openMigratedDatabase } from './migrated-database.ts';
 import { DAY_MS, decodedRequest, NOON_MS, TRACE_ID } from './rows.ts';
+import { encodeRequests, storeRequests } from './store-requests.ts';
 
 /** A day of the calendar, as partitions are named. */
 export const dayOf = (epochMs: number): string => new Date(epochMs).toISOString().slice(0, 10);
@@ -35,8 +33,8 @@ export async function openStoredRun(): Promise<StoredRun> {
     store: async (fields, { workspaceId = 1, arrivedAtMs = NOON_MS } = {}) => {
       const connection = await scratch.database.connect();
       try {
-        const request = encodeRequest(decodedRequest(fields), workspaceId, arrivedAtMs);
-        await storeBatch(connection, [request], new KnownContents());
+        const requests = encodeRequests(decodedRequest(fields), workspaceId, arrivedAtMs);
+        await storeRequests(connection, requests);
       } finally {
         connection.release();
       }

@@ -1,6 +1,6 @@
 /**
  * Walks through the bytes of a JSON text that is known to be valid, without building values. It finds
- * where members and elements begin and end.
+ * where members and elements begin and end. Text that is cut short throws a RangeError.
  */
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
@@ -10,6 +10,8 @@ const CLOSE_LIST = 0x5d;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 const SPACE = 0x20;
+
+const CUT = 'The JSON text ends within a value.';
 
 /** Longer keys are read as empty: no known name is that long, even with every character escaped. */
 export const KEY_BYTES_MAX = 256;
@@ -84,6 +86,7 @@ export class JsonWalk {
         this.at += 1;
       } else if (depth > 0) {
         // Numbers, words, commas, colons and white space need no distinction here.
+        if (this.at >= bytes.length) throw new RangeError(CUT);
         this.at += 1;
         continue;
       } else {
@@ -109,6 +112,7 @@ export class JsonWalk {
     let at = this.at + 1;
     let byte = bytes[at];
     while (byte !== QUOTE) {
+      if (byte === undefined) throw new RangeError(CUT);
       at += byte === BACKSLASH ? 2 : 1;
       byte = bytes[at];
     }

@@ -14,8 +14,8 @@ import { isUtf8 } from 'node:buffer';
 
 import type { Signal } from '../../model/telemetry.ts';
 import { PIECE_BYTES, type Pieces } from '../pieces.ts';
-import { JsonWalk } from './json-walk.ts';
-import type { AcceptedRecords, NumberRanges } from './record-set.ts';
+import { type FoundRecord, type Frame, RecordFinder } from './record-finder.ts';
+import type { AcceptedRecords } from './record-set.ts';
 
 /** Maximum bytes of a line, unless a record or its heads are larger. */
 export const LINE_BYTES_MAX = 256 * 1024;
@@ -27,50 +27,9 @@ export interface Line {
   readonly records: number;
 }
 
-/** The member of an object that leads to the records: a list, or an object with such a member. */
-interface Level {
-  readonly names: readonly string[];
-  readonly isList: boolean;
-}
-
-const list = (name: string): Level => ({ names: [name], isList: true });
-const METRIC_KINDS = ['gauge', 'sum', 'histogram', 'exponentialHistogram', 'summary'];
-
-const LEVELS: Readonly<Record<Signal, readonly Level[]>> = {
-  traces: [list('resourceSpans'), list('scopeSpans'), list('spans')],
-  logs: [list('resourceLogs'), list('scopeLogs'), list('logRecords')],
-  metrics: [
-    list('resourceMetrics'),
-    list('scopeMetrics'),
-    list('metrics'),
-    { names: METRIC_KINDS, isList: false },
-    list('dataPoints'),
-  ],
-};
-/** Level of the items: spans, log records, metrics. */
-const ITEM_LEVEL = 2;
-
-/** An object that encloses records. */
-interface Frame {
-  readonly parent: Frame | null;
-  /** its text up to the first element or the enclosed object */
-  head: Buffer;
-  /** the text that closes it */
-  tail: string;
-}
-
-interface Found {
-  readonly frame: Frame;
-  readonly start: number;
-  readonly end: number;
-}
-
-const NONE: readonly Found[] = [];
-const NOTHING = Buffer.alloc(0);
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
 const LINE_FEED = 0x0a;
 const SPACE = 0x20;
-const COMMA = 0x2c;
 
 /**
  * Returns the lines of a body. They do not share memory with it.
@@ -92,7 +51,7 @@ export function* linesOf(
   }
   const found = yield* new RecordFinder(signal, text, accepted).find();
   if (found.length !== records) throw new Error(`${found.length} of ${records} records found`);
-  return yield* cut(text, found);
+  return yield* cutLines(text, found);
 }
 
 function withoutMark(body: Buffer): Buffer {
@@ -110,140 +69,6 @@ function withoutLineFeeds(line: Buffer): Buffer {
   return line;
 }
 
-/** Finds the accepted records of a body and the objects that enclose them. */
-class RecordFinder {
-  readonly #walk: JsonWalk;
-  readonly #text: Buffer;
-  readonly #levels: readonly Level[];
-  readonly #accepted: AcceptedRecords | null;
-  #found: Found[] = [];
-  /** number of the next item */
-  #item = 0;
-  #pauseAt = PIECE_BYTES;
-
-  constructor(signal: Signal, text: Buffer, accepted: AcceptedRecords | null) {
-    this.#levels = LEVELS[signal];
-    this.#text = text;
-    this.#walk = new JsonWalk(text);
-    this.#accepted = accepted;
-  }
-
-  *find(): Pieces<readonly Found[]> {
-    if (!this.#walk.isObject) return NONE;
-    yield* this.#object(null, 0, null);
-    return this.#found;
-  }
-
-  /**
-   * Walks through an object. If members have the same name, the last one counts, as in `JSON.parse`:
-   * records of the earlier members are dropped.
-   *
-   * @param points the accepted points of the object's metric; null for all
-   */
-  *#object(parent: Frame | null, depth: number, points: NumberRanges | null): Pieces<void> {
-    const walk = this.#walk;
-    const { names, isList } = this.#levels[depth] as Level;
-    const frame: Frame = { parent, head: NOTHING, tail: isList ? ']}' : '}' };
-    const others = new Ranges();
-    const first = { found: this.#found.length, item: this.#item };
-    // Name of the member that leads to the records; empty until it is found.
-    let entered = '';
-    // Records of other leading members: a later null may leave one of them as the only kind.
-    let set: Map<string, Found[]> | null = null;
-    for (let key = walk.firstKey(); key !== null; key = walk.nextKey()) {
-      const start = walk.keyAt;
-      const leads = names.includes(key) && (isList ? walk.isList : walk.isObject);
-      if (entered !== '' && (entered === key || leads)) {
-        const found = this.#found.splice(first.found);
-        if (entered !== key) set = (set ?? new Map<string, Found[]>()).set(entered, found);
-        this.#item = first.item;
-        entered = '';
-      }
-      set?.delete(key);
-      if (!leads) {
-        walk.skip();
-        others.add(start, walk.at);
-        continue;
-      }
-      entered = key;
-      others.end();
-      if (isList) yield* this.#list(frame, depth, points);
-      else yield* this.#object(frame, depth + 1, points);
-    }
-    for (const [name, found] of entered === '' ? (set ?? []) : []) {
-      entered = name;
-      for (const record of found) this.#found.push(record);
-    }
-    if (this.#found.length === first.found) return;
-    frame.head = this.#headOf(others, `"${entered}":${isList ? '[' : ''}`);
-  }
-
-  *#list(frame: Frame, depth: number, points: NumberRanges | null): Pieces<void> {
-    const walk = this.#walk;
-    const isOfRecords = depth === this.#levels.length - 1;
-    const items = this.#accepted?.items;
-    let element = 0;
-    for (let more = walk.firstElement(); more; more = walk.nextElement()) {
-      if (walk.at >= this.#pauseAt) {
-        this.#pauseAt = walk.at + PIECE_BYTES;
-        yield;
-      }
-      const isItem = depth === ITEM_LEVEL;
-      const item = this.#item;
-      if (isItem) this.#item += 1;
-      const isTaken = (isItem ? items?.has(item) : points?.has(element)) ?? true;
-      element += 1;
-      const start = walk.at;
-      if (isTaken && !isOfRecords && walk.isObject) {
-        const some = isItem ? (this.#accepted?.points.get(item) ?? null) : null;
-        yield* this.#object(frame, depth + 1, some);
-        continue;
-      }
-      walk.skip();
-      if (isTaken && isOfRecords) this.#found.push({ frame, start, end: walk.at });
-    }
-  }
-
-  #headOf({ bounds, bytes }: Ranges, opening: string): Buffer {
-    const head = Buffer.allocUnsafe(1 + bytes + bounds.length / 2 + opening.length);
-    let at = head.write('{', 0, 'latin1');
-    for (let range = 0; range < bounds.length; range += 2) {
-      at += this.#text.copy(head, at, bounds[range], bounds[range + 1]);
-      head[at] = COMMA;
-      at += 1;
-    }
-    head.write(opening, at, 'latin1');
-    return head;
-  }
-}
-
-/** Ranges of members. Members in a row are one range: an object may have millions. */
-class Ranges {
-  /** start and end of each */
-  readonly bounds: number[] = [];
-  bytes = 0;
-  #isOpen = false;
-
-  /** Adds a member that follows the one before, unless `end` was called since. */
-  add(start: number, end: number): void {
-    const { bounds } = this;
-    const last = bounds.length - 1;
-    if (this.#isOpen) {
-      this.bytes += end - (bounds[last] as number);
-      bounds[last] = end;
-    } else {
-      bounds.push(start, end);
-      this.bytes += end - start;
-      this.#isOpen = true;
-    }
-  }
-
-  /** Ends the range. */
-  end(): void {
-    this.#isOpen = false;
-  }
-}
-
 /** Returns a frame and its enclosing frames, the outermost first. */
 function pathOf(frame: Frame): Frame[] {
   const path: Frame[] = [];
@@ -251,8 +76,12 @@ function pathOf(frame: Frame): Frame[] {
   return path;
 }
 
-/** Joins records to lines. */
-function* cut(text: Buffer, found: readonly Found[]): Pieces<readonly Line[]> {
+/**
+ * Joins records to lines, which do not share memory with the text.
+ *
+ * @param found at least one record of the text, with its frames
+ */
+export function* cutLines(text: Buffer, found: readonly FoundRecord[]): Pieces<readonly Line[]> {
   const lines: Line[] = [];
   const line = new LineBuilder(text);
   let pauseBytes = 0;
@@ -285,13 +114,16 @@ class LineBuilder {
   }
 
   /**
-   * Checks whether the record belongs in the next line. The next line repeats the open heads that enclose
-   * the record, so this line must be at least twice as long as these heads.
+   * Checks whether the record belongs in the next line, as one of another request always does. The next
+   * line repeats the open heads that enclose the record, so this line must be at least twice as long as
+   * these heads.
    */
-  isFullBefore({ frame, start, end }: Found): boolean {
+  isFullBefore({ frame, start, end }: FoundRecord): boolean {
     if (this.#records === 0) return false;
     const path = this.#pathOf(frame);
     const common = this.#commonDepth(path);
+    // Records of another request.
+    if (common === 0) return true;
     let added = 1 + end - start;
     for (const { tail } of path) added += tail.length;
     for (let depth = common; depth < path.length; depth += 1) {
@@ -306,7 +138,7 @@ class LineBuilder {
     return this.length >= 2 * repeated;
   }
 
-  add({ frame, start, end }: Found): void {
+  add({ frame, start, end }: FoundRecord): void {
     if (this.#open.at(-1) === frame) this.#putText(',');
     else this.#enter(this.#pathOf(frame));
     this.#put(this.#text, start, end);

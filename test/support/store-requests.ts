@@ -1,0 +1,39 @@
+/** Stores decoded requests as the writer does: joined to blocks, in one transaction. */
+import type { Connection } from '../../src/db/database.ts';
+import { BlockCompressor } from '../../src/db/telemetry/block-codec.ts';
+import { packBlocks } from '../../src/db/telemetry/blocks.ts';
+import { storeBatch } from '../../src/db/telemetry/copy-transaction.ts';
+import type { EncodedRequest } from '../../src/db/telemetry/encoded-request.ts';
+import { KnownContents } from '../../src/db/telemetry/shared-contents.ts';
+import type { DecodedRequest } from '../../src/model/telemetry.ts';
+import { encodeRequest } from './decoding.ts';
+
+const compressor = new BlockCompressor();
+
+/** Stores a batch with its blocks. */
+export async function storeRequests(
+  connection: Connection,
+  requests: readonly EncodedRequest[],
+  settings: Parameters<typeof storeBatch>[3] = {},
+): Promise<void> {
+  const blocks = await packBlocks(requests, compressor);
+  await storeBatch(connection, requests, new KnownContents(), { ...settings, blocks });
+}
+
+/** Encodes spans and log records, which are sent in different requests. */
+export function encodeRequests(
+  request: DecodedRequest,
+  workspaceId: number,
+  arrivedAtMs: number,
+  logRuns?: Parameters<typeof encodeRequest>[3],
+): EncodedRequest[] {
+  const { spans, logs } = request;
+  const requests: DecodedRequest[] =
+    spans.length > 0 && logs.length > 0
+      ? [
+          { ...request, signal: 'traces', logs: [] },
+          { ...request, signal: 'logs', spans: [] },
+        ]
+      : [request];
+  return requests.map((one) => encodeRequest(one, workspaceId, arrivedAtMs, logRuns));
+}
