@@ -1,7 +1,7 @@
 /**
  * Compares what was acknowledged with what PostgreSQL holds: every row of an acknowledged body is there
- * once, a body that was given up is there whole or not at all, what is there is as it was sent, and every
- * attack has its one finding.
+ * once, a body that was given up is there whole or not at all, what is there is as it was sent, the places
+ * of each run name its records, and every attack has its one finding.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -20,6 +20,8 @@ export interface Verdict {
   readonly rowsTwice: number;
   /** stored records that differ from what was sent, or were never sent */
   readonly recordsChanged: number;
+  /** records that no place of their run names, and others that one names */
+  readonly recordsMisplaced: number;
   /** bodies of which a part is stored */
   readonly bodiesInParts: number;
   readonly findingsExpected: number;
@@ -38,6 +40,7 @@ export const NOTHING: Verdict = {
   rowsLost: 0,
   rowsTwice: 0,
   recordsChanged: 0,
+  recordsMisplaced: 0,
   bodiesInParts: 0,
   findingsExpected: 0,
   findingsMissing: 0,
@@ -113,10 +116,15 @@ export async function check(
     }
   }
   const digests = new Map(deliveries.map(({ body, digest }) => [body.number, digest]));
-  const { bodies: stored, changed, differences } = await readRecords(cluster, digests);
+  const { bodies: stored, changed, misplaced, differences } = await readRecords(cluster, digests);
   for (const difference of differences) process.stderr.write(`  changed: ${difference}\n`);
   const runs = new Map((await cluster.ask(COUNT_FINDINGS)).map((run) => [String(run.run), run]));
-  const verdict = { ...NOTHING, recordsChanged: changed, runsPending };
+  const verdict = {
+    ...NOTHING,
+    recordsChanged: changed,
+    recordsMisplaced: misplaced,
+    runsPending,
+  };
   for (const { body, outcome } of deliveries) {
     const { rows, kinds } = stored.get(body.number) ?? { rows: 0, kinds: 0 };
     stored.delete(body.number);
@@ -137,6 +145,6 @@ export async function check(
   }
   // What is left was checked before, and is here again: stored twice, unless it was given up then.
   for (const [number, { rows }] of stored) if (!earlier.has(number)) verdict.rowsTwice += rows;
-  await cluster.ask('TRUNCATE spans, log_records, blocks, runs, findings CASCADE');
+  await cluster.ask('TRUNCATE spans, log_records, blocks, places, runs, findings CASCADE');
   return verdict;
 }

@@ -169,7 +169,7 @@ function report(result: Result, write: boolean): number {
   );
   say(
     `rows acknowledged ${verdict.rowsAcknowledged}, lost ${verdict.rowsLost}, twice ${verdict.rowsTwice}, ` +
-      `changed ${verdict.recordsChanged}; ` +
+      `changed ${verdict.recordsChanged}, misplaced ${verdict.recordsMisplaced}; ` +
       `findings expected ${verdict.findingsExpected}, missing ${verdict.findingsMissing}, twice ${verdict.findingsTwice}`,
   );
   say(

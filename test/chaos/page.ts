@@ -40,6 +40,7 @@ export function markdownOf(result: Result): string {
       ['of them lost', count(verdict.rowsLost)],
       ['stored twice', count(verdict.rowsTwice)],
       ['stored differently from what was sent', count(verdict.recordsChanged)],
+      ['not named by the places of their run', count(verdict.recordsMisplaced)],
       ['requests stored in parts', count(verdict.bodiesInParts)],
       ['findings expected', count(verdict.findingsExpected)],
       ['of them missing', count(verdict.findingsMissing)],

@@ -118,6 +118,7 @@ function tableOf({ verdict, recoveriesMs, longestAnswerMs, givenUp }: Result): s
       ['of them lost', count(verdict.rowsLost)],
       ['stored twice', count(verdict.rowsTwice)],
       ['stored differently from what was sent', count(verdict.recordsChanged)],
+      ['not named by the places of their run', count(verdict.recordsMisplaced)],
       ['findings expected', count(verdict.findingsExpected)],
       ['of them missing', count(verdict.findingsMissing)],
       ['requests that exporters gave up after eight attempts', count(givenUp)],
