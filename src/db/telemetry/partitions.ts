@@ -95,8 +95,8 @@ async function lockCreation(connection: Connection): Promise<void> {
 }
 
 /** The lock that attaching and detaching a partition take first. */
-const lockParent = (parent: PartitionedTable): string =>
-  `LOCK TABLE ONLY ${parent} IN SHARE UPDATE EXCLUSIVE MODE`;
+const lockParents = (parents: readonly PartitionedTable[]): string =>
+  `LOCK TABLE ONLY ${parents.join(', ONLY ')} IN SHARE UPDATE EXCLUSIVE MODE`;
 
 /** @returns the names of those that were created or attached now */
 async function ensure(database: Database, wanted: readonly NewPartition[]): Promise<string[]> {
@@ -104,14 +104,19 @@ async function ensure(database: Database, wanted: readonly NewPartition[]): Prom
   return await inTransaction(database, async (connection) => {
     if (isDistributed) await useOneConnectionPerNode(connection);
     await lockCreation(connection);
-    const created: string[] = [];
-    for (const { parent, name, values, storage } of wanted) {
-      const state = await stateOf(connection, name);
-      if (state === 'attached') continue;
-      // DETACH PARTITION … FINALIZE holds this lock while it waits for transactions with older snapshots.
-      // LOCK TABLE waits without one; CREATE TABLE and ALTER TABLE have one: a deadlock.
-      if (!isDistributed) await connection.query(lockParent(parent));
-      if (state === 'missing') {
+    const lacking: (NewPartition & { readonly isMissing: boolean })[] = [];
+    for (const partition of wanted) {
+      const state = await stateOf(connection, partition.name);
+      if (state !== 'attached') lacking.push({ ...partition, isMissing: state === 'missing' });
+    }
+    if (lacking.length === 0) return [];
+    // DETACH PARTITION … FINALIZE holds this lock while it waits for transactions with older snapshots.
+    // LOCK TABLE waits without one; CREATE TABLE and ALTER TABLE have one: a deadlock. So all parents are
+    // locked before the first of these.
+    const parents = [...new Set(lacking.map(({ parent }) => parent))];
+    if (!isDistributed) await connection.query(lockParents(parents));
+    for (const { parent, name, values, storage, isMissing } of lacking) {
+      if (isMissing) {
         // The parent's storage and compression apply to its partitions.
         await connection.query(
           `CREATE TABLE ${name} (LIKE ${parent} INCLUDING DEFAULTS INCLUDING STORAGE
@@ -119,9 +124,8 @@ async function ensure(database: Database, wanted: readonly NewPartition[]): Prom
         );
       }
       await connection.query(`ALTER TABLE ${parent} ATTACH PARTITION ${name} FOR VALUES ${values}`);
-      created.push(name);
     }
-    return created;
+    return lacking.map(({ name }) => name);
   });
 }
 
@@ -176,7 +180,7 @@ interface Partition {
 
 /**
  * The table of every day or hour, also those that an interrupted upkeep left detached or partly detached; the
- * latter first, because they block detaching others.
+ * latter first, because they block detaching others. Then by day, its places before its blocks.
  */
 async function listPartitions(database: Database): Promise<Partition[]> {
   const { rows } = await database.query<Partition>(
@@ -186,7 +190,7 @@ async function listPartitions(database: Database): Promise<Partition[]> {
        JOIN pg_class child ON child.relname ~ ('^' || parent || '_\\d{4}(_\\d\\d){2,3}$')
        LEFT JOIN pg_inherits ON inhrelid = child.oid
       WHERE child.relkind = 'r' AND pg_table_is_visible(child.oid)
-      ORDER BY detaching DESC, child.relname`,
+      ORDER BY detaching DESC, substr(child.relname, length(parent) + 1), parent DESC`,
     [[...DAILY_TABLES, RECEIPTS]],
   );
   return rows;
@@ -214,7 +218,7 @@ async function requireFree(
 ): Promise<void> {
   await inTransaction(database, async (connection) => {
     await connection.query(`SET LOCAL lock_timeout = ${DROP_LOCK_TIMEOUT_MS}`);
-    await connection.query(lockParent(parent));
+    await connection.query(lockParents([parent]));
     if (!detaching) await connection.query(`LOCK TABLE ${name} IN ACCESS EXCLUSIVE MODE NOWAIT`);
   });
 }
@@ -288,7 +292,8 @@ export async function ensureReceipts(
 
 /**
  * Drops the partitions past retention, and those of receipts that no resend can repeat, one by one:
- * one that cannot be dropped because it is being read is tried again by the next upkeep.
+ * one that cannot be dropped because it is being read is tried again by the next upkeep. The blocks of a
+ * day are dropped after its places, so that no place names a block that is gone.
  *
  * @param nowMs milliseconds since 1970, by PostgreSQL's clock
  * @param retentionDays whole days kept beside today; 0 keeps everything
@@ -306,16 +311,21 @@ export async function dropOutdated(
   const firstKeptDay = retentionDays === 0 ? '' : utcDay(nowMs - retentionDays * DAY_MS);
   const dropped: string[] = [];
   const errors: unknown[] = [];
+  /** days whose places are still there */
+  const placed = new Set<string>();
   for (const partition of await listPartitions(database)) {
     const { parent, name } = partition;
+    const day = name.slice(parent.length);
     const firstKept = parent === RECEIPTS ? firstKeptHour : firstKeptDay;
     if (signal.aborted) break;
     if (name >= partitionName(parent, firstKept)) continue;
+    if (parent === 'blocks' && placed.has(day)) continue;
     try {
       await dropPartition(database, partition);
       dropped.push(name);
     } catch (error) {
       errors.push(error);
+      if (parent === 'places') placed.add(day);
     }
   }
   if (dropped.length > 0) events.partitionsChanged([], dropped);

@@ -11,7 +11,7 @@ import { type MigratedDatabase, openMigratedDatabase } from '../../support/migra
 import { DAY_MS, NOON_MS } from '../../support/rows.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
-const TABLES = ['blocks', 'log_records', 'spans'];
+const TABLES = ['blocks', 'log_records', 'places', 'spans'];
 
 let scratch: MigratedDatabase;
 let changes: { created: string[]; dropped: string[] }[];
@@ -53,14 +53,14 @@ async function attached(): Promise<unknown[]> {
   return rows.map(({ name }) => name);
 }
 
-/** Detaching a partition of spans is interrupted by a reader. @returns the reader, which still reads */
+/** Detaching a partition of places is interrupted by a reader. @returns the reader, which still reads */
 async function detachHalf(name: string) {
   const reader = await scratch.database.connect();
   await reader.query(`BEGIN; SELECT 1 FROM ${name}`);
   const detacher = await scratch.database.connect();
   await detacher.query(`SET lock_timeout = '50ms'`);
   await expect(
-    detacher.query(`ALTER TABLE spans DETACH PARTITION ${name} CONCURRENTLY`),
+    detacher.query(`ALTER TABLE places DETACH PARTITION ${name} CONCURRENTLY`),
   ).rejects.toMatchObject({ code: '55P03' });
   detacher.release(true);
   return reader;
@@ -91,12 +91,9 @@ describe('ensuring a day', () => {
     expect(await ensureDay(scratch.database, NOON_MS + DAY_MS / 2 - 1)).toEqual([]);
     expect(await attached()).toEqual(ofDays('2026_11_20'));
     const indexes = await scratch.rows(
-      `SELECT indexdef FROM pg_indexes WHERE tablename = 'spans_2026_11_20' ORDER BY 1`,
+      `SELECT indexdef FROM pg_indexes WHERE tablename = 'places_2026_11_20' ORDER BY 1`,
     );
-    expect(indexes).toEqual([
-      { indexdef: expect.stringContaining('(workspace_id, run_id) WHERE (run_id IS NOT NULL)') },
-      { indexdef: expect.stringContaining('(workspace_id, trace_id)') },
-    ]);
+    expect(indexes).toEqual([{ indexdef: expect.stringContaining('(workspace_id, run_id)') }]);
   });
 
   test('takes the rows of its own day and no others', async () => {
@@ -122,7 +119,7 @@ describe('ensuring a day', () => {
   test('does not wait for a COPY that is under way', async () => {
     await ensureDay(scratch.database, NOON_MS);
     const writer = await scratch.database.connect();
-    await writer.query('BEGIN; LOCK TABLE spans IN ROW EXCLUSIVE MODE');
+    await writer.query('BEGIN; LOCK TABLE blocks IN ROW EXCLUSIVE MODE');
     await ensureDay(scratch.database, NOON_MS + DAY_MS);
     await writer.query('COMMIT');
     writer.release();
@@ -146,7 +143,9 @@ describe('keeping partitions', () => {
     await keep(NOON_MS, 30);
     await keep(NOON_MS, 30);
     expect(await attached()).toEqual(ofDays(...days(0, 2)));
-    expect(changes.map(({ created, dropped }) => [created.length, dropped])).toEqual([[9, []]]);
+    expect(changes.map(({ created, dropped }) => [created.length, dropped])).toEqual([
+      [3 * TABLES.length, []],
+    ]);
   });
 
   test('drops what is past retention, and not a day earlier', async () => {
@@ -162,11 +161,11 @@ describe('keeping partitions', () => {
   test('retention 0 keeps everything', async () => {
     await ensureDaysOf(-400, -400);
     await keep(NOON_MS, 0);
-    expect(await tables()).toContain('spans_2025_10_16');
+    expect(await tables()).toContain('blocks_2025_10_16');
   });
 
   test('drops nothing that only looks like a partition', async () => {
-    const others = ['spans_2020_01_01_copy', 'my_spans_2020_01_01', 'spans_2020_1_1'];
+    const others = ['blocks_2020_01_01_copy', 'my_blocks_2020_01_01', 'blocks_2020_1_1'];
     for (const name of others) await scratch.rows(`CREATE TABLE ${name} ()`);
     await keep(NOON_MS, 1);
     expect(await tables('2020')).toEqual([...others].sort());
@@ -174,55 +173,58 @@ describe('keeping partitions', () => {
 
   test('drops a table that an interrupted turn left detached', async () => {
     await ensureDaysOf(-5, -5);
-    await scratch.rows('ALTER TABLE spans DETACH PARTITION spans_2026_11_15');
-    expect(await attached()).not.toContain('spans_2026_11_15');
+    await scratch.rows('ALTER TABLE places DETACH PARTITION places_2026_11_15');
+    expect(await attached()).not.toContain('places_2026_11_15');
     await keep(NOON_MS, 1);
     expect(await tables()).toEqual(ofDays(...days(0, 2)));
   });
 
   test('finishes a detaching that was interrupted half-way', async () => {
     await ensureDaysOf(-5, -5);
-    const reader = await detachHalf('spans_2026_11_15');
+    const reader = await detachHalf('places_2026_11_15');
     // Readers are not waited for longer than a statement of ingest may wait.
     await keep(NOON_MS, 1);
     expect(failures).toMatchObject([{ code: '57014' }]);
-    expect(await tables()).toContain('spans_2026_11_15');
+    expect(await tables()).toContain('places_2026_11_15');
     await reader.query('COMMIT');
     reader.release();
     const pending = await scratch.rows(
       'SELECT inhrelid::regclass::text AS name FROM pg_inherits WHERE inhdetachpending',
     );
-    expect(pending).toEqual([{ name: 'spans_2026_11_15' }]);
+    expect(pending).toEqual([{ name: 'places_2026_11_15' }]);
     await keep(NOON_MS, 1);
     expect(await tables()).toEqual(ofDays(...days(0, 2)));
   });
 
-  test('of partitions that somebody reads only those stay, until the next turn', async () => {
+  test('of partitions that somebody reads only those stay, and blocks whose places are read', async () => {
     await ensureDaysOf(-6, -4);
     const reader = await scratch.database.connect();
-    await reader.query(
-      'BEGIN; SELECT 1 FROM log_records_2026_11_15; SELECT 1 FROM spans_2026_11_14',
-    );
+    await reader.query('BEGIN; SELECT 1 FROM blocks_2026_11_15; SELECT 1 FROM places_2026_11_14');
     await keep(NOON_MS, 1);
     expect(failures).toMatchObject([{ code: '55P03' }]);
-    expect(String(failures[0])).toContain('"log_records_2026_11_15"');
-    const read = ['log_records_2026_11_15', 'spans_2026_11_14'];
+    expect(String(failures[0])).toContain('"places_2026_11_14"');
+    const read = ['blocks_2026_11_14', 'blocks_2026_11_15', 'places_2026_11_14'];
     expect((await attached()).sort()).toEqual([...ofDays(...days(0, 2)), ...read].sort());
-    expect(changes.flatMap(({ dropped }) => dropped)).toHaveLength(7);
+    expect(changes.flatMap(({ dropped }) => dropped)).toHaveLength(3 * TABLES.length - 3);
     await reader.query('COMMIT');
     reader.release();
     await keep(NOON_MS, 1);
     expect(await tables()).toEqual(ofDays(...days(0, 2)));
+    expect(changes.at(-1)?.dropped).toEqual([
+      'places_2026_11_14',
+      'blocks_2026_11_14',
+      'blocks_2026_11_15',
+    ]);
     expect(failures).toHaveLength(1);
   });
 
   test('a reader of a whole table holds up that table alone, and leaves no setting behind', async () => {
     await ensureDaysOf(-5, -5);
     const reader = await scratch.database.connect();
-    await reader.query('BEGIN; SELECT 1 FROM spans');
+    await reader.query('BEGIN; SELECT 1 FROM blocks');
     await keep(NOON_MS, 1);
     expect(failures).toMatchObject([{ code: '55P03' }]);
-    expect(await tables()).toEqual([...ofDays(...days(0, 2)), 'spans_2026_11_15'].sort());
+    expect(await tables()).toEqual([...ofDays(...days(0, 2)), 'blocks_2026_11_15'].sort());
     await reader.query('COMMIT');
     reader.release();
     await keep(NOON_MS, 1);
@@ -235,7 +237,7 @@ describe('keeping partitions', () => {
 
   test('finishes a detaching while a process waits to create a partition', async () => {
     await ensureDay(scratch.database, NOON_MS);
-    await leaveHalfDetached('spans_2026_11_20');
+    await leaveHalfDetached('places_2026_11_20');
     const creating = await scratch.database.connect();
     await creating.query("BEGIN; SELECT pg_advisory_xact_lock(x'736c756963652b31'::bigint)");
     const created = ensureDay(scratch.database, NOON_MS + 9 * DAY_MS);
@@ -259,7 +261,7 @@ describe('keeping partitions', () => {
 
   test('a partition is made while a detaching is finished, without a deadlock', async () => {
     await ensureDay(scratch.database, NOON_MS);
-    await leaveHalfDetached('spans_2026_11_20');
+    await leaveHalfDetached('places_2026_11_20');
     const gate = await scratch.database.connect();
     await gate.query('BEGIN; SELECT pg_advisory_xact_lock(1)');
     // Creating stops after CREATE TABLE, before the partition is attached.
@@ -297,7 +299,7 @@ describe('keeping partitions', () => {
   test('partitions are made though nothing can be dropped', async () => {
     await ensureDaysOf(-5, -5);
     const reader = await scratch.database.connect();
-    await reader.query('BEGIN; SELECT 1 FROM spans; SELECT 1 FROM log_records');
+    await reader.query('BEGIN; SELECT 1 FROM blocks; SELECT 1 FROM places');
     await ensureDays(scratch.database, NOON_MS, { partitionsChanged: () => undefined });
     expect(await attached()).toEqual(expect.arrayContaining(ofDays(...days(0, 2))));
     await reader.query('COMMIT');
