@@ -8,7 +8,7 @@ import type {
   ServerSettings,
   ServerSlot,
 } from '../../db/server-facts.ts';
-import type { BlockCheck } from '../../db/telemetry/block-check.ts';
+import type { BlockCheck, PlaceCheck } from '../../db/telemetry/block-check.ts';
 import { USE_ZSTD_NODE } from '../../db/telemetry/codecs.ts';
 import { bytesText } from '../values/bytes-text.ts';
 import { type Check, checksOf } from './check.ts';
@@ -148,6 +148,18 @@ export function blocksCheck({ checked, faults, unsupported }: BlockCheck): Check
   const change =
     'Restore these blocks from a backup, and check the disks: their records cannot be read, no others suffer.';
   return problem('Blocks', `${faults.length} of ${checked} read: ${first}`, change);
+}
+
+/** Checks whether places of runs fit the blocks that they name. */
+export function placesCheck({ checked, faults }: PlaceCheck): Check {
+  const [first] = faults;
+  if (first === undefined) {
+    const found = checked === 0 ? 'none stored' : `${checked} read, all fit their blocks`;
+    return ok('Places', found);
+  }
+  const change =
+    'Restore the tables blocks and places from one backup, and check the disks: steps of these runs cannot be read.';
+  return problem('Places', `${faults.length} of ${checked} read: ${first}`, change);
 }
 
 /** What the server is set to. */

@@ -18,7 +18,7 @@ import {
   readServerConnections,
   readServerSettings,
 } from '../../db/server-facts.ts';
-import { checkBlocks } from '../../db/telemetry/block-check.ts';
+import { checkBlocks, checkPlaces } from '../../db/telemetry/block-check.ts';
 import { loadManifest, verifyCorpus } from '../../engine/corpus/corpus.ts';
 import { MANIFEST_PATH, pinnedCorpus } from '../../main/corpus-location.ts';
 import { openForInspection } from '../../main/open-database.ts';
@@ -32,6 +32,7 @@ import {
   clockCheck,
   connectionCheck,
   loadChecks,
+  placesCheck,
   privilegeCheck,
   replicationChecks,
   schemaChecks,
@@ -113,7 +114,9 @@ async function inspectServer(database: Database, needed: number | null): Promise
       return schemaChecks(schema);
     })),
     ...(await attempt('Blocks', async () =>
-      isThere ? [blocksCheck(await checkBlocks(database))] : [],
+      isThere
+        ? [blocksCheck(await checkBlocks(database)), placesCheck(await checkPlaces(database))]
+        : [],
     )),
   ];
 }

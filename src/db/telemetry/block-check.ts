@@ -1,4 +1,5 @@
-/** Reads a sample of the stored blocks, for `sluice doctor`. */
+/** Reads a sample of the stored blocks and places, for `sluice doctor`. */
+import { decodeRanges } from '../../model/record-ranges.ts';
 import { onlyRow, type Queryable } from '../database.ts';
 import { lookUp } from '../placement.ts';
 import {
@@ -11,6 +12,8 @@ import { CODECS, type Codecs } from './codecs.ts';
 
 /** Maximum number of blocks to read: about 6 MB. */
 export const CHECKED_BLOCKS_MAX = 100;
+/** Maximum number of places to check. */
+export const CHECKED_PLACES_MAX = 100;
 /** Pages of a table to sample; each has at least one row, and mostly many. */
 const SAMPLED_PAGES = 200;
 
@@ -20,6 +23,12 @@ export interface BlockCheck {
   readonly faults: readonly string[];
   /** blocks whose codec this process does not have; they may be as they were stored */
   readonly unsupported: number;
+}
+
+export interface PlaceCheck {
+  readonly checked: number;
+  /** each place that does not fit its block, with the ids of both, and the reason */
+  readonly faults: readonly string[];
 }
 
 /**
@@ -79,4 +88,60 @@ export async function checkBlocks(
     }
   }
   return { checked: blocks.length, faults, unsupported };
+}
+
+interface StoredPlace {
+  readonly runId: string;
+  readonly blockId: string;
+  readonly workspaceId: number;
+  readonly day: string;
+  readonly records: Buffer;
+}
+
+const PLACE_COLUMNS = `run_id::text AS "runId", block_id::text AS "blockId",
+  workspace_id AS "workspaceId", arrived_on::text AS day, records`;
+
+/** Without a join: on a Citus cluster a place and its block are on different shards. */
+const BLOCKS_OF_PLACES = `
+  SELECT block_id::text AS "blockId", workspace_id AS "workspaceId", arrived_on::text AS day, records
+    FROM blocks WHERE block_id = ANY ($1::uuid[])`;
+
+type BlockOfPlace = Pick<StoredPlace, 'blockId' | 'workspaceId' | 'day'> & {
+  readonly records: number;
+};
+
+/** Checks up to `CHECKED_PLACES_MAX` places against their blocks, whose data it does not read. */
+export async function checkPlaces(database: Queryable): Promise<PlaceCheck> {
+  const places = await sampleRows<StoredPlace>(
+    database,
+    'places',
+    PLACE_COLUMNS,
+    CHECKED_PLACES_MAX,
+  );
+  const { rows } = await database.query<BlockOfPlace>(BLOCKS_OF_PLACES, [
+    places.map(({ blockId }) => blockId),
+  ]);
+  const blocks = new Map(rows.map((block) => [block.blockId, block]));
+  const faults = places.flatMap((place) => {
+    const reason = faultOf(place, blocks.get(place.blockId));
+    if (reason === null) return [];
+    return [`The place of run ${place.runId} in block ${place.blockId} is wrong: ${reason}.`];
+  });
+  return { checked: places.length, faults };
+}
+
+/** Returns why a place does not fit its block; null if it does. */
+function faultOf(place: StoredPlace, block: BlockOfPlace | undefined): string | null {
+  if (block === undefined) return 'there is no such block';
+  if (block.workspaceId !== place.workspaceId) return 'the block is in another workspace';
+  if (block.day !== place.day) return 'the block is of another day';
+  try {
+    const end = decodeRanges(place.records).at(-1) ?? 0;
+    if (end === 0) return 'it names no record';
+    if (end <= block.records) return null;
+    return `it names record ${end - 1}, and the block has ${block.records}, from 0`;
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    return 'its records cannot be read';
+  }
 }
