@@ -1064,8 +1064,8 @@ export const MUTANTS: readonly Mutant[] = [
     defect:
       'a partition is made without the lock of its parent, for which ALTER TABLE waits with a snapshot',
     file: 'src/db/telemetry/partitions.ts',
-    search: 'if (!isDistributed) await connection.query(lockParent(parent))',
-    replacement: 'if (isDistributed) await connection.query(lockParent(parent))',
+    search: 'if (!isDistributed) await connection.query(lockParents(parents))',
+    replacement: 'if (isDistributed) await connection.query(lockParents(parents))',
     tests: ['test/db/telemetry/partitions.test.ts'],
   },
   {
