@@ -11,7 +11,7 @@ import { fairnessBench } from './fairness/ingest.ts';
 import { fairnessPass } from './fairness/pass.ts';
 import { fairnessReads } from './fairness/reads.ts';
 import { log } from './harness.ts';
-import { type BesideOptions, besideBench } from './ingest/beside.ts';
+import { type BesideOptions, besideBench, besideSustained } from './ingest/beside.ts';
 import { ingestMemory } from './ingest/memory.ts';
 import { ingest } from './ingest.ts';
 import { limitsBench } from './limits.ts';
@@ -23,6 +23,7 @@ import { type PassOptions, passBench, passBeside, USUAL_RUNS } from './pass.ts';
 import { type PreviewBenchOptions, previewBench } from './preview.ts';
 import { printOnly, printResult, publish } from './publish.ts';
 import { BUSY_SHARE_MAX, busyNow, useOf } from './quiet.ts';
+import { readRunsBench } from './read-runs.ts';
 import { refusedBench } from './refused.ts';
 import { type RelayBenchOptions, relayBench } from './relay.ts';
 import { staleBench } from './stale.ts';
@@ -36,8 +37,13 @@ interface FairnessCommandOptions {
   readonly runs: number;
 }
 
+interface BesideCommandOptions extends BesideOptions {
+  readonly pass?: boolean;
+  readonly sustained?: number;
+}
+
 /** Commands that only print. */
-const WITHOUT_RESULTS = ['beside', 'refused', 'stale', 'worst-text'];
+const WITHOUT_RESULTS = ['beside', 'read-runs', 'refused', 'stale', 'worst-text'];
 
 /** Figures of a busy machine, or of what nobody can check out, are worth nothing to others. */
 async function reasonsNotToWrite(): Promise<string[]> {
@@ -116,15 +122,23 @@ program
   .addHelpText(
     'after',
     '\nOnly prints.\n\nExamples:\n  npm run bench -- beside ../sluice-before\n' +
+      '  npm run bench -- beside ../sluice-before --sustained 60 --rounds 3\n' +
       '  npm run bench -- beside . --set INGEST_DEDUPLICATE=off\n' +
       '  npm run bench -- beside ../sluice-node22 --node /opt/node22/bin/node',
   )
   .option('--pass', 'the pass over 3,000 runs instead of ingest')
-  .action((folder: string, { pass = false, ...options }: BesideOptions & { pass?: boolean }) =>
-    pass
-      ? passBeside(folder, { runs: 3000, rounds: options.rounds, node: options.node })
-      : besideBench(folder, options),
-  );
+  .option('--sustained <seconds>', 'loads of so many seconds instead, and raw COPY', positive)
+  .action((folder: string, { pass = false, sustained, ...options }: BesideCommandOptions) => {
+    const { rounds, node, set } = options;
+    if (pass) return passBeside(folder, { runs: 3000, rounds, node });
+    if (sustained === undefined) return besideBench(folder, options);
+    return besideSustained(folder, {
+      rounds,
+      seconds: sustained,
+      set,
+      ...(node === undefined ? {} : { node }),
+    });
+  });
 program
   .command('fairness')
   .description("what one workspace's flood and backlog cost another that sends little")
@@ -197,6 +211,12 @@ program
       'Example:\n  MATCH_THREADS=2 npm run bench -- pass --runs 1000 --rounds 1',
   )
   .action(async (options: PassOptions) => publish('pass', await passBench(options)));
+program
+  .command('read-runs')
+  .description('CPU time of reading 256 short runs, as a task of the pass does; only prints')
+  .option('--rounds <number>', 'rounds of reading all tasks', positive, 5)
+  .addHelpText('after', '\nTakes half a minute.')
+  .action(({ rounds }: { rounds: number }) => readRunsBench(rounds));
 program
   .command('preview')
   .description(

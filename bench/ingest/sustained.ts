@@ -11,7 +11,7 @@ import { clear, measureLoad, type Stage } from './stage.ts';
 import { SPANS_PER_BODY, yardstickOf } from './throughput.ts';
 
 const CONNECTIONS = 64;
-const SPANS: BodyKind = { signal: 'traces', rows: SPANS_PER_BODY, gzip: false };
+export const SUSTAINED_SPANS: BodyKind = { signal: 'traces', rows: SPANS_PER_BODY, gzip: false };
 
 export interface SustainedSettings {
   readonly rounds: number;
@@ -55,7 +55,7 @@ export async function measureMinute(
   beside?: (ended: Promise<unknown>) => Promise<void>,
 ): Promise<Measured> {
   const pace = { type: 'while', seconds } as const;
-  const load = { kind: SPANS, connections: CONNECTIONS, pace, expected: null };
+  const load = { kind: SUSTAINED_SPANS, connections: CONNECTIONS, pace, expected: null };
   return await measureLoad(stage, stage.sluice, load, beside);
 }
 
@@ -64,7 +64,7 @@ export async function measureSustained(
   stage: Stage,
   { rounds, seconds, bodies }: SustainedSettings,
 ): Promise<Sustained> {
-  const { raw: rows } = await yardstickOf(stage, SPANS, bodies);
+  const { raw: rows } = await yardstickOf(stage, SUSTAINED_SPANS, bodies);
   let work: Work = { checkpoints: 0, autovacuums: 0, walMegabytes: 0 };
   const watch = async (ended: Promise<unknown>): Promise<void> => {
     const before = await workSoFar(stage);

@@ -50,7 +50,7 @@ function each(raw: readonly (Latency | null)[]): string {
 const serverAndPostgres = ({ cpu }: Measured): number => cpu.server + cpu.postgres;
 
 /** CPU time per row of one series, times that of raw COPY in the same round: the median. */
-function cpuRatio(one: Pick<Series, 'raw'>, other: Pick<Series, 'raw'>): number {
+export function cpuRatio(one: Pick<Series, 'raw'>, other: Pick<Series, 'raw'>): number {
   const ratios = one.raw.map((measured, round) => {
     const beside = other.raw[round];
     return beside === undefined ? Number.NaN : serverAndPostgres(measured) / beside.cpu.postgres;
