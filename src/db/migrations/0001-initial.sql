@@ -334,7 +334,8 @@ CREATE TABLE places (
   -- numbers of the records, from 0 in the order of the block's lines (src/model/record-ranges.ts)
   records      bytea NOT NULL
 ) PARTITION BY RANGE (arrived_on);
-CREATE INDEX places_by_run ON places (workspace_id, run_id);
+-- without the workspace: a run's id is hardly ever that of another workspace's run
+CREATE INDEX places_by_run ON places (run_id);
 
 -- One row: the codec of new blocks. It becomes zstd when every process reads that, and never brotli again
 -- (src/db/telemetry/new-blocks.ts).
@@ -501,7 +502,7 @@ CREATE INDEX runs_claimed ON runs
     AND (attempts > 0 OR lease_until IS NOT NULL);
 CREATE INDEX runs_exhausted ON runs (workspace_id, run_id)
   WHERE (evaluation = 'pending' OR late_waits) AND attempts >= 5;
-CREATE INDEX runs_by_arrival ON runs (workspace_id, first_arrival_at DESC, run_id DESC);
+CREATE INDEX runs_by_arrival ON runs (workspace_id, first_arrival_at, run_id);
 CREATE INDEX runs_by_session ON runs (workspace_id, session_id, start_unix_nano)
   WHERE session_id IS NOT NULL;
 -- In the order in which a mark completes them, so that those it does not complete are not read.

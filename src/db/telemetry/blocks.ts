@@ -1,6 +1,6 @@
 /**
  * Blocks: the form in which telemetry is stored. A block holds lines of OTLP/JSON
- * (`src/otlp/lines/lines.ts`) of one workspace, signal and day, at most 256 KiB of them or one longer
+ * (`src/otlp/lines/lines.ts`) of one workspace, signal and day, at most 512 KiB of them or one longer
  * line, compressed (docs/decisions/0063-blocks.md).
  *
  *   requests of a transaction ─► lines by workspace, signal and day ─► blocks ─► compressed ─► COPY
@@ -21,7 +21,7 @@ import { utcDay } from './partitions.ts';
 import type { RunDelta } from './run-delta.ts';
 
 /** Most bytes of a block's lines, unless it is a single line. */
-export const BLOCK_BYTES_MAX = 256 * 1024;
+export const BLOCK_BYTES_MAX = 512 * 1024;
 
 /** The numbers by which rows name a signal. */
 export const SIGNAL_NUMBERS: Readonly<Record<Signal, number>> = { traces: 1, metrics: 2, logs: 3 };

@@ -25,8 +25,8 @@ const compressBrotli = promisify(zlib.brotliCompress);
 const decompressBrotli = promisify(zlib.brotliDecompress);
 /** The fastest quality (docs/decisions/0063-blocks.md). */
 const BROTLI_QUALITY = 1;
-/** Window of 256 KiB, the usual size of a block. */
-const BROTLI_WINDOW_BITS = 18;
+/** Window of 512 KiB, the usual size of a block. */
+const BROTLI_WINDOW_BITS = 19;
 
 const brotli: Codec = {
   compress: (text) =>

@@ -18,7 +18,7 @@ import { type FoundRecord, type Frame, RecordFinder } from './record-finder.ts';
 import type { AcceptedRecords } from './record-set.ts';
 
 /** Maximum bytes of a line, unless a record or its heads are larger. */
-export const LINE_BYTES_MAX = 256 * 1024;
+export const LINE_BYTES_MAX = 512 * 1024;
 
 /** A line of OTLP/JSON, without a line feed. */
 export interface Line {
