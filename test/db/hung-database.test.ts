@@ -14,6 +14,7 @@ import { encodeRequest } from '../support/decoding.ts';
 import { type Lab, openLab } from '../support/embedded-lab.ts';
 import { freezeServer } from '../support/freeze-server.ts';
 import { decodedRequest, NOON_MS, spanRow } from '../support/rows.ts';
+import { storedSpans } from '../support/stored-blocks.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const BATCH_TIMEOUT_MS = 500;
@@ -66,7 +67,7 @@ function named(name: string, bytes = 1): EncodedRequest {
 }
 
 const spanNames = async (): Promise<unknown[]> =>
-  (await database.query('SELECT name FROM spans ORDER BY name')).rows.map(({ name }) => name);
+  (await storedSpans(database)).map(({ record }) => record.name).sort();
 
 const REFUSED = { code: 'store_unavailable', retryAfterSeconds: 1 };
 
@@ -88,10 +89,10 @@ test('so is one that hangs in the middle of its COPY, with megabytes still to se
   const writer = createWriter();
   await writer.offer(named('before'));
   const holder = await database.connect();
-  await holder.query('BEGIN; LOCK TABLE spans IN EXCLUSIVE MODE');
+  await holder.query('BEGIN; LOCK TABLE blocks IN EXCLUSIVE MODE');
   const lost = expect(writer.offer(named('lost', 32e6))).rejects.toMatchObject(REFUSED);
   const isWaiting = `SELECT 1 FROM pg_locks
-                      WHERE NOT granted AND relation = 'spans'::regclass`;
+                      WHERE NOT granted AND relation = 'blocks'::regclass`;
   await waitFor(async () => (await database.query(isWaiting)).rows.length > 0, {
     withinMs: 20_000,
     what: 'the COPY to wait for its table',

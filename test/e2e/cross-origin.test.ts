@@ -9,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { openBrowser } from '../support/chromium.ts';
 import { chromiumPath } from '../support/programs.ts';
+import { storedSpans } from '../support/stored-blocks.ts';
 import { type Gateway, openGateway } from './gateway.ts';
 
 const LISTED = 'https://shop.example';
@@ -99,8 +100,8 @@ describe.skipIf(chromiumPath === null)('a page in a browser', () => {
     } finally {
       await close();
     }
-    const { rows } = await gateway.database.query("SELECT encode(span_id, 'hex') AS id FROM spans");
-    expect(rows).toEqual([{ id: '000000000000000a' }]);
+    const spans = await storedSpans(gateway.database);
+    expect(spans.map(({ record }) => record.spanId)).toEqual(['000000000000000a']);
   });
 });
 

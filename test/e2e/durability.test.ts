@@ -14,6 +14,7 @@ import {
   startServer,
   type TestServer,
 } from '../support/server.ts';
+import { spansWithIds } from '../support/stored-blocks.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { openEyes, post, rawSpan, traceBody } from './gateway.ts';
 
@@ -85,13 +86,14 @@ async function underWay(burst: Burst): Promise<void> {
 async function expectKept(url: string, { sent }: Burst, inDoubt: boolean): Promise<void> {
   const eyes = openEyes(url);
   try {
-    const { rows } = await eyes.query<{ id: string; copies: number }>(
-      `SELECT encode(span_id, 'hex') AS id, count(*)::int AS copies FROM spans
-        WHERE encode(span_id, 'hex') = ANY ($1) GROUP BY span_id`,
-      [sent.flatMap(({ spanIds }) => spanIds)],
-    );
-    expect(rows.filter(({ copies }) => copies > 1)).toEqual([]);
-    const stored = new Set(rows.map(({ id }) => id));
+    const ids = (
+      await spansWithIds(
+        eyes,
+        sent.flatMap(({ spanIds }) => spanIds),
+      )
+    ).map(({ record }) => record.spanId);
+    const stored = new Set(ids);
+    expect(ids).toHaveLength(stored.size);
     const wrong = sent.filter(({ spanIds, status }) => {
       const kept = spanIds.filter((id) => stored.has(id)).length;
       if (status === 200) return kept !== SPANS_PER_REQUEST;

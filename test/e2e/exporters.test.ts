@@ -30,7 +30,13 @@ import {
   BatchSpanProcessor,
 } from '@opentelemetry/sdk-trace-node';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
-import { type StoredPoint, storedPoints } from '../support/stored-blocks.ts';
+import {
+  type StoredPoint,
+  type StoredRecord,
+  storedLogs,
+  storedPoints,
+  storedSpans,
+} from '../support/stored-blocks.ts';
 import { type Gateway, openGateway, post, randomId } from './gateway.ts';
 
 const RESOURCE = resourceFromAttributes({ 'service.name': 'shop-agent', 'host.cpus': 8 });
@@ -72,13 +78,34 @@ function nanos([seconds, rest]: HrTime): string {
   return String(BigInt(seconds) * 1_000_000_000n + BigInt(rest));
 }
 
-const SPAN_SQL = `
-  SELECT s.trace_id, encode(s.span_id, 'hex') AS span_id, encode(s.parent_span_id, 'hex') AS parent,
-         s.name, s.kind, s.start_unix_nano, s.end_unix_nano, s.status_code, s.status_message,
-         s.flags, s.trace_state, s.attributes, s.events, s.links, s.dropped_attributes, s.dropped_events,
-         s.dropped_links, r.service_name, r.attributes AS resource, r.scope_name, r.scope_version
-    FROM spans s JOIN resources r ON r.workspace_id = s.workspace_id AND r.id = s.resource_id
-   WHERE s.trace_id = $1 AND s.name LIKE 'chat %'`;
+/** A value as OTLP's JSON has it. */
+function anyValue(value: unknown): object {
+  if (value === null) return {};
+  if (typeof value === 'string') return { stringValue: value };
+  if (typeof value === 'boolean') return { boolValue: value };
+  if (typeof value === 'number') {
+    return Number.isInteger(value) ? { intValue: value } : { doubleValue: value };
+  }
+  if (value instanceof Uint8Array) {
+    return { bytesValue: Buffer.from(value).toString('base64') };
+  }
+  if (Array.isArray(value)) return { arrayValue: { values: value.map(anyValue) } };
+  return { kvlistValue: { values: attributes(value as object) } };
+}
+const attributes = (values: object): object[] =>
+  Object.entries(values).map(([key, value]) => ({ key, value: anyValue(value) }));
+
+/** The only stored record of a trace that `select` takes. */
+async function onlyRecord(
+  stored: typeof storedSpans,
+  traceId: string,
+  select: (record: StoredRecord['record']) => boolean = () => true,
+): Promise<StoredRecord | undefined> {
+  const records = await stored(gateway.database);
+  const own = records.filter(({ record }) => record.traceId === traceId && select(record));
+  expect(own).toHaveLength(1);
+  return own[0];
+}
 
 test.each(HOSTS)('spans sent to the %s host', async (host) => {
   const processor = new BatchSpanProcessor(new OTLPTraceExporter(destination(host, 'traces')));
@@ -114,43 +141,52 @@ test.each(HOSTS)('spans sent to the %s host', async (host) => {
   await provider.shutdown();
 
   const { traceId, spanId } = span.spanContext();
-  expect(await onlyRow(SPAN_SQL, [traceId])).toEqual({
-    trace_id: traceId,
-    span_id: spanId,
-    parent: root.spanContext().spanId,
+  const isChat = ({ name }: { name?: string }) => name?.startsWith('chat ') === true;
+  const stored = await onlyRecord(storedSpans, traceId, isChat);
+  expect(stored?.record).toEqual({
+    traceId,
+    spanId,
+    parentSpanId: root.spanContext().spanId,
     name: 'chat m"1" 日本',
     kind: 3,
-    start_unix_nano: '1763640000123456789',
-    end_unix_nano: '1763640001000000001',
-    status_code: 2,
-    status_message: 'boom',
-    flags: '257',
-    trace_state: null,
-    attributes: {
+    startTimeUnixNano: '1763640000123456789',
+    endTimeUnixNano: '1763640001000000001',
+    status: { code: 2, message: 'boom' },
+    flags: 257,
+    attributes: attributes({
       'gen_ai.request.model': 'm"1"\n',
       'gen_ai.usage.input_tokens': 12,
       'gen_ai.request.temperature': 0.5,
       stream: true,
       finish_reasons: ['stop', 'length'],
-    },
+    }),
     events: [
       {
         name: 'exception',
         timeUnixNano: '1763640000999999999',
-        attributes: { 'exception.message': 'a\nb' },
+        attributes: attributes({ 'exception.message': 'a\nb' }),
+        droppedAttributesCount: 0,
       },
     ],
     links: [
-      { traceId: link.traceId, spanId: link.spanId, flags: 257, attributes: { why: 'retry' } },
+      {
+        traceId: link.traceId,
+        spanId: link.spanId,
+        flags: 257,
+        attributes: attributes({ why: 'retry' }),
+        droppedAttributesCount: 0,
+      },
     ],
-    dropped_attributes: null,
-    dropped_events: null,
-    dropped_links: null,
-    service_name: 'shop-agent',
-    resource: { 'service.name': 'shop-agent', 'host.cpus': 8 },
-    scope_name: 'agent-lib',
-    scope_version: '4.2',
+    droppedAttributesCount: 0,
+    droppedEventsCount: 0,
+    droppedLinksCount: 0,
   });
+  expect(stored?.runId).toBe(traceId);
+  expect(stored?.service).toBe('shop-agent');
+  expect(stored?.resource).toMatchObject({
+    attributes: attributes({ 'service.name': 'shop-agent', 'host.cpus': 8 }),
+  });
+  expect(stored?.scope).toMatchObject({ name: 'agent-lib', version: '4.2' });
   const run = await onlyRow('SELECT * FROM runs WHERE run_id = $1', [traceId]);
   expect(run).toMatchObject({
     state: 'completed',
@@ -162,13 +198,6 @@ test.each(HOSTS)('spans sent to the %s host', async (host) => {
     end_unix_nano: '1763640002000000000',
   });
 });
-
-const LOG_SQL = `
-  SELECT l.trace_id, encode(l.span_id, 'hex') AS span_id, l.time_unix_nano, l.observed_unix_nano,
-         l.severity_number, l.severity_text, l.event_name, l.body, l.attributes, l.flags,
-         r.service_name, r.scope_name
-    FROM log_records l JOIN resources r ON r.workspace_id = l.workspace_id AND r.id = l.resource_id
-   WHERE l.trace_id = $1`;
 
 test.each(HOSTS)('log records sent to the %s host', async (host) => {
   const processor = new BatchLogRecordProcessor({
@@ -193,20 +222,22 @@ test.each(HOSTS)('log records sent to the %s host', async (host) => {
   await processor.forceFlush();
   await provider.shutdown();
 
-  expect(await onlyRow(LOG_SQL, [traceId])).toEqual({
-    trace_id: traceId,
-    span_id: spanId,
-    time_unix_nano: '1763640000000000007',
-    observed_unix_nano: '1763640000000000008',
-    severity_number: 13,
-    severity_text: 'WARN',
-    event_name: 'gen_ai.evaluation',
-    body: { text: 'hi', bytes: { $bytes: 'AQI=' }, parts: [1, 2.5, null] },
-    attributes: { nested: { $$ref: 1 }, list: ['a', 2] },
-    flags: '1',
-    service_name: 'shop-agent',
-    scope_name: 'agent-log',
+  const stored = await onlyRecord(storedLogs, traceId);
+  expect(stored?.record).toEqual({
+    traceId,
+    spanId,
+    timeUnixNano: '1763640000000000007',
+    observedTimeUnixNano: '1763640000000000008',
+    severityNumber: 13,
+    severityText: 'WARN',
+    eventName: 'gen_ai.evaluation',
+    body: anyValue({ text: 'hi', bytes: new Uint8Array([1, 2]), parts: [1, 2.5, null] }),
+    attributes: attributes({ nested: { $ref: 1 }, list: ['a', 2] }),
+    droppedAttributesCount: 0,
+    flags: 1,
   });
+  expect(stored?.service).toBe('shop-agent');
+  expect(stored?.scope).toMatchObject({ name: 'agent-log' });
 });
 
 /** Collects on demand, so that the test holds the very points it exports. */
@@ -369,6 +400,6 @@ test('an exporter configured by nothing but what the server prints', async () =>
   span.end();
   await processor.forceFlush();
   await provider.shutdown();
-  const row = await onlyRow(SPAN_SQL, [span.spanContext().traceId]);
-  expect(row).toMatchObject({ name: 'chat pasted', scope_name: 'plain' });
+  const stored = await onlyRecord(storedSpans, span.spanContext().traceId);
+  expect(stored).toMatchObject({ record: { name: 'chat pasted' }, scope: { name: 'plain' } });
 });

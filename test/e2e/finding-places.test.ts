@@ -175,8 +175,8 @@ async function findingsOf(where: string, values: readonly unknown[]): Promise<St
   return rows;
 }
 
-const LOGS_ONLY = `run_id IN (SELECT run_id FROM log_records l
-                               WHERE l.workspace_id = f.workspace_id AND l.trace_id IS NULL)`;
+const LOGS_ONLY = `run_id IN (SELECT run_id FROM runs r
+                               WHERE r.workspace_id = f.workspace_id AND r.spans = 0)`;
 
 let redacting: Keys & { readonly id: number };
 

@@ -9,6 +9,7 @@ import { sendRun } from '../../demo/send-run.ts';
 import { corpusIdentity, loadManifest } from '../../src/engine/corpus/corpus.ts';
 import { MANIFEST_PATH } from '../../src/main/corpus-location.ts';
 import { ATTACK, ATTACK_RULE } from '../support/attack-text.ts';
+import { storedSpans } from '../support/stored-blocks.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { type Keys, post, randomId, rawSpan, read, request, traceBody } from './gateway.ts';
 import { openSharedGateway, type SharedGateway } from './shared-gateway.ts';
@@ -113,10 +114,8 @@ describe('what is found', () => {
     const { findings } = await list(`rule_id=ATR-2026-00511`);
     expect(findings).toHaveLength(1);
     const [finding] = findings;
-    const { rows } = await gateway.database.query<{ span: string }>(
-      `SELECT encode(span_id, 'hex') AS span FROM spans
-        WHERE trace_id = $1 AND name = 'execute_tool fetch_page'`,
-      [runs.poisoned],
+    const calls = (await storedSpans(gateway.database)).filter(
+      ({ runId, record }) => runId === runs.poisoned && record.name === 'execute_tool fetch_page',
     );
     expect(finding).toEqual({
       id: expect.stringMatching(/^[0-9a-f]{32}$/),
@@ -140,7 +139,7 @@ describe('what is found', () => {
         condition_description: 'HTML comment containing AI-targeted override instructions',
         field: 'content',
         surface: 'tool_result',
-        step: { span_id: rows[0]?.span, name: 'execute_tool fetch_page', number: 3 },
+        step: { span_id: calls[0]?.record.spanId, name: 'execute_tool fetch_page', number: 3 },
       },
       run_id: runs.poisoned,
       url: expect.stringMatching(/\/app\/findings\/[0-9a-f]{32}$/),

@@ -14,6 +14,7 @@ import { createWorkspace, findWorkspace } from '../../src/db/people/workspaces.t
 import { type KeyKind, RATE_LIMIT_DEFAULT } from '../../src/model/people.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { startServer, type TestServer } from '../support/server.ts';
+import { spansWithIds } from '../support/stored-blocks.ts';
 
 const CONNECTIONS = 2;
 
@@ -173,9 +174,6 @@ export async function storedSpanIds(
   database: Database,
   spanIds: readonly string[],
 ): Promise<Set<string>> {
-  const { rows } = await database.query<{ id: string }>(
-    "SELECT encode(span_id, 'hex') AS id FROM spans WHERE encode(span_id, 'hex') = ANY ($1)",
-    [spanIds],
-  );
-  return new Set(rows.map(({ id }) => id));
+  const spans = await spansWithIds(database, spanIds);
+  return new Set(spans.map(({ record }) => String(record.spanId)));
 }

@@ -10,6 +10,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { digestKey } from '../../src/db/people/keys.ts';
 import { findFreePort } from '../support/free-port.ts';
+import { spansWithIds } from '../support/stored-blocks.ts';
 import { waitFor } from '../support/wait-for.ts';
 import {
   type Answer,
@@ -300,12 +301,12 @@ describe('what is in it', () => {
     const root = rawSpan({ parentSpanId: '0'.repeat(16), links, flags: '1e0' });
     const answer = await post(tracesUrl, gateway.keys.agent, traceBody([root]));
     expect([answer.status, answer.text]).toEqual([200, '{}']);
-    const { rows } = await gateway.database.query(
-      `SELECT links, parent_span_id AS parent, state
-         FROM spans JOIN runs ON runs.run_id = spans.trace_id WHERE spans.trace_id = $1`,
-      [root.traceId],
-    );
-    expect(rows).toEqual([{ links, parent: null, state: 'completed' }]);
+    const [stored] = await spansWithIds(gateway.database, [root.spanId]);
+    expect(stored?.record).toEqual(root);
+    const { rows } = await gateway.database.query('SELECT state FROM runs WHERE run_id = $1', [
+      root.traceId,
+    ]);
+    expect(rows).toEqual([{ state: 'completed' }]);
   });
 
   test('the rejected count is named for the signal', async () => {
@@ -323,13 +324,11 @@ describe('what is in it', () => {
     );
   });
 
-  test('characters PostgreSQL cannot store are replaced, not refused', async () => {
+  test('characters that PostgreSQL cannot store are stored as they were sent', async () => {
     const span = rawSpan({ name: 'chat \u0000 \ud800' });
     expect((await post(tracesUrl, gateway.keys.agent, traceBody([span]))).text).toBe('{}');
-    const { rows } = await gateway.database.query('SELECT name FROM spans WHERE trace_id = $1', [
-      span.traceId,
-    ]);
-    expect(rows).toEqual([{ name: 'chat \ufffd \ufffd' }]);
+    const [stored] = await spansWithIds(gateway.database, [span.spanId]);
+    expect(stored?.record.name).toBe('chat \u0000 \ud800');
   });
 });
 

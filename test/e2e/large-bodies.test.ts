@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 
 import { GIANT_BYTES } from '../../src/ingest/large-bodies.ts';
 import { decodeProcessesOf, stop } from '../support/decode-processes.ts';
+import { storedRecords } from '../support/stored-blocks.ts';
 import {
   type Gateway,
   type Keys,
@@ -62,13 +63,8 @@ async function firstOf(sent: readonly Sent[]): Promise<readonly [first: Sent, ot
   return [first, other];
 }
 
-async function spansOf({ id }: Workspace): Promise<number> {
-  const { rows } = await gateway.database.query<{ n: number }>(
-    'SELECT count(*)::int AS n FROM spans WHERE workspace_id = $1',
-    [id],
-  );
-  return rows[0]?.n ?? 0;
-}
+const spansOf = ({ id }: Workspace): Promise<number> =>
+  storedRecords(gateway.database, 'traces', id);
 
 const processes = (): number[] => decodeProcessesOf(gateway.server.pid);
 

@@ -12,6 +12,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import type { Surface } from '../../src/model/steps.ts';
 import { ATTACK, ATTACK_RULE } from '../support/attack-text.ts';
+import { type StoredRecord, storedLogs, textAttribute } from '../support/stored-blocks.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { post, randomId, read } from './gateway.ts';
 import { openSharedGateway, type SharedGateway } from './shared-gateway.ts';
@@ -211,14 +212,19 @@ interface Run {
   readonly texts: number | null;
 }
 
+/** The stored log records of a session that have no trace id. */
+async function recordsOf(attribute: string, session: string): Promise<StoredRecord[]> {
+  return (await storedLogs(gateway.database)).filter(
+    ({ record }) => textAttribute(record, attribute) === session && !record.traceId,
+  );
+}
+
 /** The runs of a session, in the order of their first records. */
 async function runsOf({ session }: Product, id: string): Promise<Run[]> {
   const { rows } = await gateway.database.query<Run>(
     `SELECT run_id AS "runId", state, evaluation, log_records AS steps, texts
-       FROM runs WHERE run_id IN (SELECT run_id FROM log_records
-                                   WHERE attributes->>$1 = $2 AND trace_id IS NULL)
-      ORDER BY start_unix_nano`,
-    [session, id],
+       FROM runs WHERE run_id = ANY ($1::uuid[]) ORDER BY start_unix_nano`,
+    [(await recordsOf(session, id)).map(({ runId }) => runId)],
   );
   return rows;
 }
@@ -428,9 +434,8 @@ test('the same session in two workspaces is two runs, each with its own end', as
   await evaluated(CLAUDE_CODE, id, 1);
   const { rows } = await gateway.database.query(
     `SELECT workspace_id = $2 AS theirs, state FROM runs
-      WHERE run_id IN (SELECT run_id FROM log_records WHERE attributes->>'session.id' = $1)
-      ORDER BY theirs, state`,
-    [id, other.id],
+      WHERE run_id = ANY ($1::uuid[]) ORDER BY theirs, state`,
+    [(await recordsOf('session.id', id)).map(({ runId }) => runId), other.id],
   );
   expect(rows).toEqual([
     { theirs: false, state: 'running' },
@@ -456,11 +461,7 @@ test('a run says that it waits for the end of its session, and until when', asyn
 test('what was sent is stored as sent: no trace id where there was none', async () => {
   const id = randomId(16);
   await send(CLAUDE_CODE, CLAUDE_CODE.tell(id, 1, QUIET));
-  const { rows } = await gateway.database.query(
-    `SELECT count(*)::int AS records, count(trace_id)::int AS traced,
-            count(DISTINCT run_id)::int AS runs
-       FROM log_records WHERE attributes->>'session.id' = $1`,
-    [id],
-  );
-  expect(rows).toEqual([{ records: 6, traced: 0, runs: 1 }]);
+  const records = await recordsOf('session.id', id);
+  expect(records).toHaveLength(6);
+  expect(new Set(records.map(({ runId }) => runId)).size).toBe(1);
 });

@@ -6,6 +6,7 @@ import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { findFreePort } from '../support/free-port.ts';
+import { spansWithIds } from '../support/stored-blocks.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { Browser } from './browser.ts';
 import {
@@ -96,10 +97,7 @@ describe('a body in which nothing is known', () => {
       const { text } = await post(urlOf('traces'), gateway.keys.agent, body);
       expect(JSON.parse(text)).toEqual(warning('traces', message));
     }
-    const { rows } = await gateway.database.query('SELECT FROM spans WHERE trace_id = $1', [
-      known.traceId,
-    ]);
-    expect(rows).toHaveLength(1);
+    expect(await spansWithIds(gateway.database, [known.spanId])).toHaveLength(1);
   });
 
   test('is shown with the refused requests', async () => {

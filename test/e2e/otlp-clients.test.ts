@@ -29,7 +29,7 @@ import {
   type RecordedRequest,
   type RecordingProxy,
 } from '../support/recording-proxy.ts';
-import { type StoredPoint, storedPoints } from '../support/stored-blocks.ts';
+import { storedLogs, storedPoints, storedSpans } from '../support/stored-blocks.ts';
 import { openSharedGateway, type SharedGateway } from './shared-gateway.ts';
 
 type Settings = NonNullable<ConstructorParameters<typeof OTLPTraceExporter>[0]>;
@@ -148,23 +148,19 @@ async function exportNamed(
 
 // ── The outcome ────────────────────────────────────────────────────────────────────────
 
-const COUNT_SQL = {
-  traces: 'SELECT count(*)::int AS count FROM spans WHERE name = $1 AND workspace_id = $2',
-  logs: 'SELECT count(*)::int AS count FROM log_records WHERE event_name = $1 AND workspace_id = $2',
-};
-
-async function countNamed(signal: Signal, name: string): Promise<number> {
+/** The names of the stored records of the workspace. */
+async function namesOf(signal: Signal): Promise<unknown[]> {
+  const isOwn = ({ workspaceId }: { workspaceId: number }) => workspaceId === gateway.workspace.id;
   if (signal === 'metrics') {
     const points = await storedPoints(gateway.database);
-    const isNamed = ({ workspaceId, metric }: StoredPoint): boolean =>
-      workspaceId === gateway.workspace.id && metric.name === name;
-    return points.filter(isNamed).length;
+    return points.filter(isOwn).map(({ metric }) => metric.name);
   }
-  const { rows } = await gateway.database.query<{ count: number }>(COUNT_SQL[signal], [
-    name,
-    gateway.workspace.id,
-  ]);
-  return rows[0]?.count ?? 0;
+  const records = await (signal === 'traces' ? storedSpans : storedLogs)(gateway.database);
+  return records.filter(isOwn).map(({ record }) => record.name ?? record.eventName);
+}
+
+async function countNamed(signal: Signal, name: string): Promise<number> {
+  return (await namesOf(signal)).filter((one) => one === name).length;
 }
 
 /** The requests made while `work` ran. */

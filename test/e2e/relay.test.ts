@@ -28,7 +28,7 @@ import { encodeProtobuf } from '../support/otlp-protobuf.ts';
 import { recordedLogs, recordedMetrics, recordedSpans } from '../support/recorded-telemetry.ts';
 import { openRecordingProxy } from '../support/recording-proxy.ts';
 import { type RelayProcess, startRelay } from '../support/relay-process.ts';
-import { storedLines } from '../support/stored-blocks.ts';
+import { spansWithIds, storedLines } from '../support/stored-blocks.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { randomId, rawSpan, storedSpanIds, traceBody } from './gateway.ts';
 import { openSharedGateway, type SharedGateway } from './shared-gateway.ts';
@@ -224,11 +224,8 @@ test('a server that is away and comes back gets everything, each span once', asy
   await sendSpans(relay.url, 30, sent);
   expect(sent.filter(({ status }) => status !== 200)).toEqual([]);
   await whenStored(sent);
-  const { rows } = await gateway.database.query(
-    `SELECT span_id FROM spans WHERE encode(span_id, 'hex') = ANY ($1)`,
-    [sent.map(({ spanId }) => spanId)],
-  );
-  expect(rows).toHaveLength(sent.length);
+  const ids = sent.map(({ spanId }) => spanId);
+  expect(await spansWithIds(gateway.database, ids)).toHaveLength(sent.length);
   expect(await relay.end('SIGTERM')).toBe(0);
   await server.close();
 });
@@ -254,11 +251,9 @@ test('killed after the server stored requests: they are sent again, and each is 
   );
   const bodies = server.recorded.map(({ body }) => body.toString('base64'));
   expect(bodies.slice(6).sort()).toEqual(bodies.slice(0, 6).sort());
-  const { rows } = await gateway.database.query<{ id: string }>(
-    `SELECT encode(span_id, 'hex') AS id FROM spans WHERE encode(span_id, 'hex') = ANY ($1)`,
-    [sent.map(({ spanId }) => spanId)],
-  );
-  expect(rows.map(({ id }) => id).sort()).toEqual(sent.map(({ spanId }) => spanId).sort());
+  const ids = sent.map(({ spanId }) => spanId);
+  const stored = await spansWithIds(gateway.database, ids);
+  expect(stored.map(({ record }) => record.spanId).sort()).toEqual(ids.sort());
   await server.close();
 });
 

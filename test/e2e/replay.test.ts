@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 
 import { runCommand, runProcess } from '../support/command.ts';
 import { openRecordingProxy } from '../support/recording-proxy.ts';
+import { storedSpans } from '../support/stored-blocks.ts';
 import { post, randomId, rawSpan, request, storedSpanIds, traceBody } from './gateway.ts';
 import { openSharedGateway, type SharedGateway } from './shared-gateway.ts';
 
@@ -38,12 +39,16 @@ interface Row {
 }
 
 async function spansOf(workspaceId: number, names: readonly string[]): Promise<Row[]> {
-  const { rows } = await gateway.database.query<Row>(
-    `SELECT trace_id AS trace, name, start_unix_nano::text AS at FROM spans
-      WHERE workspace_id = $1 AND name = ANY ($2) ORDER BY trace_id, name`,
-    [workspaceId, names],
-  );
-  return rows;
+  const spans = (await storedSpans(gateway.database)).map(({ workspaceId: workspace, record }) => ({
+    workspace,
+    trace: record.traceId ?? '',
+    name: record.name ?? '',
+    at: record.startTimeUnixNano ?? '',
+  }));
+  return spans
+    .filter(({ workspace, name }) => workspace === workspaceId && names.includes(name))
+    .map(({ trace, name, at }) => ({ trace, name, at }))
+    .sort((a, b) => `${a.trace} ${a.name}`.localeCompare(`${b.trace} ${b.name}`));
 }
 
 test('a downloaded run: the same rows elsewhere, another run with new ids and times', async () => {

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import type { Signal } from '../../src/model/telemetry.ts';
 import { startServer, type TestServer } from '../support/server.ts';
-import { storedPoints } from '../support/stored-blocks.ts';
+import { storedLogs, storedPoints, storedSpans } from '../support/stored-blocks.ts';
 import {
   type Answer,
   type Gateway,
@@ -61,15 +61,14 @@ const resource = (name: string) => ({
   attributes: [{ key: 'service.name', value: { stringValue: name } }],
 });
 
-/** A body of each signal whose service has this name, and how many rows of that service there are. */
-const SIGNALS: Readonly<
-  Record<Signal, { readonly body: (name: string) => unknown; readonly count: string }>
-> = {
+const STORED = { traces: storedSpans, logs: storedLogs, metrics: storedPoints };
+
+/** A body of each signal whose service has this name. */
+const SIGNALS: Readonly<Record<Signal, { readonly body: (name: string) => unknown }>> = {
   traces: {
     body: (name) => ({
       resourceSpans: [{ resource: resource(name), scopeSpans: [{ spans: [rawSpan()] }] }],
     }),
-    count: 'SELECT FROM spans t JOIN resources r ON r.id = t.resource_id',
   },
   logs: {
     body: (name) => ({
@@ -80,7 +79,6 @@ const SIGNALS: Readonly<
         },
       ],
     }),
-    count: 'SELECT FROM log_records t JOIN resources r ON r.id = t.resource_id',
   },
   metrics: {
     body: (name) => ({
@@ -95,18 +93,12 @@ const SIGNALS: Readonly<
         },
       ],
     }),
-    count: '',
   },
 };
 
 async function countOf(signal: Signal, name: string): Promise<number> {
-  if (signal === 'metrics') {
-    const points = await storedPoints(gateway.database);
-    return points.filter(({ service }) => service === name).length;
-  }
-  const sql = `${SIGNALS[signal].count} AND r.workspace_id = t.workspace_id
-                WHERE r.service_name = $1`;
-  return (await gateway.database.query(sql, [name])).rowCount ?? 0;
+  const records = await STORED[signal](gateway.database);
+  return records.filter(({ service }) => service === name).length;
 }
 
 describe.each(['traces', 'logs', 'metrics'] as const)('%s', (signal) => {

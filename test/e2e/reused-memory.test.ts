@@ -8,7 +8,8 @@ import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
 import { seeded } from '../../bench/bodies.ts';
-import { type StoredPoint, storedPoints } from '../support/stored-blocks.ts';
+import type { JsonObject } from '../../src/model/json.ts';
+import { storedLogs, storedPoints, storedSpans, textAttribute } from '../support/stored-blocks.ts';
 import { type Gateway, openGateway, otlpHeaders, rawSpan } from './gateway.ts';
 
 const SENDERS = 6;
@@ -117,27 +118,62 @@ async function sendOne(tag: string, key: string, random: () => number): Promise<
   return { tag, signal, records, fate, status: answers[0] ?? null };
 }
 
-/** Every stored row: its workspace, its name, and whether its text is its name again and again. */
-const ROWS = `
-  WITH rows AS (
-    SELECT 'traces' AS signal, workspace_id, name, attributes->>'t' AS text FROM spans
-    UNION ALL
-    SELECT 'logs', workspace_id, severity_text, attributes->>'t' FROM log_records
-    UNION ALL
-    SELECT 'metrics', * FROM unnest($1::int[], $2::text[], $3::text[])
-  )
-  SELECT signal, workspace_id AS "workspaceId", split_part(name, '.', 1) AS tag,
-         count(*)::int AS rows, count(DISTINCT name)::int AS names,
-         bool_and(replace(text, name || ' ', '') = '' AND text <> '') AS "isWhole"
-  FROM rows GROUP BY 1, 2, 3`;
+interface Named {
+  readonly signal: Signal;
+  readonly workspaceId: number;
+  readonly name: string;
+  readonly text: string;
+}
 
+/** Every stored record: its workspace, its name and its text. */
+async function storedNames(): Promise<Named[]> {
+  const { database } = gateway;
+  const named = (
+    signal: Signal,
+    workspaceId: number,
+    name: string | undefined,
+    record: JsonObject,
+  ): Named => ({
+    signal,
+    workspaceId,
+    name: name ?? '',
+    text: textAttribute(record, 't') ?? '',
+  });
+  return [
+    ...(await storedSpans(database)).map(({ workspaceId, record }) =>
+      named('traces', workspaceId, record.name, record),
+    ),
+    ...(await storedLogs(database)).map(({ workspaceId, record }) =>
+      named('logs', workspaceId, record.severityText, record),
+    ),
+    ...(await storedPoints(database)).map(({ workspaceId, point }) =>
+      named('metrics', workspaceId, textAttribute(point, 'n'), point),
+    ),
+  ];
+}
+
+/** The stored records of a request. */
 interface Stored {
   readonly signal: Signal;
   readonly workspaceId: number;
-  readonly tag: string;
-  readonly rows: number;
-  readonly names: number;
-  readonly isWhole: boolean;
+  rows: number;
+  readonly names: Set<string>;
+  /** each text is the name again and again */
+  isWhole: boolean;
+}
+
+async function storedByTag(): Promise<Map<string, Stored>> {
+  const byTag = new Map<string, Stored>();
+  for (const { signal, workspaceId, name, text } of await storedNames()) {
+    const tag = name.split('.')[0] ?? '';
+    const one = byTag.get(tag) ?? { signal, workspaceId, rows: 0, names: new Set(), isWhole: true };
+    one.rows += 1;
+    one.names.add(name);
+    one.isWhole &&= text !== '' && text.replaceAll(`${name} `, '') === '';
+    one.isWhole &&= one.signal === signal && one.workspaceId === workspaceId;
+    byTag.set(tag, one);
+  }
+  return byTag;
 }
 
 test('every row has the bytes of its own sender', async () => {
@@ -155,23 +191,13 @@ test('every row has the bytes of its own sender', async () => {
     }),
   ).then((all) => all.flat());
 
-  const points = await storedPoints(gateway.database);
-  const attribute = ({ point }: StoredPoint, name: string): string => {
-    const attributes = point.attributes as { key: string; value: { stringValue: string } }[];
-    return attributes.find(({ key }) => key === name)?.value.stringValue ?? '';
-  };
-  const { rows } = await gateway.database.query<Stored>(ROWS, [
-    points.map(({ workspaceId }) => workspaceId),
-    points.map((point) => attribute(point, 'n')),
-    points.map((point) => attribute(point, 't')),
-  ]);
-  const stored = new Map(rows.map((one) => [one.tag, one]));
+  const stored = await storedByTag();
   const wrong = sent.filter(({ tag, signal, records, fate, status }) => {
     const one = stored.get(tag);
     stored.delete(tag);
     if (fate === 'cut short') return status !== 400 || one !== undefined;
     if (fate === 'broken off') return one !== undefined;
-    const isRight = one?.isWhole && one.rows === records && one.names === records;
+    const isRight = one?.isWhole && one.rows === records && one.names.size === records;
     return (
       status !== 200 || !isRight || one.signal !== signal || !tag.startsWith(`w${one.workspaceId}s`)
     );

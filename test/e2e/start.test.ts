@@ -140,22 +140,26 @@ test('a corpus file that is not what the manifest says: nothing starts', async (
 test('somebody who reads an expired partition keeps neither the start nor the ingest', async () => {
   const { url, drop } = await createTestDatabase({ template: inject('migratedTemplate') });
   const database = createDatabase(url, 3, { connectionLost: () => {} });
-  await ensureDay(database, Date.UTC(2020, 0, 1));
+  for (const day of [1, 2]) await ensureDay(database, Date.UTC(2020, 0, day));
   const reader = await database.connect();
-  await reader.query('BEGIN; SELECT 1 FROM spans; SELECT 1 FROM log_records_2020_01_01');
+  await reader.query('BEGIN; SELECT 1 FROM places; SELECT 1 FROM blocks_2020_01_02');
   const expired = async (): Promise<unknown[]> => {
     const { rows } = await database.query(
-      "SELECT relname FROM pg_class WHERE relname LIKE '%2020_01_01' AND relkind = 'r' ORDER BY 1",
+      "SELECT relname FROM pg_class WHERE relname LIKE '%2020_01_0_' AND relkind = 'r' ORDER BY 1",
     );
     return rows.map(({ relname }) => relname);
   };
   const server = await startServer({ DATABASE_URL: url });
   try {
-    await waitFor(async () => (await expired()).length === 2, {
+    await waitFor(async () => (await expired()).length === 3, {
       withinMs: 60_000,
-      what: 'the partition that nobody reads to be dropped',
+      what: 'the partitions that nobody reads to be dropped',
     });
-    expect(await expired()).toEqual(['log_records_2020_01_01', 'spans_2020_01_01']);
+    expect(await expired()).toEqual([
+      'blocks_2020_01_02',
+      'places_2020_01_01',
+      'places_2020_01_02',
+    ]);
     await waitFor(() => server.stderr().split('maintenance failed').length === 2, {
       withinMs: 60_000,
       what: 'the failure to be reported',

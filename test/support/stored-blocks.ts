@@ -4,12 +4,14 @@ import type pg from 'pg';
 import { readBlock, type StoredBlock } from '../../src/db/telemetry/block-codec.ts';
 import { SIGNAL_NUMBERS } from '../../src/db/telemetry/blocks.ts';
 import type { JsonObject } from '../../src/model/json.ts';
+import { decodeRanges } from '../../src/model/record-ranges.ts';
 import type { Signal } from '../../src/model/telemetry.ts';
 
 export interface BlockRow extends StoredBlock {
   readonly workspaceId: number;
   readonly signal: number;
   readonly records: number;
+  readonly arrivedOn: string;
 }
 
 export interface StoredLine {
@@ -30,7 +32,7 @@ export async function* eachBlock(database: Reader, signal: Signal): AsyncGenerat
   for (;;) {
     const { rows } = await database.query<BlockRow>(
       `SELECT block_id::text AS id, workspace_id AS "workspaceId", signal, codec, bytes, records,
-              checksum, data
+              arrived_on::text AS "arrivedOn", checksum, data
          FROM blocks WHERE signal = $1 AND block_id > $2 ORDER BY block_id LIMIT ${PAGE_BLOCKS}`,
       [SIGNAL_NUMBERS[signal], after],
     );
@@ -65,9 +67,132 @@ export async function storedLines(database: Reader, signal: Signal): Promise<Sto
   return lines;
 }
 
-/** The number of records in all blocks of a signal. */
-export async function storedRecords(database: Reader, signal: Signal): Promise<number> {
-  return (await storedBlocks(database, signal)).reduce((sum, { records }) => sum + records, 0);
+/** The number of records in all blocks of a signal, as the rows of the blocks say. */
+export async function storedRecords(
+  database: Reader,
+  signal: Signal,
+  workspaceId?: number,
+): Promise<number> {
+  const { rows } = await database.query<{ n: number }>(
+    `SELECT coalesce(sum(records), 0)::int AS n FROM blocks
+      WHERE signal = $1 AND workspace_id = coalesce($2, workspace_id)`,
+    [SIGNAL_NUMBERS[signal], workspaceId ?? null],
+  );
+  return rows[0]?.n ?? 0;
+}
+
+/** Text members of spans and log records that tests look at; a record has others, too. */
+export interface SentMembers {
+  readonly name?: string;
+  readonly eventName?: string;
+  readonly traceId?: string;
+  readonly spanId?: string;
+  readonly parentSpanId?: string;
+  readonly startTimeUnixNano?: string;
+  readonly timeUnixNano?: string;
+  readonly severityText?: string;
+}
+
+/** A span or log record with its origin. Numbers are those of `JSON.parse`. */
+export interface StoredRecord {
+  readonly workspaceId: number;
+  readonly blockId: string;
+  readonly ordinal: number;
+  readonly arrivedOn: string;
+  /** null for a log record without a run */
+  readonly runId: string | null;
+  readonly service: string | null;
+  readonly resource: JsonObject;
+  readonly scope: JsonObject;
+  readonly record: JsonObject & SentMembers;
+}
+
+const LISTS = {
+  traces: ['resourceSpans', 'scopeSpans', 'spans'],
+  logs: ['resourceLogs', 'scopeLogs', 'logRecords'],
+} as const;
+
+type Origin = Pick<StoredRecord, 'service' | 'resource' | 'scope'>;
+
+function* recordsOfLine(
+  text: string,
+  [resources, scopes, records]: (typeof LISTS)[keyof typeof LISTS],
+): Generator<Origin & Pick<StoredRecord, 'record'>> {
+  for (const { resource, [scopes]: own } of JSON.parse(text)[resources] ?? []) {
+    const service = textAttribute(resource ?? {}, 'service.name') ?? null;
+    for (const { scope, [records]: list } of own ?? []) {
+      for (const record of list ?? []) {
+        yield { service, resource: resource ?? {}, scope: scope ?? {}, record };
+      }
+    }
+  }
+}
+
+/** The text of an attribute of a record, resource or scope. */
+export function textAttribute(of: JsonObject, key: string): string | undefined {
+  const attributes = (of.attributes ?? []) as { key: string; value?: { stringValue?: string } }[];
+  return attributes.find((one) => one.key === key)?.value?.stringValue;
+}
+
+/** A block and the ordinal of a record. */
+export type Address = `${string}/${number}`;
+
+/** The run of each record that has one. */
+export async function runsOfRecords(database: Reader): Promise<Map<Address, string>> {
+  const { rows } = await database.query<{ blockId: string; runId: string; records: Buffer }>(
+    `SELECT block_id::text AS "blockId", replace(run_id::text, '-', '') AS "runId", records
+       FROM places`,
+  );
+  const runs = new Map<Address, string>();
+  for (const { blockId, runId, records } of rows) {
+    const ranges = decodeRanges(records);
+    for (let at = 0; at < ranges.length; at += 2) {
+      const [start = 0, end = 0] = ranges.slice(at, at + 2);
+      for (let ordinal = start; ordinal < end; ordinal += 1) {
+        runs.set(`${blockId}/${ordinal}`, runId);
+      }
+    }
+  }
+  return runs;
+}
+
+async function storedRecordsOf(
+  database: Reader,
+  signal: keyof typeof LISTS,
+): Promise<StoredRecord[]> {
+  const records: StoredRecord[] = [];
+  const runs = await runsOfRecords(database);
+  for await (const block of eachBlock(database, signal)) {
+    const { id: blockId, workspaceId, arrivedOn } = block;
+    let ordinal = 0;
+    for (const { text } of await linesOf(block)) {
+      for (const found of recordsOfLine(text, LISTS[signal])) {
+        const runId = runs.get(`${blockId}/${ordinal}`) ?? null;
+        records.push({ workspaceId, blockId, ordinal, arrivedOn, runId, ...found });
+        ordinal += 1;
+      }
+    }
+  }
+  return records;
+}
+
+/** Every stored span, in the order of block and ordinal. @throws UnreadableBlockError */
+export function storedSpans(database: Reader): Promise<StoredRecord[]> {
+  return storedRecordsOf(database, 'traces');
+}
+
+/** Every stored log record, in the order of block and ordinal. @throws UnreadableBlockError */
+export function storedLogs(database: Reader): Promise<StoredRecord[]> {
+  return storedRecordsOf(database, 'logs');
+}
+
+/** The stored spans that have one of these ids; a span that is stored twice is there twice. */
+export async function spansWithIds(
+  database: Reader,
+  spanIds: readonly unknown[],
+): Promise<StoredRecord[]> {
+  const wanted = new Set(spanIds);
+  return (await storedSpans(database)).filter(({ record }) => wanted.has(record.spanId));
 }
 
 /** A data point with what encloses it. */
@@ -91,15 +216,13 @@ export async function storedPoints(database: Reader): Promise<StoredPoint[]> {
   const points: StoredPoint[] = [];
   for (const { workspaceId, text } of await storedLines(database, 'metrics')) {
     for (const { resource, scopeMetrics } of JSON.parse(text).resourceMetrics) {
-      const attributes: { key: string; value: JsonObject }[] = resource?.attributes ?? [];
-      const name = attributes.find(({ key }) => key === 'service.name')?.value.stringValue;
+      const service = textAttribute(resource ?? {}, 'service.name') ?? null;
       for (const { scope, metrics } of scopeMetrics) {
         for (const item of metrics) {
           const kind = KINDS.find((one) => item[one]) ?? '';
           const { [kind]: values, ...metric } = item;
           const { dataPoints, ...data } = values;
           for (const point of dataPoints) {
-            const service = typeof name === 'string' ? name : null;
             const within = { workspaceId, service, scope: scope?.name ?? '' };
             points.push({ ...within, metric, kind, data, point });
           }

@@ -19,6 +19,7 @@ import { startEmbedded } from '../../src/db/embedded/connect.ts';
 import { loadMigrations } from '../../src/db/migrate.ts';
 import { otlpHeaders, randomId, rawSpan, traceBody } from '../e2e/gateway.ts';
 import { ROOT, startServer, type TestServer } from '../support/server.ts';
+import { spansWithIds } from '../support/stored-blocks.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 /** While nothing is released, the older version is the commit that gave this file its present content. */
@@ -158,16 +159,10 @@ async function findsAttack(
 }
 
 async function compare(database: Database, acknowledged: readonly string[]): Promise<void> {
-  const { rows } = await database.query<{ found: number; doubled: number; missing: number }>(
-    `SELECT count(*) FILTER (WHERE stored > 0)::int AS found,
-            count(*) FILTER (WHERE stored > 1)::int AS doubled,
-            count(*) FILTER (WHERE stored = 0)::int AS missing
-       FROM (SELECT id, (SELECT count(*) FROM spans WHERE encode(span_id, 'hex') = id) AS stored
-               FROM unnest($1::text[]) AS id) AS spans`,
-    [acknowledged],
-  );
-  const [{ found = 0, doubled = 0, missing = 0 } = {}] = rows;
-  requireThat(missing === 0 && doubled === 0, `${found} acknowledged spans are stored, each once`);
+  const stored = (await spansWithIds(database, acknowledged)).map(({ record }) => record.spanId);
+  const found = new Set(stored).size;
+  const isEachOnce = found === stored.length && found === acknowledged.length;
+  requireThat(isEachOnce, `${found} acknowledged spans are stored, each once`);
 }
 
 async function upgrade(folder: string, url: string, database: Database): Promise<void> {

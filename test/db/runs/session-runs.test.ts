@@ -25,6 +25,7 @@ import {
   spanRow,
   TRACE_ID,
 } from '../../support/rows.ts';
+import { storedLogs, storedSpans } from '../../support/stored-blocks.ts';
 
 const SETTLE_MS = 60_000;
 const TIMES = {
@@ -52,7 +53,7 @@ beforeAll(async () => {
 afterAll(() => scratch.close());
 beforeEach(async () => {
   logRuns = new LogRuns();
-  await scratch.database.query('TRUNCATE runs, spans, log_records, resources, session_marks');
+  await scratch.database.query('TRUNCATE runs, blocks, places, session_marks');
 });
 
 function record(
@@ -110,16 +111,14 @@ const first = [
 const second = [record('prompt', 60, { runId: SECOND })];
 
 describe('what is stored', () => {
-  test.skipIf(isDistributed)('the record as it was sent, and beside it its run', async () => {
+  test('the record as it was sent, and its run', async () => {
     await store([...first, logRow({ traceId: TRACE_ID }), logRow()]);
-    const rows = await scratch.rows(
-      'SELECT trace_id, run_id FROM log_records ORDER BY event_name, trace_id',
-    );
-    expect(rows).toEqual([
-      { trace_id: null, run_id: FIRST },
-      { trace_id: null, run_id: FIRST },
-      { trace_id: TRACE_ID, run_id: null },
-      { trace_id: null, run_id: null },
+    const records = await storedLogs(scratch.database);
+    expect(records.map(({ record, runId }) => [record.traceId, runId])).toEqual([
+      [undefined, FIRST],
+      [undefined, FIRST],
+      [TRACE_ID, TRACE_ID],
+      [undefined, null],
     ]);
   });
 
@@ -158,10 +157,10 @@ describe('what is stored', () => {
       ],
       { spans: [spanRow({ traceId: one, session }), spanRow({ traceId: other, session })] },
     );
-    const rows = await scratch.rows('SELECT trace_id, run_id FROM spans ORDER BY trace_id');
-    expect(rows).toEqual([
-      { trace_id: one, run_id: FIRST },
-      { trace_id: other, run_id: FIRST },
+    const stored = await storedSpans(scratch.database);
+    expect(stored.map(({ record, runId }) => [record.traceId, runId])).toEqual([
+      [one, FIRST],
+      [other, FIRST],
     ]);
     const runs = await scratch.rows(
       'SELECT run_id, state, spans, log_records FROM runs ORDER BY 1',
