@@ -2,6 +2,8 @@
  * Walks through the bytes of a JSON text that is known to be valid, without building values. It finds
  * where members and elements begin and end. Text that is cut short throws a RangeError.
  */
+import { PIECE_BYTES, type Pieces } from '../pieces.ts';
+
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const COMMA = 0x2c;
@@ -16,12 +18,39 @@ const CUT = 'The JSON text ends within a value.';
 /** Longer keys are read as empty: no known name is that long, even with every character escaped. */
 export const KEY_BYTES_MAX = 256;
 
+/** A key that was read, in bytes and as a string. */
+interface KnownKey {
+  readonly bytes: Buffer;
+  readonly key: string;
+}
+
+/** Keys by length, first and last byte. A new string for each key takes three times as long. */
+const KNOWN: (KnownKey | undefined)[] = new Array(256).fill(undefined);
+
+function keyIn(bytes: Buffer, start: number, end: number): string {
+  const length = end - start;
+  const slot = (length * 37 + (bytes[start] as number) + (bytes[end - 1] as number) * 5) & 0xff;
+  const known = KNOWN[slot];
+  if (known?.bytes.length === length) {
+    let same = 0;
+    while (same < length && known.bytes[same] === bytes[start + same]) same += 1;
+    if (same === length) return known.key;
+  }
+  const text = bytes.toString('latin1', start, end);
+  const key = text.includes('\\') ? (JSON.parse(`"${text}"`) as string) : text;
+  KNOWN[slot] = { bytes: Buffer.from(text, 'latin1'), key };
+  return key;
+}
+
 export class JsonWalk {
   readonly #bytes: Buffer;
   /** the next byte */
   at = 0;
   /** position of the last key, at its quote */
   keyAt = 0;
+  /** of a value that is skipped in part (`skipUpTo`) */
+  #depth = 0;
+  #isInString = false;
 
   /** @param bytes valid JSON in UTF-8, without a byte order mark */
   constructor(bytes: Buffer) {
@@ -70,13 +99,26 @@ export class JsonWalk {
 
   /** Skips a value. */
   skip(): void {
+    this.skipUpTo(Number.POSITIVE_INFINITY);
+  }
+
+  /**
+   * Skips a value, or a part of it that ends at about the position `end`; the next call then continues.
+   *
+   * @returns whether the value was skipped to its end
+   */
+  skipUpTo(end: number): boolean {
     const bytes = this.#bytes;
-    let depth = 0;
-    this.#peek();
-    for (;;) {
+    let depth = this.#depth;
+    if (this.#isInString) {
+      if (!this.#skipString(this.at, end)) return false;
+      if (depth === 0) return true;
+    } else if (depth === 0) this.#peek();
+    const last = Math.min(end, bytes.length);
+    while (this.at < last) {
       const byte = bytes[this.at] as number;
       if (byte === QUOTE) {
-        this.#skipString();
+        if (!this.#skipString(this.at + 1, end)) break;
       } else if (byte === OPEN_OBJECT || byte === OPEN_LIST) {
         depth += 1;
         this.at += 1;
@@ -86,14 +128,25 @@ export class JsonWalk {
         this.at += 1;
       } else if (depth > 0) {
         // Numbers, words, commas, colons and white space need no distinction here.
-        if (this.at >= bytes.length) throw new RangeError(CUT);
         this.at += 1;
         continue;
       } else {
         this.#skipWord();
       }
-      if (depth === 0) return;
+      if (depth === 0) {
+        this.#depth = 0;
+        return true;
+      }
     }
+    if (this.at >= bytes.length) throw new RangeError(CUT);
+    this.#depth = depth;
+    return false;
+  }
+
+  /** Skips the rest of a value that `skipUpTo` began, with pauses. */
+  *skipInPieces(): Pieces<void> {
+    do yield;
+    while (!this.skipUpTo(this.at + PIECE_BYTES));
   }
 
   /** A number, or `true`, `false` or `null`. */
@@ -107,16 +160,19 @@ export class JsonWalk {
     }
   }
 
-  #skipString(): void {
+  /** @param from in the string @returns whether its end was reached */
+  #skipString(from: number, end: number): boolean {
     const bytes = this.#bytes;
-    let at = this.at + 1;
+    let at = from;
     let byte = bytes[at];
-    while (byte !== QUOTE) {
+    while (byte !== QUOTE && at < end) {
       if (byte === undefined) throw new RangeError(CUT);
       at += byte === BACKSLASH ? 2 : 1;
       byte = bytes[at];
     }
-    this.at = at + 1;
+    this.#isInString = byte !== QUOTE;
+    this.at = this.#isInString ? at : at + 1;
+    return !this.#isInString;
   }
 
   #peek(): number {
@@ -129,10 +185,9 @@ export class JsonWalk {
     this.#peek();
     const start = this.at;
     this.keyAt = start;
-    this.#skipString();
+    this.#skipString(start + 1, Number.POSITIVE_INFINITY);
     const end = this.at - start > KEY_BYTES_MAX ? start + 1 : this.at - 1;
-    const text = this.#bytes.toString('latin1', start + 1, end);
-    const key = text.includes('\\') ? (JSON.parse(`"${text}"`) as string) : text;
+    const key = keyIn(this.#bytes, start + 1, end);
     this.#peek();
     this.at += 1;
     this.#peek();
