@@ -71,6 +71,8 @@ const run = item.extend({
     }),
   ),
   steps_left_out: z.number(),
+  unreadable_blocks: z.number(),
+  unreadable_steps: z.number(),
 });
 
 const shown = (time: string): string => shownTime(new Date(time));
@@ -158,6 +160,16 @@ function gapsOf({
   ].filter((line) => line !== false);
 }
 
+/** `2 blocks could not be read, with 31 steps` */
+function unreadableLine({
+  unreadable_blocks: blocks,
+  unreadable_steps: steps,
+}: z.infer<typeof run>) {
+  if (blocks === 0) return [];
+  const unread = `${blocks} ${blocks === 1 ? 'block' : 'blocks'} could not be read`;
+  return [`${unread}, with ${steps} ${steps === 1 ? 'step' : 'steps'}`];
+}
+
 function describe(one: z.infer<typeof run>): string {
   const severity = one.highest_severity === null ? '' : `, highest: ${plain(one.highest_severity)}`;
   return [
@@ -171,6 +183,7 @@ function describe(one: z.infer<typeof run>): string {
       ? [`Rules     ${plain(corpusName(one.corpus_version, one.corpus_identity))}`]
       : []),
     `Findings  ${one.findings}${severity}`,
+    ...unreadableLine(one).map((line) => paint.red(`Error     ${line}`)),
     ...gapsOf(one).map((line) => paint.yellow(`Note      ${line}`)),
     '',
     renderTable(one.steps, [

@@ -7,6 +7,7 @@ import type { Checked, RunSummary } from './runs.ts';
 export const CHECK_LIMITS = [
   'late_steps',
   'unread_steps',
+  'unreadable_blocks',
   'truncated_texts',
   'unparsed_values',
   'text_gaps',
@@ -49,6 +50,7 @@ export type CheckedRun = Pick<
   | 'logRecords'
   | 'evaluatedSteps'
   | 'unreadSteps'
+  | 'unreadable'
   | 'texts'
   | 'surfaces'
   | 'truncatedTexts'
@@ -73,6 +75,7 @@ export function checkOf(run: CheckedRun): RunCheck {
   const counts: Readonly<Record<CheckLimit, number>> = {
     late_steps: lateSteps(run),
     unread_steps: run.unreadSteps ?? 0,
+    unreadable_blocks: run.unreadable?.blocks ?? 0,
     truncated_texts: run.truncatedTexts ?? 0,
     unparsed_values: run.unparsedValues ?? 0,
     text_gaps: run.textGaps?.length ?? 0,

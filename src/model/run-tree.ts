@@ -1,5 +1,6 @@
 /** The tree of a whole run: its steps without their documents, and the rows of it that are shown. */
 import type { Hex8, Int64 } from './json.ts';
+import type { UnreadableBlocks } from './runs.ts';
 import type { Step } from './steps.ts';
 
 /** A step as the tree needs it. */
@@ -17,12 +18,20 @@ export interface TreeStep {
   readonly isError: boolean;
   /** equal for equal names */
   readonly nameKey: number;
-  /** bytes of its texts in the table */
+  /** bytes of its record */
   readonly stored: number;
-  /** where its row is in the table of its day */
-  readonly storedAt: string;
+  /** the block that has its record, and the record's number in the block */
+  readonly blockId: string;
+  readonly ordinal: number;
   /** how often it was sent again, with the same content */
   readonly repeats: number;
+}
+
+/** The steps of a run, as far as their blocks could be read. */
+export interface StoredTree {
+  /** in time order */
+  readonly steps: readonly TreeStep[];
+  readonly unreadable: UnreadableBlocks;
 }
 
 /** What rows that are not shown hold. */

@@ -30,6 +30,13 @@ export type Checked = (typeof CHECKED)[number];
 export const RUN_NOT_EXPORTED =
   'This workspace redacts excerpts: the texts of its runs are not exported.';
 
+/** Stored blocks with steps of a run that could not be read, because they are damaged or missing. */
+export interface UnreadableBlocks {
+  readonly blocks: number;
+  /** of the run */
+  readonly steps: number;
+}
+
 /** Names one run of one workspace. */
 export interface RunRef {
   readonly workspaceId: number;
@@ -97,6 +104,8 @@ export interface RunSummary extends Usage {
   readonly lateEvaluatedAt?: Date | null;
   /** steps beyond the limits of one evaluation (steps, bytes, CPU time) */
   readonly unreadSteps: number | null;
+  /** known where its steps were read */
+  readonly unreadable?: UnreadableBlocks;
   /** number of texts in its steps; 0 if no step has any */
   readonly texts: number | null;
   /** surfaces of its texts */

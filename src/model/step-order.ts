@@ -21,6 +21,9 @@ interface Placed<S extends OrderedStep> {
   content: string | null;
 }
 
+/** Follows every span id. */
+const LAST_ID = 'g';
+
 /** Levels are counted up to this one. */
 const LEVELS_MAX = 16;
 
@@ -67,6 +70,29 @@ function twinOf(
   const twin = twins.get(key) ?? 0;
   twins.set(key, twin + 1);
   return twin;
+}
+
+/** A step with the address of its record. */
+type StoredStep = OrderedStep & {
+  readonly arrivedOn: string;
+  readonly blockId: string;
+  readonly ordinal: number;
+};
+
+/**
+ * Compares steps by the order in which they are read: it decides which are read of a run with too many, and is
+ * the same for every reader.
+ */
+export function compareAsRead(one: StoredStep, other: StoredStep): number {
+  return (
+    compareInt64(one.startUnixNano, other.startUnixNano) ||
+    compareInt64(other.endUnixNano, one.endUnixNano) ||
+    compare(one.spanId ?? LAST_ID, other.spanId ?? LAST_ID) ||
+    compare(other.source, one.source) ||
+    compare(one.arrivedOn, other.arrivedOn) ||
+    compare(one.blockId, other.blockId) ||
+    one.ordinal - other.ordinal
+  );
 }
 
 /** The steps by their start and level. */

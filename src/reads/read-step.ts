@@ -48,7 +48,11 @@ const REMOTE_PARENT = 0x300;
 
 /** Reads a step without number and day of arrival. */
 export function readStep(signal: StepSignal, { bytes, origin }: BlockRecord): Step {
-  const record = parseRecord(bytes);
+  return toStep(signal, parseRecord(bytes), origin);
+}
+
+/** Converts a parsed record to a step without number and day of arrival. */
+export function toStep(signal: StepSignal, record: JsonObject, origin: RecordOrigin): Step {
   const { traceId, ...head } = headOf(signal, record);
   const isSpan = signal === 'traces';
   const dropped = toCount(record.droppedAttributesCount);

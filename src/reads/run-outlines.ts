@@ -2,7 +2,6 @@
  * Pages of a run's steps, with the shown parts of their texts, and the search in them. Computed on the
  * thread that takes requests, a few milliseconds at a time.
  */
-import type { SoughtStep, StepPage, StepPageLimits } from '../db/runs/step-page.ts';
 import { type OutlineView, outlineInPieces } from '../engine/run-outline.ts';
 import { searchInPieces } from '../engine/run-search.ts';
 import { treeInPieces } from '../engine/run-tree.ts';
@@ -13,8 +12,10 @@ import type { FoundText, StepsView } from '../model/run-page.ts';
 import type { TreeRow } from '../model/run-tree.ts';
 import type { RunSummary } from '../model/runs.ts';
 import type { Usage } from '../model/step-details.ts';
+import type { SoughtStep, StepPageLimits } from './chosen-steps.ts';
 import type { PieceWork } from './piece-work.ts';
 import type { ChooseSteps, FoundRun, RunSteps } from './run-steps.ts';
+import type { StepPage } from './step-page.ts';
 
 /**
  * What a turn of the event loop reads of a step at most: 24 KiB of anything, or 8,000 structures, which
@@ -109,10 +110,18 @@ async function treeOf(parts: Parts, found: FoundRun, view: StepsView) {
   return { ...(await readOutlined(parts, found, TREE, choose, viewOf)), tree };
 }
 
+/** Returns a run with what reading its steps showed. */
+function asRead(
+  { run }: FoundRun,
+  { repeats, unreadable }: Pick<StepPage, 'repeats' | 'unreadable'>,
+): RunSummary {
+  return { ...withRepeats(run, repeats), unreadable };
+}
+
 /** Reads the steps of a run for the API, as many as its limits allow. */
 async function outlineOf(parts: Parts, found: FoundRun) {
-  const { steps, repeats } = await readOutlined(parts, found, OUTLINE);
-  return { steps: steps.map(({ outline }) => outline), repeats };
+  const page = await readOutlined(parts, found, OUTLINE);
+  return { steps: page.steps.map(({ outline }) => outline), run: asRead(found, page) };
 }
 
 /** Searches for a phrase from a step on; `next` is the step at which a further search begins. */
@@ -130,7 +139,7 @@ async function searchIn({ steps, turns }: Parts, found: FoundRun, phrase: string
   for (let slice = 0; slice < SEARCH_SLICES_MAX && next !== null; slice += 1) {
     const stored: StepPage = await reading;
     const end = stored.steps.at(-1)?.number ?? stored.count;
-    // PostgreSQL reads the next slice while this one is searched.
+    // The next slice is read while this one is searched.
     if (end < stored.count && slice + 1 < SEARCH_SLICES_MAX) reading = read(end + 1);
     const room = SEARCH_HITS_MAX - hits.length;
     const result = await turns.takeInPieces(
@@ -154,14 +163,15 @@ export function createOutliner(parts: Parts) {
       const found = await parts.steps.find(workspaceId, runId);
       if (found === null) return null;
       const show = view.isList ? textsOf : treeOf;
-      const { repeats, ...rest } = await show(parts, found, view);
+      const { repeats, unreadable, ...rest } = await show(parts, found, view);
       const isWhole = rest.steps.length === rest.count;
       const isFromStart = rest.steps[0]?.number === 1 && (view.isList || isWhole);
       const own = isFromStart ? rest.title : null;
       const title = found.run.title ?? own ?? (await titleOf(parts, found));
       const usage = storedUsage(found.run) ?? (isWhole ? rest.usage : null);
       const { pageSteps } = PAGE;
-      return { run: withRepeats(found.run, repeats), shown: { ...rest, pageSteps, title, usage } };
+      const run = asRead(found, { repeats, unreadable });
+      return { run, shown: { ...rest, pageSteps, title, usage } };
     },
     searchSteps: async (workspaceId: number, runId: Hex16, phrase: string, from: number) => {
       const found = await parts.steps.find(workspaceId, runId);
@@ -170,8 +180,7 @@ export function createOutliner(parts: Parts) {
     find: async (workspaceId: number, runId: Hex16) => {
       const found = await parts.steps.find(workspaceId, runId);
       if (found === null) return null;
-      const { steps, repeats } = await outlineOf(parts, found);
-      const run = withRepeats(found.run, repeats);
+      const { steps, run } = await outlineOf(parts, found);
       return { run, steps, stepsLeftOut: run.spans + run.logRecords - steps.length };
     },
   };

@@ -6,19 +6,15 @@ import type { ReadChoice } from '../db/replica/read-choice.ts';
 import type { RunToRead, StepLimits } from '../db/runs/run-to-read.ts';
 import { findRun } from '../db/runs/runs.ts';
 import {
-  type ChosenSteps,
-  readStepPage,
-  type StepPage,
-  type StepPageLimits,
-} from '../db/runs/step-page.ts';
-import {
   type ExportedSignal,
   readStoredSlice,
   type StoredPlace,
   type StoredSlice,
 } from '../db/runs/stored-steps.ts';
 import type { TreeStep } from '../model/run-tree.ts';
+import type { ChosenSteps, StepPageLimits } from './chosen-steps.ts';
 import { RunTrees } from './run-trees.ts';
+import { readStepPage, type StepPage } from './step-page.ts';
 
 export type FoundRun = NonNullable<Awaited<ReturnType<typeof findRun>>> & RunToRead;
 
@@ -40,18 +36,14 @@ export class RunSteps {
     return found === null ? null : { ...found, workspaceId, runId };
   }
 
-  /** Reads a page of the chosen steps; if rows have moved, once more with a new tree. */
+  /** Reads a page of the chosen steps. */
   async page(found: FoundRun, limits: StepPageLimits, choose: ChooseSteps): Promise<StepPage> {
     const { read } = this.#choice;
-    const readOnce = async () => {
-      const tree = await read(found, (db) => this.#trees.read(db, found, found.run));
-      const chosen = await choose(tree);
-      return await read(found, (db) => readStepPage(db, found, tree, limits, chosen));
-    };
-    const page = await readOnce();
-    if (!page.isOutdated) return page;
-    this.#trees.forget(found);
-    return await readOnce();
+    const tree = await read(found, (db) => this.#trees.read(db, found, found.run));
+    const chosen = await choose(tree.steps);
+    const page = await read(found, (db) => readStepPage(db, tree, limits, chosen));
+    if (page.unreadable.blocks > tree.unreadable.blocks) this.#trees.forget(found);
+    return page;
   }
 
   /** Reads stored steps after a place, in the order of arrival. */

@@ -1,12 +1,12 @@
 /**
  * Remembers the steps of large runs for a short time, without names and documents: every page of a run
- * needs all of them, for its tree and to find the rows of those it shows.
+ * needs all of them, for its tree and to find the records of those it shows.
  */
 import type { Database } from '../db/database.ts';
 import type { RunToRead } from '../db/runs/run-to-read.ts';
-import { readTree } from '../db/runs/run-tree.ts';
-import type { TreeStep } from '../model/run-tree.ts';
+import type { StoredTree } from '../model/run-tree.ts';
 import type { RunSummary } from '../model/runs.ts';
+import { readTree } from './run-tree.ts';
 
 /** The steps of one evaluation: later ones are in no finding, and on no page. */
 const STEPS_MAX = 20_000;
@@ -14,13 +14,13 @@ const STEPS_MAX = 20_000;
 const RUNS_MAX = 4;
 /** Smaller ones are read again. */
 const LARGE_STEPS = 1_000;
-/** Retention may remove steps without a change of the run. */
+/** Retention may remove blocks without a change of the run. */
 const KEPT_MS = 60_000;
 
 interface Kept {
   /** changes with every step that arrives */
   readonly version: string;
-  readonly steps: readonly TreeStep[];
+  readonly tree: StoredTree;
   /** by `performance.now()` */
   readonly until: number;
 }
@@ -28,19 +28,19 @@ interface Kept {
 export class RunTrees {
   readonly #kept = new Map<string, Kept>();
   /** under way, by run and version: a page and the search in it begin at the same time */
-  readonly #reading = new Map<string, Promise<readonly TreeStep[]>>();
+  readonly #reading = new Map<string, Promise<StoredTree>>();
 
-  /** The rows of a run are no longer where they were. */
+  /** Reads the run again next time: some of its blocks are no longer stored, or damaged. */
   forget({ workspaceId, runId }: RunToRead): void {
     this.#kept.delete(`${workspaceId} ${runId}`);
   }
 
   /** The steps of a run in time order. */
-  async read(database: Database, ref: RunToRead, run: RunSummary): Promise<readonly TreeStep[]> {
+  async read(database: Database, ref: RunToRead, run: RunSummary): Promise<StoredTree> {
     const key = `${ref.workspaceId} ${ref.runId}`;
     const version = `${run.spans + run.repeatedSpans} ${run.logRecords} ${run.lastArrivalAt.getTime()}`;
     const known = this.#kept.get(key);
-    if (known?.version === version && performance.now() < known.until) return known.steps;
+    if (known?.version === version && performance.now() < known.until) return known.tree;
     this.#kept.delete(key);
     const name = `${key} ${version}`;
     const reading =
@@ -55,13 +55,13 @@ export class RunTrees {
     ref: RunToRead,
     key: string,
     version: string,
-  ): Promise<readonly TreeStep[]> {
-    const steps = await readTree(database, ref, STEPS_MAX);
-    if (steps.length >= LARGE_STEPS) {
+  ): Promise<StoredTree> {
+    const tree = await readTree(database, ref, STEPS_MAX);
+    if (tree.steps.length >= LARGE_STEPS) {
       const [oldest] = this.#kept.size < RUNS_MAX ? [] : this.#kept.keys();
       if (oldest !== undefined) this.#kept.delete(oldest);
-      this.#kept.set(key, { version, steps, until: performance.now() + KEPT_MS });
+      this.#kept.set(key, { version, tree, until: performance.now() + KEPT_MS });
     }
-    return steps;
+    return tree;
   }
 }

@@ -10,8 +10,6 @@ import { distribute, requireCoordinator, SHARDS_PER_WORKER } from '../../src/db/
 import { migrate } from '../../src/db/migrate.ts';
 import { beat, leave } from '../../src/db/runs/processes.ts';
 import type { RunToRead } from '../../src/db/runs/run-to-read.ts';
-import { readTree } from '../../src/db/runs/run-tree.ts';
-import { readStepPage } from '../../src/db/runs/step-page.ts';
 import { readStoredSlice } from '../../src/db/runs/stored-steps.ts';
 import { storeBatch } from '../../src/db/telemetry/copy-transaction.ts';
 import { LogRuns } from '../../src/db/telemetry/log-runs.ts';
@@ -19,6 +17,7 @@ import { dropOutdated, ensureDay, ensureDays } from '../../src/db/telemetry/part
 import { KnownContents } from '../../src/db/telemetry/shared-contents.ts';
 import { PlainEncoder } from '../../src/ingest/plain-encoder.ts';
 import type { DecodedRequest } from '../../src/model/telemetry.ts';
+import { readTree } from '../../src/reads/run-tree.ts';
 import { readStepsOfRuns } from '../../src/reads/steps-of-runs.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { encodeRequest } from '../support/decoding.ts';
@@ -27,15 +26,6 @@ import { DAY_MS, decodedRequest, hex8, hex16, logRow, NOON_MS, spanRow } from '.
 import { dayOf } from '../support/stored-run.ts';
 
 const LIMITS = { stepsMax: 100, bytesMax: 1_000_000 };
-const PAGE_LIMITS = {
-  ...LIMITS,
-  pageSteps: 10,
-  cutBytes: 4096,
-  ordinaryBytes: 65_536,
-  wholeBytes: 65_536,
-  structuresMax: 1000,
-};
-
 let scratch: MigratedDatabase;
 
 beforeAll(async () => {
@@ -138,12 +128,6 @@ describe('reading a run', () => {
   test.each<[what: string, read: (database: Database) => Promise<unknown>, tasks: number]>([
     ['for the pass', (database) => readStepsOfRuns(database, [runOf(1)], LIMITS), 1],
     ['with others', (database) => readStepsOfRuns(database, [runOf(1), runOf(2)]), 2],
-    [
-      'as a page',
-      async (database) =>
-        readStepPage(database, runOf(1), await readTree(database, runOf(1), 100), PAGE_LIMITS),
-      2,
-    ],
     ['as a tree', (database) => readTree(database, runOf(1), 100), 1],
     ['for an export', (database) => readStoredSlice(database, runOf(1), 'traces', LIMITS, null), 1],
     [

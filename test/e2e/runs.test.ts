@@ -152,6 +152,8 @@ describe('one run', () => {
         },
       ],
       steps_left_out: 0,
+      unreadable_blocks: 0,
+      unreadable_steps: 0,
     });
   });
 

@@ -27,7 +27,8 @@ function step(number: number, fields: Partial<TreeStep> = {}): TreeStep {
     isError: false,
     nameKey: 1,
     stored: 100,
-    storedAt: '(0,1)',
+    blockId: '0',
+    ordinal: number,
     repeats: 0,
     ...fields,
   };

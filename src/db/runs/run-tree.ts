@@ -59,7 +59,9 @@ class LineReader {
   }
 }
 
-type ReadStep = TreeStep & Numbered & { repeats: number };
+/** where its row is in the table of its day, instead of its record's address */
+type PlacedTreeStep = Omit<TreeStep, 'blockId' | 'ordinal'> & { readonly storedAt: string };
+type ReadStep = PlacedTreeStep & Numbered & { repeats: number };
 
 /** A step whose numbers are still to be set. */
 function readStep(line: LineReader): ReadStep {
@@ -89,7 +91,7 @@ export async function readTree(
   database: Database,
   run: RunToRead,
   stepsMax: number,
-): Promise<TreeStep[]> {
+): Promise<PlacedTreeStep[]> {
   const parameters = parametersOf([run], { stepsMax, bytesMax: 0 }).slice(0, -1);
   const statement = READ_TREE[await placementOf(database)];
   const { rows } = await database.query<{ lines: string | null }>(statement, parameters);

@@ -22,6 +22,13 @@ export function many(value: number, noun: string): string {
   return `${count(value)} ${noun}${value === 1 ? '' : 's'}`;
 }
 
+/** `2 blocks could not be read, with 31 steps`; none where everything was read */
+export function unreadableText({ unreadable }: Pick<RunSummary, 'unreadable'>): string[] {
+  if (unreadable === undefined || unreadable.blocks === 0) return [];
+  const { blocks, steps } = unreadable;
+  return [`${many(blocks, 'block')} could not be read, with ${many(steps, 'step')}`];
+}
+
 /** `64 KiB`, `1,000 bytes` */
 function capOf(bytes: number): string {
   return bytes % KIB === 0 ? `${count(bytes / KIB)} KiB` : `${count(bytes)} bytes`;
@@ -38,6 +45,7 @@ export function limitsOf(run: RunSummary): string[] {
     unread_steps: () => [
       `Not checked, or not in full: ${many(unreadSteps ?? 0, 'step')} beyond the limits of one evaluation`,
     ],
+    unreadable_blocks: () => unreadableText(run),
     truncated_texts: () => [
       `Not checked, or not in full: ${many(truncatedTexts ?? 0, 'text')} beyond the ${capOf(textCapBytes ?? 0)} of each surface of a step`,
     ],

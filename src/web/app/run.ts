@@ -11,7 +11,7 @@ import { corpusName } from './rule-counts.ts';
 import { stepsView } from './run/run-steps.ts';
 import { costText, tokensText } from './run/step-head.ts';
 import type { StepsPage } from './run/step-texts.ts';
-import { checkedLine, many, withoutFindings } from './run-check.ts';
+import { checkedLine, many, unreadableText, withoutFindings } from './run-check.ts';
 import { searchView } from './run-search.ts';
 import { waitLine } from './run-wait.ts';
 import { lengthOf, nameOf, shownTitle } from './runs.ts';
@@ -128,9 +128,10 @@ export function runPage(look: Look, viewer: Viewer, data: RunPage): Html {
 <div class="title-line"><h1 class="run-title">${title}</h1>
 <p class="soft always">${title !== nameOf(run) && html`${nameOf(run)} · `}${words(run.state)}, ${term('evaluation', words(run.evaluation))} · arrived ${time(run.firstArrivalAt, nowMs)}</p></div>
 ${about(data)}
+${unreadableText(run).map((text) => html`<p class="notice error">${text}.</p>`)}
 ${findingList(data)}
 ${data.isRedacted && html`<p class="notice">This workspace redacts excerpts: the texts of steps, and step names that a rule matched, are not shown.</p>`}
 ${!data.isRedacted && shown.count > 0 && searchView(run.runId, data.search, data.open?.query ?? null)}
-${stepsView({ ...data, runId: run.runId }, run.spans + run.logRecords)}`,
+${stepsView({ ...data, runId: run.runId }, run.spans + run.logRecords, run.unreadable?.steps ?? 0)}`,
   });
 }

@@ -1,6 +1,7 @@
 /** The list, the page and the API say the same about a run in every state, and never more than was checked. */
 import { describe, expect, test } from 'vitest';
 import { toRunItem } from '../../../src/http/api/runs/run-routes.ts';
+import type { RunSummary } from '../../../src/model/runs.ts';
 import { NO_RUN_NAMES } from '../../../src/web/app/filter-fields.ts';
 import { runPage } from '../../../src/web/app/run.ts';
 import { checkedLine } from '../../../src/web/app/run-check.ts';
@@ -29,9 +30,9 @@ describe.each(CHECKED_CASES)('a run $what', (one) => {
     expect(findings).toContain(isReassuring || one.checked === 'partly' ? 'none' : '–');
   });
 
-  test('on its page', () => {
-    const data = {
-      run: summary,
+  const pageOf = (shownRun: RunSummary) =>
+    runPage(LOOK, viewer(), {
+      run: shownRun,
       shown: {
         steps: [],
         count: 0,
@@ -52,11 +53,21 @@ describe.each(CHECKED_CASES)('a run $what', (one) => {
       isList: false,
       isRedacted: false,
       nowMs: NOW_MS,
-    };
-    const { text } = runPage(LOOK, viewer(), data);
+    }).text;
+
+  test('on its page', () => {
+    const text = pageOf(summary);
     for (const part of one.page) expect(text).toContain(part);
     if (!isReassuring) expect(text).not.toContain('No rule matched.</p>');
     expect(text.includes('No rule matched. 2 texts')).toBe(isReassuring);
+  });
+
+  test('on its page, with blocks that could not be read', () => {
+    const text = pageOf({ ...summary, unreadable: { blocks: 2, steps: 31 } });
+    expect(text).toContain(
+      '<p class="notice error">2 blocks could not be read, with 31 steps.</p>',
+    );
+    expect(text).not.toContain('No rule matched. 2 texts');
   });
 
   test('over the API', () => {

@@ -118,6 +118,20 @@ describe('steps', () => {
     expect(text).toContain('1,234 more steps are not shown.');
   });
 
+  test('that could not be read are counted apart', () => {
+    const unreadable = { blocks: 1, steps: 4 };
+    const some = page({
+      shown: shown([step(1)]),
+      run: run({ spans: 7, logRecords: 0, unreadable }),
+    });
+    expect(some).toContain('1 block could not be read, with 4 steps.');
+    expect(some).toContain('2 more steps are not shown.');
+    const none = page({ shown: shown([]), run: run({ spans: 4, logRecords: 0, unreadable }) });
+    expect(none).toContain('The steps of this run could not be read.');
+    expect(none).not.toContain('no longer stored');
+    expect(none).not.toContain('not shown.');
+  });
+
   test('of more than one page have links to the others, and a field for a number', () => {
     const text = page({ shown: shown([step(251), step(252)], { count: 1000 }) });
     expect(text).toContain('251 to 252 of 1,000');

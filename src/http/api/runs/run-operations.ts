@@ -108,7 +108,13 @@ function runExamples({ book }: ApiSettings) {
     { ...SUMMARY, corpusVersion, corpusIdentity },
     { settleMs: 0, timeoutMs: 0 },
   );
-  const run = { ...item, steps: STEPS.map(toRunStep), steps_left_out: 0 };
+  const run = {
+    ...item,
+    steps: STEPS.map(toRunStep),
+    steps_left_out: 0,
+    unreadable_blocks: 0,
+    unreadable_steps: 0,
+  };
   const page = { runs: [item], next_cursor: null };
   return {
     list: [example('with_findings', `Answer to \`?${RUNS_EXAMPLE_QUERY}\`.`, page)],

@@ -231,6 +231,8 @@ export function showRun(reader: Pick<RunReader, 'find' | 'times'>): AuthorizedHa
       ...toRunItem(run, reader.times),
       steps: steps.map(toRunStep),
       steps_left_out: stepsLeftOut,
+      unreadable_blocks: run.unreadable?.blocks ?? 0,
+      unreadable_steps: run.unreadable?.steps ?? 0,
     };
     return json(body);
   };

@@ -191,6 +191,10 @@ export const run = component(
       ...members,
       steps: z.array(runStep).describe('The first steps, in time order.'),
       steps_left_out: count('Number of further steps that are not listed.'),
+      unreadable_blocks: count(
+        'Stored blocks with steps of the run that could not be read, because they are damaged or missing. `checked` is never `fully` then.',
+      ),
+      unreadable_steps: count('Steps of the run in these blocks.'),
     })
     .describe('One run with an outline of its steps.'),
 );

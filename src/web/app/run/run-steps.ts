@@ -82,10 +82,16 @@ function views({ runId, shown, isList }: StepsPage): Html {
   return html`<nav class="views" aria-label="View">${link('Timeline', at, !isList)} ${link('All texts', texts, isList)}</nav>`;
 }
 
-/** The steps of a page. @param total steps of the run, those on no page included */
-export function stepsView(data: StepsPage, total: number): Html {
+/**
+ * The steps of a page.
+ *
+ * @param total steps of the run, those on no page included
+ * @param unreadable how many of them are in blocks that could not be read
+ */
+export function stepsView(data: StepsPage, total: number, unreadable: number): Html {
   const { shown, isList } = data;
   const { steps, count: all } = shown;
+  const others = total - unreadable - all;
   const isPart = isList && all > steps.length;
   const first = steps[0]?.number ?? 0;
   const last = steps.at(-1)?.number ?? 0;
@@ -98,9 +104,9 @@ ${lostFinding(data)}
 ${pages(data, 'Pages of steps')}
 ${
   steps.length === 0
-    ? html`<p class="soft">The steps of this run are no longer stored.</p>`
+    ? html`<p class="soft">The steps of this run ${unreadable > 0 ? 'could not be read' : 'are no longer stored'}.</p>`
     : shownSteps
 }
 ${isList && pages(data, 'Pages of steps, below')}
-${steps.length > 0 && total > all && html`<p class="notice">${count(total - all)} more steps are not shown.</p>`}</section>`;
+${steps.length > 0 && others > 0 && html`<p class="notice">${count(others)} more steps are not shown.</p>`}</section>`;
 }

@@ -1,12 +1,13 @@
 /** A page of a run's steps: which steps it has, how deep they are, and within which limits. */
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { readTree } from '../../../src/db/runs/run-tree.ts';
-import { readStepPage, type SoughtStep } from '../../../src/db/runs/step-page.ts';
-import { findingsByStep } from '../../../src/engine/finding-steps.ts';
-import type { Step } from '../../../src/model/steps.ts';
-import type { MigratedDatabase } from '../../support/migrated-database.ts';
-import { readSteps } from '../../support/read-steps.ts';
+import { findingsByStep } from '../../src/engine/finding-steps.ts';
+import type { Step } from '../../src/model/steps.ts';
+import type { SoughtStep } from '../../src/reads/chosen-steps.ts';
+import { readTree } from '../../src/reads/run-tree.ts';
+import { readStepPage } from '../../src/reads/step-page.ts';
+import type { MigratedDatabase } from '../support/migrated-database.ts';
+import { readSteps } from '../support/read-steps.ts';
 import {
   DAY_MS,
   findingDraft,
@@ -16,9 +17,9 @@ import {
   NOON_MS,
   spanRow,
   TRACE_ID,
-} from '../../support/rows.ts';
-import { dayOf, openStoredRun, RUN, type StoredRun } from '../../support/stored-run.ts';
-import { finding } from '../../web/app/fixtures.ts';
+} from '../support/rows.ts';
+import { dayOf, openStoredRun, RUN, type StoredRun } from '../support/stored-run.ts';
+import { finding } from '../web/app/fixtures.ts';
 
 let scratch: MigratedDatabase;
 let store: StoredRun['store'];
@@ -28,7 +29,7 @@ beforeAll(async () => {
 });
 afterAll(() => scratch.close());
 beforeEach(async () => {
-  await scratch.database.query('TRUNCATE runs, spans, log_records, resources');
+  await scratch.database.query('TRUNCATE runs, blocks, places, spans, log_records');
 });
 
 describe('a page of steps', () => {
@@ -48,7 +49,6 @@ describe('a page of steps', () => {
   ) =>
     readStepPage(
       scratch.database,
-      RUN,
       await readTree(scratch.database, RUN, stepsMax),
       { ...LIMITS, ...limits },
       { from, sought: sought === undefined ? null : { number: 1, ...sought } },
@@ -82,7 +82,11 @@ describe('a page of steps', () => {
   test('of a small run holds what its evaluation reads', async () => {
     await store({
       spans: [
-        spanRow({ name: 'chat', attributes: '{"a":{"b":[1,"é"]}}', events: '[{"name":"e"}]' }),
+        spanRow({
+          name: 'chat',
+          attributes: '{"a":{"b":[1,"é"]}}',
+          events: '[{"name":"e","timeUnixNano":"5"}]',
+        }),
       ],
       logs: [logRow({ traceId: TRACE_ID, body: '{"text":"hi"}' })],
     });
@@ -116,7 +120,7 @@ describe('a page of steps', () => {
     expect(cut).toEqual(new Set([0]));
     expect(steps.map(({ name }) => name.slice(0, 300))).toEqual(['x'.repeat(256), 'small']);
     expect(steps[0]?.attributes).toEqual({ 'gen_ai.operation.name': 'chat' });
-    expect(steps[0]?.events).toEqual([{ name: 'first', attributes: {} }]);
+    expect(steps[0]?.events).toEqual([{ name: 'first', attributes: {}, timeUnixNano: '0' }]);
     expect(steps[0]?.statusMessage).toHaveLength(1024);
     expect(JSON.stringify(steps[0]).length).toBeLessThan(LIMITS.cutBytes);
   });
@@ -292,9 +296,11 @@ describe('a page of steps', () => {
       return [...findingsByStep(page.steps, [one]).keys()].map(({ step }) => step.body);
     };
     expect(await open()).toEqual(['third']);
-    await scratch.database.query('DELETE FROM log_records WHERE arrived_on = $1', [dayOf(NOON_MS)]);
+    for (const table of ['places', 'blocks']) {
+      await scratch.database.query(`DELETE FROM ${table} WHERE arrived_on = $1`, [dayOf(NOON_MS)]);
+    }
     expect(await open()).toEqual(['third']);
-    await scratch.database.query('DELETE FROM log_records');
+    await scratch.database.query('TRUNCATE places, blocks');
     await store({ logs: [equal('fifth')] });
     expect(await open()).toEqual([]);
   });
@@ -362,29 +368,43 @@ describe('a page of steps', () => {
     expect(new Set(steps.map(({ depth }) => depth))).toEqual(new Set([6]));
   });
 
-  test('whose rows have moved or are gone is outdated, and holds no row of another run', async () => {
-    await store({ spans: many(3) });
-    const tree = await readTree(scratch.database, RUN, 100);
-    const read = () => readStepPage(scratch.database, RUN, tree, LIMITS);
-    expect(await read()).toMatchObject({ count: 3, isOutdated: false });
-    await scratch.database.query('DELETE FROM spans WHERE start_unix_nano = 2');
-    const later = await read();
-    expect([numbers(later), later.isOutdated]).toEqual([[1, 3], true]);
-    const other = await readStepPage(
-      scratch.database,
-      { ...RUN, runId: hex16(7) },
-      await readTree(scratch.database, RUN, 100),
-      LIMITS,
-    );
-    expect([numbers(other), other.isOutdated]).toEqual([[], true]);
-    const another = await readStepPage(
-      scratch.database,
-      { ...RUN, workspaceId: RUN.workspaceId + 1 },
-      tree,
-      LIMITS,
-    );
-    expect([numbers(another), another.isOutdated]).toEqual([[], true]);
+  test('holds no step of another run in the same block', async () => {
+    const other = hex16(7);
+    const spans = many(6).map((span, at) => (at % 2 === 0 ? span : { ...span, traceId: other }));
+    await store({ spans });
+    const page = await readPage();
+    expect(page.steps.map(({ step }) => step.startUnixNano)).toEqual(['1', '3', '5']);
+    const tree = await readTree(scratch.database, { ...RUN, runId: other }, 100);
+    const { steps } = await readStepPage(scratch.database, tree, LIMITS);
+    expect(steps.map(({ step }) => step.startUnixNano)).toEqual(['2', '4', '6']);
+    const elsewhere = { ...RUN, workspaceId: RUN.workspaceId + 1 };
+    expect((await readTree(scratch.database, elsewhere, 100)).steps).toEqual([]);
   });
+
+  test.each([
+    ['damaged', `UPDATE blocks SET data = 'damaged' WHERE block_id = $1`],
+    ['cut', 'UPDATE blocks SET data = substr(data, 1, 20) WHERE block_id = $1'],
+    ['of another length', 'UPDATE blocks SET bytes = bytes - 1 WHERE block_id = $1'],
+    ['of an unknown codec', 'UPDATE blocks SET codec = 9 WHERE block_id = $1'],
+    ['missing', 'DELETE FROM blocks WHERE block_id = $1'],
+  ])(
+    'without a block that is %s has the other steps, and counts those of the block',
+    async (_, damage) => {
+      const [first, second, ...rest] = many(5);
+      await store({ spans: [first, second].flatMap((span) => span ?? []) });
+      await store({ spans: rest });
+      const tree = await readTree(scratch.database, RUN, 100);
+      const whole = { blocks: 0, steps: 0 };
+      expect(tree.unreadable).toEqual(whole);
+      expect((await readStepPage(scratch.database, tree, LIMITS)).unreadable).toEqual(whole);
+      await scratch.database.query(damage, [tree.steps[4]?.blockId]);
+      const unreadable = { blocks: 1, steps: 3 };
+      const page = await readPage();
+      expect([numbers(page), page.count, page.unreadable]).toEqual([[1, 2], 2, unreadable]);
+      const old = await readStepPage(scratch.database, tree, LIMITS);
+      expect([numbers(old), old.count, old.unreadable]).toEqual([[1, 2], 5, unreadable]);
+    },
+  );
 
   test('of a run without steps has none', async () => {
     expect(await readPage({}, 3, { number: 2 })).toMatchObject({ steps: [], count: 0 });
