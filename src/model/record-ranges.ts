@@ -11,6 +11,19 @@ export function addRange(ranges: number[], start: number, end: number): void {
   else ranges.push(start, end);
 }
 
+/** Returns the first records, at most so many. */
+export function firstRecords(ranges: RecordRanges, recordsMax: number): RecordRanges {
+  const first: number[] = [];
+  let rest = recordsMax;
+  for (let at = 0; at < ranges.length && rest > 0; at += 2) {
+    const start = ranges[at] as number;
+    const end = Math.min(ranges[at + 1] as number, start + rest);
+    first.push(start, end);
+    rest -= end - start;
+  }
+  return first;
+}
+
 /** Returns the number of records. */
 export function countRecords(ranges: RecordRanges): number {
   let records = 0;

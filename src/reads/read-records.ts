@@ -5,10 +5,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
 import type { Database } from '../db/database.ts';
-import { type BlockKey, type BlockText, readBlocks } from '../db/telemetry/stored-places.ts';
+import { type BlockKey, readBlocks } from '../db/telemetry/stored-places.ts';
 import { countRecords, type RecordRanges } from '../model/record-ranges.ts';
 import type { UnreadableBlocks } from '../model/runs.ts';
-import { type BlockRecord, recordsOf } from '../otlp/lines/block-records.ts';
 import type { Pieces } from '../otlp/pieces.ts';
 import type { StepSignal } from './read-step.ts';
 
@@ -17,12 +16,19 @@ export interface RecordsOfBlock extends BlockKey {
   readonly records: RecordRanges;
 }
 
-/** Takes the records of a block that were found. */
-export type TakeRecords = (
-  records: readonly BlockRecord[],
-  signal: StepSignal,
-  block: BlockKey,
-) => Pieces<void>;
+/** A block that could be read. */
+export interface ReadBlock extends RecordsOfBlock {
+  readonly signal: StepSignal;
+  readonly text: Buffer;
+}
+
+/**
+ * Takes records of a block.
+ *
+ * @returns how many of them the block has
+ * @throws {RangeError} when the text is not valid
+ */
+export type TakeRecords = (block: ReadBlock) => Pieces<number>;
 
 /** @param wanted each block once */
 export async function readRecords(
@@ -36,34 +42,27 @@ export async function readRecords(
   for await (const block of readBlocks(database, wanted)) {
     const { records } = wanted[index] as RecordsOfBlock;
     index += 1;
-    const found = await inTurns(recordsIn(block, records, take));
-    if (found < countRecords(records)) {
-      blocks += 1;
-      steps += countRecords(records) - found;
+    let found = 0;
+    if ('text' in block && block.signal !== 'metrics') {
+      const { signal } = block;
+      found = await inTurns(take({ ...block, signal, records }));
     }
+    const lost = countRecords(records) - found;
+    if (lost > 0) blocks += 1;
+    steps += lost;
   }
   return { blocks, steps };
 }
 
-/** Returns how many records were found. */
-function* recordsIn(block: BlockText, wanted: RecordRanges, take: TakeRecords): Pieces<number> {
-  if ('error' in block || block.signal === 'metrics') return 0;
-  const { signal, text } = block;
-  let found: readonly BlockRecord[];
+/** Takes records, each piece in a turn of the event loop; none of a text that is not valid. */
+async function inTurns(pieces: Pieces<number>): Promise<number> {
   try {
-    found = yield* recordsOf(signal, text, wanted);
+    for (let piece = pieces.next(); ; piece = pieces.next()) {
+      if (piece.done === true) return piece.value;
+      await nextTurn();
+    }
   } catch (error) {
     if (error instanceof RangeError) return 0;
     throw error;
-  }
-  yield* take(found, signal, block);
-  return found.length;
-}
-
-/** Does work in pieces, each in a turn of the event loop. */
-async function inTurns<T>(pieces: Pieces<T>): Promise<T> {
-  for (let piece = pieces.next(); ; piece = pieces.next()) {
-    if (piece.done === true) return piece.value;
-    await nextTurn();
   }
 }

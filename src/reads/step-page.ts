@@ -7,7 +7,7 @@ import { compareInt64, type Int64 } from '../model/json.ts';
 import type { StoredTree, TreeStep } from '../model/run-tree.ts';
 import type { UnreadableBlocks } from '../model/runs.ts';
 import type { Step } from '../model/steps.ts';
-import type { BlockRecord } from '../otlp/lines/block-records.ts';
+import { type BlockRecord, recordsOf } from '../otlp/lines/block-records.ts';
 import { cutRecord, isDense } from '../otlp/lines/cut-record.ts';
 import type { Pieces } from '../otlp/pieces.ts';
 import {
@@ -19,7 +19,7 @@ import {
 } from './chosen-steps.ts';
 import { readRecords } from './read-records.ts';
 import { readStep, type StepSignal, toStep } from './read-step.ts';
-import { recordsOfSteps } from './run-tree.ts';
+import { addressOf, recordsOfSteps } from './run-tree.ts';
 
 export interface PagedStep {
   readonly step: Step;
@@ -85,15 +85,17 @@ export async function readStepPage(
 ): Promise<StepPage> {
   const { steps: kept, sought, above } = choosePage(tree.steps, limits, chosen);
   const byAddress = new Map(kept.map((one) => [addressOf(one.step), one]));
-  const read = new Map<KeptStep, ReadRecord>();
+  const read = new Map<KeptStep, ReadOne>();
   const wanted = recordsOfSteps(kept.map(({ step }) => step));
-  const damaged = await readRecords(database, wanted, function* (records, signal, { blockId }) {
-    for (const record of records) {
+  const damaged = await readRecords(database, wanted, function* (block) {
+    const { signal, text, blockId, records } = block;
+    const found = yield* recordsOf(signal, text, records);
+    for (const record of found) {
       const one = byAddress.get(addressOf({ blockId, ordinal: record.ordinal }));
-      if (one === undefined) continue;
-      read.set(one, yield* readRecord(signal, record, one, limits));
+      if (one !== undefined) read.set(one, yield* readOne(signal, record, one, limits));
       yield;
     }
+    return found.length;
   });
   const steps: PagedStep[] = [];
   const owners: Step[] = [];
@@ -117,18 +119,15 @@ export async function readStepPage(
   };
 }
 
-type ReadRecord = Pick<PagedStep, 'step' | 'isCut'>;
-
-const addressOf = ({ blockId, ordinal }: Pick<TreeStep, 'blockId' | 'ordinal'>): string =>
-  `${blockId} ${ordinal}`;
+type ReadOne = Pick<PagedStep, 'step' | 'isCut'>;
 
 /** Reads a record as a step, cut if it is too large. */
-function* readRecord(
+function* readOne(
   signal: StepSignal,
   record: BlockRecord,
   { step: known, cut, whole }: KeptStep,
   { structuresMax }: StepPageLimits,
-): Pieces<ReadRecord> {
+): Pieces<ReadOne> {
   const { source, spanId, parentSpanId, startUnixNano, endUnixNano, arrivedOn } = known;
   const { bytes, origin } = record;
   const isCut = bytes.length > cut && (bytes.length > whole || isDense(bytes, structuresMax));

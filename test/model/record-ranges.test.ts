@@ -6,6 +6,7 @@ import {
   countRecords,
   decodeRanges,
   encodeRanges,
+  firstRecords,
 } from '../../src/model/record-ranges.ts';
 
 /** Ranges by the length of each and its distance from the one before. */
@@ -73,4 +74,14 @@ test('any bytes are decoded to rising ranges, or refused', () => {
       expect(rising).toBe(true);
     }),
   );
+});
+
+test.each([
+  [0, []],
+  [1, [2, 3]],
+  [3, [2, 5]],
+  [4, [2, 5, 9, 10]],
+  [99, [2, 5, 9, 12]],
+])('the first %i records are those with the least numbers', (max, first) => {
+  expect(firstRecords([2, 5, 9, 12], max)).toEqual(first);
 });

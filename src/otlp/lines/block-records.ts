@@ -10,7 +10,7 @@ import type { Signal } from '../../model/telemetry.ts';
 import { isObject } from '../fields.ts';
 import { parseJson } from '../json.ts';
 import type { Pieces } from '../pieces.ts';
-import { type FoundRecord, type Frame, RecordFinder } from './record-finder.ts';
+import { type FoundRecord, type Frame, type ReadRecord, RecordFinder } from './record-finder.ts';
 
 const LINE_FEED = 0x0a;
 
@@ -39,16 +39,18 @@ export interface BlockRecord {
  *
  * @param text lines, each with a line feed at its end
  * @param wanted numbers that the text does not have are ignored
+ * @param read as for `RecordFinder`
  * @throws {RangeError} when the text is not valid
  */
-export function* findRecords(
+export function* findRecords<V = null>(
   signal: Signal,
   text: Buffer,
   wanted: RecordRanges,
-): Pieces<readonly FoundRecord[]> {
-  const finder = new RecordFinder(signal, text, { items: new Ordinals(wanted) });
+  read: ReadRecord<V> | null = null,
+): Pieces<readonly FoundRecord<V>[]> {
+  const finder = new RecordFinder(signal, text, { items: new Ordinals(wanted) }, read);
   const end = wanted.at(-1) ?? 0;
-  const found: FoundRecord[] = [];
+  const found: FoundRecord<V>[] = [];
   for (let at = 0; at < text.length && finder.item < end; ) {
     for (const record of yield* finder.find(at)) found.push(record);
     const lineEnd = text.indexOf(LINE_FEED, at);

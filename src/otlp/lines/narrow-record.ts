@@ -6,7 +6,7 @@ import type { Hex8, Int64 } from '../../model/json.ts';
 import type { Step } from '../../model/steps.ts';
 import { type Raw, toInt64, toSpanId, toUint64 } from '../fields.ts';
 import { PIECE_BYTES, type Pieces } from '../pieces.ts';
-import { JsonWalk } from './json-walk.ts';
+import type { JsonWalk } from './json-walk.ts';
 
 export interface NarrowRecord {
   readonly spanId: Hex8 | null;
@@ -27,10 +27,18 @@ const KEYED_BYTES = 1024;
 const FNV_OFFSET = 0x811c9dc5;
 const FNV_PRIME = 0x01000193;
 
-/** @param record JSON of an object that was accepted */
-export function* readNarrow(source: Step['source'], record: Buffer): Pieces<NarrowRecord> {
+/**
+ * Reads a record.
+ *
+ * @param walk at the record, an object that was accepted; then after it
+ * @param text that the walk is in
+ */
+export function* readNarrow(
+  source: Step['source'],
+  walk: JsonWalk,
+  text: Buffer,
+): Pieces<NarrowRecord> {
   const isSpan = source === 'span';
-  const walk = new JsonWalk(record);
   let spanId: Hex8 | null = null;
   let parentSpanId: Hex8 | null = null;
   let start: Int64 = '0';
@@ -40,25 +48,25 @@ export function* readNarrow(source: Step['source'], record: Buffer): Pieces<Narr
   for (let key = walk.firstKey(); key !== null; key = walk.nextKey()) {
     const from = walk.at;
     if (isSpan && key === 'status' && walk.isObject) {
-      isError = yield* readIsError(walk, record);
+      isError = yield* readIsError(walk, text);
       continue;
     }
     if (!walk.skipUpTo(from + PIECE_BYTES)) yield* walk.skipInPieces();
     switch (key) {
       case 'spanId':
-        spanId = toSpanId(scalarIn(record, from, walk.at));
+        spanId = toSpanId(scalarIn(text, from, walk.at));
         break;
       case 'parentSpanId':
-        if (isSpan) parentSpanId = toSpanId(scalarIn(record, from, walk.at));
+        if (isSpan) parentSpanId = toSpanId(scalarIn(text, from, walk.at));
         break;
       case isSpan ? 'startTimeUnixNano' : 'timeUnixNano':
-        start = timeIn(record, from, walk.at);
+        start = timeIn(text, from, walk.at);
         break;
       case isSpan ? 'endTimeUnixNano' : 'observedTimeUnixNano':
-        end = timeIn(record, from, walk.at);
+        end = timeIn(text, from, walk.at);
         break;
       case isSpan ? 'name' : 'eventName':
-        nameKey = keyOf(record, from, walk.at);
+        nameKey = keyOf(text, from, walk.at);
         break;
       default:
     }
@@ -69,34 +77,34 @@ export function* readNarrow(source: Step['source'], record: Buffer): Pieces<Narr
 }
 
 /** @param walk at the value of a span's `status`, which this reads */
-function* readIsError(walk: JsonWalk, record: Buffer): Pieces<boolean> {
+function* readIsError(walk: JsonWalk, text: Buffer): Pieces<boolean> {
   let isError = false;
   for (let key = walk.firstKey(); key !== null; key = walk.nextKey()) {
     const from = walk.at;
     if (!walk.skipUpTo(from + PIECE_BYTES)) yield* walk.skipInPieces();
-    if (key === 'code') isError = toInt64(scalarIn(record, from, walk.at) ?? null) === STATUS_ERROR;
+    if (key === 'code') isError = toInt64(scalarIn(text, from, walk.at) ?? null) === STATUS_ERROR;
   }
   return isError;
 }
 
-function timeIn(record: Buffer, from: number, end: number): Int64 {
-  return toUint64(scalarIn(record, from, end) ?? null) ?? '0';
+function timeIn(text: Buffer, from: number, end: number): Int64 {
+  return toUint64(scalarIn(text, from, end) ?? null) ?? '0';
 }
 
 /** Returns a string or a number as a string; null for any other value. */
-function scalarIn(record: Buffer, from: number, end: number): Raw {
-  const isString = record[from] === QUOTE;
-  const text = record.toString('latin1', isString ? from + 1 : from, isString ? end - 1 : end);
-  if (!isString) return text === 'null' ? null : text;
-  return text.includes('\\') ? (JSON.parse(`"${text}"`) as string) : text;
+function scalarIn(text: Buffer, from: number, end: number): Raw {
+  const isString = text[from] === QUOTE;
+  const value = text.toString('latin1', isString ? from + 1 : from, isString ? end - 1 : end);
+  if (!isString) return value === 'null' ? null : value;
+  return value.includes('\\') ? (JSON.parse(`"${value}"`) as string) : value;
 }
 
 /** Returns the FNV-1a hash of a name. */
-function keyOf(record: Buffer, from: number, end: number): number {
+function keyOf(text: Buffer, from: number, end: number): number {
   let key = FNV_OFFSET;
-  if (record[from] !== QUOTE) return key;
+  if (text[from] !== QUOTE) return key;
   for (let at = from + 1; at < Math.min(end - 1, from + KEYED_BYTES); at += 1) {
-    key = Math.imul(key ^ (record[at] as number), FNV_PRIME);
+    key = Math.imul(key ^ (text[at] as number), FNV_PRIME);
   }
   return key;
 }

@@ -38,15 +38,20 @@ export interface Frame {
   tail: string;
 }
 
-export interface FoundRecord {
+export interface FoundRecord<V = null> {
   /** number of the span or log record, from 0 in the order of the text, as JSON.parse reads it */
   readonly item: number;
   readonly frame: Frame;
   readonly start: number;
   readonly end: number;
+  /** what was read of it */
+  readonly value: V;
 }
 
-const NONE: readonly FoundRecord[] = [];
+/** Reads a record. The walk is at its first byte, and then after its last one. */
+export type ReadRecord<V> = (walk: JsonWalk) => Pieces<V>;
+
+const NONE: readonly never[] = [];
 const NOTHING = Buffer.alloc(0);
 const COMMA = 0x2c;
 
@@ -64,21 +69,31 @@ export interface WantedRecords {
 }
 
 /** Finds records of requests and the objects that enclose them. */
-export class RecordFinder {
+export class RecordFinder<V = null> {
   readonly #walk: JsonWalk;
   readonly #text: Buffer;
   readonly #levels: readonly Level[];
   readonly #wanted: WantedRecords | null;
-  #found: FoundRecord[] = [];
+  readonly #read: ReadRecord<V> | null;
+  #found: FoundRecord<V>[] = [];
   #item = 0;
   #pauseAt = PIECE_BYTES;
 
-  /** @param wanted null for all */
-  constructor(signal: Signal, text: Buffer, wanted: WantedRecords | null) {
+  /**
+   * @param wanted null for all
+   * @param read of the wanted records that are objects; null to skip them
+   */
+  constructor(
+    signal: Signal,
+    text: Buffer,
+    wanted: WantedRecords | null,
+    read: ReadRecord<V> | null = null,
+  ) {
     this.#levels = LEVELS[signal];
     this.#text = text;
     this.#walk = new JsonWalk(text);
     this.#wanted = wanted;
+    this.#read = read;
   }
 
   /** Number of the next item; the items of all requests are numbered together. */
@@ -91,7 +106,7 @@ export class RecordFinder {
    *
    * @param start of the request in the text
    */
-  *find(start = 0): Pieces<readonly FoundRecord[]> {
+  *find(start = 0): Pieces<readonly FoundRecord<V>[]> {
     this.#walk.at = start;
     if (!this.#walk.isObject) return NONE;
     this.#found = [];
@@ -114,19 +129,19 @@ export class RecordFinder {
     // Name of the member that leads to the records; empty until it is found.
     let entered = '';
     // Records of other leading members: a later null may leave one of them as the only kind.
-    let set: Map<string, FoundRecord[]> | null = null;
+    let set: Map<string, FoundRecord<V>[]> | null = null;
     for (let key = walk.firstKey(); key !== null; key = walk.nextKey()) {
       const start = walk.keyAt;
       const leads = names.includes(key) && (isList ? walk.isList : walk.isObject);
       if (entered !== '' && (entered === key || leads)) {
         const found = this.#found.splice(first.found);
-        if (entered !== key) set = (set ?? new Map<string, FoundRecord[]>()).set(entered, found);
+        if (entered !== key) set = (set ?? new Map<string, FoundRecord<V>[]>()).set(entered, found);
         this.#item = first.item;
         entered = '';
       }
       set?.delete(key);
       if (!leads) {
-        walk.skip();
+        if (!walk.skipUpTo(walk.at + PIECE_BYTES)) yield* walk.skipInPieces();
         others.add(start, walk.at);
         continue;
       }
@@ -164,8 +179,13 @@ export class RecordFinder {
         yield* this.#object(frame, depth + 1, some);
         continue;
       }
-      walk.skip();
-      if (isTaken && isOfRecords) this.#found.push({ item, frame, start, end: walk.at });
+      let value = null as V;
+      if (isTaken && isOfRecords && this.#read !== null && walk.isObject) {
+        value = yield* this.#read(walk);
+      } else if (!walk.skipUpTo(start + PIECE_BYTES)) {
+        yield* walk.skipInPieces();
+      }
+      if (isTaken && isOfRecords) this.#found.push({ item, frame, start, end: walk.at, value });
     }
   }
 

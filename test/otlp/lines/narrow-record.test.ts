@@ -1,11 +1,16 @@
 /** What the tree of a run needs of a record. */
 import { expect, test } from 'vitest';
 
+import { JsonWalk } from '../../../src/otlp/lines/json-walk.ts';
 import { readNarrow } from '../../../src/otlp/lines/narrow-record.ts';
 import { PIECE_BYTES, toEnd } from '../../../src/otlp/pieces.ts';
 
-const span = (json: string) => toEnd(readNarrow('span', Buffer.from(json)));
-const log = (json: string) => toEnd(readNarrow('log', Buffer.from(json)));
+function read(source: 'span' | 'log', json: string) {
+  const bytes = Buffer.from(json);
+  return readNarrow(source, new JsonWalk(bytes), bytes);
+}
+const span = (json: string) => toEnd(read('span', json));
+const log = (json: string) => toEnd(read('log', json));
 
 test('a span has its ids, times and status', () => {
   const json = `{ "spanId" : "EEE19B7EC3C1B174", "parentSpanId":"eee19b7ec3c1b173", "attributes" : [ {} ] ,
@@ -73,12 +78,12 @@ test('a long record is read in pieces', () => {
   const long = 'x'.repeat(10 * PIECE_BYTES);
   const values = Array.from({ length: PIECE_BYTES }, () => [{}]);
   for (const part of [{ name: long }, { attributes: values }, { status: { message: long } }]) {
-    const bytes = Buffer.from(JSON.stringify({ ...part, startTimeUnixNano: '3' }));
-    const pieces = readNarrow('span', bytes);
+    const json = JSON.stringify({ ...part, startTimeUnixNano: '3' });
+    const pieces = read('span', json);
     let pauses = 0;
     let step = pieces.next();
     for (; step.done !== true; step = pieces.next()) pauses += 1;
-    expect(pauses).toBeGreaterThanOrEqual(Math.floor(bytes.length / PIECE_BYTES) - 1);
+    expect(pauses).toBeGreaterThanOrEqual(Math.floor(json.length / PIECE_BYTES) - 1);
     expect(step.value.startUnixNano).toBe('3');
   }
 });
