@@ -1,131 +1,89 @@
 /**
- * A run as an OTLP/JSON request that another Sluice, or any OTLP endpoint, takes: streamed slice by
- * slice, made on the thread that takes requests a few milliseconds at a time.
+ * A run as lines of OTLP/JSON, each a request that another Sluice, or any OTLP endpoint, takes: cut from the
+ * run's blocks in the order of arrival, byte for byte as they were sent. Streamed block by block; cut on the
+ * thread that takes requests, a few milliseconds at a time.
  */
+import { createHash } from 'node:crypto';
+
 import { findWorkspaceById } from '../db/people/workspaces.ts';
 import type { ReadChoice } from '../db/replica/read-choice.ts';
-import type {
-  ExportedSignal,
-  StoredPlace,
-  StoredResource,
-  StoredSlice,
-  StoredStep,
-} from '../db/runs/stored-steps.ts';
+import { UnreadableBlockError } from '../db/telemetry/block-codec.ts';
+import {
+  type BlockText,
+  findPlaces,
+  type RunPlace,
+  readBlocks,
+} from '../db/telemetry/stored-places.ts';
 import { SluiceError } from '../errors.ts';
 import type { Hex16 } from '../model/json.ts';
-import { SentSpans } from '../model/repeated-spans.ts';
+import { countRecords, firstRecords, type RecordRanges } from '../model/record-ranges.ts';
 import { RUN_NOT_EXPORTED } from '../model/runs.ts';
-import { attributesInPieces, rowsInPieces, valueInPieces } from '../otlp/stored-text.ts';
+import { findRecords } from '../otlp/lines/block-records.ts';
+import { cutLines } from '../otlp/lines/lines.ts';
+import type { FoundRecord } from '../otlp/lines/record-finder.ts';
+import { PIECE_BYTES, type Pieces } from '../otlp/pieces.ts';
 import type { PieceWork } from './piece-work.ts';
 import type { FoundRun, RunSteps } from './run-steps.ts';
 
-/** A slice in memory, and most steps of an export. */
-const SLICE = { stepsMax: 200, bytesMax: 1024 * 1024 };
+export type ExportedSignal = 'traces' | 'logs';
+
+/** Most steps of an export, and most places of a run, of both signals, that it looks at. */
 const STEPS_MAX = 20_000;
-/** Most characters that are encoded at a time. */
-const CHUNK_UNITS = 256 * 1024;
+const PLACES_MAX = 40_000;
+/** Blocks that are read together, until their texts are longer than this. */
+const SLICE = { blocks: 4, bytes: 2 * 1024 * 1024 };
 
-const LISTS = {
-  traces: { resources: 'resourceSpans', scopes: 'scopeSpans', records: 'spans' },
-  logs: { resources: 'resourceLogs', scopes: 'scopeLogs', records: 'logRecords' },
-} as const;
+const LINE_FEED = Buffer.from('\n');
 
-/** How each document of a row is written, and the member of OTLP's JSON that it is. */
-const DOCUMENTS: Readonly<
-  Record<string, readonly [member: string, write: typeof valueInPieces | null]>
-> = {
-  name: ['name', null],
-  status: ['status', null],
-  attributes: ['attributes', attributesInPieces],
-  events: ['events', rowsInPieces],
-  links: ['links', rowsInPieces],
-  event_name: ['eventName', null],
-  body: ['body', valueInPieces],
-};
+type ReadableBlock = Extract<BlockText, { text: Buffer }>;
 
-const withoutBraces = (members: Readonly<Record<string, unknown>>): string => {
-  const set = Object.entries(members).filter(([, value]) => value !== null);
-  return JSON.stringify(Object.fromEntries(set)).slice(1, -1);
-};
+/** Notices spans that repeat one before (src/model/repeated-spans.ts). */
+class ExportedSpans {
+  readonly #digests = new Set<string>();
 
-function* stepInPieces({ members, documents }: StoredStep, out: string[]): Generator<void, void> {
-  out.push('{', withoutBraces(members));
-  for (const [column, text] of Object.entries(documents)) {
-    const [member, write] = DOCUMENTS[column] ?? [];
-    if (member === undefined) continue;
-    out.push(`,"${member}":`);
-    if (write === null || write === undefined) out.push(text);
-    else yield* write(text, out);
-  }
-  out.push('}');
-  yield;
-}
-
-function* resourceInPieces(
-  { resource, attributes, scope, scopeAttributes }: StoredResource,
-  signal: ExportedSignal,
-  out: string[],
-): Generator<void, void> {
-  const members = withoutBraces(resource);
-  out.push(`{"resource":{${members}${members === '' ? '' : ','}"attributes":`);
-  yield* attributesInPieces(attributes, out);
-  out.push(`},"${LISTS[signal].scopes}":[{"scope":{${withoutBraces(scope)},"attributes":`);
-  yield* attributesInPieces(scopeAttributes, out);
-  out.push(`},"${LISTS[signal].records}":[`);
-}
-
-/** Closes the lists of a resource; the schemas come last in OTLP's messages. */
-function endOf({ schemaUrl, scopeSchemaUrl }: StoredResource): string {
-  const schema = (url: string): string => (url === '' ? '' : `,"schemaUrl":${JSON.stringify(url)}`);
-  return `]${schema(scopeSchemaUrl)}}]${schema(schemaUrl)}}`;
-}
-
-/** Steps of one resource that follow each other are one element of the request. */
-function* sliceInPieces(
-  { steps, resources }: StoredSlice,
-  signal: ExportedSignal,
-): Generator<void, string[]> {
-  const out: string[] = [];
-  const byId = new Map(resources.map((one) => [one.id, one]));
-  let current: StoredResource | undefined;
-  for (const step of steps) {
-    const own = byId.get(step.resourceId);
-    if (own === undefined) continue;
-    if (own === current) out.push(',');
-    else {
-      if (current !== undefined) out.push(endOf(current), ',');
-      yield* resourceInPieces(own, signal, out);
-      current = own;
-    }
-    yield* stepInPieces(step, out);
-  }
-  if (current !== undefined) out.push(endOf(current));
-  return out;
-}
-
-/** A slice without spans that repeat one before. */
-function withoutRepeats(slice: StoredSlice, sent: SentSpans<true>): StoredSlice {
-  const steps = slice.steps.filter(({ members: { traceId, spanId }, content }) => {
-    if (content === null) return true;
-    return sent.repeatedBy(true, String(traceId), String(spanId), content) === null;
-  });
-  return { ...slice, steps };
-}
-
-/** The parts as buffers of bounded size. */
-function* chunksOf(parts: readonly string[]): Generator<Buffer> {
-  let waiting = '';
-  for (const part of parts) {
-    for (let from = 0; from < part.length; from += CHUNK_UNITS) {
-      const isPair = /[\ud800-\udbff]$/.test(waiting);
-      if (waiting.length >= CHUNK_UNITS && !isPair) {
-        yield Buffer.from(waiting);
-        waiting = '';
+  /** Returns the spans that are new. */
+  *withoutRepeats(text: Buffer, spans: readonly FoundRecord[]): Pieces<readonly FoundRecord[]> {
+    const own: FoundRecord[] = [];
+    let bytes = 0;
+    for (const span of spans) {
+      const digest = yield* digestOf(text, span);
+      bytes += span.end - span.start;
+      if (bytes >= PIECE_BYTES) {
+        bytes = 0;
+        yield;
       }
-      waiting += part.slice(from, from + CHUNK_UNITS);
+      if (this.#digests.has(digest)) continue;
+      this.#digests.add(digest);
+      own.push(span);
     }
+    return own;
   }
-  if (waiting !== '') yield Buffer.from(waiting);
+}
+
+/** A digest of a record with its resource and scope. */
+function* digestOf(text: Buffer, { frame, start, end }: FoundRecord): Pieces<string> {
+  const digest = createHash('sha256');
+  digest.update(frame.parent?.head ?? '').update(frame.head);
+  for (let from = start; from < end; from += PIECE_BYTES) {
+    if (from > start) yield;
+    digest.update(text.subarray(from, Math.min(end, from + PIECE_BYTES)));
+  }
+  return digest.digest('base64');
+}
+
+/** Makes lines of the records of a block, each with a line feed at its end. */
+function* linesOfRun(
+  { blockId, signal, text }: ReadableBlock,
+  wanted: RecordRanges,
+  exported: ExportedSpans,
+): Pieces<Buffer> {
+  const found = yield* findRecords(signal, text, wanted);
+  const missing = countRecords(wanted) - found.length;
+  if (missing > 0) throw new UnreadableBlockError(blockId, `${missing} records are missing`);
+  const own = signal === 'traces' ? yield* exported.withoutRepeats(text, found) : found;
+  if (own.length === 0) return Buffer.alloc(0);
+  const lines = yield* cutLines(text, own);
+  return Buffer.concat(lines.flatMap(({ bytes }) => [bytes, LINE_FEED]));
 }
 
 interface Shared {
@@ -136,30 +94,57 @@ interface Shared {
 
 /** Exports runs of workspaces that do not redact. */
 export function createRunExporter(
-  { find }: Pick<ReadChoice, 'find'>,
-  steps: RunSteps,
+  { find, read }: Pick<ReadChoice, 'find' | 'read'>,
+  steps: Pick<RunSteps, 'find'>,
   { turns, slots }: Shared,
 ) {
+  /** Reads the first blocks of the places, at least one. */
+  const readSlice = (workspaceId: number, places: readonly RunPlace[]): Promise<BlockText[]> =>
+    read({ workspaceId, isExport: true }, async (db) => {
+      const blocks: BlockText[] = [];
+      let bytes = 0;
+      for await (const block of readBlocks(db, places)) {
+        blocks.push(block);
+        bytes += 'text' in block ? block.text.length : 0;
+        if (bytes > SLICE.bytes) break;
+      }
+      return blocks;
+    });
+
+  /**
+   * Makes the lines of a run.
+   *
+   * @throws {UnreadableBlockError} at the first block that cannot be read: an export is never silently short
+   */
   async function* chunks(run: FoundRun, signal: ExportedSignal): AsyncGenerator<Buffer> {
     const { workspaceId } = run;
     slots.take(workspaceId);
     try {
-      yield Buffer.from(`{"${LISTS[signal].resources}":[`);
-      let after: StoredPlace | null = null;
-      let count = 0;
-      let isFirst = true;
-      const sent = new SentSpans<true>();
-      do {
-        const slice: StoredSlice = await steps.slice(run, signal, SLICE, after);
-        const pieces = sliceInPieces(withoutRepeats(slice, sent), signal);
-        const parts = await turns.takeInPieces(workspaceId, pieces, SLICE.bytesMax);
-        if (!isFirst && parts.length > 0) parts.unshift(',');
-        isFirst &&= parts.length === 0;
-        yield* chunksOf(parts);
-        count += slice.steps.length;
-        after = slice.next;
-      } while (after !== null && count < STEPS_MAX);
-      yield Buffer.from(']}');
+      const [found] = await read({ workspaceId, isExport: true }, (db) =>
+        findPlaces(db, [run], PLACES_MAX),
+      );
+      const places = found?.places ?? [];
+      const exported = new ExportedSpans();
+      let left = STEPS_MAX;
+      for (let at = 0; at < places.length && left > 0; ) {
+        const blocks = await readSlice(workspaceId, places.slice(at, at + SLICE.blocks));
+        for (const block of blocks) {
+          const { records = [] } = places[at] ?? {};
+          at += 1;
+          if ('error' in block) throw block.error;
+          if (block.signal !== signal) continue;
+          if (records.length === 0)
+            throw new UnreadableBlockError(block.blockId, 'its place is damaged');
+          const wanted = firstRecords(records, left);
+          left -= countRecords(wanted);
+          const work = linesOfRun(block, wanted, exported);
+          const lines = await turns.takeInPieces(workspaceId, work, block.text.length);
+          if (lines.length > 0) yield lines;
+        }
+      }
+      if (left > 0 && places.length === PLACES_MAX) {
+        throw new Error(`a run with more than ${PLACES_MAX} places cannot be exported whole`);
+      }
     } finally {
       slots.release(workspaceId);
     }

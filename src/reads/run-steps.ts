@@ -1,16 +1,10 @@
 /**
- * Reads the steps of a run that is shown, searched or exported: a page that the caller chooses in the run's
- * tree, or a slice of the stored steps. The database is the primary or a replica.
+ * Reads the steps of a run that is shown or searched: a page that the caller chooses in the run's tree. The
+ * database is the primary or a replica.
  */
 import type { ReadChoice } from '../db/replica/read-choice.ts';
-import type { RunToRead, StepLimits } from '../db/runs/run-to-read.ts';
+import type { RunToRead } from '../db/runs/run-to-read.ts';
 import { findRun } from '../db/runs/runs.ts';
-import {
-  type ExportedSignal,
-  readStoredSlice,
-  type StoredPlace,
-  type StoredSlice,
-} from '../db/runs/stored-steps.ts';
 import type { TreeStep } from '../model/run-tree.ts';
 import type { ChosenSteps, StepPageLimits } from './chosen-steps.ts';
 import { RunTrees } from './run-trees.ts';
@@ -44,18 +38,5 @@ export class RunSteps {
     const page = await read(found, (db) => readStepPage(db, tree, limits, chosen));
     if (page.unreadable.blocks > tree.unreadable.blocks) this.#trees.forget(found);
     return page;
-  }
-
-  /** Reads stored steps after a place, in the order of arrival. */
-  async slice(
-    found: FoundRun,
-    signal: ExportedSignal,
-    limits: StepLimits,
-    after: StoredPlace | null,
-  ): Promise<StoredSlice> {
-    const { workspaceId } = found;
-    return await this.#choice.read({ workspaceId, isExport: true }, (db) =>
-      readStoredSlice(db, found, signal, limits, after),
-    );
   }
 }

@@ -96,7 +96,7 @@ const ROWS: Readonly<Record<string, Row>> = {
   'GET /app/exceptions': members,
   'GET /app/runs': { for: 'members', shows: () => runId },
   'GET /app/runs/{runId}': { for: 'members', shows: () => RUN },
-  'GET /app/runs/{runId}/otlp.json': { for: 'members' },
+  'GET /app/runs/{runId}/otlp.jsonl': { for: 'members' },
   'GET /app/rules': tab({ shows: () => ruleTitle }),
   'GET /app/rules/{ruleId}': tab({ shows: () => ruleTitle }),
   'GET /app/rules/coverage': tab({ shows: () => '<h1>Coverage</h1>' }),

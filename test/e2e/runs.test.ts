@@ -9,8 +9,8 @@ import { sendRun } from '../../demo/send-run.ts';
 import { findWorkspace } from '../../src/db/people/workspaces.ts';
 import { corpusIdentity, loadManifest } from '../../src/engine/corpus/corpus.ts';
 import { MANIFEST_PATH } from '../../src/main/corpus-location.ts';
-import { type Columns, LOG_COLUMNS, SPAN_COLUMNS } from '../../src/model/columns.ts';
 import { addPerson } from '../support/people.ts';
+import { storedLogs, storedSpans } from '../support/stored-blocks.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { Browser } from './browser.ts';
 import {
@@ -249,19 +249,11 @@ describe('a run as OTLP', () => {
     {"traceId":"${traceId}","spanId":"${randomId(8)}","observedTimeUnixNano":"8","flags":1,"body":{"kvlistValue":{"values":${VALUES}}}},
     {"traceId":"${traceId}","timeUnixNano":"9"}]}]}]}`;
 
-  const columns = (table: Columns): string =>
-    Object.keys(table)
-      .filter((name) => !['workspace_id', 'arrived_on'].includes(name))
-      .map((name) => (name === 'resource_id' ? name : `${name}::text`))
-      .join();
-  const stored = async (workspace: string, table: 'spans' | 'log_records', own: Columns) => {
-    const { rows } = await gateway.database.query(
-      `SELECT ${columns(own)} FROM ${table}
-        WHERE workspace_id = (SELECT id FROM workspaces WHERE slug = $1) AND trace_id = $2
-        ORDER BY 1, 2`,
-      [workspace, traceId],
-    );
-    return rows;
+  const stored = async (slug: string, of: typeof storedSpans) => {
+    const { id } = await findWorkspace(gateway.database, slug);
+    return (await of(gateway.database))
+      .filter(({ workspaceId, record }) => workspaceId === id && record.traceId === traceId)
+      .map(({ resource, scope, record }) => ({ resource, scope, record }));
   };
   const send = async (path: string, key: string, body: string): Promise<void> => {
     const answer = await request(`${gateway.server.observeUrl}${path}`, {
@@ -272,24 +264,33 @@ describe('a run as OTLP', () => {
     expect([answer.status, answer.text]).toEqual([200, '{}']);
   };
 
-  test('is stored as the same rows by another workspace, whatever it has', async () => {
+  const exported = async (signal: string): Promise<string[]> => {
+    const headers = { authorization: `Bearer ${gateway.keys.workspace}` };
+    const answer = await request(url(`/${traceId}/otlp?signal=${signal}`), { headers });
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([
+      200,
+      'application/x-ndjson',
+    ]);
+    return answer.text.split('\n').filter(Boolean);
+  };
+
+  test('is stored as the same records by another workspace, whatever it has', async () => {
     const copy = await gateway.addWorkspace('copy');
-    const exported = async (signal: string): Promise<string> => {
-      const headers = { authorization: `Bearer ${gateway.keys.workspace}` };
-      const answer = await request(url(`/${traceId}/otlp?signal=${signal}`), { headers });
-      expect(answer.status).toBe(200);
-      return answer.text;
-    };
     await send('/v1/traces', gateway.keys.agent, TRACES);
     await send('/v1/logs', gateway.keys.agent, LOGS);
-    await send('/v1/traces', copy.agent, await exported('traces'));
-    await send('/v1/logs', copy.agent, await exported('logs'));
-    const spans = await stored('default', 'spans', SPAN_COLUMNS);
+    for (const line of await exported('traces')) await send('/v1/traces', copy.agent, line);
+    for (const line of await exported('logs')) await send('/v1/logs', copy.agent, line);
+    const spans = await stored('default', storedSpans);
     expect(spans).toHaveLength(452);
-    expect(await stored('copy', 'spans', SPAN_COLUMNS)).toEqual(spans);
-    const logs = await stored('default', 'log_records', LOG_COLUMNS);
+    expect(await stored('copy', storedSpans)).toEqual(spans);
+    const logs = await stored('default', storedLogs);
     expect(logs).toHaveLength(3);
-    expect(await stored('copy', 'log_records', LOG_COLUMNS)).toEqual(logs);
+    expect(await stored('copy', storedLogs)).toEqual(logs);
+  });
+
+  test('is the body itself, without spaces between records, where all are of the run', async () => {
+    const body = LOGS.replace(/\s+(?=\{"traceId")/g, '').replaceAll('\n', ' ');
+    expect(await exported('logs')).toEqual([body]);
   });
 
   test('is not given away where the workspace redacts', async () => {
@@ -299,9 +300,9 @@ describe('a run as OTLP', () => {
     const { id } = await findWorkspace(gateway.database, 'copy');
     const { token } = await addPerson(gateway.database, id, 'owner');
     const person = new Browser(gateway.server.baseUrl, token);
-    expect((await person.get(`/app/runs/${traceId}/otlp.json`)).status).toBe(409);
-    expect((await person.get(`/app/runs/${randomId(16)}/otlp.json`)).status).toBe(404);
-    expect((await person.get(`/app/runs/${traceId}/otlp.json?signal=metrics`)).status).toBe(400);
+    expect((await person.get(`/app/runs/${traceId}/otlp.jsonl`)).status).toBe(409);
+    expect((await person.get(`/app/runs/${randomId(16)}/otlp.jsonl`)).status).toBe(404);
+    expect((await person.get(`/app/runs/${traceId}/otlp.jsonl?signal=metrics`)).status).toBe(400);
   });
 });
 
@@ -395,12 +396,15 @@ describe('a span that is sent again in another batch', () => {
   test('is exported once', async () => {
     const headers = { authorization: `Bearer ${gateway.keys.workspace}` };
     const { text } = await request(url(`/${traceId}/otlp?signal=traces`), { headers });
-    const { resourceSpans } = JSON.parse(text) as {
-      resourceSpans: { scopeSpans: { spans: { spanId: string }[] }[] }[];
-    };
-    const ids = resourceSpans.flatMap(({ scopeSpans }) =>
-      scopeSpans.flatMap(({ spans }) => spans.map(({ spanId }) => spanId)),
-    );
+    const lines = text.split('\n').filter(Boolean);
+    const ids = lines.flatMap((line) => {
+      const { resourceSpans } = JSON.parse(line) as {
+        resourceSpans: { scopeSpans: { spans: { spanId: string }[] }[] }[];
+      };
+      return resourceSpans.flatMap(({ scopeSpans }) =>
+        scopeSpans.flatMap(({ spans }) => spans.map(({ spanId }) => spanId)),
+      );
+    });
     expect(ids).toEqual([root, child, sibling, updated].map(({ spanId }) => spanId));
   });
 });

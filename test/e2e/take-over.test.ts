@@ -15,7 +15,7 @@ const SOON = { withinMs: 180_000 };
 let gateway: Gateway;
 let other: TestServer | null = null;
 beforeEach(async () => {
-  gateway = await openGateway({ RUN_SETTLE_MS: '0' });
+  gateway = await openGateway({ RUN_SETTLE_MS: '60000' });
 });
 afterEach(async () => {
   await other?.stop();
@@ -45,16 +45,19 @@ const count = async (condition: string): Promise<number> => {
   return rows[0]?.n ?? 0;
 };
 
-/** Has the first server claim many runs, and begin none: nobody can read their log records. */
+/** Has the first server claim many runs, and begin none: nobody can read their steps. */
 async function withClaimedRuns(work: () => Promise<unknown>): Promise<void> {
   const { server, keys, database } = gateway;
   const holder = await database.connect();
   try {
-    await holder.query('BEGIN');
-    await holder.query('LOCK TABLE log_records IN ACCESS EXCLUSIVE MODE');
     const spans = Array.from({ length: RUNS }, (_, index) => run(index < ATTACKED));
     const sent = await post(`${server.observeUrl}/v1/traces`, keys.agent, traceBody(spans.flat()));
     expect(sent.status).toBe(200);
+    await holder.query('BEGIN');
+    await holder.query('LOCK TABLE places IN ACCESS EXCLUSIVE MODE');
+    await database.query(
+      "UPDATE runs SET last_arrival_at = last_arrival_at - interval '5 minutes'",
+    );
     await waitFor(() => count('leased_by IS NOT NULL').then((claimed) => claimed > 100), {
       ...SOON,
       what: 'more than a hundred runs are claimed',

@@ -1,17 +1,45 @@
 /** Decoded rows as the body of an export request, which decodes to the same rows. */
 import type { JsonText } from '../../src/model/json.ts';
 import type { DecodedRequest, LogRow, ResourceRow, SpanRow } from '../../src/model/telemetry.ts';
-import { attributesInPieces, rowsInPieces, valueInPieces } from '../../src/otlp/stored-text.ts';
+import { parseExactly } from './exact-json.ts';
 
-type Convert = typeof valueInPieces;
+/** A stored value (`src/otlp/any-value.ts`); numbers are those of `parseExactly`. */
+type Stored = null | boolean | string | readonly Stored[] | { readonly [key: string]: Stored };
 
-/** Converts stored JSON to OTLP's; absent stays absent. */
-function toOtlp(text: JsonText | null, convert: Convert): unknown {
-  if (text === null) return undefined;
-  const out: string[] = [];
-  for (const _ of convert(text, out));
-  return JSON.parse(out.join(''));
+function anyValue(stored: Stored): object {
+  if (stored === null) return {};
+  if (typeof stored === 'string') return { stringValue: stored };
+  if (typeof stored === 'boolean') return { boolValue: stored };
+  if (Array.isArray(stored)) return { arrayValue: { values: stored.map(anyValue) } };
+  const { number, $bytes, $double } = stored as Readonly<Record<string, Stored | undefined>>;
+  if (typeof number === 'string') {
+    return /[.eE]/.test(number) ? { doubleValue: Number(number) } : { intValue: number };
+  }
+  if ($bytes !== undefined) return { bytesValue: $bytes };
+  if ($double !== undefined) return { doubleValue: $double };
+  const values = Object.entries(stored).map(([key, value]) => ({
+    key: key.startsWith('$$') ? key.slice(1) : key,
+    value: anyValue(value),
+  }));
+  return { kvlistValue: { values } };
 }
+
+const attributesOf = (stored: Readonly<Record<string, Stored>>): object[] =>
+  Object.entries(stored).map(([key, value]) => ({ key, value: anyValue(value) }));
+
+/** Attributes, events or links of a row. */
+const attributesIn = (text: JsonText): object[] =>
+  attributesOf(parseExactly(text) as Record<string, Stored>);
+const rowsIn = (text: JsonText | null): object[] | undefined => {
+  if (text === null) return undefined;
+  const exact = parseExactly(text) as { attributes?: Record<string, Stored> }[];
+  return (JSON.parse(text) as object[]).map((row, at) => {
+    const { attributes } = exact[at] ?? {};
+    return attributes === undefined ? row : { ...row, attributes: attributesOf(attributes) };
+  });
+};
+const bodyIn = (text: JsonText | null): object | undefined =>
+  text === null ? undefined : anyValue(parseExactly(text) as Stored);
 
 function spanOf(row: SpanRow): object {
   return {
@@ -25,9 +53,9 @@ function spanOf(row: SpanRow): object {
     startTimeUnixNano: row.startUnixNano,
     endTimeUnixNano: row.endUnixNano,
     status: { code: row.statusCode, message: row.statusMessage },
-    attributes: toOtlp(row.attributes, attributesInPieces),
-    events: toOtlp(row.events, rowsInPieces),
-    links: toOtlp(row.links, rowsInPieces),
+    attributes: attributesIn(row.attributes),
+    events: rowsIn(row.events),
+    links: rowsIn(row.links),
     droppedAttributesCount: row.droppedAttributes,
     droppedEventsCount: row.droppedEvents,
     droppedLinksCount: row.droppedLinks,
@@ -43,8 +71,8 @@ function logOf(row: LogRow): object {
     severityNumber: row.severityNumber,
     severityText: row.severityText,
     eventName: row.eventName,
-    body: toOtlp(row.body, valueInPieces),
-    attributes: toOtlp(row.attributes, attributesInPieces),
+    body: bodyIn(row.body),
+    attributes: attributesIn(row.attributes),
     flags: row.flags,
     droppedAttributesCount: row.droppedAttributes,
   };
@@ -54,7 +82,7 @@ function logOf(row: LogRow): object {
 function resourceOf(row: ResourceRow, scopes: string, records: string, list: object[]): object {
   return {
     resource: {
-      attributes: toOtlp(row.attributes, attributesInPieces),
+      attributes: attributesIn(row.attributes),
       droppedAttributesCount: row.droppedAttributes,
     },
     schemaUrl: row.schemaUrl,
@@ -63,7 +91,7 @@ function resourceOf(row: ResourceRow, scopes: string, records: string, list: obj
         scope: {
           name: row.scopeName,
           version: row.scopeVersion,
-          attributes: toOtlp(row.scopeAttributes, attributesInPieces),
+          attributes: attributesIn(row.scopeAttributes),
           droppedAttributesCount: row.scopeDroppedAttributes,
         },
         schemaUrl: row.scopeSchemaUrl,

@@ -13,6 +13,7 @@ import { runPage } from '../../web/app/run.ts';
 import { runFilters, runsPage } from '../../web/app/runs.ts';
 import type { RuleReader } from '../api/rules/rule-routes.ts';
 import { otlpQuery, type RunReader, runFilterOf, runsQuery } from '../api/runs/run-routes.ts';
+import { NDJSON_TYPE } from '../transport/exchange.ts';
 import { HEX_16, hexId, idOf, parsePart, toCursor, wholeNumber } from '../transport/query.ts';
 import type { Route } from '../transport/router.ts';
 import { type DashboardDependencies, pageRoutes, type View } from './dashboard.ts';
@@ -149,13 +150,13 @@ export function runPages(deps: RunPageDependencies): Route[] {
       (query) => runFilters(query, NO_RUN_NAMES),
     ),
     page('/app/runs/{runId}', {}, one),
-    page('/app/runs/{runId}/otlp.json', {}, async ({ exchange, request, parameters }) => {
+    page('/app/runs/{runId}/otlp.jsonl', {}, async ({ exchange, request, parameters }) => {
       const { signal } = parsePart(otlpQuery, exchange.query);
       const runId = idOf(parameters.runId);
       if (runId === null) throw new SluiceError('not_found', 'This workspace has no such run.');
-      const name = `run-${runId.slice(0, 8)}-${signal}.json`;
+      const name = `run-${runId.slice(0, 8)}-${signal}.jsonl`;
       return {
-        contentType: 'application/json',
+        contentType: NDJSON_TYPE,
         headers: [
           ['content-disposition', `attachment; filename="${name}"`],
           ['cache-control', 'no-store'],

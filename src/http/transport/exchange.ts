@@ -71,6 +71,9 @@ interface ExchangeSettings {
   readonly trustedHops: number;
 }
 
+/** Media type of newline-delimited JSON. */
+export const NDJSON_TYPE = 'application/x-ndjson';
+
 /** 200, with a body that is made while it is sent. */
 export interface StreamedAnswer {
   readonly contentType: string;

@@ -48,7 +48,7 @@ function link(name: string, value: string): Html {
 /** The run as OTLP requests, by signal; texts are not exported where they are redacted. */
 function downloads({ run, isRedacted }: RunPage): HtmlValue {
   if (isRedacted) return null;
-  const path = `${PATH}/${run.runId}/otlp.json`;
+  const path = `${PATH}/${run.runId}/otlp.jsonl`;
   const spans = html`<a href="${path}" download>${run.logRecords > 0 ? 'Spans' : 'OTLP JSON'}</a>`;
   const logs = html`<a href="${path}?signal=logs" download>${run.spans > 0 ? 'Log records' : 'OTLP JSON'}</a>`;
   return html`${run.spans > 0 && spans} ${run.logRecords > 0 && logs}`;

@@ -11,50 +11,14 @@ import { decodeLogs } from '../../../src/otlp/logs.ts';
 import { decodeMetrics } from '../../../src/otlp/metrics.ts';
 import { toEnd } from '../../../src/otlp/pieces.ts';
 import { decodeTraces } from '../../../src/otlp/traces.ts';
-import { parseExactly } from '../../support/exact-json.ts';
+import { recordsIn } from '../../support/exact-records.ts';
 import { casesOf } from '../../support/exhaustive.ts';
 import { metricsBody, span, toBody, tracesBody } from '../bodies.ts';
 import { dice, exportTree } from '../export-trees.ts';
 import { type Habits, TIDY, writeJson } from '../json-writer.ts';
 
 const DECODERS = { traces: decodeTraces, logs: decodeLogs, metrics: decodeMetrics };
-const LISTS: Readonly<Record<Signal, readonly string[]>> = {
-  traces: ['resourceSpans', 'scopeSpans', 'spans'],
-  logs: ['resourceLogs', 'scopeLogs', 'logRecords'],
-  metrics: ['resourceMetrics', 'scopeMetrics', 'metrics', 'dataPoints'],
-};
-const KINDS = ['gauge', 'sum', 'histogram', 'exponentialHistogram', 'summary'];
-
-type Members = Record<string, unknown>;
 type Accepted = Extract<DecodeResult, { ok: true }>;
-
-const elementsOf = (list: unknown): readonly unknown[] => (Array.isArray(list) ? list : []);
-
-/** Every record with all that encloses it as JSON, in the order of the body. */
-function recordsIn(signal: Signal, text: string): string[] {
-  const records: string[] = [];
-  const enter = (object: unknown, depth: number, around: readonly unknown[]): void => {
-    if (typeof object !== 'object' || object === null || Array.isArray(object)) return;
-    const { [LISTS[signal][depth] as string]: list, ...others } = object as Members;
-    if (depth === 3) {
-      // A metric: its points are in the only kind that is set.
-      const name = KINDS.find((kind) => (object as Members)[kind] ?? false) ?? '';
-      const { [name]: data, ...metric } = object as Members;
-      const { dataPoints, ...shared } = (data ?? {}) as Members;
-      for (const point of elementsOf(dataPoints)) {
-        records.push(JSON.stringify([...around, metric, name, shared, point]));
-      }
-      return;
-    }
-    for (const element of elementsOf(list)) {
-      if (depth === 2 && signal !== 'metrics') {
-        records.push(JSON.stringify([...around, others, element]));
-      } else enter(element, depth + 1, [...around, others]);
-    }
-  };
-  enter(parseExactly(text), 0, []);
-  return records;
-}
 
 const recordCount = ({ request }: Accepted): number =>
   request.spans.length + request.logs.length + request.points;

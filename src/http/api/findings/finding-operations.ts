@@ -2,8 +2,10 @@
  * The findings in `/openapi.json`. The examples are made by the functions that answer: the finding of
  * the attack in the ingest example. A corpus without its rule gives no example.
  */
+
 import type { Finding } from '../../../model/findings.ts';
 import type { RuleBook } from '../../../model/rules.ts';
+import { NDJSON_TYPE } from '../../transport/exchange.ts';
 import { type ApiSettings, idParameter, type Operation } from '../openapi/operation.ts';
 import {
   badQuery,
@@ -17,7 +19,7 @@ import { ATTACK, RUN, SPAN_IDS, STORED_AT, TRACE_ID } from '../otlp/otlp-example
 import { type filterQuery, findingsQuery, toFinding } from './finding-routes.ts';
 import { finding, findingPage } from './finding-schema.ts';
 import { ocsfSourceOf, toOcsf } from './ocsf.ts';
-import { exportQuery, NDJSON_TYPE } from './ocsf-export.ts';
+import { exportQuery } from './ocsf-export.ts';
 import { ocsfEvent } from './ocsf-schema.ts';
 
 const TAG = 'Risk findings';

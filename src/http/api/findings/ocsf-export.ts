@@ -12,7 +12,7 @@ import { SluiceError } from '../../../errors.ts';
 import type { FindingFilter } from '../../../model/findings.ts';
 import type { Hex16 } from '../../../model/json.ts';
 import type { PageCursor } from '../../../model/runs.ts';
-import type { StreamedAnswer } from '../../transport/exchange.ts';
+import { NDJSON_TYPE, type StreamedAnswer } from '../../transport/exchange.ts';
 import { InvalidInput } from '../../transport/invalid-input.ts';
 import { hexId, parseQuery } from '../../transport/query.ts';
 import type { AuthorizedHandler } from '../authorized.ts';
@@ -26,7 +26,6 @@ const PAGE_FINDINGS = 200;
 /** Concurrent exports, of one workspace and in all. */
 const WORKSPACE_EXPORTS_MAX = 4;
 const EXPORTS_MAX = 32;
-export const NDJSON_TYPE = 'application/x-ndjson';
 
 /** The parameters of the export. */
 export const exportQuery = filterQuery.extend({

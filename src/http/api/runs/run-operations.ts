@@ -1,6 +1,8 @@
 /** The runs in `/openapi.json`. The example is the run of the ingest example. */
+
 import { RUN_NOT_EXPORTED, type RunSummary } from '../../../model/runs.ts';
 import type { StepOutline } from '../../../model/steps.ts';
+import { NDJSON_TYPE } from '../../transport/exchange.ts';
 import { problemBody } from '../openapi/error-schema.ts';
 import { type ApiSettings, idParameter, type Operation } from '../openapi/operation.ts';
 import {
@@ -175,20 +177,21 @@ export function runOperations(settings: ApiSettings): Operation[] {
       path: '/platform/v1/runs/{runId}/otlp',
       operationId: 'exportRun',
       tag: TAG,
-      summary: 'Export one run as an OTLP request',
+      summary: 'Export one run as OTLP requests',
       description:
-        'The first 20,000 spans, or log records, that are stored of the run, as they were sent: a body for the ingest of ' +
-        'another Sluice, or of any OTLP/HTTP endpoint that takes JSON. It contains the texts of the run, so a ' +
-        'workspace that redacts excerpts answers 409.',
+        'The first 20,000 spans, or log records, that are stored of the run, byte for byte as they were sent: requests for ' +
+        'the ingest of another Sluice (`sluice replay`), or of any OTLP/HTTP endpoint that takes JSON. They contain the ' +
+        'texts of the run, so a workspace that redacts excerpts answers 409.',
       parameters: [idParameter('runId', 'Id of a run.', TRACE_ID)],
       query: otlpQuery,
       queryExamples: { signal: 'traces' },
       responses: {
         200: {
-          description: 'An `ExportTraceServiceRequest`, or an `ExportLogsServiceRequest`.',
+          description:
+            'Newline-delimited JSON: each line is an `ExportTraceServiceRequest`, or an `ExportLogsServiceRequest`.',
           contents: [
             {
-              mediaType: 'application/json',
+              mediaType: NDJSON_TYPE,
               schema: exportedRun,
               examples: examples.otlp,
             },

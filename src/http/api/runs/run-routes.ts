@@ -15,7 +15,7 @@ import {
   type RunSummary,
 } from '../../../model/runs.ts';
 import type { StepOutline } from '../../../model/steps.ts';
-import type { StreamedAnswer } from '../../transport/exchange.ts';
+import { NDJSON_TYPE, type StreamedAnswer } from '../../transport/exchange.ts';
 import { json } from '../../transport/problem.ts';
 import {
   flag,
@@ -247,6 +247,6 @@ export function exportRun(
     const id = idOf(runId);
     if (id === null) throw new SluiceError('not_found', 'This workspace has no such run.');
     const chunks = await reader.exportOtlp(workspaceId, id, signal);
-    return { contentType: 'application/json', chunks };
+    return { contentType: NDJSON_TYPE, chunks };
   };
 }

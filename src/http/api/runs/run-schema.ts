@@ -212,7 +212,5 @@ export const exportedRun = component(
   'ExportedRun',
   z
     .object({ resourceSpans: anyMembers.optional(), resourceLogs: anyMembers.optional() })
-    .describe(
-      'A `TraceRequest` or a `LogsRequest`, by `signal`: a body that the ingest takes. Members that were not sent are left out.',
-    ),
+    .describe('A `TraceRequest` or a `LogsRequest`, by `signal`: a body that the ingest takes.'),
 );
