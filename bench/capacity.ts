@@ -1,12 +1,12 @@
 /**
- * What does a record cost, and an evaluated run: CPU time, bytes on the disk, WAL, network? Records are
- * stored by a real server and, in the same round, as rows by raw COPY; runs are evaluated as in the benchmark
- * of the pass.
+ * What does a row cost, and an evaluated run: CPU time, bytes on the disk, WAL, network? Rows are stored
+ * by a real server and, in the same round, by raw COPY; runs are evaluated as in the benchmark of the pass.
  */
 import { gzipSync } from 'node:zlib';
 
 import { createDatabase } from '../src/db/database.ts';
 import { Retention } from '../src/db/retention/retention.ts';
+import type { Signal } from '../src/model/telemetry.ts';
 import type {
   CapacityOptions,
   CapacityResult,
@@ -28,7 +28,6 @@ import { drain, fill, makeDue, onPassBench, type PassBench } from './pass.ts';
 import { countRecords, tablesOf } from './stored-records.ts';
 
 const CONNECTIONS = 64;
-/** Of the benchmark's own bodies. */
 const ROWS_PER_BODY = 100;
 const SAMPLED_BODIES = 20;
 const GZIP_LEVEL = 6;
@@ -37,22 +36,11 @@ const DELETED_RUNS = 100_000;
 const DELETION_DAYS = 30;
 /** Spans of the day before a checkpoint, and after it, by seconds at full rate. */
 const LATER = { fillSeconds: 12, seconds: 3 };
-/** What is stored, the usual spans first; `share` of the requests, where records are large. */
-const RECORDS: readonly { readonly name: string; readonly kind: BodyKind; share: number }[] = [
-  { name: 'span', kind: kindOf({ signal: 'traces' }), share: 1 },
-  { name: 'log record', kind: kindOf({ signal: 'logs' }), share: 1 },
-  { name: 'data point', kind: kindOf({ signal: 'metrics' }), share: 1 },
-  { name: '`plain` span', kind: kindOf({ signal: 'traces', data: 'plain' }), share: 1 },
-  {
-    name: '`conv10` span',
-    kind: kindOf({ signal: 'traces', data: 'conv10', rows: 50 }),
-    share: 0.1,
-  },
-];
-
-function kindOf(kind: Partial<BodyKind> & Pick<BodyKind, 'signal'>): BodyKind {
-  return { rows: ROWS_PER_BODY, gzip: false, ...kind };
-}
+const NAMES: Readonly<Record<Signal, string>> = {
+  traces: 'span',
+  logs: 'log record',
+  metrics: 'data point',
+};
 
 interface Stored extends Measured {
   readonly wal: number;
@@ -104,26 +92,25 @@ const rounded = (value: number, decimals = 0): number => Number(value.toFixed(de
 
 async function measureRows(
   stage: Stage,
-  { name, kind, share }: (typeof RECORDS)[number],
-  options: CapacityOptions,
+  signal: Signal,
+  { rounds, bodies }: CapacityOptions,
 ): Promise<RowCost> {
-  const { rounds } = options;
-  const bodies = Math.ceil(options.bodies * share);
-  log(`${name}: warm-up`);
+  const kind: BodyKind = { signal, rows: ROWS_PER_BODY, gzip: false };
+  log(`${NAMES[signal]}: warm-up`);
   await measureStored(stage, kind, bodies);
   const raw = await encodeRows(stage, kind, bodies, 1);
   const stored: Stored[] = [];
   const series = await inTurn<Measured>(
     [
       {
-        name,
+        name: NAMES[signal],
         measure: async () => {
           const one = await measureStored(stage, kind, bodies);
           stored.push(one);
           return one;
         },
       },
-      { name: `${name}, raw COPY`, measure: () => measureRaw(stage, raw) },
+      { name: `${NAMES[signal]}, raw COPY`, measure: () => measureRaw(stage, raw) },
     ],
     rounds,
     lineOf,
@@ -138,7 +125,7 @@ async function measureRows(
   );
   const [plain, gzip] = requestBytes(kind);
   return {
-    name,
+    name: NAMES[signal],
     rows: ours.raw[0]?.rows ?? 0,
     serverUs: median(ours.raw.map(({ cpu }) => cpu.server)),
     postgresUs: median(ours.raw.map(({ cpu }) => cpu.postgres)),
@@ -302,7 +289,9 @@ export async function capacityBench(options: CapacityOptions): Promise<CapacityR
   const machine = machineFacts();
   const { costs, later } = await onStage(false, async (stage) => {
     const measured: RowCost[] = [];
-    for (const record of RECORDS) measured.push(await measureRows(stage, record, options));
+    for (const signal of ['traces', 'logs', 'metrics'] as const) {
+      measured.push(await measureRows(stage, signal, options));
+    }
     log('spans after a checkpoint, beside those of the day');
     return { costs: measured, later: await measureLater(stage) };
   });

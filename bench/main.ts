@@ -244,9 +244,9 @@ program
   .action(({ rounds }: { rounds: number }) => refusedBench(rounds));
 program
   .command('capacity')
-  .description('what a record and an evaluated run cost: CPU time, disk, WAL, network')
+  .description('what a row and an evaluated run cost: CPU time, disk, WAL, network')
   .option('--rounds <number>', 'rounds of each', positive, 5)
-  .option('--bodies <number>', 'requests of 100 records of each measurement', positive, 1000)
+  .option('--bodies <number>', 'requests of 100 rows of each measurement', positive, 1000)
   .option('--runs <number>', 'runs of four spans that are evaluated', positive, 3000)
   .addHelpText(
     'after',

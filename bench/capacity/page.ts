@@ -37,8 +37,8 @@ function byteTable(costs: readonly RowCost[]): string {
       'request',
       'request, gzip',
       'to PostgreSQL',
-      'blocks, places',
-      'their indexes',
+      'table',
+      'index',
       'its run',
       'receipt, for hours',
       'WAL',
@@ -114,8 +114,8 @@ export function capacityParts(result: CapacityResult): Map<string, string> {
     planFor({ span, later, run, deletion }, { spansPerSecond, days: DAYS }),
   );
   const rows =
-    `${machineLine(machine)}; medians of ${rounds} rounds of ${whole(bodies)} requests of 100 records ` +
-    'over 64 connections (of `conv10`, a tenth as many of 50), raw COPY over one, in turn.';
+    `${machineLine(machine)}; medians of ${rounds} rounds of ${whole(bodies)} requests of 100 rows ` +
+    'over 64 connections, raw COPY over one, in turn.';
   const wal =
     `WAL of a span after a checkpoint, beside ${whole(later.rowsBefore)} spans of the day: ` +
     `${whole(later.walBytes)} bytes (${whole(later.rows)} spans).`;

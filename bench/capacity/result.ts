@@ -1,7 +1,7 @@
 /** What `npm run bench -- capacity` finds out. */
 import type { MachineFacts } from '../machine.ts';
 
-/** What one record of telemetry costs: medians over the rounds. Bytes and CPU microseconds a record. */
+/** What one row of telemetry costs: medians over the rounds. Bytes and CPU microseconds a row. */
 export interface RowCost {
   /** `span`, `log record`, `data point` */
   readonly name: string;
@@ -13,11 +13,10 @@ export interface RowCost {
   /** server and PostgreSQL together, to PostgreSQL with raw COPY: the median of the rounds' ratios */
   readonly toRawCopy: number;
   readonly rawToRawCopy: readonly number[];
-  /** of the request, as it is and compressed; and of everything that the server sends to PostgreSQL */
+  /** of the request, as it is and compressed; and of the rows on their way to PostgreSQL */
   readonly bodyBytes: number;
   readonly gzipBytes: number;
   readonly copyBytes: number;
-  /** of blocks and places; their indexes */
   readonly tableBytes: number;
   readonly indexBytes: number;
   /** of the rows of runs that belong to it, with their indexes */
@@ -63,7 +62,7 @@ export interface DeletionCost {
 
 export interface CapacityOptions {
   readonly rounds: number;
-  /** requests of each measurement */
+  /** requests of 100 rows of each measurement */
   readonly bodies: number;
   readonly runs: number;
 }

@@ -28,7 +28,7 @@ const kindOf = (signal: Signal, rows = SPANS_PER_BODY, gzip = false): BodyKind =
 
 /** Agent runs: a body has fewer spans where they are large, so that bodies are of like size. */
 const RUN_KINDS: Readonly<Record<RunData, { kind: BodyKind; bodies: number }>> = {
-  plain: { kind: { ...kindOf('traces'), data: 'plain' }, bodies: 1000 },
+  plain: { kind: { ...kindOf('traces'), data: 'plain' }, bodies: 400 },
   conv3: { kind: { ...kindOf('traces'), data: 'conv3' }, bodies: 80 },
   conv10: { kind: { ...kindOf('traces', 50), data: 'conv10' }, bodies: 80 },
   conv30: { kind: { ...kindOf('traces', 30), data: 'conv30' }, bodies: 64 },

@@ -12,6 +12,7 @@ import type { CheckedOutcome } from '../model/run-check.ts';
 import type { Rejection, Signal } from '../model/telemetry.ts';
 import { alertEvents } from './alert-events.ts';
 import { auditEvents } from './audit-events.ts';
+import { blockEvents } from './block-events.ts';
 import { errorFacts, type FailedRequest, framesOf, isConnectionError } from './error-facts.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
 import { Outages } from './outages.ts';
@@ -447,15 +448,23 @@ function lifecycleEvents(log: Logger, metrics: Metrics, outages: OutageLog<Conce
   };
 }
 
-export type Events = ReturnType<typeof ingestEvents> &
-  ReturnType<typeof storeEvents> &
-  ReturnType<typeof passEvents> &
-  ReturnType<typeof peopleEvents> &
-  ReturnType<typeof alertEvents> &
-  ReturnType<typeof auditEvents> &
-  ReturnType<typeof replicaEvents> &
-  ReturnType<typeof ruleEvents> &
-  ReturnType<typeof lifecycleEvents>;
+function createEvents(log: Logger, metrics: Metrics) {
+  const outages = outageLog(log, WORKS_AGAIN);
+  return {
+    ...ingestEvents(log, metrics, outages),
+    ...storeEvents(log, metrics, outages),
+    ...blockEvents(log, metrics),
+    ...passEvents(log, metrics, outages),
+    ...peopleEvents(log, metrics),
+    ...alertEvents(log, metrics, outages),
+    ...auditEvents(log, metrics, outages),
+    ...replicaEvents(metrics, outages),
+    ...ruleEvents(metrics, outages),
+    ...lifecycleEvents(log, metrics, outages),
+  };
+}
+
+export type Events = ReturnType<typeof createEvents>;
 
 /** Where log lines go, each whole and with its line end. */
 export type LogDestination = DestinationStream;
@@ -484,17 +493,5 @@ export interface Observer {
 export function createObserver(level: string, destination: LogDestination = openLog()): Observer {
   const log = pino({ level, base: null }, destination);
   const metrics = createMetrics();
-  const outages = outageLog(log, WORKS_AGAIN);
-  const events = {
-    ...ingestEvents(log, metrics, outages),
-    ...storeEvents(log, metrics, outages),
-    ...passEvents(log, metrics, outages),
-    ...peopleEvents(log, metrics),
-    ...alertEvents(log, metrics, outages),
-    ...auditEvents(log, metrics, outages),
-    ...replicaEvents(metrics, outages),
-    ...ruleEvents(metrics, outages),
-    ...lifecycleEvents(log, metrics, outages),
-  };
-  return { events, metrics };
+  return { events: createEvents(log, metrics), metrics };
 }

@@ -22,12 +22,8 @@ import { totalUsage } from '../engine/step-usage.ts';
 import { runFactsOf } from '../engine/surfaces/reader/run-facts.ts';
 import { checkOf } from '../model/run-check.ts';
 import type { Checked } from '../model/runs.ts';
-import {
-  isUnreadable,
-  readStepsOfRuns,
-  type StepsOfRun,
-  TOGETHER_BYTES_MAX,
-} from '../reads/steps-of-runs.ts';
+import type { StepsOfRun } from '../reads/run-reading.ts';
+import { isUnreadable, readStepsOfRuns, TOGETHER_BYTES_MAX } from '../reads/steps-of-runs.ts';
 import { reasonOf, shortReason } from './reason.ts';
 import { rescueFindings } from './rescue.ts';
 import type { RuleMeter } from './rule-meter.ts';
@@ -37,6 +33,7 @@ import type {
   EvaluateTask,
   RunOutcome,
   TaskOutcome,
+  UnreadableBlock,
   WorkerSettings,
   WorkspaceRules,
 } from './tasks.ts';
@@ -85,13 +82,17 @@ export async function evaluateTask(task: EvaluateTask, context: TaskContext): Pr
     await reach(database);
     const isAnySize = task.isLarge || task.pace === 'apart';
     const limits = isAnySize ? {} : { runBytesMax: TOGETHER_BYTES_MAX };
-    const read = await readStepsOfRuns(database, task.runs, limits);
+    const unreadableBlocks: UnreadableBlock[] = [];
+    const read = await readStepsOfRuns(database, task.runs, limits, (blockId, { message }) => {
+      unreadableBlocks.push({ blockId, why: message });
+    });
     await rescue(read, task, context);
     const judged =
       task.pace === 'quick'
         ? await quickTasks(() => judgeQuick(read, task, context))
         : await judgeAll(read, task, context);
-    return { kind: 'done', runs: await store(judged, context), costs: context.meter.take() };
+    const outcomes = await store(judged, context);
+    return { kind: 'done', runs: outcomes, costs: context.meter.take(), unreadableBlocks };
   } catch (error) {
     if (error instanceof Unreachable) return { kind: 'unreachable', why: error.message };
     return { kind: isOutage(error) ? 'unreachable' : 'failed', why: reasonOf(error) };
@@ -180,7 +181,7 @@ async function judge(
 
 function conclude(
   run: ClaimedRun,
-  { steps, unread, repeats }: Omit<StepsOfRun, 'bytes'>,
+  { steps, unread, repeats }: Pick<StepsOfRun, 'steps' | 'unread' | 'repeats'>,
   { ruleSetSha256, redactExcerpts }: WorkspaceRules,
   { result }: RunEvaluation,
   textCapBytes: number,

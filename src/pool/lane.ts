@@ -48,7 +48,7 @@ export interface LaneDependencies {
   readonly pace: TaskPace;
   readonly claims: Claims;
   readonly timing: LaneTiming;
-  readonly events: Pick<Events, 'runsTriedApart'>;
+  readonly events: Pick<Events, 'runsTriedApart' | 'blockUnreadable'>;
   readonly onOutcome: (outcome: Settled) => void;
   readonly onCosts: (costs: readonly MeteredRule[]) => void;
 }
@@ -177,10 +177,12 @@ export class Lane {
   }
 
   async #settle(task: EvaluateTask, outcome: TaskOutcome): Promise<void> {
-    const { claims } = this.#deps;
+    const { claims, events } = this.#deps;
     switch (outcome.kind) {
       case 'done':
         this.#deps.onCosts(outcome.costs);
+        for (const { blockId, why } of outcome.unreadableBlocks)
+          events.blockUnreadable(blockId, why);
         await this.#settleRuns(task, outcome.runs);
         return;
       case 'failed':

@@ -65,6 +65,7 @@ export interface PassDependencies {
     | 'deadProcessesFound'
     | 'zstdRecorded'
     | 'runsTriedApart'
+    | 'blockUnreadable'
     | 'sessionMarksFailed'
     | 'sessionMarksApplied'
     | 'findingsStored'

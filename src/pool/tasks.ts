@@ -109,6 +109,12 @@ export type RunOutcome =
   | { readonly kind: 'lost' }
   | { readonly kind: 'undecided'; readonly why: string };
 
+/** A stored block that is damaged or missing. */
+export interface UnreadableBlock {
+  readonly blockId: string;
+  readonly why: string;
+}
+
 /** The outcome of a task. */
 export type TaskOutcome =
   /** outcomes of its first runs, at least one; there was no room to read the others */
@@ -117,6 +123,7 @@ export type TaskOutcome =
       readonly runs: readonly RunOutcome[];
       /** what its thread has measured since the last task */
       readonly costs: readonly MeteredRule[];
+      readonly unreadableBlocks: readonly UnreadableBlock[];
     }
   /** nothing was stored; it is unknown which run caused it */
   | { readonly kind: 'failed'; readonly why: string }

@@ -1,29 +1,33 @@
 /**
- * Reads the steps of runs, in time order, within limits for each run and for each statement.
+ * Reads the steps of runs for an evaluation, in time order, within limits for each run and for all together.
  *
- * A run may have a million steps, so they are sorted without their documents, and documents are
- * fetched for the first ones only: reading a document costs more than everything else together.
- * One statement reads several runs, because planning, which opens every partition and index, takes
- * longer than reading a short run. Runs that are short together are read by a simpler one
- * (`src/db/runs/short-steps.ts`).
+ *   runs ─► places ─► blocks, run by run, each once ─► records of every run ─► steps
+ *
+ * A block that cannot be read costs the runs that have records in it these records, and nothing else.
  */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 
 import type { Database } from '../db/database.ts';
 import { placementOf } from '../db/placement.ts';
-import { findRepeats, type PlacedStep } from '../db/runs/repeated-spans.ts';
-import { parametersOf, type RunToRead, type StepLimits } from '../db/runs/run-to-read.ts';
-import { readTree } from '../db/runs/run-tree.ts';
-import { byShard, requireFinished } from '../db/runs/shards.ts';
-import { parseRow, readShortRuns, type ShortRow, type ShortRun } from '../db/runs/short-steps.ts';
-import { withOrigins } from '../db/runs/step-rows.ts';
-import { type AnswerRow, readStepRows } from '../db/runs/steps-statement.ts';
-import { type PlacedStepRow, toStep } from '../db/runs/to-step.ts';
-import { inTimeOrder, type Numbered, numberSteps } from '../model/step-order.ts';
-import type { Step } from '../model/steps.ts';
+import type { RunToRead, StepLimits } from '../db/runs/run-to-read.ts';
+import { requireFinished } from '../db/runs/shards.ts';
+import {
+  type BlockKey,
+  type BlockText,
+  findPlaces,
+  MissingBlockError,
+  type RunPlace,
+  readBlocks,
+} from '../db/telemetry/stored-places.ts';
+import { addRange, countRecords } from '../model/record-ranges.ts';
+import { recordsOf } from '../otlp/lines/block-records.ts';
+import { PIECE_BYTES, type Pieces } from '../otlp/pieces.ts';
+import type { StepSignal } from './read-step.ts';
+import { RunReading, type StepsOfRun } from './run-reading.ts';
 
 const MIB = 1024 * 1024;
 /**
- * Most such bytes of several runs read at a time: some seconds of matching at its slowest. If the
+ * Maximum bytes of several runs read at a time: some seconds of matching at its slowest. If the
  * first run has more, it is read alone.
  */
 export const TOGETHER_BYTES_MAX = 8 * MIB;
@@ -41,20 +45,6 @@ const LIMITS: ReadLimits = {
   runBytesMax: Number.MAX_SAFE_INTEGER,
 };
 
-/** Rows of spans that repeat another. */
-type Repeats = Pick<ReadonlyMap<unknown, unknown>, 'has'>;
-
-export interface StepsOfRun {
-  /** each access parses those of a short run */
-  readonly steps: readonly Step[];
-  /** most bytes of the steps' names, messages, attributes, events and bodies */
-  readonly bytes: number;
-  /** steps stored but not read: past the limits, or no longer kept */
-  readonly unread: number;
-  /** spans that were read and left out, because they repeat another */
-  readonly repeats: number;
-}
-
 /**
  * Checks whether steps are stored of which none could be read, whatever the reason: nothing can be said
  * about the run.
@@ -62,15 +52,12 @@ export interface StepsOfRun {
 export const isUnreadable = ({ steps, unread }: Pick<StepsOfRun, 'steps' | 'unread'>): boolean =>
   steps.length === 0 && unread > 0;
 
-/** A run that retention has removed since it was claimed. */
-const REMOVED_RUN = { hasSteps: false, total: 0 };
+/** Takes the error of a block that cannot be read. */
+export type ReportBlock = (blockId: string, error: Error) => void;
 
 /**
- * The steps of runs: each run's spans and log records, which carry its trace id or were put into it
- * (`log-runs.ts`). A run's first step is read whatever its size, so that a run is never empty
- * because of its limits.
- *
- * Not a prepared statement: a generic plan opens every partition and knows no sizes.
+ * Reads the steps of runs: each run's spans and log records. A run's first step is read whatever its size, so
+ * that a run is never empty because of its limits.
  *
  * @param runs at least one; each is looked for on the days of its arrival, with a day to spare on
  *   either side for clocks that differ
@@ -82,242 +69,164 @@ export async function readStepsOfRuns(
   database: Database,
   runs: readonly RunToRead[],
   limits: Partial<ReadLimits> = {},
+  report: ReportBlock = () => {},
 ): Promise<(StepsOfRun | null)[]> {
-  const placement = await placementOf(database);
-  const read = placement === 'local' ? readTogether : readByShard;
-  return await read(database, runs, { ...LIMITS, ...limits });
-}
-
-type Reading = (
-  database: Database,
-  runs: readonly RunToRead[],
-  limits: ReadLimits,
-) => Promise<(StepsOfRun | null)[]>;
-
-const readTogether: Reading = async (database, runs, limits) => {
-  const { stepsMax, bytesMax, togetherBytesMax, runBytesMax } = limits;
-  const parameters = parametersOf(runs, limits);
-  const short = await readShortRuns(
-    database,
-    parametersOf(runs, { stepsMax, bytesMax: Math.min(bytesMax, togetherBytesMax, runBytesMax) }),
-    claimedOf(runs),
+  const all = { ...LIMITS, ...limits };
+  const found = await findPlaces(database, runs, all.stepsMax);
+  const reading = new RunsReading(
+    found.map((places) => new RunReading(places, all)),
+    all,
   );
-  if (short !== null) {
-    const read = short.flatMap((run) => run.rows);
-    const repeats = await findRepeats(database, parameters, read, toPlaced);
-    const late = await numbersOfLate(database, runs, stepsMax);
-    return short.map((run, place) => toShort(run, repeats, late.get(place)));
-  }
-  const rows = await readStepRows(database, 'local', [
-    ...parameters,
-    togetherBytesMax,
-    runBytesMax,
-    claimedOf(runs),
-  ]);
-  return withoutRest(await stepsOf(database, parameters, rows, runs, stepsMax));
-};
-
-/** How many rows the claim of each run is for; null for a run that is read as it is. */
-const claimedOf = (runs: readonly RunToRead[]): (number | null)[] =>
-  runs.map(({ steps }) => steps ?? null);
-
-/**
- * Runs that are distributed: those of a shard together, shard after shard, because planning on the
- * coordinator and again on the worker takes longer than reading a short run. Each shard gets its part of
- * the bytes, so that the runs that were read are the first ones, or nearly.
- */
-const readByShard: Reading = async (database, runs, limits) => {
-  const { togetherBytesMax, runBytesMax } = limits;
-  const read = new Map<number, StepsOfRun | null>();
-  let bytes = 0;
-  let waiting = runs.length;
-  for (const { places, totals, parts } of await byShard(database, runs)) {
-    const part = places.length / waiting;
-    const own = places.flatMap((place) => runs[place] ?? []);
-    const parameters = parametersOf(own, limits);
-    const rows = await readStepRows(database, 'distributed', [
-      ...parameters,
-      Math.floor((togetherBytesMax - bytes) * part),
-      runBytesMax,
-      totals,
-      ...parts,
-    ]);
-    const inFull = await withOrigins(database, ({ place }) => own[place]?.workspaceId, rows);
-    const found = await stepsOf(database, parameters, inFull, own, limits.stepsMax);
-    for (const [index, steps] of withoutRest(found).entries()) {
-      const run = own[index];
-      if (run !== undefined && steps !== null && steps.unread > 0) {
-        await requireFinished(database, run, totals[index] ?? 0);
-      }
-      read.set(places[index] ?? 0, steps);
-      bytes += steps?.bytes ?? 0;
+  const missing: BlockKey[] = [];
+  for await (const block of readBlocks(database, reading.neededBlocks())) {
+    if ('error' in block) {
+      report(block.blockId, block.error);
+      if (block.error instanceof MissingBlockError) missing.push(block);
     }
-    waiting -= places.length;
-    if (bytes >= togetherBytesMax) break;
+    await inTurns(reading.take(block, report));
   }
-  return withoutRest(firstTogether(read, togetherBytesMax));
-};
+  if ((await placementOf(database)) === 'distributed') {
+    const lacking = runs.filter((_, index) => reading.runs[index]?.lacksPlaces === true);
+    await requireFinished(database, lacking, missing);
+  }
+  return await reading.finish();
+}
 
-/** The first of the runs by their places, as many as were read and fit together. */
-function firstTogether(
-  read: ReadonlyMap<number, StepsOfRun | null>,
-  togetherBytesMax: number,
-): (StepsOfRun | null)[] {
-  const first: (StepsOfRun | null)[] = [];
+/** A place with its run. */
+interface PlaceOfRun {
+  readonly index: number;
+  readonly run: RunReading;
+  readonly place: RunPlace;
+}
+
+/** The runs of a request while their blocks are read. */
+class RunsReading {
+  readonly runs: readonly RunReading[];
+  readonly #limits: ReadLimits;
+  readonly #places = new Map<string, PlaceOfRun[]>();
+  readonly #tooLarge = new Set<number>();
+  /** how many of the runs fit together, as far as is known */
+  #fitting: number;
+
+  constructor(runs: readonly RunReading[], limits: ReadLimits) {
+    this.runs = runs;
+    this.#limits = limits;
+    this.#fitting = runs.length;
+    for (const [index, run] of runs.entries()) {
+      for (const place of run.places) {
+        const known = this.#places.get(place.blockId);
+        if (known === undefined) this.#places.set(place.blockId, [{ index, run, place }]);
+        else known.push({ index, run, place });
+      }
+    }
+  }
+
+  /** The blocks of the runs, run by run, each once; none for a run whose limit is reached. */
+  *neededBlocks(): Generator<BlockKey> {
+    const begun = new Set<string>();
+    for (const [index, { places }] of this.runs.entries()) {
+      for (const place of places) {
+        if (!this.#isRead(index)) break;
+        if (begun.has(place.blockId)) continue;
+        begun.add(place.blockId);
+        yield place;
+      }
+    }
+  }
+
+  #isRead(index: number): boolean {
+    return index < this.#fitting && !this.#tooLarge.has(index) && !this.runs[index]?.isFull;
+  }
+
+  /** Takes a block's records of every run. */
+  *take(block: BlockText, report: ReportBlock): Pieces<void> {
+    const places = this.#places.get(block.blockId) ?? [];
+    const wanted = places.filter(({ index }) => this.#isRead(index));
+    if ('error' in block || block.signal === 'metrics') {
+      for (const { run, place } of wanted) run.lose(place, countRecords(place.records));
+      return;
+    }
+    try {
+      yield* takeRecords(block.text, block.signal, wanted);
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error;
+      report(block.blockId, error);
+      for (const { run, place } of wanted) run.lose(place, countRecords(place.records));
+    }
+    this.#limit();
+  }
+
+  /** Gives up runs that are too large, then the last ones that do not fit beside the others. */
+  #limit(): void {
+    const { runBytesMax, togetherBytesMax } = this.#limits;
+    let together = 0;
+    for (const [index, { bytes }] of this.runs.entries()) {
+      if (index >= this.#fitting) return;
+      if (bytes > runBytesMax) this.#tooLarge.add(index);
+      if (bytes === 0 || this.#tooLarge.has(index)) continue;
+      if (together > 0 && together + bytes > togetherBytesMax) this.#fitting = index;
+      together += bytes;
+    }
+  }
+
+  async finish(): Promise<(StepsOfRun | null)[]> {
+    const read: (StepsOfRun | null)[] = [];
+    for (const [index, run] of this.runs.slice(0, this.#fitting).entries()) {
+      read.push(this.#tooLarge.has(index) ? null : await run.finish());
+    }
+    return read;
+  }
+}
+
+/** Records of one run in a block, from `start` to `end` (not included). */
+interface Segment {
+  readonly start: number;
+  readonly end: number;
+  readonly of: PlaceOfRun;
+}
+
+/** Gives each record of a block to its run. Counts records that the block does not have. */
+function* takeRecords(
+  text: Buffer,
+  signal: StepSignal,
+  places: readonly PlaceOfRun[],
+): Pieces<void> {
+  const segments = places.flatMap(segmentsOf).sort((one, other) => one.start - other.start);
+  const wanted: number[] = [];
+  for (const { start, end } of segments) {
+    const from = Math.max(start, wanted.at(-1) ?? 0);
+    if (from < end) addRange(wanted, from, end);
+  }
+  const left = new Map(places.map((of) => [of, countRecords(of.place.records)]));
+  let at = 0;
   let bytes = 0;
-  for (let place = 0; ; place += 1) {
-    const steps = read.get(place);
-    if (steps === undefined) break;
-    const own = steps?.bytes ?? 0;
-    if (own > 0 && bytes > 0 && bytes + own > togetherBytesMax) break;
-    bytes += own;
-    first.push(steps);
+  for (const record of yield* recordsOf(signal, text, wanted)) {
+    while (record.ordinal >= (segments[at]?.end ?? Number.POSITIVE_INFINITY)) at += 1;
+    const of = segments[at]?.of;
+    if (of === undefined) break;
+    of.run.take(record, signal, of.place);
+    left.set(of, (left.get(of) ?? 0) - 1);
+    bytes += record.bytes.length;
+    if (bytes < PIECE_BYTES) continue;
+    bytes = 0;
+    yield;
   }
-  return first;
+  for (const [{ run, place }, records] of left) run.lose(place, records);
 }
 
-const isOfStep = (row: AnswerRow): row is PlacedStepRow => row.source !== null;
-
-/**
- * @param parameters of the statement that read the rows
- * @returns null for a run that has steps of which none was read
- */
-async function stepsOf(
-  database: Database,
-  parameters: readonly unknown[],
-  rows: readonly AnswerRow[],
-  runs: readonly RunToRead[],
-  stepsMax: number,
-): Promise<(StepsOfRun | null)[]> {
-  const repeats = await findRepeats(database, parameters, rows.filter(isOfStep), toPlaced);
-  const late = await numbersOfLate(database, runs, stepsMax);
-  const answers: AnswerRow[][] = runs.map(() => []);
-  for (const row of rows) answers[row.place]?.push(row);
-  return answers.map(([run, ...its], place): StepsOfRun | null => {
-    const { hasSteps, total } = run?.source === null ? run : REMOVED_RUN;
-    if (hasSteps && its.length === 0) return null;
-    return toSteps(its.filter(isOfStep), total, repeats, late.get(place));
-  });
-}
-
-/** What `findRepeats` needs of a row. */
-function toPlaced({ place, source, spanId, start, ...row }: PlacedStepRow | ShortRow): PlacedStep {
-  const { arrivedOn, storedAt, stored } = row;
-  return {
-    run: place,
-    source: source ?? 'log',
-    spanId,
-    startUnixNano: start,
-    arrivedOn,
-    storedAt,
-    stored,
-  };
-}
-
-/** Rows of steps by where they are stored. */
-interface Stored {
-  readonly source: PlacedStep['source'] | null;
-  readonly arrivedOn: string;
-  readonly storedAt: string;
-}
-const keyOf = ({ source, arrivedOn, storedAt }: Stored): string =>
-  `${source} ${arrivedOn} ${storedAt}`;
-
-/** What late steps are among all steps of their run. */
-interface LateNumbers {
-  readonly numbers: ReadonlyMap<string, Numbered>;
-  /** the run has more steps than were numbered */
-  readonly isCut: boolean;
-}
-
-/**
- * The numbers of the steps of runs whose late steps are read: findings need the numbers of the run's pages,
- * and a late span may repeat one that was evaluated.
- */
-async function numbersOfLate(
-  database: Database,
-  runs: readonly RunToRead[],
-  stepsMax: number,
-): Promise<ReadonlyMap<number, LateNumbers>> {
-  const late = new Map<number, LateNumbers>();
-  for (const [place, run] of runs.entries()) {
-    if (run.isLate !== true) continue;
-    const tree = await readTree(database, run, stepsMax);
-    const read = tree.reduce((sum, { repeats = 0 }) => sum + 1 + repeats, 0);
-    const numbers = new Map(
-      tree.map((step) => [keyOf(step), { number: step.number, twin: step.twin }]),
-    );
-    late.set(place, { numbers, isCut: read >= stepsMax });
+function segmentsOf(of: PlaceOfRun): Segment[] {
+  const { records } = of.place;
+  const segments: Segment[] = [];
+  for (let at = 0; at < records.length; at += 2) {
+    segments.push({ start: records[at] as number, end: records[at + 1] as number, of });
   }
-  return late;
+  return segments;
 }
 
-/** The rows of a run without repeats, and the counts that follow from both. */
-function countedOnce<Row extends Stored>(
-  rows: readonly Row[],
-  total: number,
-  repeats: Repeats,
-  late: LateNumbers | undefined,
-) {
-  const isKept = (row: Row): boolean =>
-    !repeats.has(row) && (late === undefined || late.isCut || late.numbers.has(keyOf(row)));
-  const kept = rows.filter(isKept);
-  // Steps may have come since a total was read that was given to the statement.
-  const unread = Math.max(0, total - rows.length);
-  return { kept, unread, repeats: rows.length - kept.length };
-}
-
-/** The steps of rows in time order, with their numbers. */
-function inOrder<Row extends Stored>(
-  rows: readonly Row[],
-  toOne: (row: Row) => Step,
-  late: LateNumbers | undefined,
-): Step[] {
-  const steps = rows.map(toOne);
-  if (late === undefined) return inTimeOrder(numberSteps(steps));
-  for (const [index, step] of steps.entries()) {
-    const row = rows[index];
-    const numbered = row === undefined ? undefined : late.numbers.get(keyOf(row));
-    Object.assign(step, numbered ?? { number: late.numbers.size + 1, twin: 0 });
+/** Does work in pieces, each in a turn of the event loop. */
+async function inTurns<T>(pieces: Pieces<T>): Promise<T> {
+  for (let piece = pieces.next(); ; piece = pieces.next()) {
+    if (piece.done === true) return piece.value;
+    await nextTurn();
   }
-  return inTimeOrder(steps);
-}
-
-/** The steps of a short run; each access parses them. */
-function toShort(
-  { rows, total, bytes }: ShortRun,
-  found: Repeats,
-  late: LateNumbers | undefined,
-): StepsOfRun {
-  const { kept, ...counts } = countedOnce(rows, total, found, late);
-  return {
-    get steps() {
-      return inOrder(kept, (row) => toStep(parseRow(row)), late);
-    },
-    bytes,
-    ...counts,
-  };
-}
-
-function toSteps(
-  rows: readonly PlacedStepRow[],
-  total: number,
-  found: Repeats,
-  late: LateNumbers | undefined,
-): StepsOfRun {
-  const { kept, ...counts } = countedOnce(rows, total, found, late);
-  const bytes = rows.reduce((sum, row) => sum + row.bytes, 0);
-  return { steps: inOrder(kept, toStep, late), bytes, ...counts };
-}
-
-/**
- * A run without rows was too large by itself, or did not fit beside the others. Those that did not fit
- * come last, and the first run that is not too large is always read. So a run before one with rows was
- * too large, and so was the first run if none has rows.
- */
-function withoutRest(read: (StepsOfRun | null)[]): (StepsOfRun | null)[] {
-  const last = read.findLastIndex((one) => one !== null && one.steps.length > 0);
-  const open = read.findIndex((one, place) => one === null && place > last);
-  if (open === -1) return read;
-  return read.slice(0, last === -1 ? open + 1 : open);
 }

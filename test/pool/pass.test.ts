@@ -139,7 +139,7 @@ function threadOf(answer: Answer, stalledMs = () => 0): MatchThread {
     }
     const outcomes: RunOutcome[] = [];
     for (const settle of judged) outcomes.push(await settle());
-    return { kind: 'done', costs: [], runs: outcomes } as const;
+    return { kind: 'done', costs: [], unreadableBlocks: [], runs: outcomes } as const;
   };
   return {
     evaluate: (task) => evaluate(task, controller.signal),
@@ -178,6 +178,7 @@ function passOf(
     passFailed: (error) => logged.push(`failed: ${error instanceof Error ? error.message : error}`),
     runUndecided: note('undecided:'),
     runsTriedApart: note('apart:'),
+    blockUnreadable: note('block:'),
     runLost: note('lost'),
     runChecked: ({ checked }) => checked !== 'fully' && logged.push(`checked ${checked}`),
     runOverBudget: note('over budget'),

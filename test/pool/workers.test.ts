@@ -11,9 +11,7 @@ import {
   claimRuns,
   giveUpRuns,
 } from '../../src/db/runs/evaluation-queue.ts';
-import { storeBatch } from '../../src/db/telemetry/copy-transaction.ts';
 import { ensureDay } from '../../src/db/telemetry/partitions.ts';
-import { KnownContents } from '../../src/db/telemetry/shared-contents.ts';
 import { tablesOf } from '../../src/engine/prefilter/fast-matcher.ts';
 import type { Rule } from '../../src/model/rules.ts';
 import type { DecodedRequest } from '../../src/model/telemetry.ts';
@@ -23,6 +21,7 @@ import { tinyRule } from '../engine/tiny-rules.ts';
 import { encodeRequest } from '../support/decoding.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
 import { decodedRequest, hex8, hex16, spanRow, TRACE_ID } from '../support/rows.ts';
+import { storeRequests } from '../support/store-requests.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const RULE = tinyRule({ conditions: [['content', 'ignore all previous']] });
@@ -80,7 +79,7 @@ afterAll(async () => {
   await workers.close();
   await scratch.close();
 });
-beforeEach(() => scratch.database.query('TRUNCATE runs, findings, spans CASCADE'));
+beforeEach(() => scratch.database.query('TRUNCATE runs, findings, places, blocks CASCADE'));
 
 const BOTH_RULES = { mask: Uint8Array.of(1, 1), ruleSetSha256: DIGEST, redactExcerpts: false };
 const RULES = { mask: Uint8Array.of(1), ruleSetSha256: DIGEST, redactExcerpts: false };
@@ -102,7 +101,7 @@ async function storeRun(traceId: string, ...attributes: string[]): Promise<void>
 async function storeSpans(spans: DecodedRequest['spans']): Promise<void> {
   const request = encodeRequest(decodedRequest({ spans }), 1, Date.now());
   const connection = await scratch.database.connect();
-  await storeBatch(connection, [request], new KnownContents());
+  await storeRequests(connection, [request]);
   connection.release();
 }
 
@@ -131,7 +130,12 @@ async function evaluate(task: EvaluateTask, by = workers): Promise<TaskOutcome> 
 const READ = { unreadTexts: 0, unknownRoles: 0 };
 
 /** The outcome of a task of one run. */
-const oneRun = (outcome: object) => ({ kind: 'done', runs: [outcome], costs: expect.any(Array) });
+const oneRun = (outcome: object) => ({
+  kind: 'done',
+  runs: [outcome],
+  costs: expect.any(Array),
+  unreadableBlocks: [],
+});
 const withRules = (task: EvaluateTask, rules: Partial<typeof RULES>): EvaluateTask => ({
   ...task,
   workspaces: new Map([[1, { ...RULES, ...rules }]]),
@@ -210,14 +214,14 @@ test('a run that went to somebody else is lost, and nothing of it stored', async
 
 test('a task that cannot be read fails, for a reason without its text', async () => {
   const task = await taskOf(PROMPT);
-  await scratch.database.query('ALTER TABLE spans RENAME COLUMN events TO events_away');
+  await scratch.database.query('ALTER TABLE places RENAME COLUMN records TO records_away');
   try {
     expect(await evaluate(task)).toEqual({
       kind: 'failed',
-      why: 'error 42703 column "events" does not exist',
+      why: 'error 42703 column p.records does not exist',
     });
   } finally {
-    await scratch.database.query('ALTER TABLE spans RENAME COLUMN events_away TO events');
+    await scratch.database.query('ALTER TABLE places RENAME COLUMN records_away TO records');
   }
   expect(await runRow()).toMatchObject({ evaluation: 'pending', attempts: 0 });
 });
@@ -242,6 +246,7 @@ test('several runs are read and stored together; what went to somebody else is l
   expect(await evaluate(quickTask(runs))).toEqual({
     kind: 'done',
     costs: expect.any(Array),
+    unreadableBlocks: [],
     runs: [
       { kind: 'evaluated', findings: ['high'], checked: 'fully', isOverBudget: false, ...READ },
       { kind: 'lost' },
@@ -265,7 +270,7 @@ test('every run is judged by the rules of its own workspace', async () => {
   for (const [id, workspace] of [1, 2].entries()) {
     await storeRun(hex16(id + 1), PROMPT);
     await scratch.database.query(
-      `WITH moved AS (UPDATE spans SET workspace_id = $2 WHERE trace_id = $1)
+      `WITH moved AS (UPDATE places SET workspace_id = $2 WHERE run_id = $1)
        UPDATE runs SET workspace_id = $2 WHERE run_id = $1`,
       [hex16(id + 1), workspace],
     );
@@ -419,6 +424,7 @@ test('a run that is too large to be read together with others is left to a long 
   expect(await evaluate(quickTask(runs))).toEqual({
     kind: 'done',
     costs: expect.any(Array),
+    unreadableBlocks: [],
     runs: [
       { kind: 'long', isLarge: true },
       { kind: 'evaluated', findings: ['high'], checked: 'fully', isOverBudget: false, ...READ },
@@ -449,7 +455,7 @@ test('ending a thread ends all its tasks, wherever they are; another takes its p
   const task = await taskOf(PROMPT);
   const blocker = await scratch.database.connect();
   await blocker.query('BEGIN');
-  await blocker.query('LOCK TABLE spans');
+  await blocker.query('LOCK TABLE places');
   const blocked = [evaluate(task), evaluate(task)].map((one) =>
     one.catch((error: unknown) => (error instanceof Error ? error.message : error)),
   );

@@ -1,12 +1,17 @@
 /** The steps of a run, read back: what they hold, in which order, and within which limits. */
 
-import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest';
+import { brotliCompressSync } from 'node:zlib';
+
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { checksumOf } from '../../src/db/telemetry/block-codec.ts';
 import type { DecodedRequest } from '../../src/model/telemetry.ts';
-import { type ReadLimits, readStepsOfRuns } from '../../src/reads/steps-of-runs.ts';
+import { isUnreadable, type ReadLimits, readStepsOfRuns } from '../../src/reads/steps-of-runs.ts';
 import type { MigratedDatabase } from '../support/migrated-database.ts';
-import { plansOf, readSteps } from '../support/read-steps.ts';
+import { otlpBody } from '../support/otlp-body.ts';
+import { NO_STEPS, readSteps } from '../support/read-steps.ts';
 import {
   DAY_MS,
+  decodedRequest,
   hex8,
   hex16,
   logRow,
@@ -25,8 +30,17 @@ beforeAll(async () => {
 });
 afterAll(() => scratch.close());
 beforeEach(async () => {
-  await scratch.database.query('TRUNCATE runs, spans, log_records, resources');
+  await scratch.database.query('TRUNCATE runs, places, blocks');
 });
+
+const NOTHING_LOST = { blocks: 0, steps: 0 };
+
+/** Bytes of the records of a request with one resource. */
+function sizesOf(fields: Partial<DecodedRequest>): number[] {
+  const { resourceSpans } = JSON.parse(otlpBody(decodedRequest(fields)).toString());
+  const spans: object[] = resourceSpans[0].scopeSpans[0].spans;
+  return spans.map((span) => Buffer.byteLength(JSON.stringify(span)));
+}
 
 const names = async (limits?: { stepsMax: number; bytesMax: number }): Promise<string[]> =>
   (await readSteps(scratch.database, RUN, limits)).steps.map(({ name }) => name);
@@ -66,7 +80,7 @@ test('a span, whole', async () => {
         attributes: { a: { b: [1, 'é'] } },
         events: [
           { name: 'e', timeUnixNano: '5', attributes: { k: 'v' } },
-          { name: '', attributes: {} },
+          { name: '', attributes: {}, timeUnixNano: '0' },
         ],
         body: null,
         dropped: 4_294_967_297,
@@ -78,10 +92,11 @@ test('a span, whole', async () => {
     ],
     unread: 0,
     repeats: 0,
+    unreadable: NOTHING_LOST,
   });
 });
 
-test('a log record, with and without a span, a time, a name and a resource', async () => {
+test('a log record, with and without a span, a time and a name', async () => {
   await store({
     logs: [
       logRow({
@@ -98,7 +113,6 @@ test('a log record, with and without a span, a time, a name and a resource', asy
         timeUnixNano: '0',
         observedUnixNano: '20',
         body: null,
-        resourceId: hex16(404),
       }),
     ],
   });
@@ -136,14 +150,15 @@ test('a log record, with and without a span, a time, a name and a resource', asy
         name: '',
         startUnixNano: '20',
         endUnixNano: '20',
-        scopeName: '',
-        serviceName: null,
+        scopeName: 'scope',
+        serviceName: 'agent',
         attributes: {},
         body: null,
       },
     ],
     unread: 0,
     repeats: 0,
+    unreadable: NOTHING_LOST,
   });
 });
 
@@ -216,21 +231,6 @@ test('from the days of its arrival and one beside them; what lies outside counts
   expect(unread).toBe(1);
 });
 
-// It looks at the plan of the whole: on a cluster that is the worker's.
-test.skipIf(inject('placement') === 'distributed')(
-  'opens the partitions of those days only',
-  async () => {
-    const plans = await plansOf(scratch.database, RUN);
-    const partitions = new Set(plans.join().match(/(spans|log_records)_\d{4}_\d\d_\d\d\b(?!_)/g));
-    expect([...partitions].sort()).toEqual([
-      'log_records_2026_11_20',
-      'log_records_2026_11_21',
-      'spans_2026_11_20',
-      'spans_2026_11_21',
-    ]);
-  },
-);
-
 test('steps at the same time come by their names, however they arrived', async () => {
   await store({
     spans: ['c', 'a', 'd', 'b'].map((name) => spanRow({ name })),
@@ -239,13 +239,6 @@ test('steps at the same time come by their names, however they arrived', async (
   const before = await names();
   expect(before).toEqual(['a', 'b', 'c', 'd', 'y', 'z']);
   for (let again = 0; again < 3; again += 1) expect(await names()).toEqual(before);
-});
-
-test('a resource of another workspace with the same id is not taken', async () => {
-  await store({ resources: [resourceRow({ serviceName: 'theirs' })] }, { workspaceId: 2 });
-  await store({ resources: [], spans: [spanRow()] });
-  const { steps } = await readSteps(scratch.database, RUN);
-  expect(steps.map(({ serviceName }) => serviceName)).toEqual([null]);
 });
 
 describe('limits', () => {
@@ -257,37 +250,35 @@ describe('limits', () => {
 
   test('the number of steps: the first are read, the rest is counted', async () => {
     await store(four(['{}', '{}', '{}', '{}']));
-    const limits = { stepsMax: 3, bytesMax: 1000 };
+    const limits = { stepsMax: 3, bytesMax: 1e6 };
     expect(await names(limits)).toEqual(['0', '1', '2']);
     expect((await readSteps(scratch.database, RUN, limits)).unread).toBe(1);
     expect((await readSteps(scratch.database, RUN, { ...limits, stepsMax: 4 })).unread).toBe(0);
   });
 
-  test('the bytes of their texts, counted as UTF-8', async () => {
-    await store(four(['{"k":"é"}', '{"k":"é"}', '{"k":"é"}', '{}']));
-    expect(await names({ stepsMax: 9, bytesMax: 33 })).toEqual(['0', '1', '2']);
-    expect(await names({ stepsMax: 9, bytesMax: 32 })).toEqual(['0', '1']);
-    expect((await readSteps(scratch.database, RUN, { stepsMax: 9, bytesMax: 32 })).unread).toBe(2);
+  test('the bytes of their records: the first ones that fit together are read', async () => {
+    const request = four(['{"k":"é"}', '{"k":"é"}', '{"k":"é"}', '{}']);
+    await store(request);
+    const [one = 0] = sizesOf(request);
+    expect(await names({ stepsMax: 9, bytesMax: 3 * one })).toEqual(['0', '1', '2']);
+    const limits = { stepsMax: 9, bytesMax: 3 * one - 1 };
+    expect(await names(limits)).toEqual(['0', '1']);
+    const { unread, bytes } = await readSteps(scratch.database, RUN, limits);
+    expect({ unread, bytes }).toEqual({ unread: 2, bytes: 2 * one });
   });
 
-  test('names, messages, events and bodies count too', async () => {
-    const texts = { name: 'name', statusMessage: 'broke', events: '[{"name":"e"}]' };
-    const log = { traceId: TRACE_ID, timeUnixNano: '3', eventName: 'event', body: '"0123456789"' };
-    await store({
-      spans: ['1', '2'].map((startUnixNano) => spanRow({ startUnixNano, ...texts })),
-      logs: [logRow(log)],
-    });
-    const read = async (bytesMax: number): Promise<number> =>
-      (await readSteps(scratch.database, RUN, { stepsMax: 9, bytesMax })).steps.length;
-    expect(await read(49)).toBe(1);
-    expect(await read(50)).toBe(2);
-    expect(await read(68)).toBe(2);
-    expect(await read(69)).toBe(3);
+  test('those that arrived first are read, whatever their times are', async () => {
+    const late = spanRow({ name: 'late', startUnixNano: '1', spanId: hex8(2) });
+    await store({ spans: [spanRow({ name: 'early', startUnixNano: '2' })] });
+    await store({ spans: [late] });
+    expect(await names({ stepsMax: 1, bytesMax: 1e6 })).toEqual(['early']);
+    expect(await names({ stepsMax: 9, bytesMax: 1 })).toEqual(['early']);
   });
 
   test('of a service’s and a scope’s name, which come with every step, the beginning is read', async () => {
     const name = 'ł'.repeat(100_000);
-    const resource = resourceRow({ serviceName: name, scopeName: name });
+    const attributes = JSON.stringify({ 'service.name': name });
+    const resource = resourceRow({ attributes, scopeName: name });
     await store({ resources: [resource], spans: [spanRow()] });
     const { steps } = await readSteps(scratch.database, RUN);
     const beginning = 'ł'.repeat(256);
@@ -325,7 +316,7 @@ describe('a span that was sent again', () => {
     expect(await read()).toEqual({ days: [ONE_DAY], unread: 0, repeats: 3 });
   });
 
-  test('is one step, too, where the run is not short', async () => {
+  test('is one step, too, in a run of many steps and blocks', async () => {
     const others = Array.from({ length: 2000 }, (_, index) => spanRow({ spanId: hex8(index + 2) }));
     await store({ spans: [again, ...others] });
     await store({ spans: [again, ...others] });
@@ -358,7 +349,10 @@ describe('a span that was sent again', () => {
   });
 
   test('of another run or with another resource is another step', async () => {
-    const resources = [resourceRow(), resourceRow({ id: hex16(77), serviceName: 'b' })];
+    const resources = [
+      resourceRow(),
+      resourceRow({ id: hex16(77), attributes: '{"service.name":"b"}' }),
+    ];
     await store({
       resources,
       spans: [again, { ...again, resourceId: hex16(77) }, { ...again, traceId: hex16(2) }],
@@ -380,12 +374,7 @@ describe('a span that was sent again', () => {
 });
 
 test('a run without steps has none', async () => {
-  expect(await readSteps(scratch.database, RUN)).toEqual({
-    steps: [],
-    bytes: 0,
-    unread: 0,
-    repeats: 0,
-  });
+  expect(await readSteps(scratch.database, RUN)).toEqual(NO_STEPS);
 });
 
 describe('several runs at once', () => {
@@ -420,15 +409,15 @@ describe('several runs at once', () => {
   });
 
   test('as many as fit together are read, the first one whatever its size', async () => {
-    const attributes = JSON.stringify({ k: 'x'.repeat(92) });
-    for (const number of [1, 2, 3]) await store({ spans: [span(number, `${number}`, attributes)] });
+    for (const number of [1, 2, 3]) await store({ spans: [span(number, `${number}`)] });
     const all = [run(1), run(2), run(3)];
-    expect(await namesOf(all, { togetherBytesMax: 303 })).toEqual([
+    const [one = 0] = sizesOf({ spans: [span(1, '1')] });
+    expect(await namesOf(all, { togetherBytesMax: 3 * one })).toEqual([
       ['1', 0],
       ['2', 0],
       ['3', 0],
     ]);
-    expect(await namesOf(all, { togetherBytesMax: 302 })).toEqual([
+    expect(await namesOf(all, { togetherBytesMax: 3 * one - 1 })).toEqual([
       ['1', 0],
       ['2', 0],
     ]);
@@ -440,17 +429,37 @@ describe('several runs at once', () => {
     await store({ spans: [span(1, 'a', large), span(2, 'b'), span(3, 'c', large), span(4, 'd')] });
     const all = [run(1), run(2), run(3), run(4)];
     const expected = ['too large', ['b', 0], 'too large', ['d', 0]];
-    expect(await namesOf(all, { togetherBytesMax: 100, runBytesMax: 100 })).toEqual(expected);
-    expect(await namesOf([run(3), run(1)], { togetherBytesMax: 100, runBytesMax: 100 })).toEqual([
-      'too large',
-    ]);
-    expect(await namesOf([run(3)], { togetherBytesMax: 100 })).toEqual([['c', 0]]);
+    const [small = 0] = sizesOf({ spans: [span(2, 'b')] });
+    const limits = { togetherBytesMax: 2 * small, runBytesMax: 2 * small };
+    expect(await namesOf(all, limits)).toEqual(expected);
+    expect(await namesOf([run(3), run(1)], limits)).toEqual(['too large', 'too large']);
+    expect(await namesOf([run(3)], { togetherBytesMax: small })).toEqual([['c', 0]]);
   });
 
   test('the number of bytes of each run is returned', async () => {
-    await store({ spans: [span(1, 'abc', '{"k":1}'), span(1, 'd')] });
+    const spans = [span(1, 'abc', '{"k":1}'), span(1, 'd')];
+    await store({ spans });
     const [read] = await readStepsOfRuns(scratch.database, [run(1)]);
-    expect(read?.bytes).toBe('abcd{"k":1}{}'.length);
+    expect(read?.bytes).toBe(sizesOf({ spans }).reduce((sum, size) => sum + size, 0));
+  });
+
+  test('blocks that they share are read once', async () => {
+    const numbers = Array.from({ length: 40 }, (_, index) => index + 1);
+    await store({
+      spans: [...numbers, ...numbers].map((number, id) =>
+        spanRow({
+          traceId: hex16(number),
+          spanId: hex8(id + 1),
+          name: `${number}`,
+        }),
+      ),
+    });
+    const query = vi.spyOn(scratch.database, 'query');
+    const read = await namesOf(numbers.map((number) => run(number)));
+    const texts = query.mock.calls.map(([text]) => String(text));
+    query.mockRestore();
+    expect(read).toEqual(numbers.map((number) => [`${number}`, `${number}`, 0]));
+    expect(texts.filter((text) => text.includes('FROM blocks'))).toHaveLength(1);
   });
 
   test('runs without steps take no room: they are read up to the first that does not fit', async () => {
@@ -458,15 +467,72 @@ describe('several runs at once', () => {
     for (const number of [2, 4]) await store({ spans: [span(number, `${number}`, attributes)] });
     const all = [run(1), run(2), run(3), run(4), run(5)];
     const read = await namesOf(all, { togetherBytesMax: 1 });
-    // Distributed runs are read shard by shard, until one has filled the room: those before are kept.
-    const least = inject('placement') === 'distributed' ? 2 : 3;
-    expect(read.length).toBeGreaterThanOrEqual(least);
-    expect(read).toEqual([[0], ['2', 0], [0]].slice(0, read.length));
+    expect(read).toEqual([[0], ['2', 0], [0]]);
   });
 
   test('what is stored small and read large counts as it is read', async () => {
     const attributes = JSON.stringify({ k: 'x'.repeat(100_000) });
     for (const number of [1, 2]) await store({ spans: [span(number, `${number}`, attributes)] });
     expect(await namesOf([run(1), run(2)], { togetherBytesMax: 150_000 })).toEqual([['1', 0]]);
+  });
+});
+
+describe('a block that cannot be read', () => {
+  const run = (number: number) => ({ ...RUN, runId: hex16(number) });
+  const span = (number: number, id: number) =>
+    spanRow({ traceId: hex16(number), spanId: hex8(id), name: `${id}` });
+  const read = async (reports: string[] = []) => {
+    const runs = [1, 2, 3].map(run);
+    const report = (blockId: string, error: Error) => reports.push(`${blockId}: ${error.message}`);
+    const all = await readStepsOfRuns(scratch.database, runs, {}, report);
+    return all.map((one) => [one?.steps.map(({ name }) => name), one?.unread, one?.unreadable]);
+  };
+
+  test.each([
+    ['is damaged', `UPDATE blocks SET data = substr(data, 2)`, 'its checksum differs'],
+    ['is missing', `DELETE FROM blocks`, 'it is missing'],
+    ['has a text that is no JSON', null, 'cut'],
+  ])('%s', async (_, change, why) => {
+    await store({ spans: [span(1, 1), span(2, 2)] });
+    await store({ spans: [span(1, 3), span(2, 4), span(1, 5)] });
+    await store({ spans: [span(3, 6), span(1, 7)] });
+    const rows = await scratch.rows('SELECT block_id FROM blocks ORDER BY block_id');
+    const id = String(rows[1]?.block_id);
+    if (change !== null) await scratch.rows(`${change} WHERE block_id = $1`, [id]);
+    else {
+      const data = brotliCompressSync('{"resourceSpans":[{"scopeSpans":[{"spans":[{"');
+      await scratch.rows(
+        'UPDATE blocks SET data = $2, bytes = 45, checksum = $3 WHERE block_id = $1',
+        [id, data, checksumOf(data)],
+      );
+    }
+    const reports: string[] = [];
+    expect(await read(reports)).toEqual([
+      [['1', '7'], 2, { blocks: 1, steps: 2 }],
+      [['2'], 1, { blocks: 1, steps: 1 }],
+      [['6'], 0, NOTHING_LOST],
+    ]);
+    expect(reports).toEqual([
+      why === 'cut'
+        ? `${id}: The JSON text ends within a value.`
+        : `${id}: Block ${id} cannot be read: ${why}.`,
+    ]);
+  });
+
+  test('and has the whole run makes it unreadable', async () => {
+    await store({ spans: [span(1, 1)] });
+    await scratch.rows('UPDATE blocks SET codec = 9');
+    const [only] = await readStepsOfRuns(scratch.database, [run(1)]);
+    expect(only?.unreadable).toEqual({ blocks: 1, steps: 1 });
+    expect(only === null || only === undefined ? null : isUnreadable(only)).toBe(true);
+  });
+
+  test('records that a block does not have are lost', async () => {
+    await store({ spans: [span(1, 1), span(2, 2)] });
+    await scratch.rows(`UPDATE places SET records = '\\x0005' WHERE run_id = $1`, [hex16(1)]);
+    await scratch.rows('UPDATE runs SET spans = 5 WHERE run_id = $1', [hex16(1)]);
+    const [one] = await read();
+    // The second span is of another run, but the damaged place claims it.
+    expect(one).toEqual([['1', '2'], 3, { blocks: 1, steps: 3 }]);
   });
 });

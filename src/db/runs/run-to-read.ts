@@ -9,9 +9,9 @@ export type RunToRead = Pick<
   Partial<Pick<ClaimedRun, 'steps' | 'isLate'>>;
 
 export interface StepLimits {
-  /** most steps of a run that one evaluation reads */
+  /** most steps of a run that one evaluation reads: the first that arrived */
   readonly stepsMax: number;
-  /** most bytes of names, messages, attributes, events and bodies that one evaluation holds */
+  /** most bytes of records that one evaluation reads; the first record is read whatever its size */
   readonly bytesMax: number;
 }
 

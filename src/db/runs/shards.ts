@@ -5,7 +5,6 @@
 import type { Database } from '../database.ts';
 import { partOf } from './late-steps.ts';
 import type { RunToRead } from './run-to-read.ts';
-import { rowsOfRun } from './step-rows.ts';
 
 /** Runs whose steps are on one shard. */
 export interface ShardOfRuns {
@@ -20,7 +19,7 @@ export interface ShardOfRuns {
 /**
  * The runs by shard, that of the first run first.
  *
- * Of the same shard of two tables Citus gives the same answer, because both are distributed alike.
+ * Tables that are distributed by run have the same shards.
  */
 export async function byShard(
   database: Database,
@@ -36,7 +35,7 @@ export async function byShard(
                FROM unnest($1::int[], $2::uuid[], $3::int[]) WITH ORDINALITY
                     AS t (workspace_id, run_id, claimed, place)
                LEFT JOIN runs AS r ON r.workspace_id = t.workspace_id AND r.run_id = t.run_id) AS run
-      GROUP BY get_shard_id_for_distribution_column('spans', run_id)
+      GROUP BY get_shard_id_for_distribution_column('places', run_id)
       ORDER BY min(place)`,
     [
       runs.map(({ workspaceId }) => workspaceId),
@@ -60,34 +59,37 @@ class UnfinishedCommitError extends Error {
   }
 }
 
-const UNFINISHED = `
-  WITH run AS (
-    SELECT * FROM unnest($1::int[], $2::uuid[], $3::date[], $4::date[])
-           AS t (workspace_id, run_id, first_on, last_on)
-  )
-  SELECT (SELECT count(*) FROM run CROSS JOIN LATERAL (
-            ${rowsOfRun('distributed', 'spans', '1')} UNION ALL
-            ${rowsOfRun('distributed', 'log_records', '1')}
-          ) AS step)::int < $7::int
-     AND EXISTS (SELECT FROM pg_prepared_xact() WHERE gid LIKE 'citus\\_%') AS "isUnfinished"`;
+const PREPARED = `EXISTS (SELECT FROM pg_prepared_xact() WHERE gid LIKE 'citus\\_%')`;
 
 /**
- * @param total of its stored steps
- * @throws {UnfinishedCommitError} when some of them cannot be read yet
+ * Check the worker that has the run, or the block. Naming the table in a subquery makes Citus send the
+ * statement there.
+ */
+const UNFINISHED_RUN = `
+  SELECT (SELECT count(*) FROM places WHERE run_id = $1 AND arrived_on = $2) >= 0 AND ${PREPARED}
+      AS "isUnfinished"`;
+const UNFINISHED_BLOCK = `
+  SELECT (SELECT count(*) FROM blocks WHERE block_id = $1 AND arrived_on = $2) >= 0 AND ${PREPARED}
+      AS "isUnfinished"`;
+
+/**
+ * Checks whether a worker may still have what a reader did not find.
+ *
+ * @param runs that have fewer records in their places than are counted
+ * @param blocks that were not found
+ * @throws {UnfinishedCommitError} when it may be read later
  */
 export async function requireFinished(
   database: Database,
-  { workspaceId, runId, firstArrivalOn: first, lastArrivalOn: last }: RunToRead,
-  total: number,
+  runs: readonly RunToRead[],
+  blocks: readonly { readonly blockId: string; readonly arrivedOn: string }[],
 ): Promise<void> {
-  const { rows } = await database.query<{ isUnfinished: boolean }>(UNFINISHED, [
-    [workspaceId],
-    [runId],
-    [first],
-    [last],
-    first,
-    last,
-    total,
-  ]);
-  if (rows[0]?.isUnfinished === true) throw new UnfinishedCommitError();
+  const checks = [
+    ...runs.map(({ runId, lastArrivalOn }) => [UNFINISHED_RUN, runId, lastArrivalOn] as const),
+    ...blocks.map(({ blockId, arrivedOn }) => [UNFINISHED_BLOCK, blockId, arrivedOn] as const),
+  ];
+  for (const [text, ...values] of checks) {
+    const { rows } = await database.query<{ isUnfinished: boolean }>(text, values);
+    if (rows[0]?.isUnfinished === true) throw new UnfinishedCommitError();
+  }
 }

@@ -43,6 +43,15 @@ export interface PlacesOfRun {
   readonly places: readonly RunPlace[];
 }
 
+/** A place names a block that is not stored. */
+export class MissingBlockError extends UnreadableBlockError {
+  override name = 'MissingBlockError';
+
+  constructor(blockId: string) {
+    super(blockId, 'it is missing');
+  }
+}
+
 /** The text of a block, or the error that says why there is none. */
 export type BlockText = BlockKey &
   (
@@ -206,16 +215,16 @@ const BLOCKS = `
  * Reads blocks one after the other, in the order of the keys. Memory is bounded: at most `SLICE_BLOCKS`
  * compressed blocks of usual size and three texts are held at a time, or one long block.
  *
+ * @param keys are taken when their slice is read
  * @param codecs those of this process
  * @throws the database's error; a block that cannot be read is an answer
  */
 export async function* readBlocks(
   database: Database,
-  keys: readonly BlockKey[],
+  keys: Iterable<BlockKey>,
   codecs: Codecs = CODECS,
 ): AsyncGenerator<BlockText, void, void> {
-  for (let from = 0; from < keys.length; from += SLICE_BLOCKS) {
-    const slice = keys.slice(from, from + SLICE_BLOCKS);
+  for (const slice of slicesOf(keys)) {
     const rows = await blocksOf(database, slice, BLOCK_BYTES_MAX);
     const begun: Promise<BlockText>[] = [];
     let next = 0;
@@ -233,6 +242,16 @@ export async function* readBlocks(
       yield await (begun.shift() as Promise<BlockText>);
     }
   }
+}
+
+function* slicesOf(keys: Iterable<BlockKey>): Generator<readonly BlockKey[]> {
+  let slice: BlockKey[] = [];
+  for (const key of keys) {
+    if (slice.push(key) < SLICE_BLOCKS) continue;
+    yield slice;
+    slice = [];
+  }
+  if (slice.length > 0) yield slice;
 }
 
 /** @param bytesMax the data of longer blocks is left out */
@@ -260,7 +279,7 @@ async function textOf(
   const stored = isLong ? (await blocksOf(database, [key], row.bytes)).get(blockId) : row;
   try {
     if (stored === undefined || stored.data === null) {
-      throw new UnreadableBlockError(blockId, 'it is missing');
+      throw new MissingBlockError(blockId);
     }
     const { signal: number, data, ...block } = stored;
     const signal = SIGNALS.get(number);

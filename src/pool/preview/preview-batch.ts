@@ -12,12 +12,8 @@ import {
   type PreviewTally,
   type RuleTally,
 } from '../../model/previews.ts';
-import {
-  isUnreadable,
-  readStepsOfRuns,
-  type StepsOfRun,
-  TOGETHER_BYTES_MAX,
-} from '../../reads/steps-of-runs.ts';
+import type { StepsOfRun } from '../../reads/run-reading.ts';
+import { isUnreadable, readStepsOfRuns, TOGETHER_BYTES_MAX } from '../../reads/steps-of-runs.ts';
 
 /** Most CPU time of a run in a preview; after that its matches so far count. */
 const PREVIEW_RUN_CPU_MS = 1000;

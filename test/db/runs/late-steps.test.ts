@@ -14,13 +14,10 @@ import {
   requeueRuns,
 } from '../../../src/db/runs/evaluation-queue.ts';
 import { findRun } from '../../../src/db/runs/runs.ts';
-import { storeBatch } from '../../../src/db/telemetry/copy-transaction.ts';
 import { ensureDay } from '../../../src/db/telemetry/partitions.ts';
-import { KnownContents } from '../../../src/db/telemetry/shared-contents.ts';
 import { NO_USAGE } from '../../../src/engine/step-usage.ts';
 import { checkOf, lateSteps } from '../../../src/model/run-check.ts';
 import { readStepsOfRuns } from '../../../src/reads/steps-of-runs.ts';
-import { encodeRequest } from '../../support/decoding.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
 import {
   decodedRequest,
@@ -31,6 +28,7 @@ import {
   spanRow,
   TRACE_ID,
 } from '../../support/rows.ts';
+import { encodeRequests, storeRequests } from '../../support/store-requests.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 const CORPUS = { version: '4.0.0', identity: 'c0'.repeat(20) };
@@ -44,7 +42,7 @@ beforeAll(async () => {
   await ensureDay(scratch.database, NOW);
 });
 afterAll(() => scratch.close());
-beforeEach(() => scratch.database.query('TRUNCATE runs, findings, spans, log_records CASCADE'));
+beforeEach(() => scratch.database.query('TRUNCATE runs, findings, places, blocks CASCADE'));
 
 /** A step of the run, named by its number, which is its time too. The first one is the root. */
 const step = (number: number, fields: Parameters<typeof spanRow>[0] = {}) =>
@@ -58,8 +56,8 @@ const step = (number: number, fields: Parameters<typeof spanRow>[0] = {}) =>
     ...fields,
   });
 
-const requestOf = (spans: readonly ReturnType<typeof step>[], logs: number) =>
-  encodeRequest(
+const requestsOf = (spans: readonly ReturnType<typeof step>[], logs: number) =>
+  encodeRequests(
     decodedRequest({
       spans: [...spans],
       logs: Array.from({ length: logs }, () => logRow({ traceId: TRACE_ID, eventName: 'log' })),
@@ -74,7 +72,7 @@ async function send(
   receipts: Iterable<PipelineStep> = [],
 ): Promise<void> {
   const connection = await scratch.database.connect();
-  await storeBatch(connection, [requestOf(spans, logs)], new KnownContents(), {
+  await storeRequests(connection, requestsOf(spans, logs), {
     allowance: ALLOWANCE,
     receipts,
   });

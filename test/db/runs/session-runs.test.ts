@@ -4,18 +4,15 @@
  */
 
 import fc from 'fast-check';
-import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { claimRuns } from '../../../src/db/runs/evaluation-queue.ts';
 import { AFTER_END_NANOS, closeSessionRuns } from '../../../src/db/runs/session-runs.ts';
-import { storeBatch } from '../../../src/db/telemetry/copy-transaction.ts';
 import { LogRuns } from '../../../src/db/telemetry/log-runs.ts';
 import { ensureDay } from '../../../src/db/telemetry/partitions.ts';
-import { KnownContents } from '../../../src/db/telemetry/shared-contents.ts';
 import type { Hex16 } from '../../../src/model/json.ts';
 import type { LogRow, LogSession, SpanRow } from '../../../src/model/telemetry.ts';
-import { encodeRequest } from '../../support/decoding.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
-import { plansOf, readSteps } from '../../support/read-steps.ts';
+import { readSteps } from '../../support/read-steps.ts';
 import {
   decodedRequest,
   hex16,
@@ -25,6 +22,7 @@ import {
   spanRow,
   TRACE_ID,
 } from '../../support/rows.ts';
+import { encodeRequests, storeRequests } from '../../support/store-requests.ts';
 import { storedLogs, storedSpans } from '../../support/stored-blocks.ts';
 
 const SETTLE_MS = 60_000;
@@ -41,7 +39,6 @@ const SESSION = hex16(0x5e);
 const NOON_NANO = BigInt(NOON_MS) * 1_000_000n;
 
 /** There every row names its run, and the plans are the workers'. */
-const isDistributed = inject('placement') === 'distributed';
 
 let scratch: MigratedDatabase;
 let logRuns: LogRuns;
@@ -73,8 +70,7 @@ async function store(
   const connection = await scratch.database.connect();
   try {
     const request = decodedRequest({ signal: 'logs', logs, spans });
-    const encoded = encodeRequest(request, workspaceId, NOON_MS, logRuns);
-    await storeBatch(connection, [encoded], new KnownContents());
+    await storeRequests(connection, encodeRequests(request, workspaceId, NOON_MS, logRuns));
   } finally {
     connection.release();
   }
@@ -431,25 +427,5 @@ describe('reading back', () => {
     ]);
     const [run] = await scratch.rows('SELECT run_id FROM runs');
     expect(await names(String(run?.run_id))).toEqual(['question', 'done', 'counted']);
-  });
-
-  test.skipIf(isDistributed)('by its index alone', async () => {
-    await store(first);
-    await scratch.database.query(
-      `INSERT INTO log_records (time_unix_nano, observed_unix_nano, workspace_id, arrived_on,
-         trace_id, resource_id, severity_number, attributes)
-       SELECT 1, 1, 1, '2026-11-20', gen_random_uuid(), gen_random_uuid(), 0, '{}'
-         FROM generate_series(1, 20000)`,
-    );
-    await scratch.database.query('ANALYZE log_records');
-    const plans = await plansOf(scratch.database, { ...RUN, runId: FIRST });
-    const reading = plans.filter((plan) => plan.includes('log_records'));
-    // Of short runs, and of any.
-    expect(reading).toHaveLength(2);
-    for (const plan of reading) {
-      expect(plan).not.toMatch(/Seq Scan on log_records/);
-      expect(plan).toMatch(/run_id/);
-    }
-    expect(reading[1]).toMatch(/Tid Scan/);
   });
 });

@@ -1,0 +1,25 @@
+/** Events of stored blocks (docs/decisions/0063-blocks.md). */
+import type { Logger } from 'pino';
+
+import type { Metrics } from './metrics.ts';
+
+/** Maximum number of blocks whose log lines are remembered; then all are forgotten. */
+const BLOCKS_MAX = 10_000;
+
+export function blockEvents(log: Logger, metrics: Metrics) {
+  const logged = new Set<string>();
+  return {
+    /**
+     * A block is damaged or missing. It is logged once, however many runs have steps in it.
+     *
+     * @param why names no stored text
+     */
+    blockUnreadable(blockId: string, why: string): void {
+      if (logged.has(blockId)) return;
+      if (logged.size >= BLOCKS_MAX) logged.clear();
+      logged.add(blockId);
+      metrics.faults.inc({ place: 'block' });
+      log.error({ blockId, why }, 'a stored block cannot be read; its steps are not evaluated');
+    },
+  };
+}
