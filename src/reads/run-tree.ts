@@ -2,6 +2,8 @@
  * Reads the steps of a run for its tree and its pages: all of them, without names and documents, with their
  * numbers and with the addresses of their records.
  */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+
 import type { Database } from '../db/database.ts';
 import type { RunToRead } from '../db/runs/run-to-read.ts';
 import { findPlaces } from '../db/telemetry/stored-places.ts';
@@ -17,6 +19,9 @@ import { digestOf } from './read-step.ts';
 
 /** Most bytes of spans that are read to find repeats. Spans beyond it count separately. */
 const REPEATS_BYTES_MAX = 64 * 1024 * 1024;
+
+/** Steps that are sorted in one turn of the event loop, without others after them. */
+const TURN_STEPS = 4_000;
 
 type ReadStep = TreeStep & Numbered & { repeats: number };
 
@@ -35,10 +40,14 @@ export async function readTree(
   const steps: ReadStep[] = [];
   const unreadable = await readRecords(database, first, (block) => takeSteps(block, steps));
   steps.sort(compareAsRead);
+  if (steps.length > TURN_STEPS) await nextTurn();
   const repeats = await findRepeats(database, steps);
   for (const step of repeats.values()) step.repeats += 1;
+  if (steps.length > TURN_STEPS) await nextTurn();
   const once = repeats.size === 0 ? steps : steps.filter((step) => !repeats.has(step));
-  return { steps: numberSteps(once), unreadable };
+  const numbered = numberSteps(once);
+  if (steps.length > TURN_STEPS) await nextTurn();
+  return { steps: numbered, unreadable };
 }
 
 function firstOf(places: readonly RecordsOfBlock[], stepsMax: number): RecordsOfBlock[] {
