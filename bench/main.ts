@@ -80,12 +80,12 @@ program
     'rows stored and acknowledged per second, compared with raw COPY and Fastify + INSERT',
   )
   .option('--rounds <number>', 'rounds of everything that is measured in turn', positive, 3)
-  .option('--quick', 'a look of two minutes: one round, less of everything, nothing is written')
+  .option('--quick', 'a look of three minutes: one round, less of everything, nothing is written')
   .addHelpText(
     'after',
     [
       '',
-      'Takes about twelve minutes; writes bench/results/ingest.json, docs/performance.md and its charts.',
+      'Takes about sixteen minutes; writes bench/results/ingest.json, docs/performance.md and its charts.',
       'Stored rows that differ from what was acknowledged make the run void: nothing is written then.',
       '',
       'Examples:',
@@ -250,7 +250,7 @@ program
   .option('--runs <number>', 'runs of four spans that are evaluated', positive, 3000)
   .addHelpText(
     'after',
-    '\nTakes about four minutes; writes bench/results/capacity.json and docs/scaling.md.',
+    '\nTakes about six minutes; writes bench/results/capacity.json and docs/scaling.md.',
   )
   .action(async (options: CapacityOptions) => publish('capacity', await capacityBench(options)));
 program

@@ -12,6 +12,7 @@ import { cpuRatio } from './targets.ts';
 import { nameOfBody, yardstickOf } from './throughput.ts';
 
 const CONNECTIONS = 64;
+const WARM_UP_SECONDS = 10;
 /** Whose rows raw COPY stores again and again. */
 const RAW_BODIES = 600;
 
@@ -77,7 +78,8 @@ export async function besideSustained(
       { name: 'raw COPY', measure: () => measureRawSustained(here, rows, seconds) },
     ];
     log('warm-up');
-    for (const { measure } of variants.slice(0, 2)) await measure(0);
+    for (const stage of [here, there])
+      await measureMinute(stage, Math.min(seconds, WARM_UP_SECONDS));
     const measured = await inTurn(variants, rounds, lineOf);
     for (const { name, raw } of measured) process.stdout.write(`${summary(name, raw)}\n`);
     const [own, others, copied] = measured;
