@@ -2,13 +2,12 @@
  * Reads records of blocks, one block after the other. A block that is damaged or missing is counted, and the
  * others are read.
  */
-import { setImmediate as nextTurn } from 'node:timers/promises';
-
 import type { Database } from '../db/database.ts';
 import { type BlockKey, readBlocks } from '../db/telemetry/stored-places.ts';
 import { countRecords, type RecordRanges } from '../model/record-ranges.ts';
 import type { UnreadableBlocks } from '../model/runs.ts';
 import type { Pieces } from '../otlp/pieces.ts';
+import { inTurns } from './piece-work.ts';
 import type { StepSignal } from './read-step.ts';
 
 /** Records of a block that are to be read. */
@@ -45,7 +44,7 @@ export async function readRecords(
     let found = 0;
     if ('text' in block && block.signal !== 'metrics') {
       const { signal } = block;
-      found = await inTurns(take({ ...block, signal, records }));
+      found = await foundOf(take({ ...block, signal, records }));
     }
     const lost = countRecords(records) - found;
     if (lost > 0) blocks += 1;
@@ -54,13 +53,10 @@ export async function readRecords(
   return { blocks, steps };
 }
 
-/** Takes records, each piece in a turn of the event loop; none of a text that is not valid. */
-async function inTurns(pieces: Pieces<number>): Promise<number> {
+/** Takes records; none of a text that is not valid. */
+async function foundOf(pieces: Pieces<number>): Promise<number> {
   try {
-    for (let piece = pieces.next(); ; piece = pieces.next()) {
-      if (piece.done === true) return piece.value;
-      await nextTurn();
-    }
+    return await inTurns(pieces);
   } catch (error) {
     if (error instanceof RangeError) return 0;
     throw error;

@@ -6,7 +6,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 
 import type { StepLimits } from '../db/runs/run-to-read.ts';
 import type { PlacesOfRun, RunPlace } from '../db/telemetry/stored-places.ts';
-import { countRecords, type RecordRanges } from '../model/record-ranges.ts';
+import { countRecords, firstRecords } from '../model/record-ranges.ts';
 import type { UnreadableBlocks } from '../model/runs.ts';
 import { compareAsRead, inTimeOrder, type Numbered, numberSteps } from '../model/step-order.ts';
 import type { Step } from '../model/steps.ts';
@@ -60,7 +60,7 @@ export class RunReading {
     this.lacksPlaces = places.length < stepsMax && countOf(own) < total;
     this.#total = total;
     this.#bytesMax = bytesMax;
-    this.places = firstRecords(places, stepsMax);
+    this.places = firstPlaces(places, stepsMax);
   }
 
   /** No further block is needed: what is left of its claim is past the limits. */
@@ -124,28 +124,16 @@ const countOf = (places: readonly RunPlace[]): number =>
   places.reduce((sum, { records }) => sum + countRecords(records), 0);
 
 /** The places cut to the first records that arrived; those that a claim is for are counted apart. */
-function firstRecords(places: readonly RunPlace[], stepsMax: number): RunPlace[] {
+function firstPlaces(places: readonly RunPlace[], stepsMax: number): RunPlace[] {
   let all = 0;
   let own = 0;
   return places.flatMap((place) => {
     const before = place.isInPart ? own : all;
-    const records = firstOf(place.records, stepsMax - before);
+    const records = firstRecords(place.records, stepsMax - before);
     all += countRecords(place.records);
     if (place.isInPart) own += countRecords(place.records);
     return records.length === 0 ? [] : [{ ...place, records }];
   });
-}
-
-function firstOf(ranges: RecordRanges, recordsMax: number): RecordRanges {
-  const first: number[] = [];
-  let rest = recordsMax;
-  for (let at = 0; at < ranges.length && rest > 0; at += 2) {
-    const start = ranges[at] as number;
-    const end = Math.min(ranges[at + 1] as number, start + rest);
-    first.push(start, end);
-    rest -= end - start;
-  }
-  return first;
 }
 
 /**

@@ -5,8 +5,6 @@
  *
  * A block that cannot be read costs the runs that have records in it these records, and nothing else.
  */
-import { setImmediate as nextTurn } from 'node:timers/promises';
-
 import type { Database } from '../db/database.ts';
 import { placementOf } from '../db/placement.ts';
 import type { RunToRead, StepLimits } from '../db/runs/run-to-read.ts';
@@ -22,6 +20,7 @@ import {
 import { addRange, countRecords } from '../model/record-ranges.ts';
 import { recordsOf } from '../otlp/lines/block-records.ts';
 import { PIECE_BYTES, type Pieces } from '../otlp/pieces.ts';
+import { inTurns } from './piece-work.ts';
 import type { StepSignal } from './read-step.ts';
 import { RunReading, type StepsOfRun } from './run-reading.ts';
 
@@ -221,12 +220,4 @@ function segmentsOf(of: PlaceOfRun): Segment[] {
     segments.push({ start: records[at] as number, end: records[at + 1] as number, of });
   }
   return segments;
-}
-
-/** Does work in pieces, each in a turn of the event loop. */
-async function inTurns<T>(pieces: Pieces<T>): Promise<T> {
-  for (let piece = pieces.next(); ; piece = pieces.next()) {
-    if (piece.done === true) return piece.value;
-    await nextTurn();
-  }
 }
