@@ -131,8 +131,8 @@ export function createRunExporter(
         for (const block of blocks) {
           const { records = [] } = places[at] ?? {};
           at += 1;
+          if (block.signal !== null && block.signal !== signal) continue;
           if ('error' in block) throw block.error;
-          if (block.signal !== signal) continue;
           if (records.length === 0)
             throw new UnreadableBlockError(block.blockId, 'its place is damaged');
           const wanted = firstRecords(records, left);

@@ -4,7 +4,16 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runCommand } from '../support/command.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { Browser } from './browser.ts';
-import { type Gateway, openGateway, post, randomId, rawSpan, read, traceBody } from './gateway.ts';
+import {
+  type Gateway,
+  openGateway,
+  post,
+  randomId,
+  rawSpan,
+  read,
+  request,
+  traceBody,
+} from './gateway.ts';
 
 const EVALUATED_WITHIN_MS = 60_000;
 const SENTENCE = '1 block could not be read, with 2 steps';
@@ -109,6 +118,13 @@ describe.each([
     const text = await command(traceId);
     expect(text).toContain(`Error     ${SENTENCE}`);
     expect(text).toContain('2 further steps are not listed.');
+  });
+
+  test('is not exported', async () => {
+    const { status } = await request(`${gateway.server.baseUrl}/platform/v1/runs/${traceId}/otlp`, {
+      headers: { authorization: `Bearer ${gateway.keys.workspace}` },
+    });
+    expect(status).toBe(500);
   });
 
   test('does not concern another run', async () => {

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 
 import type { ReadChoice } from '../../src/db/replica/read-choice.ts';
+import { SIGNAL_NUMBERS } from '../../src/db/telemetry/blocks.ts';
 import { LogRuns } from '../../src/db/telemetry/log-runs.ts';
 import { ensureDay } from '../../src/db/telemetry/partitions.ts';
 import { toEnd } from '../../src/otlp/pieces.ts';
@@ -220,5 +221,15 @@ describe('a part of the run that cannot be read', () => {
     const chunks = await plant(fault);
     expect(namesIn([(await chunks.next()).value?.toString() ?? ''])).toEqual(['step 1']);
     await expect(chunks.next()).rejects.toThrow(/^Block /);
+  });
+
+  test('a block of the other signal does not matter', async () => {
+    await store('traces', traces([span(1)]));
+    await store('logs', `{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"traceId":"${RUN}"}]}]}]}`);
+    await scratch.rows('UPDATE blocks SET checksum = checksum + 1 WHERE signal = $1', [
+      SIGNAL_NUMBERS.logs,
+    ]);
+    expect(namesIn(await exported('traces'))).toEqual(['step 1']);
+    await expect(exported('logs')).rejects.toThrow(/^Block /);
   });
 });

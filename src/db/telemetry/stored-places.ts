@@ -56,7 +56,11 @@ export class MissingBlockError extends UnreadableBlockError {
 export type BlockText = BlockKey &
   (
     | { readonly signal: Signal; readonly text: Buffer }
-    | { readonly error: UnreadableBlockError | UnsupportedCodecError }
+    | {
+        /** null if it is not known */
+        readonly signal: Signal | null;
+        readonly error: UnreadableBlockError | UnsupportedCodecError;
+      }
   );
 
 /** Maximum blocks that one statement reads; each has up to `BLOCK_BYTES_MAX`, and a longer one is read alone. */
@@ -277,17 +281,17 @@ async function textOf(
   const { blockId } = key;
   const isLong = row?.data === null;
   const stored = isLong ? (await blocksOf(database, [key], row.bytes)).get(blockId) : row;
+  const signal = SIGNALS.get(stored?.signal ?? 0) ?? null;
   try {
     if (stored === undefined || stored.data === null) {
       throw new MissingBlockError(blockId);
     }
-    const { signal: number, data, ...block } = stored;
-    const signal = SIGNALS.get(number);
-    if (signal === undefined) throw new UnreadableBlockError(blockId, 'its signal is not known');
+    const { signal: _number, data, ...block } = stored;
+    if (signal === null) throw new UnreadableBlockError(blockId, 'its signal is not known');
     return { ...key, signal, text: await readBlock({ ...block, data }, codecs) };
   } catch (error) {
     if (error instanceof UnreadableBlockError || error instanceof UnsupportedCodecError) {
-      return { ...key, error };
+      return { ...key, signal, error };
     }
     throw error;
   }
