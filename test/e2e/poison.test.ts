@@ -19,12 +19,14 @@ import {
 /** Enough that both lanes are busy and the rest shares batches. */
 const NEIGHBOURS = 24;
 const SETTLES_WITHIN_MS = 30_000;
+/** The run that PostgreSQL refuses. */
+const POISON = 'bad'.padEnd(32, '0');
 
 let gateway: Gateway;
 beforeAll(async () => {
   gateway = await openGateway();
   await gateway.database.query(
-    "ALTER TABLE spans ADD CONSTRAINT no_poison CHECK (name <> 'poison')",
+    `ALTER TABLE places ADD CONSTRAINT no_poison CHECK (run_id <> '${POISON}')`,
   );
 });
 afterAll(async () => {
@@ -44,13 +46,13 @@ async function sendTogether(bodies: readonly (readonly unknown[])[]) {
   const connection = await gateway.database.connect();
   try {
     await connection.query('BEGIN');
-    await connection.query('LOCK TABLE spans IN EXCLUSIVE MODE');
+    await connection.query('LOCK TABLE blocks IN EXCLUSIVE MODE');
     const answers = bodies.map(send);
     await waitFor(
       async () => {
         const { rows } = await gateway.database.query(
           'SELECT FROM pg_locks WHERE NOT granted AND relation IN (SELECT relid FROM pg_partition_tree($1))',
-          ['spans'],
+          ['blocks'],
         );
         return rows.length > 0;
       },
@@ -64,7 +66,7 @@ async function sendTogether(bodies: readonly (readonly unknown[])[]) {
 }
 
 test('only the poisoned request is refused, whatever shares its batch', async () => {
-  const poison = [rawSpan(), rawSpan({ name: 'poison' })];
+  const poison = [rawSpan(), rawSpan({ traceId: POISON })];
   const neighbours = Array.from({ length: NEIGHBOURS }, () => [rawSpan()]);
   const middle = NEIGHBOURS / 2;
   const bodies = [...neighbours.slice(0, middle), poison, ...neighbours.slice(middle)];
@@ -96,7 +98,7 @@ test('only the poisoned request is refused, whatever shares its batch', async ()
       workspace_id: 1,
       signal: 'traces',
       error_code: '23514',
-      error: expect.stringMatching(/^new row for relation "spans_\w+" violates .+ "no_poison"$/),
+      error: expect.stringMatching(/^new row for relation "places_\w+" violates .+ "no_poison"$/),
       body_bytes: body.length,
       body,
     },
@@ -111,7 +113,7 @@ test('of a large body the beginning is kept; none of it reaches the log', async 
   const secret = `customer-${randomId(16)}`;
   const prompt = `${secret} ${'x'.repeat(600_000)}`;
   const span = rawSpan({
-    name: 'poison',
+    traceId: POISON,
     attributes: [{ key: 'prompt', value: { stringValue: prompt } }],
   });
 
