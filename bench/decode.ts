@@ -1,5 +1,5 @@
 /**
- * How long does decoding take, from a body's bytes to COPY bytes, compared with `JSON.parse` of its
+ * How long does decoding take, from a body's bytes to lines and runs, compared with `JSON.parse` of its
  * text alone? The fast way, the plain way and `JSON.parse` take turns, in alternating order, in one
  * process. The ratio is computed within each round, so that a busy machine slows all of them alike;
  * the median counts.
@@ -11,9 +11,9 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
 import { LogRuns } from '../src/db/telemetry/log-runs.ts';
-import type { ReadyResult } from '../src/ingest/plain-encoder.ts';
+import { decodePlainly } from '../src/ingest/plain-decoder.ts';
 import type { Signal } from '../src/model/telemetry.ts';
-import { decodePlainly, decodeRequest, scanOrNull } from '../test/support/decoding.ts';
+import { decodeRequest, scanOrNull } from '../test/support/decoding.ts';
 import { AGENT_DATA, MODEL_CALLS } from './agent-runs/data.ts';
 import { runLogBody, SHAPES, spansPerRun, wholeRunsBody } from './agent-runs/runs.ts';
 import { traceBody } from './bodies.ts';
@@ -129,11 +129,7 @@ function waysOf({ signal, body }: Kind): Record<Way, Work> {
   return {
     'JSON.parse': () => JSON.parse(text),
     plain: () => decodePlainly(signal, body, context),
-    fast: () => {
-      const result = decodeRequest(signal, body, context);
-      // As after the commit.
-      if (result.ok) result.request.encoded.release();
-    },
+    fast: () => decodeRequest(signal, body, context),
   };
 }
 
@@ -169,17 +165,10 @@ function check({ name, signal, body }: Kind): boolean {
   const context = () => ({ workspaceId: 1, arrivedAtMs: 0, logRuns: new LogRuns() });
   const scanned = scanOrNull(signal, body, context());
   const plain = decodePlainly(signal, body, context());
-  if (scanned !== null && !isDeepStrictEqual(comparable(scanned), comparable(plain))) {
+  if (scanned !== null && !isDeepStrictEqual(scanned, plain)) {
     throw new VoidRun(`${name} differs`);
   }
   return scanned !== null;
-}
-
-/** The result without the function that releases its memory, which differs. */
-function comparable(result: ReadyResult): unknown {
-  if (!result.ok) return result;
-  const { release: _, ...encoded } = result.request.encoded;
-  return { ...result.request, encoded };
 }
 
 function measure(kind: Kind, rounds: number, collect: () => void): DecodeMeasured {
@@ -222,7 +211,7 @@ export function decodeBench(rounds: number): DecodeResult {
   const collect = garbageCollector();
   return {
     name: 'decode',
-    question: 'Request bytes to COPY bytes, beside JSON.parse of the same body',
+    question: 'Request bytes to lines and runs, beside JSON.parse of the same body',
     machine,
     rounds,
     kinds: kindsOf().map((kind) => measure(kind, rounds, collect)),

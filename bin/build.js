@@ -32,8 +32,8 @@ const BUILT = join(ROOT, 'dist');
 const STAMP = 'built-from';
 /** AssemblyScript: compiled to one file, which changes rarely, and takes longer than all others. */
 const ASSEMBLY = join(SOURCES, 'ingest/assembly');
-const ASSEMBLY_ENTRY = 'rows.ts';
-const ASSEMBLED = 'ordinary-rows.wasm';
+const ASSEMBLY_ENTRY = 'scan.ts';
+const ASSEMBLED = 'ordinary-records.wasm';
 const ASSEMBLY_STAMP = 'assembled-from';
 /** What is started by its path: programs, threads, processes. */
 const PROGRAMS = [

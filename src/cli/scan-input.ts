@@ -2,17 +2,19 @@
  * The input of `sluice scan`: an OTLP export of traces or logs, or one export per line, as the OpenTelemetry
  * Collector's file exporter writes them; else plain text.
  */
-import { hash } from 'node:crypto';
-
 import { LogRuns } from '../db/telemetry/log-runs.ts';
 import { OperatorError } from '../errors.ts';
-import type { JsonObject, JsonValue } from '../model/json.ts';
 import { SentSpans } from '../model/repeated-spans.ts';
 import { inTimeOrder } from '../model/step-order.ts';
-import type { SpanEvent, Step } from '../model/steps.ts';
-import type { DecodedRequest, LogRow, Rejection, SpanRow } from '../model/telemetry.ts';
+import type { Step } from '../model/steps.ts';
+import type { Rejection } from '../model/telemetry.ts';
+import type { DecodeResult } from '../otlp/envelope.ts';
+import { recordsOf } from '../otlp/lines/block-records.ts';
+import { linesOf } from '../otlp/lines/lines.ts';
 import { decodeLogs } from '../otlp/logs.ts';
+import { toEnd } from '../otlp/pieces.ts';
 import { decodeTraces } from '../otlp/traces.ts';
+import { digestOf, readStep, type StepSignal } from '../reads/read-step.ts';
 
 export type ScanInput =
   | { readonly kind: 'text'; readonly text: string }
@@ -25,73 +27,37 @@ export type ScanInput =
 
 const TRACES = /^\s*\{\s*"resourceSpans"\s*:/;
 const METRICS = /^\s*\{\s*"resourceMetrics"\s*:/;
+const LINE_FEED = Buffer.from('\n');
 const EXPORT = /^\s*\{\s*"resource(?:Spans|Logs|Metrics)"\s*:/;
 
-function toStep(span: SpanRow, scopeName: string, serviceName: string | null): Step {
-  const events = span.events === null ? [] : (JSON.parse(span.events) as SpanEvent[]);
-  return {
-    source: 'span',
-    spanId: span.spanId,
-    parentSpanId: span.parentSpanId,
-    name: span.name,
-    startUnixNano: span.startUnixNano,
-    endUnixNano: span.endUnixNano,
-    statusCode: span.statusCode,
-    statusMessage: span.statusMessage,
-    scopeName,
-    serviceName,
-    attributes: JSON.parse(span.attributes) as JsonObject,
-    events: events.map(({ name, attributes }) => ({ name, attributes: attributes ?? {} })),
-    body: null,
-    dropped: span.droppedAttributes + span.droppedEvents,
-    hasRemoteParent: (span.flags & 0x300) === 0x300,
-  };
+/** An export request and its text. */
+interface Export extends Extract<DecodeResult, { readonly ok: true }> {
+  readonly signal: StepSignal;
+  readonly body: Buffer;
 }
 
-function logToStep(log: LogRow, scopeName: string, serviceName: string | null): Step {
-  const time = log.timeUnixNano === '0' ? log.observedUnixNano : log.timeUnixNano;
-  return {
-    source: 'log',
-    spanId: log.spanId,
-    parentSpanId: null,
-    name: log.eventName,
-    startUnixNano: time,
-    endUnixNano: time,
-    statusCode: 0,
-    statusMessage: '',
-    scopeName,
-    serviceName,
-    attributes: JSON.parse(log.attributes) as JsonObject,
-    events: [],
-    body: log.body === null ? null : (JSON.parse(log.body) as JsonValue),
-    dropped: log.droppedAttributes,
-    hasRemoteParent: false,
-  };
-}
-
-function toRuns(requests: readonly DecodedRequest[]): Map<string, readonly Step[]> {
+function toRuns(exports: readonly Export[]): Map<string, readonly Step[]> {
   const runs = new Map<string, Step[]>();
-  const add = (runId: string, step: Step): void => {
-    const steps = runs.get(runId);
-    if (steps === undefined) runs.set(runId, [step]);
-    else steps.push(step);
-  };
   const logRuns = new LogRuns();
   const sent = new SentSpans<true>();
-  for (const request of requests) {
-    const resources = new Map(request.resources.map((resource) => [resource.id, resource]));
+  for (const { signal, body, request, accepted } of exports) {
     const { runs: assigned } = logRuns.assign(request, 0);
-    for (const span of request.spans) {
-      const content = hash('sha256', JSON.stringify(span), 'base64');
-      if (sent.repeatedBy(true, span.traceId, span.spanId, content) !== null) continue;
-      const { scopeName = '', serviceName = null } = resources.get(span.resourceId) ?? {};
-      const runId = assigned.get(span)?.runId ?? span.traceId;
-      add(runId, toStep(span, scopeName, serviceName));
-    }
-    for (const log of request.logs) {
-      const { scopeName = '', serviceName = null } = resources.get(log.resourceId) ?? {};
-      const runId = assigned.get(log)?.runId ?? log.traceId;
-      if (runId !== null) add(runId, logToStep(log, scopeName, serviceName));
+    const facts = [...request.spans, ...request.logs];
+    const lines = toEnd(linesOf(signal, body, facts.length, accepted));
+    const text = Buffer.concat(lines.flatMap(({ bytes }) => [bytes, LINE_FEED]));
+    for (const record of toEnd(recordsOf(signal, text, [0, facts.length]))) {
+      const fact = facts[record.ordinal];
+      if (fact === undefined) continue;
+      const step = readStep(signal, record);
+      const { traceId } = fact;
+      const isSpan = signal === 'traces' && traceId !== null && step.spanId !== null;
+      if (isSpan && sent.repeatedBy(true, traceId, step.spanId, digestOf(record)) !== null)
+        continue;
+      const runId = assigned.get(fact)?.runId ?? traceId;
+      if (runId === null) continue;
+      const steps = runs.get(runId);
+      if (steps === undefined) runs.set(runId, [step]);
+      else steps.push(step);
     }
   }
   return new Map([...runs].map(([runId, steps]) => [runId, inTimeOrder(steps)]));
@@ -126,23 +92,23 @@ function isWhole(line: string): boolean {
 }
 
 function parseLines(text: string): ScanInput {
-  const requests: DecodedRequest[] = [];
+  const exports: Export[] = [];
   for (const [index, line] of text.split('\n').entries()) {
     // Metrics have no text that a rule could match.
     if (line.trim() === '' || METRICS.test(line)) continue;
-    requests.push(decoded(Buffer.from(line), line, `Line ${index + 1} is not an OTLP export`));
+    exports.push(decoded(Buffer.from(line), line, `Line ${index + 1} is not an OTLP export`));
   }
-  return runsOf(requests);
+  return runsOf(exports);
 }
 
-function decoded(bytes: Buffer, text: string, fault: string): DecodedRequest {
-  const decode = TRACES.test(text) ? decodeTraces : decodeLogs;
-  const result = decode(bytes);
-  if (result.ok) return result.request;
+function decoded(body: Buffer, text: string, fault: string): Export {
+  const signal = TRACES.test(text) ? 'traces' : 'logs';
+  const result = signal === 'traces' ? decodeTraces(body) : decodeLogs(body);
+  if (result.ok) return { ...result, signal, body };
   throw new OperatorError(`${fault}: ${result.path} ${result.message}`);
 }
 
-function runsOf(requests: readonly DecodedRequest[]): ScanInput {
-  const rejections = requests.flatMap((request) => request.rejections);
-  return { kind: 'runs', runs: toRuns(requests), rejections };
+function runsOf(exports: readonly Export[]): ScanInput {
+  const rejections = exports.flatMap(({ request }) => request.rejections);
+  return { kind: 'runs', runs: toRuns(exports), rejections };
 }

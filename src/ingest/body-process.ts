@@ -1,7 +1,7 @@
 /**
  * One process that decodes large bodies, one at a time: the parent's end of `decode-process.ts`.
  *
- *   decode ─► sent to the process ─► decoded (60 s) ─► rows, in parts (`decode-messages.ts`)
+ *   decode ─► sent to the process ─► decoded (60 s) ─► lines and runs, in parts (`decode-messages.ts`)
  *               started if necessary ─► ended when idle for 30 s
  *
  * The memory of the process is limited: a body that needs more ends the process and is refused. The
@@ -9,7 +9,6 @@
  */
 import { fileURLToPath } from 'node:url';
 
-import type { TelemetryPlacement } from '../db/placement.ts';
 import type { EncodedRequest } from '../db/telemetry/encoded-request.ts';
 import { SluiceError } from '../errors.ts';
 import {
@@ -17,16 +16,14 @@ import {
   OutOfMemoryError,
   type Reply,
 } from '../limited-process/limited-process.ts';
-import type { TelemetryTable } from '../model/columns.ts';
 import type { Signal } from '../model/telemetry.ts';
 import { withinLimit } from '../time-limit.ts';
 import type { FromDecodeProcess, StoredLists, ToDecodeProcess } from './decode-messages.ts';
-import type { ReadyResult, RequestContext } from './plain-encoder.ts';
-import type { ReadyRequest } from './row-encoder.ts';
+import type { ReadyResult, RequestContext } from './plain-decoder.ts';
+import type { ReadyRequest } from './request-checker.ts';
 
 /** The built file, even when a test runs this file from source (decision 0014). */
 const ENTRY = fileURLToPath(new URL('../../dist/ingest/decode-process.js', import.meta.url));
-const NO_RELEASE = (): void => {};
 
 type Received = Reply<ToDecodeProcess, FromDecodeProcess>;
 
@@ -41,14 +38,11 @@ export interface BodyProcessSettings {
 
 export class BodyProcess {
   readonly #settings: BodyProcessSettings;
-  readonly #placement: TelemetryPlacement;
   readonly #process: LimitedProcess<ToDecodeProcess, FromDecodeProcess>;
   #idle: NodeJS.Timeout | undefined;
 
-  /** @param placement where the rows are to be stored */
-  constructor(settings: BodyProcessSettings, placement: TelemetryPlacement) {
+  constructor(settings: BodyProcessSettings) {
     this.#settings = settings;
-    this.#placement = placement;
     this.#process = new LimitedProcess(ENTRY, settings.heapMib);
   }
 
@@ -88,8 +82,7 @@ export class BodyProcess {
 
   async #decode(signal: Signal, body: Buffer, context: RequestContext): Promise<ReadyResult> {
     const { workspaceId, arrivedAtMs, logRuns } = context;
-    const placement = this.#placement;
-    const order = { kind: 'decode', signal, workspaceId, arrivedAtMs, placement } as const;
+    const order = { kind: 'decode', signal, workspaceId, arrivedAtMs } as const;
     let received = await this.#process.request(order, body);
     for (;;) {
       const { message, reply } = received;
@@ -104,7 +97,7 @@ export class BodyProcess {
           received = await reply({ kind: 'runs', runs });
           break;
         }
-        case 'rows':
+        case 'request':
           return { ok: true, request: await assemble(message, reply, signal, context) };
         case 'undecodable':
           return { ok: false, message: message.message, path: message.path };
@@ -119,31 +112,27 @@ export class BodyProcess {
 
 /** Assembles the result from its parts. */
 async function assemble(
-  { rejections, replacedCharacters, rows, bytes }: Extract<FromDecodeProcess, { kind: 'rows' }>,
+  { rejections, records, bytes }: Extract<FromDecodeProcess, { kind: 'request' }>,
   reply: Received['reply'],
   signal: Signal,
   { workspaceId, arrivedAtMs }: RequestContext,
 ): Promise<ReadyRequest> {
   const parts = await takeParts(reply);
-  const encoded = { workspaceId, signal, arrivedAtMs, ...parts, rows, bytes, release: NO_RELEASE };
-  return { signal, rejections, replacedCharacters, encoded };
+  const encoded = { workspaceId, signal, arrivedAtMs, ...parts, records, bytes };
+  return { signal, rejections, encoded };
 }
 
 async function takeParts(
   reply: Received['reply'],
-): Promise<StoredLists & Pick<EncodedRequest, 'chunks' | 'lines'>> {
-  const chunks = new Map<TelemetryTable, Buffer>();
+): Promise<StoredLists & Pick<EncodedRequest, 'lines'>> {
   const lines: EncodedRequest['lines'][number][] = [];
-  const resources: StoredLists['resources'][number][] = [];
   const runs: StoredLists['runs'][number][] = [];
   const sessionMarks: StoredLists['sessionMarks'][number][] = [];
   for (;;) {
     const { message, bytes } = await reply({ kind: 'more' });
-    if (message.kind === 'end') return { chunks, lines, resources, runs, sessionMarks };
-    if (message.kind === 'chunk') chunks.set(message.table, bytes);
+    if (message.kind === 'end') return { lines, runs, sessionMarks };
     if (message.kind === 'line') lines.push({ bytes, records: message.records });
     if (message.kind !== 'list') continue;
-    resources.push(...message.lists.resources);
     runs.push(...message.lists.runs);
     sessionMarks.push(...message.lists.sessionMarks);
   }

@@ -3,23 +3,21 @@
  * bodies. Each message is the reply to the one before:
  *
  *   decode ─► refused │ undecodable
- *          ─► (marks ─► marks)… (runs ─► runs)… rows ─► (more ─► chunk)… (more ─► line)… (more ─► list)… more ─► end
+ *          ─► (marks ─► marks)… (runs ─► runs)… request ─► (more ─► line)… (more ─► list)… more ─► end
  *
  * Lists that grow with the number of records are sent in parts, because deserializing a message
  * blocks the event loop: half a million runs in one message took a second.
  */
-import type { TelemetryPlacement } from '../db/placement.ts';
 import type { EncodedRequest } from '../db/telemetry/encoded-request.ts';
 import type { LogRun, SessionMark, SessionRecord } from '../db/telemetry/log-runs.ts';
 import type { ErrorCode } from '../errors.ts';
-import type { TelemetryTable } from '../model/columns.ts';
 import type { Rejection, Signal } from '../model/telemetry.ts';
 
 /** Most items in one message. */
 export const PART_ITEMS_MAX = 500;
 
-/** The lists stored in addition to the rows, or a part of them. */
-export type StoredLists = Pick<EncodedRequest, 'resources' | 'runs' | 'sessionMarks'>;
+/** The lists stored in addition to the lines, or a part of them. */
+export type StoredLists = Pick<EncodedRequest, 'runs' | 'sessionMarks'>;
 
 export type ToDecodeProcess =
   /** its bytes are the body */
@@ -28,7 +26,6 @@ export type ToDecodeProcess =
       readonly signal: Signal;
       readonly workspaceId: number;
       readonly arrivedAtMs: number;
-      readonly placement: TelemetryPlacement;
     }
   | { readonly kind: 'marks'; readonly marks: readonly SessionMark[] }
   | { readonly kind: 'runs'; readonly runs: readonly (LogRun | null)[] }
@@ -41,14 +38,11 @@ export type FromDecodeProcess =
   | { readonly kind: 'marks'; readonly records: readonly SessionRecord[] }
   | { readonly kind: 'runs'; readonly records: readonly SessionRecord[] }
   | {
-      readonly kind: 'rows';
+      readonly kind: 'request';
       readonly rejections: readonly Rejection[];
-      readonly replacedCharacters: number;
-      readonly rows: number;
+      readonly records: number;
       readonly bytes: number;
     }
-  /** its bytes are the table's rows */
-  | { readonly kind: 'chunk'; readonly table: TelemetryTable }
   /** its bytes are a line of records */
   | { readonly kind: 'line'; readonly records: number }
   | { readonly kind: 'list'; readonly lists: StoredLists }

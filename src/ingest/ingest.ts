@@ -1,15 +1,14 @@
 /**
- * The ingest of one thread: a request's body becomes rows ready to store, in pieces on the event
+ * The ingest of one thread: a request's body becomes lines and runs ready to store, in pieces on the event
  * loop or, when that would block it, in a separate process. Owns the decoders and the sessions'
  * prompts; the writer is `src/db/telemetry/copy-writer.ts`.
  *
- *   body ─► hashed ─► scanned, or decoded plainly ─► COPY bytes ─► store() ─► committed
+ *   body ─► hashed ─► scanned, or decoded plainly ─► lines, runs ─► store() ─► committed
  *
- * Most bodies are scanned (`row-encoder.ts`). Any other is decoded the plain way (`plain-encoder.ts`),
+ * Most bodies are scanned (`request-checker.ts`). Any other is decoded the plain way (`plain-decoder.ts`),
  * which cannot pause, as it starts with one `JSON.parse`: so a large body that cannot be scanned, or a
- * body with a large record, goes to a separate process (`large-bodies.ts`). All ways give the same rows.
+ * body with a large record, goes to a separate process (`large-bodies.ts`). All ways give the same result.
  */
-import type { TelemetryPlacement } from '../db/placement.ts';
 import type { CopyWriter } from '../db/telemetry/copy-writer.ts';
 import { LogRuns } from '../db/telemetry/log-runs.ts';
 import type { Receipt } from '../db/telemetry/receipts.ts';
@@ -19,8 +18,8 @@ import type { Pieces } from '../otlp/pieces.ts';
 import { encodeExportResponse } from '../otlp/responses.ts';
 import { hashBody } from './body-hash.ts';
 import { createLargeBodies, type LargeBodyContext, type LargeBodyResult } from './large-bodies.ts';
-import { PlainEncoder, type ReadyResult, type RequestContext } from './plain-encoder.ts';
-import { RowEncoder } from './row-encoder.ts';
+import { decodePlainly, type ReadyResult, type RequestContext } from './plain-decoder.ts';
+import { RequestChecker } from './request-checker.ts';
 
 /**
  * Most bytes of a span, log record or metric, or of the text between two, scanned on the event
@@ -33,14 +32,13 @@ const RECORD_BYTES_MAX = 256 * 1024;
  */
 export const PLAIN_BYTES_MAX = 128 * 1024;
 
-/** A decoded request with its rows, or a request that is already stored. */
-export interface IngestRequest
-  extends Pick<DecodedRequest, 'signal' | 'rejections' | 'replacedCharacters'> {
-  /** resolves once every row is committed, by this request or by one that it repeats */
+/** A decoded request, or a request that is already stored. */
+export interface IngestRequest extends Pick<DecodedRequest, 'signal' | 'rejections'> {
+  /** resolves once every record is committed, by this request or by one that it repeats */
   readonly store: () => Promise<StoredAnswer>;
 }
 
-/** The answer to a request whose rows are committed. */
+/** The answer to a request whose records are committed. */
 export interface StoredAnswer {
   /** the request was stored before, and its answer is the first one's */
   readonly isResend: boolean;
@@ -50,9 +48,7 @@ export interface StoredAnswer {
 export interface IngestSettings {
   /** whether a request that is sent again is recognised, and stored once */
   readonly deduplicates?: boolean;
-  /** where the rows are to be stored */
-  readonly placement?: TelemetryPlacement;
-  /** takes the error for which bodies are decoded in JavaScript alone; called at most once */
+  /** takes the error for which bodies are decoded the plain way; called at most once */
   readonly noteScannerFailure?: (error: unknown) => void;
 }
 
@@ -64,8 +60,7 @@ export type IngestResult =
   | { readonly ok: false; readonly message: string; readonly path: string };
 
 interface DecodingWays {
-  readonly scanner: RowEncoder;
-  readonly plain: PlainEncoder;
+  readonly checker: RequestChecker;
   /** in another process; throws the error for the response */
   readonly elsewhere: () => Promise<LargeBodyResult>;
 }
@@ -75,7 +70,7 @@ export type RequestSource = Pick<LargeBodyContext, 'workspaceId' | 'whenUnawaite
 
 /**
  * Decodes one export request, in pieces on the event loop or in another process. The generator must
- * end before the scanner's next one starts; a promise that it returns need not be settled by then.
+ * end before the checker's next one starts; a promise that it returns need not be settled by then.
  *
  * @param body decompressed; not read after the generator has ended and its promise is settled
  */
@@ -83,23 +78,21 @@ export function* decodeInPieces(
   signal: Signal,
   body: Buffer,
   context: RequestContext,
-  { scanner, plain, elsewhere }: DecodingWays,
+  { checker, elsewhere }: DecodingWays,
 ): Pieces<ReadyResult | Promise<LargeBodyResult>> {
   const { workspaceId, arrivedAtMs } = context;
-  const scanned = yield* scanner.scan(signal, body, workspaceId, arrivedAtMs, RECORD_BYTES_MAX);
+  const scanned = yield* checker.scan(signal, body, workspaceId, arrivedAtMs, RECORD_BYTES_MAX);
   if (scanned !== null) return { ok: true, request: scanned };
   if (body.length > PLAIN_BYTES_MAX) return elsewhere();
-  return plain.decode(signal, body, context);
+  return decodePlainly(signal, body, context);
 }
 
 export class Ingest {
   readonly #writer: Pick<CopyWriter, 'offer' | 'find'>;
   readonly #nowMs: () => number;
   /** without a request */
-  readonly #idle: RowEncoder[] = [];
-  readonly #plain: PlainEncoder;
-  readonly #placement: TelemetryPlacement;
-  readonly #largeBodies: ReturnType<typeof createLargeBodies>;
+  readonly #idle: RequestChecker[] = [];
+  readonly #largeBodies = createLargeBodies();
   readonly #logRuns = new LogRuns();
   readonly #deduplicates: boolean;
   readonly #noteScannerFailure: ((error: unknown) => void) | undefined;
@@ -108,12 +101,9 @@ export class Ingest {
   constructor(
     writer: Pick<CopyWriter, 'offer' | 'find'>,
     nowMs: () => number,
-    { deduplicates = true, placement = 'local', noteScannerFailure }: IngestSettings = {},
+    { deduplicates = true, noteScannerFailure }: IngestSettings = {},
   ) {
     this.#noteScannerFailure = noteScannerFailure;
-    this.#placement = placement;
-    this.#plain = new PlainEncoder(placement);
-    this.#largeBodies = createLargeBodies(placement);
     this.#writer = writer;
     this.#nowMs = nowMs;
     this.#deduplicates = deduplicates;
@@ -121,7 +111,7 @@ export class Ingest {
 
   /**
    * Decodes one export request. A request whose generator starts before another one's has ended
-   * takes a scanner of its own; a promise that it returns need not be settled by then.
+   * takes a checker of its own; a promise that it returns need not be settled by then.
    *
    * @param body decompressed; not read after the generator has ended and its promise is settled
    * @param deduplicates false: it is stored whatever was stored before
@@ -135,14 +125,13 @@ export class Ingest {
   ): Pieces<IngestResult | Promise<IngestResult>> {
     const context = { workspaceId, arrivedAtMs: this.#nowMs(), logRuns: this.#logRuns };
     const bodyHash = this.#deduplicates && deduplicates ? yield* hashBody(signal, body) : null;
-    const scanner = this.#idle.pop() ?? new RowEncoder(this.#placement, this.#noteScannerFailure);
+    const checker = this.#idle.pop() ?? new RequestChecker(this.#noteScannerFailure);
     const findReceipt = async () =>
       bodyHash === null ? null : await this.#writer.find(context, bodyHash);
     const elsewhere = (): Promise<LargeBodyResult> =>
       this.#largeBodies.decode(signal, body, { ...context, whenUnawaited, findReceipt });
-    const ways = { scanner, plain: this.#plain, elsewhere };
     try {
-      const result = yield* decodeInPieces(signal, body, context, ways);
+      const result = yield* decodeInPieces(signal, body, context, { checker, elsewhere });
       if (result instanceof Promise) {
         return result.then((later) =>
           'receipt' in later ? resent(signal, later.receipt) : this.#storable(later, bodyHash),
@@ -150,7 +139,7 @@ export class Ingest {
       }
       return this.#storable(result, bodyHash);
     } finally {
-      this.#idle.push(scanner);
+      this.#idle.push(checker);
     }
   }
 
@@ -162,22 +151,22 @@ export class Ingest {
   #storable(result: ReadyResult, bodyHash: Hex16 | null): IngestResult {
     if (!result.ok) return result;
     // Not as the rest of an object, which V8 copies property by property.
-    const { encoded, signal, rejections, replacedCharacters } = result.request;
-    const request = { signal, rejections, replacedCharacters };
+    const { encoded, signal, rejections } = result.request;
+    const request = { signal, rejections };
     const store = async (): Promise<StoredAnswer> => {
       const body = encodeExportResponse(request);
-      if (encoded.rows === 0) return { isResend: false, body };
+      if (encoded.records === 0) return { isResend: false, body };
       const answer = rejections.length === 0 ? null : body.toString();
       const own = bodyHash === null ? null : { bodyHash, answer };
       const { isResend, receipt } = await this.#writer.offer(encoded, own);
       return { isResend, body: receipt?.answer ?? (isResend ? '{}' : body) };
     };
-    return { ok: true, request: { signal, rejections, replacedCharacters, store } };
+    return { ok: true, request: { signal, rejections, store } };
   }
 }
 
 /** A request that is stored already. */
 function resent(signal: Signal, { answer }: Receipt): IngestResult {
   const store = async (): Promise<StoredAnswer> => ({ isResend: true, body: answer ?? '{}' });
-  return { ok: true, request: { signal, rejections: [], replacedCharacters: 0, store } };
+  return { ok: true, request: { signal, rejections: [], store } };
 }

@@ -3,20 +3,19 @@
  * be scanned, and bodies with a record above 256 KiB. Workspaces take turns, and each uses one
  * process at a time, so that a slow body of one does not delay the bodies of another.
  *
- *   decode ─► waits (5 s, 32 bodies) ─► looked up ─► decoded by a process (`body-process.ts`) ─► rows
+ *   decode ─► waits (5 s, 32 bodies) ─► looked up ─► decoded by a process (`body-process.ts`) ─► lines
  *               503                     └─► stored already: its receipt
  *
  * If nobody awaits the answer any more, because the client has left or was answered in the meantime,
  * a waiting body is dropped, and a running body's process is ended as soon as another workspace needs
  * it.
  */
-import type { TelemetryPlacement } from '../db/placement.ts';
 import type { Receipt } from '../db/telemetry/receipts.ts';
 import { SluiceError, unawaited } from '../errors.ts';
 import type { Signal } from '../model/telemetry.ts';
 import { WorkspaceQueue } from '../workspace-queue.ts';
 import { BodyProcess, type BodyProcessSettings } from './body-process.ts';
-import type { ReadyResult, RequestContext } from './plain-encoder.ts';
+import type { ReadyResult, RequestContext } from './plain-decoder.ts';
 
 const MIB = 1024 * 1024;
 
@@ -71,14 +70,10 @@ export class LargeBodies {
   readonly #runs = new Set<Run>();
   #isClosed = false;
 
-  /** @param placement where the rows are to be stored */
-  constructor(
-    settings: Partial<LargeBodiesSettings> = {},
-    placement: TelemetryPlacement = 'local',
-  ) {
+  constructor(settings: Partial<LargeBodiesSettings> = {}) {
     this.#settings = { ...SETTINGS, ...settings };
     const { processes } = this.#settings;
-    const create = () => new BodyProcess(this.#settings, placement);
+    const create = () => new BodyProcess(this.#settings);
     this.#processes = Array.from({ length: processes }, create);
     this.#free = [...this.#processes];
     this.#bodies = new WorkspaceQueue(processes);
@@ -208,11 +203,9 @@ function tooManyWait(): SluiceError {
 export const GIANT_BYTES = 4 * MIB;
 
 /** Creates the processes for large bodies, and separate processes for giant bodies. */
-export function createLargeBodies(
-  placement: TelemetryPlacement,
-): Pick<LargeBodies, 'decode' | 'close'> {
-  const large = new LargeBodies({}, placement);
-  const giant = new LargeBodies({}, placement);
+export function createLargeBodies(): Pick<LargeBodies, 'decode' | 'close'> {
+  const large = new LargeBodies();
+  const giant = new LargeBodies();
   return {
     decode: (signal, body, context) =>
       (body.length > GIANT_BYTES ? giant : large).decode(signal, body, context),

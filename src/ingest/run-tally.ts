@@ -1,6 +1,6 @@
 /**
- * Counts what the scanned rows of one scope add to each run: the fast counterpart of `runDeltas` in
- * `src/db/telemetry/run-delta.ts`. The scope's resource may follow its rows in the body.
+ * Counts what the checked records of one scope add to each run: the fast counterpart of `runDeltas` in
+ * `src/db/telemetry/run-delta.ts`. The scope's resource may follow its records in the body.
  */
 import {
   checkRuns,
@@ -13,46 +13,24 @@ import {
 } from '../db/telemetry/run-delta.ts';
 import type { Hex16 } from '../model/json.ts';
 import { addRange } from '../model/record-ranges.ts';
-import { LOG_LAYOUT } from '../otlp/fast/log-scanner.ts';
-import type { ScannedRow } from '../otlp/fast/scanned-row.ts';
-import { SPAN_LAYOUT } from '../otlp/fast/span-scanner.ts';
 import {
   RUN_END,
+  RUN_FIRST,
   RUN_FLAGS,
   RUN_IS_FAILED,
   RUN_IS_FINISHED,
-  RUN_IS_NONE,
   RUN_IS_TIMED,
   RUN_NAME_AT,
   RUN_NAME_LENGTH,
   RUN_RECORDS,
   RUN_START,
 } from './assembly/codes.ts';
-import type { OrdinaryRows } from './ordinary-rows.ts';
-
-const STATUS_ERROR = 2;
-
-const SPAN_START = SPAN_LAYOUT.slot('start_unix_nano');
-const SPAN_END = SPAN_LAYOUT.slot('end_unix_nano');
-const SPAN_STATUS = SPAN_LAYOUT.slot('status_code');
-const SPAN_PARENT = SPAN_LAYOUT.slot('parent_span_id');
-const SPAN_NAME = SPAN_LAYOUT.slot('name');
-const SPAN_TRACE_ID_OFFSET = SPAN_LAYOUT.idOffset('trace_id');
-const LOG_TIME = LOG_LAYOUT.slot('time_unix_nano');
-const LOG_OBSERVED = LOG_LAYOUT.slot('observed_unix_nano');
-const LOG_TRACE_ID = LOG_LAYOUT.slot('trace_id');
-const LOG_TRACE_ID_OFFSET = LOG_LAYOUT.idOffset('trace_id');
+import type { OrdinaryRecords } from './ordinary-records.ts';
 
 /** An id of 16 bytes, also as hexadecimal text. */
 export class IdBytes {
   readonly #bytes = Buffer.allocUnsafeSlow(16);
   readonly view = new DataView(this.#bytes.buffer);
-
-  /** @returns the bytes, until the next call */
-  set(id: Hex16): DataView {
-    this.#bytes.write(id, 'hex');
-    return this.view;
-  }
 
   toHex(): Hex16 {
     return this.#bytes.toString('hex');
@@ -75,7 +53,7 @@ interface Tally {
   readonly records: number[];
 }
 
-/** The runs of one scope. Rows may be added to the newest tally only. */
+/** The runs of one scope. Records may be added to the newest tally only. */
 export class RunTally {
   readonly #tallies = new Map<Hex16, Tally>();
   readonly #seen: Set<Hex16>;
@@ -84,7 +62,7 @@ export class RunTally {
 
   /**
    * @param seen the runs of the whole request, to enforce the limit while it is scanned
-   * @param latestId shared by all tallies: the run of the latest row
+   * @param latestId shared by all tallies: the latest run
    */
   constructor(seen: Set<Hex16>, latestId: IdBytes) {
     this.#seen = seen;
@@ -92,60 +70,21 @@ export class RunTally {
   }
 
   /**
-   * Counts a span.
+   * Counts records of one run that follow each other.
    *
-   * @param number of the span in the request
+   * @param at of the run in `taken`, as `assembly/codes.ts` has it
+   * @param before how many records of the request come before those of `taken`
    * @throws {SluiceError} `body_too_large` for more than `RUNS_MAX` runs
    */
-  addSpan({ numbers, ids, ranges, texts }: ScannedRow, number: number): void {
-    const tally = this.#tallyOf(ids, SPAN_TRACE_ID_OFFSET);
-    tally.spans += 1;
-    addRange(tally.records, number, number + 1);
-    widen(
-      tally,
-      numbers[SPAN_START] as number,
-      numbers[SPAN_START + 1] as number,
-      numbers[SPAN_END] as number,
-      numbers[SPAN_END + 1] as number,
-    );
-    if (numbers[SPAN_PARENT] === 1) return;
-    tally.finished = true;
-    tally.failed ||= numbers[SPAN_STATUS] === STATUS_ERROR;
-    const name = texts.string(ranges[SPAN_NAME] as number, ranges[SPAN_NAME + 1] as number);
-    tally.name = least(tally.name, cutName(name));
-  }
-
-  /** Counts a log record if it has a trace id. @throws as `addSpan` */
-  addLog({ numbers, ids }: ScannedRow, number: number): void {
-    if (numbers[LOG_TRACE_ID] === 0) return;
-    const tally = this.#tallyOf(ids, LOG_TRACE_ID_OFFSET);
-    tally.logRecords += 1;
-    addRange(tally.records, number, number + 1);
-    const isKnown = numbers[LOG_TIME] !== 0 || numbers[LOG_TIME + 1] !== 0;
-    const time = isKnown ? LOG_TIME : LOG_OBSERVED;
-    const seconds = numbers[time] as number;
-    const nanos = numbers[time + 1] as number;
-    if (seconds !== 0 || nanos !== 0) widen(tally, seconds, nanos, seconds, nanos);
-  }
-
-  /**
-   * Counts records of one run that follow each other, or records without a run.
-   *
-   * @param at of the run, as `assembly/codes.ts` has it, in `rows`
-   * @param number of the first record in the request
-   * @returns the number of the record after them
-   * @throws as `addSpan`
-   */
-  addRun(rows: OrdinaryRows, at: number, isOfSpans: boolean, number: number): number {
-    const { view } = rows;
-    const records = view.getUint32(at + RUN_RECORDS, true);
-    const flags = view.getUint32(at + RUN_FLAGS, true);
-    const next = number + records;
-    if ((flags & RUN_IS_NONE) !== 0) return next;
+  addRun(taken: OrdinaryRecords, at: number, isOfSpans: boolean, before: number): void {
+    const { view } = taken;
     const tally = this.#tallyOf(view, at);
-    addRange(tally.records, number, next);
+    const records = view.getUint32(at + RUN_RECORDS, true);
+    const first = before + view.getUint32(at + RUN_FIRST, true);
+    addRange(tally.records, first, first + records);
     if (isOfSpans) tally.spans += records;
     else tally.logRecords += records;
+    const flags = view.getUint32(at + RUN_FLAGS, true);
     if ((flags & RUN_IS_TIMED) !== 0) {
       widen(
         tally,
@@ -155,20 +94,19 @@ export class RunTally {
         view.getFloat64(at + RUN_END + 8, true),
       );
     }
-    if ((flags & RUN_IS_FINISHED) === 0) return next;
+    if ((flags & RUN_IS_FINISHED) === 0) return;
     tally.finished = true;
     tally.failed ||= (flags & RUN_IS_FAILED) !== 0;
     const nameAt = view.getUint32(at + RUN_NAME_AT, true);
-    const name = rows.text(nameAt, view.getUint32(at + RUN_NAME_LENGTH, true));
+    const name = taken.text(nameAt, view.getUint32(at + RUN_NAME_LENGTH, true));
     tally.name = least(tally.name, cutName(name));
-    return next;
   }
 
   /** The tally of the run with this id; usually the latest one. */
-  #tallyOf(ids: DataView, offset: number): Tally {
+  #tallyOf(ids: DataView, at: number): Tally {
     const latest = this.#latestId.view;
-    if (this.#latest !== null && isSameId(ids, offset, latest)) return this.#latest;
-    for (let at = 0; at < 16; at += 4) latest.setInt32(at, ids.getInt32(offset + at));
+    if (this.#latest !== null && isSameId(ids, at, latest)) return this.#latest;
+    for (let byte = 0; byte < 16; byte += 4) latest.setInt32(byte, ids.getInt32(at + byte));
     const runId = this.#latestId.toHex();
     let tally = this.#tallies.get(runId);
     if (tally === undefined) {

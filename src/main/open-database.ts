@@ -9,7 +9,6 @@ import { type EmbeddedLog, type StartOptions, startEmbedded } from '../db/embedd
 import { existingHomes } from '../db/embedded/installation.ts';
 import type { SupervisorEvents } from '../db/embedded/supervisor.ts';
 import { migrate } from '../db/migrate.ts';
-import { placementOf, type TelemetryPlacement } from '../db/placement.ts';
 import { type DatabaseRoute, findRoute } from '../db/route.ts';
 import { OperatorError } from '../errors.ts';
 import type { Events } from '../observe/events.ts';
@@ -47,8 +46,6 @@ export interface OpenDatabase {
   /** one line about where the data is, for people; holds no password */
   readonly where: string;
   readonly migrations: readonly string[];
-  /** of telemetry */
-  readonly placement: TelemetryPlacement;
   /**
    * Starts the embedded server again when it dies; nothing for another one.
    * @param onGivenUp called once, when it does not start any more
@@ -199,10 +196,9 @@ async function open(
         : // A pooler may have time limits of its own.
           await overDirectUrl(directUrl, route, migrate);
     await onMigrated(database);
-    const placement = await placementOf(database);
     const where = route.isDirect ? source.where : `${source.where}, through a pooler`;
     const sessionUrl = directUrl ?? (route.isDirect ? urls.url : null);
-    return { database, probes, urls, sessionUrl, where, migrations, placement, supervise, close };
+    return { database, probes, urls, sessionUrl, where, migrations, supervise, close };
   } catch (error) {
     await close();
     throw error;

@@ -132,7 +132,7 @@ function createWorkspaceProbe(): { readonly check: Probe; readonly exists: () =>
 /** What takes requests, with connections and counts of its own; its listeners are opened later. */
 function openAcceptor(
   open: OpenDatabase,
-  others: Omit<AcceptorDependencies, 'databases' | 'placement' | 'minuteCounts'>,
+  others: Omit<AcceptorDependencies, 'databases' | 'minuteCounts'>,
   stops: StopOrder,
 ): Acceptor {
   const { config, events } = others;
@@ -140,8 +140,7 @@ function openAcceptor(
   stops.add('connections', databases.close);
   const minuteCounts = createMinuteCounts(config.redisUrl, events);
   stops.add('limit counts', minuteCounts.close);
-  const { placement } = open;
-  return createAcceptor({ ...others, databases, placement, minuteCounts }, stops);
+  return createAcceptor({ ...others, databases, minuteCounts }, stops);
 }
 
 /**

@@ -13,7 +13,7 @@ export interface SpanEvent {
 
 /**
  * One step as it is read back for evaluation: a span, or a log record carrying the run's trace id.
- * Attribute values are in the stored form of `src/otlp/any-value.ts`.
+ * Attribute values are in the form of `src/otlp/stored-values.ts`.
  */
 export interface Step {
   readonly source: 'span' | 'log';

@@ -1,29 +1,42 @@
-/** A decoded OTLP request: rows to store, and rejected records. Types only. */
-import type { LOG_COLUMNS, RowOf, SPAN_COLUMNS } from './columns.ts';
-import type { Hex16, JsonText } from './json.ts';
+/** A decoded OTLP request: the facts of its accepted records, and the rejected records. Types only. */
+import type { Hex16, Int64 } from './json.ts';
 
 export type Signal = 'traces' | 'metrics' | 'logs';
 
-/**
- * One OTLP resource together with one instrumentation scope, stored once by content.
- * `id` is a hash of everything else in the row.
- */
-export interface ResourceRow {
-  readonly id: Hex16;
+/** The names of a resource and a scope. */
+export interface Origin {
+  /** null if the resource has none */
   readonly serviceName: string | null;
-  readonly attributes: JsonText;
-  readonly schemaUrl: string;
-  readonly droppedAttributes: number;
   readonly scopeName: string;
-  readonly scopeVersion: string;
-  readonly scopeAttributes: JsonText;
-  readonly scopeSchemaUrl: string;
-  readonly scopeDroppedAttributes: number;
 }
 
-/** One span. */
-export interface SpanRow extends RowOf<typeof SPAN_COLUMNS> {
+/** The facts of one span that decide about its run. */
+export interface SpanFacts {
+  readonly traceId: Hex16;
+  readonly startUnixNano: Int64;
+  readonly endUnixNano: Int64;
+  /** null for a span with a parent */
+  readonly root: RootFacts | null;
+  readonly serviceName: string | null;
   /** null for all but products whose spans name their session */
+  readonly session: LogSession | null;
+}
+
+/** The facts of a root span that become those of its run. */
+export interface RootFacts {
+  readonly name: string;
+  /** its status is ERROR */
+  readonly isFailed: boolean;
+}
+
+/** The facts of one log record that decide about its run. */
+export interface LogFacts {
+  readonly traceId: Hex16 | null;
+  /** "0" when the sender did not know it */
+  readonly timeUnixNano: Int64;
+  readonly observedUnixNano: Int64;
+  readonly serviceName: string | null;
+  /** null for products that are not known to have such runs; for most with a trace id, too */
   readonly session: LogSession | null;
 }
 
@@ -44,12 +57,6 @@ export interface LogSession {
   readonly hasTrace: boolean;
 }
 
-/** One log record. `timeUnixNano` is "0" when the sender did not know it. */
-export interface LogRow extends RowOf<typeof LOG_COLUMNS> {
-  /** null for products that are not known to have such runs; for most with a trace id, too */
-  readonly session: LogSession | null;
-}
-
 /** Records rejected for one reason. */
 export interface Rejection {
   readonly reason: string;
@@ -60,15 +67,14 @@ export interface Rejection {
   readonly message?: string;
 }
 
-/** One export request, decoded: rows to store and rejected records. */
+/** One export request, decoded. Its records are stored as sent; only their facts are read. */
 export interface DecodedRequest {
   readonly signal: Signal;
-  readonly resources: readonly ResourceRow[];
-  readonly spans: readonly SpanRow[];
-  readonly logs: readonly LogRow[];
-  /** number of accepted data points, which are stored as sent */
+  /** accepted spans, in the order of the body */
+  readonly spans: readonly SpanFacts[];
+  /** accepted log records, in the order of the body */
+  readonly logs: readonly LogFacts[];
+  /** number of accepted data points */
   readonly points: number;
   readonly rejections: readonly Rejection[];
-  /** characters that PostgreSQL cannot store (U+0000, lone surrogates), replaced by U+FFFD */
-  readonly replacedCharacters: number;
 }

@@ -118,7 +118,7 @@ function ingestEvents(log: Logger, metrics: Metrics, outages: OutageLog<Concern>
       }
       log.debug({ signal, rejections: rejections.length }, 'records rejected');
     },
-    /** Decoding in JavaScript gives the same rows, and takes more CPU time. */
+    /** Decoding in JavaScript gives the same result, and takes more CPU time. */
     scannerFailed(error: unknown): void {
       const message = 'the scanner in WebAssembly cannot be made; bodies are decoded in JavaScript';
       log.warn(errorFacts(error), message);
@@ -126,9 +126,6 @@ function ingestEvents(log: Logger, metrics: Metrics, outages: OutageLog<Concern>
     /** Requests that were stored before: answered as the first was, and not stored again. */
     requestsResent(count: number): void {
       metrics.resends.inc(count);
-    },
-    charactersReplaced(count: number): void {
-      metrics.replaced.inc(count);
     },
     /**
      * A request ended with an exception that is not in the error table.

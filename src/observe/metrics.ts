@@ -31,7 +31,6 @@ function declareMetrics(registry: Registry) {
       'signal',
       'reason',
     ]),
-    replaced: counter('ingest_replaced_characters_total', 'Unstorable characters replaced.', []),
     rows: counter('store_rows_total', 'Rows committed.', []),
     bytes: counter('store_bytes_total', 'COPY bytes committed.', []),
     batches: counter('store_batches_total', 'Batches by outcome.', ['outcome']),

@@ -6,20 +6,20 @@
  * A fault in the lists around them makes the body undecodable: nothing can be counted.
  */
 
-import type { Hex16, JsonObject, JsonValue } from '../model/json.ts';
+import type { JsonObject, JsonValue } from '../model/json.ts';
 import type {
   DecodedRequest,
-  LogRow,
+  LogFacts,
+  Origin,
   Rejection,
-  ResourceRow,
   Signal,
-  SpanRow,
+  SpanFacts,
 } from '../model/telemetry.ts';
 import { Fault, joinPath, REASONS, type Reason } from './fault.ts';
 import { isObject, parseList, parseObject } from './fields.ts';
 import { parseJson, parseLongIntegers } from './json.ts';
 import { AcceptedRecords, NumberRanges } from './lines/record-set.ts';
-import { parseResource, parseScope, type Resource, toResourceRow } from './origin.ts';
+import { readResource, readScope } from './origin.ts';
 import { SessionEnds } from './session-ends.ts';
 import { describeUnknown } from './unknown-keys.ts';
 
@@ -43,7 +43,7 @@ export interface Envelope {
   readonly itemList: string;
   /** how many records an item holds: a metric its points, a span or log record 1 */
   readonly countRecords: (item: JsonValue) => number;
-  /** adds the item's rows or rejections to the draft; must not throw */
+  /** adds the item's facts or rejections to the draft; must not throw */
   readonly parseItem: (item: JsonValue, draft: RequestDraft) => void;
   /** called when all items have been read */
   readonly finish?: (draft: RequestDraft) => void;
@@ -53,13 +53,12 @@ export interface Envelope {
 const RESOURCE_KEYS = ['resource', 'schemaUrl'];
 const SCOPE_KEYS = ['scope', 'schemaUrl'];
 
-/** A request being decoded: rows and rejections so far, and the current position in the body. */
+/** A request being decoded: facts and rejections so far, and the current position in the body. */
 export class RequestDraft {
-  readonly spans: SpanRow[] = [];
-  readonly logs: LogRow[] = [];
+  readonly spans: SpanFacts[] = [];
+  readonly logs: LogFacts[] = [];
   /** number of accepted data points */
   points = 0;
-  readonly resources = new Map<Hex16, ResourceRow>();
   readonly rejections = new Map<Reason, Rejection>();
   readonly sessionEnds = new SessionEnds();
   /** the fault of the current record */
@@ -68,6 +67,8 @@ export class RequestDraft {
   resourceIndex = 0;
   /** path of the list that contains the current item */
   itemsPath = '';
+  /** of the current item */
+  origin: Origin = { serviceName: null, scopeName: '' };
   /** index of the current item in that list */
   itemIndex = 0;
   /** number of the current item in the body */
@@ -75,28 +76,15 @@ export class RequestDraft {
   readonly #accepted = new AcceptedRecords();
   #hasRefused = false;
   readonly #signal: Signal;
-  #makeOrigin: (() => ResourceRow) | null = null;
-  #origin: ResourceRow | null = null;
 
   constructor(signal: Signal) {
     this.#signal = signal;
   }
 
-  /** Starts the items of one scope; `origin` is called only if one of them is accepted. */
-  enterScope(itemsPath: string, origin: () => ResourceRow): void {
+  /** Starts the items of one scope. */
+  enterScope(itemsPath: string, origin: Origin): void {
     this.itemsPath = itemsPath;
-    this.#makeOrigin = origin;
-    this.#origin = null;
-  }
-
-  /** The current scope's origin; the first call adds its row to the request. */
-  origin(): ResourceRow {
-    if (this.#origin !== null) return this.#origin;
-    if (this.#makeOrigin === null) throw new Error('origin() before enterScope()');
-    const row = this.#makeOrigin();
-    this.resources.set(row.id, row);
-    this.#origin = row;
-    return row;
+    this.origin = origin;
   }
 
   /** The accepted records; null if every record of the body is accepted. */
@@ -160,7 +148,7 @@ export class RequestDraft {
  * Decodes one export request.
  *
  * @param body the request body, decompressed; only read during the call
- * @returns rows and rejections, or the fault that makes the whole body undecodable; no body makes
+ * @returns facts and rejections, or the fault that makes the whole body undecodable; no body makes
  *   it throw
  */
 export function decodeEnvelope(body: Buffer, envelope: Envelope): DecodeResult {
@@ -180,12 +168,10 @@ export function decodeEnvelope(body: Buffer, envelope: Envelope): DecodeResult {
   envelope.finish?.(draft);
   const request: DecodedRequest = {
     signal: envelope.signal,
-    resources: [...draft.resources.values()],
     spans: draft.spans,
     logs: draft.logs,
     points: draft.points,
     rejections: [...draft.rejections.values()],
-    replacedCharacters: parsed.replacedCharacters,
   };
   return { ok: true, request, accepted: draft.accepted };
 }
@@ -204,13 +190,13 @@ function walkResources(body: JsonValue, envelope: Envelope, frame: Fault): Reque
     const path = `${envelope.resourceList}[${index}]`;
     const entry = parseObject(raw, path, frame);
     const fault = new Fault();
-    const resource = parseResource(entry, fault);
+    const serviceName = readResource(entry, fault);
     draft.noteUnknown(entry, envelope.scopeList, RESOURCE_KEYS, path);
     const scopesPath = `${path}.${envelope.scopeList}`;
     const scopes = parseList(entry[envelope.scopeList], scopesPath, frame);
     for (const [scopeIndex, scope] of scopes.entries()) {
       const scopePath = `${scopesPath}[${scopeIndex}]`;
-      walkScope(scope, scopePath, { resource, fault, path }, envelope, draft, frame);
+      walkScope(scope, scopePath, { serviceName, fault, path }, envelope, draft, frame);
     }
   }
   return draft;
@@ -219,14 +205,14 @@ function walkResources(body: JsonValue, envelope: Envelope, frame: Fault): Reque
 function walkScope(
   raw: JsonValue,
   path: string,
-  parent: { resource: Resource; fault: Fault; path: string },
+  parent: { serviceName: string | null; fault: Fault; path: string },
   envelope: Envelope,
   draft: RequestDraft,
   frame: Fault,
 ): void {
   const entry = parseObject(raw, path, frame);
   const fault = new Fault();
-  const scope = parseScope(entry, fault);
+  const scopeName = readScope(entry, fault);
   draft.noteUnknown(entry, envelope.itemList, SCOPE_KEYS, path);
   const itemsPath = `${path}.${envelope.itemList}`;
   const items = parseList(entry[envelope.itemList], itemsPath, frame);
@@ -238,7 +224,7 @@ function walkScope(
     else draft.reject(fault, count, path);
     return;
   }
-  draft.enterScope(itemsPath, () => toResourceRow(parent.resource, scope));
+  draft.enterScope(itemsPath, { serviceName: parent.serviceName, scopeName });
   for (let index = 0; index < items.length; index += 1) {
     draft.itemIndex = index;
     draft.fault.reset();

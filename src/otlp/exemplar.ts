@@ -1,5 +1,5 @@
 /** Checks exemplars. An invalid id means "not linked". */
-import { parseAttributes } from './any-value.ts';
+import { checkAttributes } from './any-value.ts';
 import type { Fault } from './fault.ts';
 import { isObject, isUnset, parseTime, type Raw, toDouble, toInt64 } from './fields.ts';
 
@@ -16,5 +16,5 @@ export function checkExemplar(exemplar: Raw, fault: Fault): void {
   } else if (!isUnset(asDouble) && toDouble(asDouble) === null) {
     fault.refuse('bad_value', 'asDouble');
   }
-  parseAttributes(exemplar.filteredAttributes, 'filteredAttributes', fault);
+  checkAttributes(exemplar.filteredAttributes, 'filteredAttributes', fault);
 }

@@ -5,9 +5,11 @@
  * Must never throw, for any input.
  */
 
-import { ENUM_MAX } from '../model/columns.ts';
 import type { Hex8, Hex16, Int64, JsonObject, JsonValue } from '../model/json.ts';
 import type { Fault, Reason } from './fault.ts';
+
+/** Largest value of an enum that is accepted. Values that OTLP does not know are, too, as proto3 keeps them. */
+export const ENUM_MAX = 32_767;
 
 /** A field as sent; undefined if absent. */
 export type Raw = JsonValue | undefined;
@@ -190,6 +192,26 @@ export function parseList(raw: Raw, field: string, fault: Fault): readonly JsonV
   if (Array.isArray(raw)) return raw;
   if (!isUnset(raw)) fault.refuse('not_a_list', field);
   return [];
+}
+
+/**
+ * Checks a list element by element, up to the first fault.
+ *
+ * @param raw the list as sent; absent and null are empty
+ * @param field the list's name, for the fault's path
+ * @param check checks one element, with fault paths relative to it
+ */
+export function checkElements(
+  raw: Raw,
+  field: string,
+  check: (element: Raw, fault: Fault) => void,
+  fault: Fault,
+): void {
+  const list = parseList(raw, field, fault);
+  for (let index = 0; index < list.length && !fault.refused; index += 1) {
+    check(list[index], fault);
+    if (fault.refused) fault.within(`${field}[${index}]`);
+  }
 }
 
 /** Reads a message; the default is an empty one. */

@@ -1,5 +1,5 @@
 /**
- * Parses a body to a JSON value that PostgreSQL can store without loss. Repairs are made in the
+ * Parses a body or a record to a JSON value whose texts PostgreSQL can store. Repairs are made in the
  * text, after a cheap test for whether they are needed: an ordinary body costs one search and one
  * `JSON.parse`. Must never recurse (a body may nest as deep as it is long) nor quote the body in a
  * message.
@@ -15,7 +15,6 @@ export type ParsedJson =
       readonly ok: true;
       readonly value: JsonValue;
       readonly text: string;
-      readonly replacedCharacters: number;
     }
   | { readonly ok: false; readonly message: string };
 
@@ -44,8 +43,8 @@ export const INT64_LIMIT = 2 ** 63;
  * Parses a request body.
  *
  * - A UTF-8 byte order mark is dropped; bytes that are not UTF-8 become U+FFFD (RFC 8259 §8.1).
- * - U+0000 and lone surrogates, in values and in keys, become U+FFFD and are counted: PostgreSQL
- *   stores neither in `text` nor in `json`.
+ * - U+0000 and lone surrogates, in values and in keys, become U+FFFD: PostgreSQL stores neither in the names
+ *   of runs nor in findings. Records keep them.
  * - Integers beyond 2^53 that are written as numbers are rounded: see `parseLongIntegers`.
  *
  * @param body the request body, decompressed; only read during the call
@@ -53,14 +52,9 @@ export const INT64_LIMIT = 2 ** 63;
  */
 export function parseJson(body: Buffer): ParsedJson {
   let text = decodeText(body);
-  let replacedCharacters = 0;
-  if (text.includes('\\u') && SUSPECT_ESCAPE.test(text)) {
-    const repaired = replaceUnstorable(text);
-    text = repaired.text;
-    replacedCharacters = repaired.count;
-  }
+  if (text.includes('\\u') && SUSPECT_ESCAPE.test(text)) text = replaceUnstorable(text);
   try {
-    return { ok: true, value: JSON.parse(text) as JsonValue, text, replacedCharacters };
+    return { ok: true, value: JSON.parse(text) as JsonValue, text };
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
     return { ok: false, message: syntaxMessage(error) };
@@ -87,10 +81,9 @@ function decodeText(body: Buffer): string {
   return text.charCodeAt(0) === 0xfeff ? text.slice(1) : text;
 }
 
-function replaceUnstorable(text: string): { text: string; count: number } {
+function replaceUnstorable(text: string): string {
   let out = '';
   let copied = 0;
-  let count = 0;
   for (const match of text.matchAll(UNSTORABLE)) {
     const [whole, slashes = '', unit = '', low = ''] = match;
     const isEscape = slashes.length % 2 === 0;
@@ -100,9 +93,8 @@ function replaceUnstorable(text: string): { text: string; count: number } {
     const kept = isEscape ? slashes.length : whole.length - low.length;
     out += text.slice(copied, match.index + kept) + '\\ufffd'.repeat(replaced);
     copied = match.index + whole.length;
-    count += replaced;
   }
-  return { text: out + text.slice(copied), count };
+  return out + text.slice(copied);
 }
 
 /** Puts quotes around every integer beyond 2^53, in valid JSON. */

@@ -5,10 +5,11 @@
  * entry in `PRODUCTS`. The run of a record without a prompt is determined by
  * `src/db/telemetry/log-runs.ts`.
  */
-import type { JsonObject, JsonValue } from '../model/json.ts';
-import type { LogSession, ResourceRow } from '../model/telemetry.ts';
+import { hash } from 'node:crypto';
+
+import type { Hex16, JsonObject, JsonValue } from '../model/json.ts';
+import type { LogSession, Origin } from '../model/telemetry.ts';
 import { isObject } from './fields.ts';
-import { contentId } from './origin.ts';
 
 /** An event's name, and the attributes that it must have. */
 interface EndEvent {
@@ -126,12 +127,9 @@ export interface NamedSession {
  */
 export type Farewell = 'if_last' | 'process';
 
-/** The fields of a resource and scope that identify the product. */
-type LogOrigin = Pick<ResourceRow, 'scopeName' | 'serviceName'>;
-
 /**
  * The session of a log record, and whether the record ends it. Of a repeated attribute the last one is
- * used, as when attributes are stored.
+ * used, as by the readers of records.
  *
  * @param origin the record's resource and scope
  * @param record an accepted record, as sent
@@ -140,7 +138,7 @@ type LogOrigin = Pick<ResourceRow, 'scopeName' | 'serviceName'>;
  *   trace is its run
  */
 export function sessionOf(
-  origin: LogOrigin,
+  origin: Origin,
   record: JsonObject,
   hasTrace = false,
 ): NamedSession | null {
@@ -156,7 +154,7 @@ export function sessionOf(
  * @param span an accepted span, as sent
  * @returns null where its trace is its run
  */
-export function sessionOfSpan(origin: LogOrigin, { attributes }: JsonObject): LogSession | null {
+export function sessionOfSpan(origin: Origin, { attributes }: JsonObject): LogSession | null {
   const names = productOf(origin)?.spans ?? null;
   if (names === null) return null;
   let session = '';
@@ -172,28 +170,33 @@ export function sessionOfSpan(origin: LogOrigin, { attributes }: JsonObject): Lo
 }
 
 /** Whether spans of this origin, and log records with a trace id, may have a session. */
-export function isTracedSessionProduct(origin: LogOrigin): boolean {
+export function isTracedSessionProduct(origin: Origin): boolean {
   return (productOf(origin)?.spans ?? null) !== null;
 }
 
+/** The first 16 bytes of SHA-256 over the parts as a JSON array, which differs for different lists. */
+export function hashOf(parts: readonly string[]): Hex16 {
+  return hash('sha256', JSON.stringify(parts)).slice(0, 32);
+}
+
 function idsOf(
-  { serviceName }: LogOrigin,
+  { serviceName }: Origin,
   session: string,
   prompt: string,
 ): Pick<LogSession, 'key' | 'runId'> {
   const service = serviceName ?? '';
   return {
-    key: contentId([service, session]),
-    runId: prompt === '' ? null : contentId([service, session, prompt]),
+    key: hashOf([service, session]),
+    runId: prompt === '' ? null : hashOf([service, session, prompt]),
   };
 }
 
 /** Whether the origin is that of a product whose log records may have a session. */
-export function isSessionProduct(origin: LogOrigin): boolean {
+export function isSessionProduct(origin: Origin): boolean {
   return productOf(origin) !== null;
 }
 
-function productOf({ scopeName, serviceName }: LogOrigin): Product | null {
+function productOf({ scopeName, serviceName }: Origin): Product | null {
   const product = PRODUCTS.find(
     ({ scopes, services }) =>
       scopes.some((scope) => scopeName.startsWith(scope)) ||
@@ -204,7 +207,7 @@ function productOf({ scopeName, serviceName }: LogOrigin): Product | null {
 
 function readSession(
   product: Product,
-  origin: LogOrigin,
+  origin: Origin,
   { attributes, eventName, body }: JsonObject,
   hasTrace: boolean,
 ): NamedSession | null {

@@ -4,20 +4,18 @@
  */
 
 import type { JsonObject, JsonValue } from '../model/json.ts';
-import type { LogRow, LogSession, ResourceRow } from '../model/telemetry.ts';
-import { parseAnyValue, parseAttributes } from './any-value.ts';
+import type { LogFacts, LogSession } from '../model/telemetry.ts';
+import { checkAnyValue, checkAttributes } from './any-value.ts';
 import { type DecodeResult, decodeEnvelope, type Envelope, type RequestDraft } from './envelope.ts';
 import type { Fault } from './fault.ts';
 import {
   isObject,
-  isUnset,
   parseDropped,
   parseEnum,
   parseText,
   parseTime,
   parseUint32,
   type Raw,
-  toSpanId,
   toTraceId,
 } from './fields.ts';
 import { sessionOf } from './log-session.ts';
@@ -51,70 +49,51 @@ const LOGS: Envelope = {
  * Decodes the body of one log export.
  *
  * @param body JSON bytes, decompressed; only read during the call
- * @returns `logs` and the `resources` they name, or why the body is undecodable; never throws
+ * @returns `logs`, or why the body is undecodable; never throws
  */
 export function decodeLogs(body: Buffer): DecodeResult {
   return decodeEnvelope(body, LOGS);
 }
 
 function addLogRecord(item: JsonValue, draft: RequestDraft): void {
-  const row = parseLogRecord(item, draft, draft.fault);
-  if (row === null) {
+  const log = readLogRecord(item, draft, draft.fault);
+  if (log === null) {
     draft.rejectItem(1);
     return;
   }
   draft.accept();
-  draft.logs.push(row);
+  draft.logs.push(log);
   if (!isObject(item) || RECORD_KEYS.some((key) => Object.hasOwn(item, key))) return;
   // Stored, because every member is optional, but without anything that was sent.
   draft.noteUnknown(item, 'timeUnixNano', [], `${draft.itemsPath}[${draft.itemIndex}]`);
 }
 
-function parseLogRecord(record: JsonValue, draft: RequestDraft, fault: Fault): LogRow | null {
+function readLogRecord(record: JsonValue, draft: RequestDraft, fault: Fault): LogFacts | null {
   if (!isObject(record)) {
     fault.refuse('not_an_object', '');
     return null;
   }
   const timeUnixNano = parseTime(record.timeUnixNano, 'timeUnixNano', fault);
   const observedUnixNano = parseTime(record.observedTimeUnixNano, 'observedTimeUnixNano', fault);
-  const { severityNumber: severity } = record;
-  const severityNumber = parseEnum(severity, 'bad_severity', 'severityNumber', fault);
-  const severityText = parseText(record.severityText, 'severityText', fault);
-  const eventName = parseText(record.eventName, 'eventName', fault);
-  const flags = parseUint32(record.flags, 'bad_flags', 'flags', fault);
-  const droppedAttributes = parseDropped(
-    record.droppedAttributesCount,
-    'droppedAttributesCount',
-    fault,
-  );
-  const attributes = parseAttributes(record.attributes, 'attributes', fault);
-  const body = parseBody(record.body, fault);
+  parseEnum(record.severityNumber, 'bad_severity', 'severityNumber', fault);
+  parseText(record.severityText, 'severityText', fault);
+  parseText(record.eventName, 'eventName', fault);
+  parseUint32(record.flags, 'bad_flags', 'flags', fault);
+  parseDropped(record.droppedAttributesCount, 'droppedAttributesCount', fault);
+  checkAttributes(record.attributes, 'attributes', fault);
+  checkBody(record.body, fault);
   if (fault.refused) return null;
-  const origin = draft.origin();
   const traceId = toTraceId(record.traceId);
-  return {
-    resourceId: origin.id,
-    traceId,
-    spanId: toSpanId(record.spanId),
-    timeUnixNano,
-    observedUnixNano,
-    severityNumber,
-    severityText,
-    eventName,
-    body,
-    attributes,
-    flags,
-    droppedAttributes,
-    session: readSession(origin, record, traceId !== null, draft),
-  };
+  const { serviceName } = draft.origin;
+  const session = readSession(record, traceId !== null, draft);
+  return { traceId, timeUnixNano, observedUnixNano, serviceName, session };
 }
 
 /** The record's session; its part in the session's end is noted. */
 function readSession(
-  origin: ResourceRow,
   record: JsonObject,
   hasTrace: boolean,
-  { logs, resourceIndex, sessionEnds }: RequestDraft,
+  { origin, logs, resourceIndex, sessionEnds }: RequestDraft,
 ): LogSession | null {
   const named = sessionOf(origin, record, hasTrace);
   if (named === null) return null;
@@ -124,10 +103,8 @@ function readSession(
   return session;
 }
 
-/** An empty body is stored as JSON's null, an absent one as SQL's NULL. */
-function parseBody(raw: Raw, fault: Fault): string | null {
-  if (isUnset(raw) || fault.refused) return null;
-  const text = parseAnyValue(raw, 1, fault);
+function checkBody(raw: Raw, fault: Fault): void {
+  if (fault.refused) return;
+  checkAnyValue(raw, 1, fault);
   if (fault.refused) fault.within('body');
-  return text;
 }

@@ -5,11 +5,12 @@
  */
 
 import type { JsonObject, JsonValue } from '../model/json.ts';
-import { parseAttributes } from './any-value.ts';
+import { checkAttributes } from './any-value.ts';
 import { type DecodeResult, decodeEnvelope, type Envelope, type RequestDraft } from './envelope.ts';
 import { checkExemplar } from './exemplar.ts';
 import type { Fault } from './fault.ts';
 import {
+  checkElements,
   isObject,
   isUnset,
   parseBool,
@@ -22,7 +23,6 @@ import {
   type Raw,
 } from './fields.ts';
 import {
-  checkElements,
   checkExponentialHistogram,
   checkHistogram,
   checkNumber,
@@ -144,7 +144,7 @@ function checkShared(metric: JsonObject, kind: Kind, data: JsonObject, fault: Fa
   parseText(metric.unit, 'unit', fault);
   if (kind.hasTemporality) checkTemporality(data, kind.field, fault);
   if (kind.field === 'sum') parseBool(data.isMonotonic, 'sum.isMonotonic', fault);
-  parseAttributes(metric.metadata, 'metadata', fault);
+  checkAttributes(metric.metadata, 'metadata', fault);
 }
 
 function checkTemporality(data: JsonObject, field: string, fault: Fault): void {
@@ -163,6 +163,6 @@ function checkPoint(point: Raw, kind: Kind, fault: Fault): void {
   if (timeUnixNano === '0') fault.refuse('bad_time', 'timeUnixNano');
   const flags = parseUint32(point.flags, 'bad_flags', 'flags', fault);
   kind.checkValues(point, (flags & NO_RECORDED_VALUE) === 0, fault);
-  parseAttributes(point.attributes, 'attributes', fault);
+  checkAttributes(point.attributes, 'attributes', fault);
   checkElements(point.exemplars, 'exemplars', checkExemplar, fault);
 }

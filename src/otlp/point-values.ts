@@ -7,6 +7,7 @@
 import type { Int64, JsonObject } from '../model/json.ts';
 import type { Fault } from './fault.ts';
 import {
+  checkElements,
   isObject,
   isUnset,
   parseInt32,
@@ -66,26 +67,6 @@ export function checkSummary(point: JsonObject, recorded: boolean, fault: Fault)
   checkDoubles(point, ['sum'], fault);
   checkElements(point.quantileValues, 'quantileValues', checkQuantile, fault);
   parseCount(point.count, recorded, fault);
-}
-
-/**
- * Checks a list element by element, up to the first fault.
- *
- * @param raw the list as sent; absent and null are empty
- * @param field the list's name, for the fault's path
- * @param check checks one element, with fault paths relative to it
- */
-export function checkElements(
-  raw: Raw,
-  field: string,
-  check: (element: Raw, fault: Fault) => void,
-  fault: Fault,
-): void {
-  const list = parseList(raw, field, fault);
-  for (let index = 0; index < list.length && !fault.refused; index += 1) {
-    check(list[index], fault);
-    if (fault.refused) fault.within(`${field}[${index}]`);
-  }
 }
 
 function checkDoubles(point: JsonObject, fields: readonly string[], fault: Fault): void {

@@ -3,7 +3,7 @@
  * (`Farewell`). The last record of such a session gets `ends`.
  */
 import type { Hex16 } from '../model/json.ts';
-import type { LogRow } from '../model/telemetry.ts';
+import type { LogFacts } from '../model/telemetry.ts';
 import type { Farewell } from './log-session.ts';
 
 interface LastRecord {
@@ -29,11 +29,11 @@ export class SessionEnds {
   }
 
   /** Marks the last records of sessions that have ended. */
-  applyTo(logs: LogRow[]): void {
+  applyTo(logs: LogFacts[]): void {
     for (const { index, resource, isFarewell } of this.#last.values()) {
-      const row = logs[index];
+      const log = logs[index];
       if (!isFarewell && !this.#endedResources.has(resource)) continue;
-      if (row?.session) logs[index] = { ...row, session: { ...row.session, ends: true } };
+      if (log?.session) logs[index] = { ...log, session: { ...log.session, ends: true } };
     }
   }
 }

@@ -1,7 +1,11 @@
 /**
- * Converts attribute values from parsed OTLP/JSON to the objects that their stored text
- * (`src/otlp/any-value.ts`) parses to, without writing that text. For records that were accepted: whatever
- * is not valid becomes null.
+ * Converts attribute values from parsed OTLP/JSON to values that rules read:
+ *
+ *   string, bool → themselves          int → number
+ *   double → number, or {"$double":"NaN"}      bytes → {"$bytes":"<base64>"}
+ *   array → array   kvlist → object, a key that begins with `$` gets one more   empty → null
+ *
+ * For records that were accepted: whatever is not valid becomes null.
  */
 import type { JsonObject, JsonValue } from '../model/json.ts';
 import { VALUE_DEPTH_MAX } from './any-value.ts';

@@ -16,12 +16,15 @@ import {
   wholeRunsBody,
 } from '../../bench/agent-runs/runs.ts';
 import { serviceOf } from '../../bench/agent-runs/services.ts';
+import { encodeRow } from '../../bench/row-tables/copy-bytes.ts';
+import { rowsOf } from '../../bench/row-tables/rows.ts';
+import { ROW_TABLES } from '../../bench/row-tables/tables.ts';
 import { parseScanInput } from '../../src/cli/scan-input.ts';
 import { LogRuns } from '../../src/db/telemetry/log-runs.ts';
 import { extractSteps } from '../../src/engine/surfaces/reader/extract.ts';
 import type { Step, SurfaceText } from '../../src/model/steps.ts';
 import type { Signal } from '../../src/model/telemetry.ts';
-import { decodePlainly, scanOrNull } from '../support/decoding.ts';
+import { scanOrNull } from '../support/decoding.ts';
 import { someOf } from '../support/some-of.ts';
 
 const SEED = 12;
@@ -187,10 +190,9 @@ describe('sizes', () => {
     const context = () => ({ workspaceId: 1, arrivedAtMs: 0, logRuns: new LogRuns() });
     const sizes = bodies.map((body) => {
       expect(scanOrNull(signal, body, context())?.ok).toBe(true);
-      const result = decodePlainly(signal, body, context());
-      if (!result.ok) throw new Error(result.message);
-      expect(result.request.encoded.rows).toBe(rows);
-      return [...result.request.encoded.chunks.values()].reduce((sum, one) => sum + one.length, 0);
+      const stored = [...rowsOf(signal, JSON.parse(body.toString()), '2026-11-20')];
+      expect(stored).toHaveLength(rows);
+      return stored.reduce((sum, row) => sum + encodeRow(ROW_TABLES[signal], row).length, 0);
     });
     return sizes.reduce((sum, size) => sum + size, 0) / bodies.length / rows;
   }

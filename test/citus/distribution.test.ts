@@ -11,12 +11,20 @@ import { migrate } from '../../src/db/migrate.ts';
 import { beat, leave } from '../../src/db/runs/processes.ts';
 import type { RunToRead } from '../../src/db/runs/run-to-read.ts';
 import { dropOutdated, ensureDay, ensureDays } from '../../src/db/telemetry/partitions.ts';
-import type { DecodedRequest } from '../../src/model/telemetry.ts';
 import { readTree } from '../../src/reads/run-tree.ts';
 import { readStepsOfRuns } from '../../src/reads/steps-of-runs.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
-import { DAY_MS, decodedRequest, hex8, hex16, logRow, NOON_MS, spanRow } from '../support/rows.ts';
+import {
+  DAY_MS,
+  decodedRequest,
+  hex8,
+  hex16,
+  logRow,
+  NOON_MS,
+  type RowsRequest,
+  spanRow,
+} from '../support/rows.ts';
 import { encodeRequests, storeRequests } from '../support/store-requests.ts';
 import { storedLogs, storedSpans } from '../support/stored-blocks.ts';
 import { dayOf } from '../support/stored-run.ts';
@@ -39,7 +47,7 @@ const runOf = (number: number): RunToRead => ({
 
 async function store(
   database: Database,
-  fields: Partial<DecodedRequest>,
+  fields: Partial<RowsRequest>,
   arrivedAtMs = NOON_MS,
 ): Promise<void> {
   const connection = await database.connect();

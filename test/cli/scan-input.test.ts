@@ -59,7 +59,7 @@ test('an export becomes runs, their steps in time order', () => {
     scopeName: 'agents',
     serviceName: 'shop',
     attributes: { 'gen_ai.tool.name': 'search' },
-    events: [{ name: 'note', attributes: {} }],
+    events: [{ name: 'note', attributes: {}, timeUnixNano: '1795000000000000001' }],
     body: null,
     dropped: 3,
     hasRemoteParent: true,

@@ -23,7 +23,7 @@ const KEPT = { DATA_DIR: CATALOGUE_FOLDER };
 /** The files of a checkout that `npm start` needs. */
 const SOURCES = ['src', 'bin', 'corpus', 'docs', 'README.md', 'ARCHITECTURE.md', 'CHANGELOG.md'];
 /** WebAssembly of the same sources, which a build keeps: compiling it takes longer than all the rest. */
-const COMPILED = ['dist/ordinary-rows.wasm', 'dist/assembled-from'];
+const COMPILED = ['dist/ordinary-records.wasm', 'dist/assembled-from'];
 
 describe('a temporary folder that another user has prepared', () => {
   let folder: string;
@@ -150,7 +150,7 @@ describe('a checkout', () => {
 
   test('compiles WebAssembly again that is damaged, missing, or from other packages', async () => {
     const root = await copyCheckout([...SOURCES, 'dist'], []);
-    const program = join(root, 'dist', 'ordinary-rows.wasm');
+    const program = join(root, 'dist', 'ordinary-records.wasm');
     const stamp = join(root, 'dist', 'assembled-from');
     const whole = await readFile(program);
     const before = await readFile(stamp, 'utf8');

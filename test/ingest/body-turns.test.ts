@@ -131,7 +131,7 @@ describe.each([
   const padded = (bytes: number): Buffer => Buffer.concat([BODY], bytes).fill(' ', BODY.length);
 
   test('have processes of their own', async () => {
-    bodies = createLargeBodies('local');
+    bodies = createLargeBodies();
     const slow = await hold([1, 2], (id) => decode(id, client(), padded(ownBytes)));
     expect(await decode(3, client(), padded(otherBytes))).toMatchObject({ ok: true });
     // One of the same kind waits.

@@ -47,12 +47,12 @@ const contextOf = (workspaceId = 1, logRuns = new LogRuns()): LargeBodyContext =
   findReceipt: () => Promise.resolve(null),
 });
 
-/** Without `release`, which differs. */
+/** With texts in place of bytes, which are compared more quickly. */
 function saidBy(result: LargeBodyResult): unknown {
   if (!result.ok || 'receipt' in result) return result;
-  const { release: _, chunks, ...encoded } = result.request.encoded;
-  const bytes = [...chunks].map(([table, chunk]) => [table, chunk.toString('base64')]);
-  return { ...result, request: { ...result.request, encoded: { ...encoded, chunks: bytes } } };
+  const { lines, ...encoded } = result.request.encoded;
+  const texts = lines.map(({ bytes }) => bytes.toString());
+  return { ...result, request: { ...result.request, encoded: { ...encoded, lines: texts } } };
 }
 
 const hex = (number: number, width: number): string => number.toString(16).padStart(width, '0');

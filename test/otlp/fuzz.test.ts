@@ -1,6 +1,5 @@
 /**
- * What must hold for every body: nothing throws, neighbours of a bad record are kept, and every
- * text that is stored is JSON.
+ * What must hold for every body: nothing throws, and neighbours of a bad record are kept.
  */
 
 import fc from 'fast-check';
@@ -32,24 +31,10 @@ const RUNS = casesOf(500);
 
 const DECODERS = [decodeTraces, decodeLogs, decodeMetrics] as const;
 
-/** Columns that hold JSON text. */
-const JSON_COLUMNS = ['attributes', 'scopeAttributes', 'events', 'links', 'body'];
-
-function checkTexts(request: DecodedRequest): void {
-  const { resources, spans, logs } = request;
-  for (const row of [...resources, ...spans, ...logs]) {
-    for (const [column, text] of Object.entries(row)) {
-      if (!JSON_COLUMNS.includes(column) || text === null) continue;
-      JSON.parse(String(text));
-    }
-  }
-  JSON.parse(encodeExportResponse(request).toString());
-}
-
 function decodeAll(body: Buffer): void {
   for (const decode of DECODERS) {
     const result: DecodeResult = decode(body);
-    if (result.ok) checkTexts(result.request);
+    if (result.ok) JSON.parse(encodeExportResponse(result.request).toString());
   }
 }
 

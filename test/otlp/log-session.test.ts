@@ -2,9 +2,8 @@
 import { describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../src/model/json.ts';
 import type { LogSession } from '../../src/model/telemetry.ts';
-import { sessionOf, sessionOfSpan } from '../../src/otlp/log-session.ts';
+import { hashOf, sessionOf, sessionOfSpan } from '../../src/otlp/log-session.ts';
 import { decodeLogs } from '../../src/otlp/logs.ts';
-import { contentId } from '../../src/otlp/origin.ts';
 import { accepted, TRACE_ID, toBody } from './bodies.ts';
 
 type Attributes = Readonly<Record<string, string>>;
@@ -28,8 +27,8 @@ describe('who names its prompts', () => {
   test('Claude Code: session.id and prompt.id', () => {
     const ids = { 'session.id': 's-1', 'prompt.id': 'p-1' };
     expect(of(CLAUDE, { 'event.name': 'user_prompt', prompt: 'x', ...ids })).toEqual({
-      key: contentId(['claude-code', 's-1']),
-      runId: contentId(['claude-code', 's-1', 'p-1']),
+      key: hashOf(['claude-code', 's-1']),
+      runId: hashOf(['claude-code', 's-1', 'p-1']),
       event: 'prompt',
       ends: false,
       hasTrace: false,
@@ -47,8 +46,8 @@ describe('who names its prompts', () => {
     const ids = { 'session.id': 's-1', prompt_id: 's-1########0' };
     const name = (event: string) => ({ 'event.name': event });
     expect(of(GEMINI, { ...name('gemini_cli.user_prompt'), ...ids })).toEqual({
-      key: contentId(['gemini-cli', 's-1']),
-      runId: contentId(['gemini-cli', 's-1', 's-1########0']),
+      key: hashOf(['gemini-cli', 's-1']),
+      runId: hashOf(['gemini-cli', 's-1', 's-1########0']),
       event: 'prompt',
       ends: false,
       hasTrace: false,
@@ -77,7 +76,7 @@ test('Codex names conversations only', () => {
   const ids = { 'conversation.id': 'c-1', 'event.name': 'codex.user_prompt' };
   const place = { eventName: 'event session_telemetry.rs:977' };
   expect(of(CODEX, ids, place)).toEqual({
-    key: contentId(['codex_cli_rs', 'c-1']),
+    key: hashOf(['codex_cli_rs', 'c-1']),
     runId: null,
     event: 'prompt',
     ends: false,
@@ -180,8 +179,8 @@ describe('spans', () => {
 
   test('of Gemini CLI name the session, and those of the model the prompt', () => {
     expect(span(GEMINI, { ...ids, 'gen_ai.prompt.name': 's-1########0' })).toEqual({
-      key: contentId(['gemini-cli', 's-1']),
-      runId: contentId(['gemini-cli', 's-1', 's-1########0']),
+      key: hashOf(['gemini-cli', 's-1']),
+      runId: hashOf(['gemini-cli', 's-1', 's-1########0']),
       event: 'nothing',
       ends: false,
       hasTrace: true,

@@ -45,12 +45,10 @@ test('every field of a sum, its point and its exemplars', () => {
   const request = accepted(decodeMetrics(metricsBody([item])));
   expect(request).toEqual({
     signal: 'metrics',
-    resources: [],
     points: 1,
     spans: [],
     logs: [],
     rejections: [],
-    replacedCharacters: 0,
   });
 });
 

@@ -1,17 +1,17 @@
 /**
- * The limits on runs and resources of a request, in both ways of decoding: each is a row
- * that the transaction locks or looks up, and a small compressed body can contain half a million.
+ * The limit on runs of a request, in both ways of decoding: each is a row that the transaction locks, and a
+ * small compressed body can contain half a million.
  */
 
 import { expect, test } from 'vitest';
-import { CONTENTS_MAX } from '../../src/db/telemetry/encoded-request.ts';
 import { RUNS_MAX } from '../../src/db/telemetry/run-delta.ts';
+import { decodePlainly } from '../../src/ingest/plain-decoder.ts';
 import type { JsonObject } from '../../src/model/json.ts';
 import type { Signal } from '../../src/model/telemetry.ts';
-import { decodeInPieces, decodePlainly, scanOrNull } from '../support/decoding.ts';
+import { decodeInPieces, scanOrNull } from '../support/decoding.ts';
 import { isExhaustive } from '../support/exhaustive.ts';
-import { hex8, hex16 } from '../support/rows.ts';
-import { logsBody, SPAN_ID, TRACE_ID, toBody, tracesBody } from './bodies.ts';
+import { hex16 } from '../support/rows.ts';
+import { logsBody, SPAN_ID, toBody, tracesBody } from './bodies.ts';
 import { freshContext } from './both-ways.ts';
 
 const numbers = (count: number): number[] => Array.from({ length: count }, (_, at) => at + 1);
@@ -32,14 +32,6 @@ const scopesOfTraces = (traces: number): Buffer =>
         })),
       },
     ],
-  });
-
-const resources = (count: number): Buffer =>
-  toBody({
-    resourceSpans: numbers(count).map((at) => ({
-      resource: { attributes: [{ key: 'pod', value: { stringValue: `${at}` } }] },
-      scopeSpans: [{ spans: [{ traceId: TRACE_ID, spanId: hex8(at) }] }],
-    })),
   });
 
 /** One prompt of a session per record, from a product that sends no traces. */
@@ -66,7 +58,6 @@ test.each<[string, Signal, (count: number) => Buffer, number]>([
   ['spans of traces', 'traces', spansOfTraces, RUNS_MAX],
   ['spans of traces, a scope each', 'traces', scopesOfTraces, RUNS_MAX],
   ['log records of traces', 'logs', recordsOfTraces, RUNS_MAX],
-  ['resources', 'traces', resources, CONTENTS_MAX],
 ])('%s are taken up to the limit, and refused past it', (_what, signal, bodyOf, most) => {
   const whole = bodyOf(most);
   expect(scanOrNull(signal, whole, freshContext())?.ok).toBe(true);

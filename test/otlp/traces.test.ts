@@ -1,37 +1,15 @@
-/** Exact rows for spans, and every reason for which one is refused. */
-
-import { createHash } from 'node:crypto';
+/** Exact facts of spans, and every reason for which one is refused. */
 import { describe, expect, test } from 'vitest';
 import type { JsonObject, JsonValue } from '../../src/model/json.ts';
 import { decodeTraces } from '../../src/otlp/traces.ts';
 import { accepted, attributes, SPAN_ID, span, TRACE_ID, toBody, tracesBody } from './bodies.ts';
 
-/** The id as an independent reader of the format would compute it. */
-function idOf(parts: JsonValue): string {
-  return createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 32);
-}
-
-const EMPTY_ORIGIN = idOf(['{}', '', 0, '', '', '{}', '', 0]);
-
-const DEFAULT_ROW = {
-  resourceId: EMPTY_ORIGIN,
+const DEFAULT_FACTS = {
   traceId: TRACE_ID,
-  spanId: SPAN_ID,
-  parentSpanId: null,
-  traceState: '',
-  flags: 0,
-  name: '',
-  kind: 0,
   startUnixNano: '0',
   endUnixNano: '0',
-  statusCode: 0,
-  statusMessage: '',
-  attributes: '{}',
-  events: null,
-  links: null,
-  droppedAttributes: 0,
-  droppedEvents: 0,
-  droppedLinks: 0,
+  root: { name: '', isFailed: false },
+  serviceName: null,
   session: null,
 };
 
@@ -91,67 +69,24 @@ test('every field of a span, its resource and its scope', () => {
       },
     ],
   });
-  const resourceId = idOf([
-    '{"service.name":"agent"}',
-    'https://r',
-    1,
-    'scope',
-    '1.2',
-    '{"k":true}',
-    'https://s',
-    2,
-  ]);
   expect(decodeTraces(body)).toEqual({
     ok: true,
     accepted: null,
     request: {
       signal: 'traces',
-      resources: [
-        {
-          id: resourceId,
-          serviceName: 'agent',
-          attributes: '{"service.name":"agent"}',
-          schemaUrl: 'https://r',
-          droppedAttributes: 1,
-          scopeName: 'scope',
-          scopeVersion: '1.2',
-          scopeAttributes: '{"k":true}',
-          scopeSchemaUrl: 'https://s',
-          scopeDroppedAttributes: 2,
-        },
-      ],
       spans: [
         {
-          resourceId,
           traceId: TRACE_ID,
-          spanId: SPAN_ID,
-          parentSpanId: 'eee19b7ec3c1b173',
-          traceState: 'a=b',
-          flags: 257,
-          name: 'chat "gpt"',
-          kind: 3,
           startUnixNano: '1544712660000000001',
           endUnixNano: '1544712661000000002',
-          statusCode: 2,
-          statusMessage: 'boom',
-          attributes: '{"k":7}',
-          events:
-            '[{"name":"e\\"1","timeUnixNano":"5","attributes":{"k":5.0}},' +
-            '{"name":"","timeUnixNano":"0","attributes":{},"droppedAttributesCount":4}]',
-          links:
-            `[{"traceId":"${TRACE_ID}","spanId":"${SPAN_ID}"},` +
-            `{"traceId":"${TRACE_ID}","spanId":"${SPAN_ID}","traceState":"c=d",` +
-            '"attributes":{"k":"v"},"flags":768,"droppedAttributesCount":6}]',
-          droppedAttributes: 3,
-          droppedEvents: 5,
-          droppedLinks: 7,
+          root: null,
+          serviceName: 'agent',
           session: null,
         },
       ],
       logs: [],
       points: 0,
       rejections: [],
-      replacedCharacters: 0,
     },
   });
 });
@@ -165,8 +100,7 @@ test('absent fields, nulls and unknown keys give the defaults', () => {
   const request = accepted(
     decodeTraces(tracesBody([span(), span(nulls), span({ parentSpanId: '', later: [1] })])),
   );
-  expect(request.spans).toEqual([DEFAULT_ROW, DEFAULT_ROW, DEFAULT_ROW]);
-  expect(request.resources).toHaveLength(1);
+  expect(request.spans).toEqual([DEFAULT_FACTS, DEFAULT_FACTS, DEFAULT_FACTS]);
 });
 
 describe('an empty request is a success', () => {
@@ -180,7 +114,7 @@ describe('an empty request is a success', () => {
     { resourceSpans: [{ scopeSpans: [{ spans: [] }] }], extra: 1 },
   ])('%j', (body) => {
     const request = accepted(decodeTraces(toBody(body)));
-    expect([request.spans, request.resources, request.rejections]).toEqual([[], [], []]);
+    expect([request.spans, request.rejections]).toEqual([[], []]);
   });
 });
 
@@ -277,7 +211,8 @@ describe('refused spans', () => {
     ],
   ])('%j', (bad, reason, field) => {
     const request = accepted(decodeTraces(tracesBody([span(), bad, span({ name: 'after' })])));
-    expect(request.spans).toEqual([DEFAULT_ROW, { ...DEFAULT_ROW, name: 'after' }]);
+    const after = { ...DEFAULT_FACTS, root: { name: 'after', isFailed: false } };
+    expect(request.spans).toEqual([DEFAULT_FACTS, after]);
     const path = `resourceSpans[0].scopeSpans[0].spans[1]${field === '' ? '' : `.${field}`}`;
     expect(request.rejections).toEqual([{ reason, count: 1, firstPath: path }]);
   });
@@ -300,109 +235,66 @@ describe('refused spans', () => {
 });
 
 describe('legal spans that are seldom sent', () => {
-  const ZERO_TRACE = '0'.repeat(32);
   const ZERO_SPAN = '0'.repeat(16);
-  const rowOf = (members: JsonObject) => {
+  const factsOf = (members: JsonObject) => {
     const { spans, rejections } = accepted(decodeTraces(tracesBody([span(members)])));
     expect(rejections).toEqual([]);
     return spans[0];
   };
 
-  test.each<[string, string | null]>([
-    ['', null],
-    [ZERO_SPAN, null],
-    [SPAN_ID.toUpperCase(), SPAN_ID],
-  ])('the parent "%s" is stored as %s', (parentSpanId, stored) => {
-    expect(rowOf({ parentSpanId })).toEqual({ ...DEFAULT_ROW, parentSpanId: stored });
+  test.each<[string, boolean]>([
+    ['', true],
+    [ZERO_SPAN, true],
+    [SPAN_ID.toUpperCase(), false],
+  ])('with the parent "%s" it is a root: %s', (parentSpanId, isRoot) => {
+    const { root, ...others } = DEFAULT_FACTS;
+    expect(factsOf({ parentSpanId })).toEqual({ ...others, root: isRoot ? root : null });
   });
 
-  test.each<[JsonObject, JsonObject]>([
-    [
-      { traceId: ZERO_TRACE, spanId: ZERO_SPAN },
-      { traceId: ZERO_TRACE, spanId: ZERO_SPAN },
-    ],
-    [
-      { traceId: '', spanId: '' },
-      { traceId: '', spanId: '' },
-    ],
-    [{}, {}],
-    [{ traceId: null, spanId: null }, {}],
-    [{ traceId: TRACE_ID }, { traceId: TRACE_ID }],
-    [{ spanId: SPAN_ID.toUpperCase() }, { spanId: SPAN_ID }],
-    [
-      { traceId: 'ABC', spanId: `${SPAN_ID}F"` },
-      { traceId: 'ABC', spanId: `${SPAN_ID}F"` },
-    ],
-  ])('a link with the ids %j is stored with %j', (ids, stored) => {
+  test.each<JsonObject>([
+    { traceId: '0'.repeat(32), spanId: ZERO_SPAN },
+    { traceId: '', spanId: '' },
+    {},
+    { traceId: null, spanId: null },
+    { traceId: 'ABC', spanId: `${SPAN_ID}F"` },
+  ])('a link with the ids %j', (ids) => {
     const rest = { traceState: 'v=1', attributes: attributes({ stringValue: 'm' }), flags: 1 };
-    const links = [ids, { ...ids, ...rest }];
-    const storedRest = { traceState: 'v=1', attributes: { k: 'm' }, flags: 1 };
-    expect(rowOf({ links })).toEqual({
-      ...DEFAULT_ROW,
-      links: JSON.stringify([stored, { ...stored, ...storedRest }]),
-    });
+    expect(factsOf({ links: [ids, { ...ids, ...rest }] })).toEqual(DEFAULT_FACTS);
   });
 
-  test.each([3, '3', '3.0', '30e-1', '0.3E+1', '003'])('%j is 3 in every integer', (three) => {
-    const row = rowOf({
-      kind: three,
-      flags: three,
-      startTimeUnixNano: three,
-      endTimeUnixNano: three,
-      status: { code: three },
-      attributes: attributes({ intValue: three }),
-      droppedAttributesCount: three,
-      droppedEventsCount: three,
-      droppedLinksCount: three,
-      events: [{ timeUnixNano: three, droppedAttributesCount: three }],
-      links: [{ flags: three, droppedAttributesCount: three }],
+  test.each([2, '2', '2.0', '20e-1', '0.2E+1', '002'])('%j is 2 in every integer', (two) => {
+    const facts = factsOf({
+      kind: two,
+      flags: two,
+      startTimeUnixNano: two,
+      endTimeUnixNano: two,
+      status: { code: two },
+      attributes: attributes({ intValue: two }),
+      droppedAttributesCount: two,
+      droppedEventsCount: two,
+      droppedLinksCount: two,
+      events: [{ timeUnixNano: two, droppedAttributesCount: two }],
+      links: [{ flags: two, droppedAttributesCount: two }],
     });
-    expect(row).toEqual({
-      ...DEFAULT_ROW,
-      kind: 3,
-      flags: 3,
-      startUnixNano: '3',
-      endUnixNano: '3',
-      statusCode: 3,
-      attributes: '{"k":3}',
-      droppedAttributes: 3,
-      droppedEvents: 3,
-      droppedLinks: 3,
-      events: '[{"name":"","timeUnixNano":"3","attributes":{},"droppedAttributesCount":3}]',
-      links: '[{"flags":3,"droppedAttributesCount":3}]',
-    });
+    const root = { name: '', isFailed: true };
+    expect(facts).toEqual({ ...DEFAULT_FACTS, startUnixNano: '2', endUnixNano: '2', root });
   });
 
-  test.each([32767, -32768, 6])('an enum of %i is kept', (value) => {
-    expect(rowOf({ kind: value, status: { code: String(value) } })).toEqual({
-      ...DEFAULT_ROW,
-      kind: value,
-      statusCode: value,
-    });
+  test('a time beyond 2^53 keeps its digits, as a string and as a number', () => {
+    for (const text of ['"1795000000123456789"', '1795000000123456789']) {
+      const members = `"traceId":"${TRACE_ID}","spanId":"${SPAN_ID}","endTimeUnixNano":${text}`;
+      const body = `{"resourceSpans":[{"scopeSpans":[{"spans":[{${members}}]}]}]}`;
+      const { spans } = accepted(decodeTraces(Buffer.from(body)));
+      expect(spans).toEqual([{ ...DEFAULT_FACTS, endUnixNano: '1795000000123456789' }]);
+    }
+  });
+
+  test.each([32767, -32768, 6])('an enum of %i is accepted', (value) => {
+    expect(factsOf({ kind: value, status: { code: String(value) } })).toEqual(DEFAULT_FACTS);
   });
 });
 
 describe('resources and scopes', () => {
-  test('only those with an accepted record are kept, each once', () => {
-    const named = (name: string): JsonObject => ({
-      attributes: [{ key: 'service.name', value: { stringValue: name } }],
-    });
-    const request = accepted(
-      decodeTraces(
-        toBody({
-          resourceSpans: [
-            { resource: named('a'), scopeSpans: [{ spans: [span()] }, { spans: [span()] }] },
-            { resource: named('b'), scopeSpans: [{ spans: [span({ spanId: 'x' })] }] },
-            { resource: named('a'), scopeSpans: [{ spans: [span()] }] },
-          ],
-        }),
-      ),
-    );
-    expect(request.resources.map(({ serviceName }) => serviceName)).toEqual(['a']);
-    expect(new Set(request.spans.map(({ resourceId }) => resourceId)).size).toBe(1);
-    expect(request.spans).toHaveLength(3);
-  });
-
   test.each<[JsonObject, JsonObject, string, string]>([
     [{ resource: 5 }, {}, 'not_an_object', 'resource'],
     [
@@ -429,7 +321,7 @@ describe('resources and scopes', () => {
       ],
     };
     const request = accepted(decodeTraces(toBody(body)));
-    expect(request.spans).toEqual([DEFAULT_ROW, DEFAULT_ROW]);
+    expect(request.spans).toEqual([DEFAULT_FACTS, DEFAULT_FACTS]);
     expect(request.rejections).toEqual([
       { reason, count: 2, firstPath: `resourceSpans[0].${path}` },
     ]);
@@ -444,7 +336,7 @@ describe('resources and scopes', () => {
             resourceSpans: [{ resource: { attributes: list }, scopeSpans: [{ spans: [span()] }] }],
           }),
         ),
-      ).resources[0]?.serviceName;
+      ).spans[0]?.serviceName;
     expect(nameOf(entry({ stringValue: 'a' }), entry({ stringValue: 'b' }))).toBe('b');
     expect(nameOf(entry({ stringValue: 'a' }), entry({ intValue: 1 }))).toBe(null);
     expect(nameOf()).toBe(null);

@@ -3,10 +3,9 @@
  * says the same.
  */
 import { describe, expect, test } from 'vitest';
-
+import { decodePlainly } from '../../src/ingest/plain-decoder.ts';
 import type { Signal } from '../../src/model/telemetry.ts';
 import { encodeExportResponse } from '../../src/otlp/responses.ts';
-import { decodePlainly } from '../support/decoding.ts';
 import { freshContext, isTakenAlike } from './both-ways.ts';
 
 const SPAN = {
@@ -32,14 +31,14 @@ const FIELD = {
 function answerTo(
   signal: Signal,
   body: unknown,
-): { answer: unknown; rows: number; isFast: boolean } {
+): { answer: unknown; records: number; isFast: boolean } {
   const bytes = Buffer.from(JSON.stringify(body));
   const isFast = isTakenAlike(signal, bytes);
   const result = decodePlainly(signal, bytes, freshContext());
   if (!result.ok) throw new Error(result.message);
   const { rejections, encoded } = result.request;
   const answer = JSON.parse(encodeExportResponse({ signal, rejections }).toString());
-  return { answer, rows: encoded.rows, isFast };
+  return { answer, records: encoded.records, isFast };
 }
 
 const warning = (signal: Signal, errorMessage: string) => ({
@@ -119,7 +118,7 @@ describe('nothing is known', () => {
   ])('%s', (_what, signal, body, message) => {
     expect(answerTo(signal, body)).toEqual({
       answer: warning(signal, message),
-      rows: 0,
+      records: 0,
       isFast: false,
     });
   });
@@ -132,7 +131,7 @@ describe('nothing is known', () => {
       'resourceLogs[0].scopeLogs[0].logRecords[2] has time_unix_nano, severity_text';
     expect(answerTo('logs', body)).toEqual({
       answer: warning('logs', message),
-      rows: 3,
+      records: 3,
       isFast: false,
     });
   });
@@ -149,7 +148,7 @@ describe('nothing is known', () => {
       'traces were expected (scopeSpans); resourceSpans[1] has instrumentationLibrarySpans';
     expect(answerTo('traces', body)).toEqual({
       answer: warning('traces', message),
-      rows: 1,
+      records: 1,
       isFast: false,
     });
   });
@@ -161,8 +160,8 @@ describe('nothing is known', () => {
         { scopeSpans: [{ spans: [{ ...SPAN, traceId: '' }, SPAN] }] },
       ],
     };
-    const { answer, rows } = answerTo('traces', body);
-    expect(rows).toBe(1);
+    const { answer, records } = answerTo('traces', body);
+    expect(records).toBe(1);
     expect(answer).toMatchObject({
       partialSuccess: {
         rejectedSpans: '1',

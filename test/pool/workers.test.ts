@@ -14,13 +14,19 @@ import {
 import { ensureDay } from '../../src/db/telemetry/partitions.ts';
 import { tablesOf } from '../../src/engine/prefilter/fast-matcher.ts';
 import type { Rule } from '../../src/model/rules.ts';
-import type { DecodedRequest } from '../../src/model/telemetry.ts';
 import type { EvaluateTask, TaskOutcome } from '../../src/pool/tasks.ts';
 import { startWorkers, type Workers } from '../../src/pool/workers.ts';
 import { tinyRule } from '../engine/tiny-rules.ts';
 import { encodeRequest } from '../support/decoding.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
-import { decodedRequest, hex8, hex16, spanRow, TRACE_ID } from '../support/rows.ts';
+import {
+  decodedRequest,
+  hex8,
+  hex16,
+  type RowsRequest,
+  spanRow,
+  TRACE_ID,
+} from '../support/rows.ts';
 import { storeRequests } from '../support/store-requests.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -98,7 +104,7 @@ async function storeRun(traceId: string, ...attributes: string[]): Promise<void>
   );
 }
 
-async function storeSpans(spans: DecodedRequest['spans']): Promise<void> {
+async function storeSpans(spans: RowsRequest['spans']): Promise<void> {
   const request = encodeRequest(decodedRequest({ spans }), 1, Date.now());
   const connection = await scratch.database.connect();
   await storeRequests(connection, [request]);

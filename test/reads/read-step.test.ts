@@ -1,12 +1,12 @@
-/** Steps that are read from blocks are those that the plain decoder's rows are. */
+/** Steps that are read from blocks have the values that were sent. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 
 import type { JsonObject, JsonValue } from '../../src/model/json.ts';
 import type { Step } from '../../src/model/steps.ts';
-import type { LogRow, ResourceRow, SpanRow } from '../../src/model/telemetry.ts';
-import type { DecodeResult } from '../../src/otlp/envelope.ts';
+import type { LogFacts, SpanFacts } from '../../src/model/telemetry.ts';
 import { isObject } from '../../src/otlp/fields.ts';
+import { parseJson, parseLongIntegers } from '../../src/otlp/json.ts';
 import { type BlockRecord, recordsOf } from '../../src/otlp/lines/block-records.ts';
 import { linesOf } from '../../src/otlp/lines/lines.ts';
 import { decodeLogs } from '../../src/otlp/logs.ts';
@@ -16,68 +16,35 @@ import { digestOf, readHead, readStep, type StepSignal } from '../../src/reads/r
 import { dice, exportTree } from '../otlp/export-trees.ts';
 import { type Habits, writeJson } from '../otlp/json-writer.ts';
 import { casesOf } from '../support/exhaustive.ts';
+import { attributesText, valueText } from '../support/stored-form.ts';
 
 const DECODERS = { traces: decodeTraces, logs: decodeLogs };
-type Accepted = Extract<DecodeResult, { ok: true }>;
-
-const parsed = (text: string | null): JsonValue => (text === null ? null : JSON.parse(text));
-const cut = (name: string): string => [...name].slice(0, 256).join('');
-
-type Origin = Pick<Step, 'scopeName' | 'serviceName'>;
-const originOf = ({ scopeName, serviceName }: ResourceRow): Origin => ({
-  scopeName: cut(scopeName),
-  serviceName: serviceName === null ? null : cut(serviceName),
-});
-
-function stepOfSpan(row: SpanRow, origin: Origin): Step {
-  const events = (parsed(row.events) ?? []) as { droppedAttributesCount?: number }[];
-  return {
-    ...origin,
-    source: 'span',
-    spanId: row.spanId,
-    parentSpanId: row.parentSpanId,
-    name: row.name,
-    startUnixNano: row.startUnixNano,
-    endUnixNano: row.endUnixNano,
-    statusCode: row.statusCode,
-    statusMessage: row.statusMessage,
-    attributes: parsed(row.attributes) as JsonObject,
-    events: events.map(({ droppedAttributesCount: _, ...event }) => event) as never,
-    body: null,
-    dropped: row.droppedAttributes + row.droppedEvents,
-    hasRemoteParent: (row.flags & 0x300) === 0x300,
-  };
+/** A record with all digits of its integers. */
+function exactly(bytes: Buffer): JsonObject {
+  const json = parseJson(bytes);
+  if (!json.ok) throw new Error(json.message);
+  return (parseLongIntegers(json.text) ?? json.value) as JsonObject;
 }
 
-function stepOfLog(row: LogRow, origin: Origin): Step {
-  const time = row.timeUnixNano === '0' ? row.observedUnixNano : row.timeUnixNano;
-  return {
-    ...origin,
-    source: 'log',
-    spanId: row.spanId,
-    parentSpanId: null,
-    name: row.eventName,
-    startUnixNano: time,
-    endUnixNano: time,
-    statusCode: 0,
-    statusMessage: '',
-    attributes: parsed(row.attributes) as JsonObject,
-    events: [],
-    body: parsed(row.body),
-    dropped: row.droppedAttributes,
-    hasRemoteParent: false,
-  };
+/** The values of a record, as text. */
+function valuesOf(signal: StepSignal, bytes: Buffer): unknown {
+  const { attributes, events, body } = exactly(bytes);
+  const list = signal === 'traces' && Array.isArray(events) ? events : [];
+  return JSON.parse(
+    `[${attributesText(attributes)},${signal === 'logs' ? valueText(body) : 'null'},` +
+      `[${list.map((event) => attributesText(isObject(event) ? event.attributes : null))}]]`,
+  );
 }
 
-/** The steps of a body's rows, as the plain decoder gives them. */
-function stepsOfRows({ request: { resources, spans, logs } }: Accepted): Step[] {
-  const origins = new Map(resources.map((row) => [row.id, originOf(row)]));
-  const of = ({ resourceId }: SpanRow | LogRow) =>
-    origins.get(resourceId) ?? { scopeName: '', serviceName: null };
-  return [
-    ...spans.map((row) => stepOfSpan(row, of(row))),
-    ...logs.map((row) => stepOfLog(row, of(row))),
-  ];
+/** The facts of an accepted record, as its step has them. */
+function headOfFacts(facts: SpanFacts | LogFacts): Partial<Step> {
+  if ('startUnixNano' in facts) {
+    const { startUnixNano, endUnixNano, root } = facts;
+    const times = { startUnixNano, endUnixNano };
+    return root === null ? times : { ...times, parentSpanId: null, name: root.name };
+  }
+  const time = facts.timeUnixNano === '0' ? facts.observedUnixNano : facts.timeUnixNano;
+  return { startUnixNano: time, endUnixNano: time };
 }
 
 /** The records of the lines of a body, as a block has them. */
@@ -110,15 +77,16 @@ describe.each(['traces', 'logs'] as const)('%s', (signal) => {
         if (!result.ok) return;
         const records = storedRecords(signal, body);
         const steps = records.map((record) => readStep(signal, record));
-        const expected = stepsOfRows(result);
-        expect(steps).toEqual(expected);
-        // The order of members, too.
-        expect(
-          JSON.stringify(steps.map(({ attributes, body: value }) => [attributes, value])),
-        ).toBe(JSON.stringify(expected.map(({ attributes, body: value }) => [attributes, value])));
+        const facts = [...result.request.spans, ...result.request.logs];
+        expect(steps).toHaveLength(facts.length);
         for (const [index, record] of records.entries()) {
           const { traceId: _, ...head } = readHead(signal, record);
-          expect(steps[index]).toMatchObject(head);
+          const step = steps[index] as Step;
+          expect(step).toMatchObject(head);
+          expect(step).toMatchObject(headOfFacts(facts[index] as SpanFacts | LogFacts));
+          // As text: the order of members, too.
+          const values = [step.attributes, step.body, step.events.map((event) => event.attributes)];
+          expect(JSON.stringify(values)).toBe(JSON.stringify(valuesOf(signal, record.bytes)));
         }
       }),
       { numRuns: casesOf(300, 10) },

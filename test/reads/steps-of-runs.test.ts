@@ -4,7 +4,6 @@ import { brotliCompressSync } from 'node:zlib';
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { checksumOf } from '../../src/db/telemetry/block-codec.ts';
-import type { DecodedRequest } from '../../src/model/telemetry.ts';
 import { isUnreadable, type ReadLimits, readStepsOfRuns } from '../../src/reads/steps-of-runs.ts';
 import type { MigratedDatabase } from '../support/migrated-database.ts';
 import { otlpBody } from '../support/otlp-body.ts';
@@ -16,6 +15,7 @@ import {
   hex16,
   logRow,
   NOON_MS,
+  type RowsRequest,
   resourceRow,
   spanRow,
   TRACE_ID,
@@ -36,7 +36,7 @@ beforeEach(async () => {
 const NOTHING_LOST = { blocks: 0, steps: 0 };
 
 /** Bytes of the records of a request with one resource. */
-function sizesOf(fields: Partial<DecodedRequest>): number[] {
+function sizesOf(fields: Partial<RowsRequest>): number[] {
   const { resourceSpans } = JSON.parse(otlpBody(decodedRequest(fields)).toString());
   const spans: object[] = resourceSpans[0].scopeSpans[0].spans;
   return spans.map((span) => Buffer.byteLength(JSON.stringify(span)));
@@ -242,7 +242,7 @@ test('steps at the same time come by their names, however they arrived', async (
 });
 
 describe('limits', () => {
-  const four = (attributes: readonly string[]): Partial<DecodedRequest> => ({
+  const four = (attributes: readonly string[]): Partial<RowsRequest> => ({
     spans: attributes.map((text, index) =>
       spanRow({ name: `${index}`, startUnixNano: `${index}`, attributes: text }),
     ),
@@ -333,7 +333,7 @@ describe('a span that was sent again', () => {
     });
   });
 
-  test.each<[string, Partial<DecodedRequest['spans'][number]>]>([
+  test.each<[string, Partial<RowsRequest['spans'][number]>]>([
     ['another name', { name: 'b' }],
     ['other attributes', { attributes: '{"gen_ai.usage.input_tokens":8}' }],
     ['another end', { endUnixNano: '1763640001000000003' }],

@@ -1,9 +1,9 @@
 /** Decoded rows as the body of an export request, which decodes to the same rows. */
 import type { JsonText } from '../../src/model/json.ts';
-import type { DecodedRequest, LogRow, ResourceRow, SpanRow } from '../../src/model/telemetry.ts';
 import { parseExactly } from './exact-json.ts';
+import type { LogRow, ResourceRow, RowsRequest, SpanRow } from './rows.ts';
 
-/** A stored value (`src/otlp/any-value.ts`); numbers are those of `parseExactly`. */
+/** A stored value (`stored-form.ts`); numbers are those of `parseExactly`. */
 type Stored = null | boolean | string | readonly Stored[] | { readonly [key: string]: Stored };
 
 function anyValue(stored: Stored): object {
@@ -120,7 +120,7 @@ function* elementsOf<Row extends SpanRow | LogRow>(
 }
 
 /** The body of a request with spans, or with log records. */
-export function otlpBody({ spans, logs, resources }: DecodedRequest): Buffer {
+export function otlpBody({ spans, logs, resources }: RowsRequest): Buffer {
   if (spans.length > 0 && logs.length > 0)
     throw new Error('spans and log records are two requests');
   const body =

@@ -1,17 +1,16 @@
 /**
- * Decoded rows for tests: every field set to something plain, the interesting ones overridden.
- *
- * Knows no database and no bytes; what a row looks like once stored is said by the tests.
+ * Spans and log records for tests, as rows: every field set to something plain, the interesting ones
+ * overridden. `otlp-body.ts` makes the body of a request from them.
  */
 import type { FindingDraft, FindingRunFacts } from '../../src/model/findings.ts';
-import type { Hex8, Hex16 } from '../../src/model/json.ts';
+import type { Hex8, Hex16, Int64, JsonText } from '../../src/model/json.ts';
 import type { RunFacts } from '../../src/model/runs.ts';
 import type {
   DecodedRequest,
-  LogRow,
+  LogFacts,
   LogSession,
-  ResourceRow,
-  SpanRow,
+  Signal,
+  SpanFacts,
 } from '../../src/model/telemetry.ts';
 import type { TriageMark } from '../../src/model/triage.ts';
 
@@ -27,6 +26,67 @@ export function hex16(number: number): Hex16 {
 /** An 8-byte id that ends in a number. */
 export function hex8(number: number): Hex8 {
   return number.toString(16).padStart(16, '0');
+}
+
+/** A resource with a scope. */
+export interface ResourceRow {
+  readonly id: Hex16;
+  readonly serviceName: string | null;
+  readonly attributes: JsonText;
+  readonly schemaUrl: string;
+  readonly droppedAttributes: number;
+  readonly scopeName: string;
+  readonly scopeVersion: string;
+  readonly scopeAttributes: JsonText;
+  readonly scopeSchemaUrl: string;
+  readonly scopeDroppedAttributes: number;
+}
+
+export interface SpanRow {
+  readonly resourceId: Hex16;
+  readonly traceId: Hex16;
+  readonly spanId: Hex8;
+  readonly parentSpanId: Hex8 | null;
+  readonly traceState: string;
+  readonly flags: number;
+  readonly name: string;
+  readonly kind: number;
+  readonly startUnixNano: Int64;
+  readonly endUnixNano: Int64;
+  readonly statusCode: number;
+  readonly statusMessage: string;
+  readonly attributes: JsonText;
+  readonly events: JsonText | null;
+  readonly links: JsonText | null;
+  readonly droppedAttributes: number;
+  readonly droppedEvents: number;
+  readonly droppedLinks: number;
+  readonly session: LogSession | null;
+}
+
+export interface LogRow {
+  readonly resourceId: Hex16;
+  readonly traceId: Hex16 | null;
+  readonly spanId: Hex8 | null;
+  readonly timeUnixNano: Int64;
+  readonly observedUnixNano: Int64;
+  readonly severityNumber: number;
+  readonly severityText: string;
+  readonly eventName: string;
+  readonly body: JsonText | null;
+  readonly attributes: JsonText;
+  readonly flags: number;
+  readonly droppedAttributes: number;
+  readonly session: LogSession | null;
+}
+
+/** A request of spans, or of log records. */
+export interface RowsRequest {
+  /** by default that of the rows */
+  readonly signal?: Signal;
+  readonly resources: readonly ResourceRow[];
+  readonly spans: readonly SpanRow[];
+  readonly logs: readonly LogRow[];
 }
 
 export const RESOURCE_ID = hex16(0xa1);
@@ -93,6 +153,31 @@ export function logRow(fields: Partial<LogRow> = {}): LogRow {
   };
 }
 
+/** The facts of a root span. */
+export function spanFacts(fields: Partial<SpanFacts> = {}): SpanFacts {
+  return {
+    traceId: TRACE_ID,
+    startUnixNano: '1763640000000000001',
+    endUnixNano: '1763640001000000002',
+    root: { name: 'invoke_agent', isFailed: false },
+    serviceName: 'agent',
+    session: null,
+    ...fields,
+  };
+}
+
+/** The facts of a log record without a trace. */
+export function logFacts(fields: Partial<LogFacts> = {}): LogFacts {
+  return {
+    traceId: null,
+    timeUnixNano: '1763640000000000003',
+    observedUnixNano: '1763640000000000004',
+    serviceName: 'agent',
+    session: null,
+    ...fields,
+  };
+}
+
 /** A record's session, of which `end` is a record without text that ends it. */
 export function sessionFor(
   event: LogSession['event'] | 'end',
@@ -105,16 +190,33 @@ export function sessionFor(
 }
 
 /** A request with the given rows; the resource is there unless `resources` says otherwise. */
-export function decodedRequest(fields: Partial<DecodedRequest> = {}): DecodedRequest {
+export function decodedRequest(fields: Partial<RowsRequest> = {}): RowsRequest {
+  return { resources: [resourceRow()], spans: [], logs: [], ...fields };
+}
+
+/** The facts that decoding a request with these rows gives. */
+export function factsOf({ signal, resources, spans, logs }: RowsRequest): DecodedRequest {
+  const serviceOf = ({ resourceId }: SpanRow | LogRow): string | null =>
+    resources.find(({ id }) => id === resourceId)?.serviceName ?? null;
   return {
-    signal: 'traces',
-    resources: [resourceRow()],
-    spans: [],
-    logs: [],
+    signal: signal ?? (logs.length > 0 ? 'logs' : 'traces'),
+    spans: spans.map((row) => ({
+      traceId: row.traceId,
+      startUnixNano: row.startUnixNano,
+      endUnixNano: row.endUnixNano,
+      root: row.parentSpanId === null ? { name: row.name, isFailed: row.statusCode === 2 } : null,
+      serviceName: serviceOf(row),
+      session: row.session,
+    })),
+    logs: logs.map((row) => ({
+      traceId: row.traceId,
+      timeUnixNano: row.timeUnixNano,
+      observedUnixNano: row.observedUnixNano,
+      serviceName: serviceOf(row),
+      session: row.session,
+    })),
     points: 0,
     rejections: [],
-    replacedCharacters: 0,
-    ...fields,
   };
 }
 

@@ -5,8 +5,8 @@ import { packBlocks } from '../../src/db/telemetry/blocks.ts';
 import { storeBatch } from '../../src/db/telemetry/copy-transaction.ts';
 import type { EncodedRequest } from '../../src/db/telemetry/encoded-request.ts';
 import { KnownContents } from '../../src/db/telemetry/shared-contents.ts';
-import type { DecodedRequest } from '../../src/model/telemetry.ts';
 import { encodeRequest } from './decoding.ts';
+import type { RowsRequest } from './rows.ts';
 
 const compressor = new BlockCompressor();
 
@@ -22,13 +22,13 @@ export async function storeRequests(
 
 /** Encodes spans and log records, which are sent in different requests. */
 export function encodeRequests(
-  request: DecodedRequest,
+  request: RowsRequest,
   workspaceId: number,
   arrivedAtMs: number,
   logRuns?: Parameters<typeof encodeRequest>[3],
 ): EncodedRequest[] {
   const { spans, logs } = request;
-  const requests: DecodedRequest[] =
+  const requests: RowsRequest[] =
     spans.length > 0 && logs.length > 0
       ? [
           { ...request, signal: 'traces', logs: [] },

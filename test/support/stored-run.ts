@@ -1,8 +1,7 @@
 /** A database for tests that read one run back: the run's key, and storing rows of it. */
 import { ensureDay } from '../../src/db/telemetry/partitions.ts';
-import type { DecodedRequest } from '../../src/model/telemetry.ts';
 import { type MigratedDatabase, openMigratedDatabase } from './migrated-database.ts';
-import { DAY_MS, decodedRequest, NOON_MS, TRACE_ID } from './rows.ts';
+import { DAY_MS, decodedRequest, NOON_MS, type RowsRequest, TRACE_ID } from './rows.ts';
 import { encodeRequests, storeRequests } from './store-requests.ts';
 
 /** A day of the calendar, as partitions are named. */
@@ -19,7 +18,7 @@ export const RUN = {
 export interface StoredRun {
   readonly scratch: MigratedDatabase;
   readonly store: (
-    fields: Partial<DecodedRequest>,
+    fields: Partial<RowsRequest>,
     options?: { readonly workspaceId?: number; readonly arrivedAtMs?: number },
   ) => Promise<void>;
 }

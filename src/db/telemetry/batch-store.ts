@@ -136,15 +136,12 @@ export class BatchStore {
     const bytes = batch.reduce((sum, request) => sum + request.bytes, 0);
     this.#events.batchCommitted({
       requests: batch.length,
-      rows: batch.reduce((sum, { request }) => sum + request.rows, 0),
+      rows: batch.reduce((sum, { request }) => sum + request.records, 0),
       bytes,
       elapsedMs: performance.now() - startedAt,
     });
     this.#onLeave(batch);
-    for (const { request, receipt, resolve } of batch) {
-      request.release();
-      resolve({ isResend: false, receipt });
-    }
+    for (const { receipt, resolve } of batch) resolve({ isResend: false, receipt });
   }
 
   /** Stores requests; on another server than before, or without a partition, once more. */

@@ -1,36 +1,21 @@
 /**
- * Stores a batch in one transaction, sent as one pipeline: receipts, new resources, COPY of blocks and of
- * each table, session marks, then the runs.
+ * Stores a batch in one transaction, sent as one pipeline: receipts, COPY of blocks and of places, session
+ * marks, then the runs.
  *
  * Runs are upserted last, so that their row locks are held for the shortest time. Every writer takes
- * its locks in one order (receipts, resources, runs; in each by key), so there are no deadlocks.
- * Resources count as known after the commit, not before.
+ * its locks in one order (receipts, runs; in each by key), so there are no deadlocks.
  */
-import type { TelemetryTable } from '../../model/columns.ts';
 import type { Connection } from '../database.ts';
-import {
-  type Copy,
-  NEXT_TURN,
-  type PipelineStep,
-  runPipeline,
-  type Statement,
-} from '../pipeline.ts';
+import { NEXT_TURN, type PipelineStep, runPipeline, type Statement } from '../pipeline.ts';
 import { SEQUENTIAL, type TelemetryPlacement } from '../placement.ts';
 import { arrivedSteps } from '../runs/late-steps.ts';
 import type { SettleAllowance } from '../runs/run-times.ts';
 import { type Block, copyBlocks } from './blocks.ts';
-import { COPY_HEADER, COPY_TRAILER, copyStatement, TELEMETRY_TABLES } from './copy-statement.ts';
 import type { EncodedRequest } from './encoded-request.ts';
 import type { SessionMark } from './log-runs.ts';
 import { rowGroups } from './row-groups.ts';
 import { mergeDeltas, type RunDelta } from './run-delta.ts';
-import {
-  insertResources,
-  type KnownContents,
-  rememberResources,
-  type UsedResource,
-  unknownResources,
-} from './shared-contents.ts';
+import type { KnownContents } from './shared-contents.ts';
 
 interface OwnedMark extends SessionMark {
   readonly workspaceId: number;
@@ -97,49 +82,10 @@ function upsertRuns(deltas: readonly RunDelta[], allowance: SettleAllowance | nu
   };
 }
 
-/**
- * PostgreSQL keeps up to 1,000 rows of a binary COPY in memory and searches through all before each of
- * them, which takes a tenth of the time of a batch of as many: a batch of up to `DIVIDED_ROWS_MAX` is
- * divided. A larger one is not, because every further COPY has a price of its own, nor one that is
- * distributed: there each is one more COPY on every shard (docs/decisions/0041-tried-for-speed.md).
- */
-const COPY_ROWS_MAX = 400;
-const DIVIDED_ROWS_MAX = 1600;
-
-/** Requests stay whole: one of more rows than `COPY_ROWS_MAX` has a COPY of its own. */
-function copyTable(
-  table: TelemetryTable,
-  requests: readonly EncodedRequest[],
-  placement: TelemetryPlacement,
-): Copy[] {
-  const holders = requests.flatMap(({ chunks, rows }) => {
-    const chunk = chunks.get(table);
-    return chunk === undefined ? [] : [{ chunk, rows }];
-  });
-  const all = holders.reduce((sum, { rows }) => sum + rows, 0);
-  const isDivided = placement === 'local' && all <= DIVIDED_ROWS_MAX;
-  const rowsMax = isDivided ? COPY_ROWS_MAX : all;
-  const parts: Buffer[][] = [];
-  let rowsOfPart = Number.POSITIVE_INFINITY;
-  for (const { chunk, rows } of holders) {
-    rowsOfPart += rows;
-    if (rowsOfPart <= rowsMax) parts.at(-1)?.push(chunk);
-    else {
-      parts.push([chunk]);
-      rowsOfPart = rows;
-    }
-  }
-  const copy = copyStatement(table);
-  return parts.map((part) => ({ copy, pieces: [COPY_HEADER, ...part, COPY_TRAILER] }));
-}
-
-const resourceCharacters = ({ row }: UsedResource): number =>
-  row.attributes.length + row.scopeAttributes.length + row.scopeName.length;
-
 const runCharacters = ({ name, serviceName }: RunDelta): number =>
   (name?.length ?? 0) + (serviceName?.length ?? 0);
 
-/** More rows are sorted, which takes milliseconds, in a turn of the event loop of their own. */
+/** More runs are sorted, which takes milliseconds, in a turn of the event loop of their own. */
 const SORTED_BESIDE_MAX = 2000;
 
 interface BatchSettings {
@@ -149,7 +95,7 @@ interface BatchSettings {
   readonly receipts?: Iterable<PipelineStep>;
   /** how long a step waits for the locks of others; without limit by default */
   readonly lockTimeoutMs?: number | null;
-  /** where the rows are stored */
+  /** where the blocks are stored */
   readonly placement?: TelemetryPlacement;
   /** the lines of the requests */
   readonly blocks?: readonly Block[];
@@ -157,11 +103,7 @@ interface BatchSettings {
   readonly onCommit?: (nowMs: number) => void;
 }
 
-interface BatchContents
-  extends Required<Pick<BatchSettings, 'allowance' | 'receipts' | 'placement' | 'blocks'>> {
-  /** not known to be stored for their day */
-  readonly resources: readonly UsedResource[];
-}
+type BatchContents = Required<Pick<BatchSettings, 'allowance' | 'receipts' | 'blocks'>>;
 
 /**
  * The statements of a batch, created as they are sent: parameters of thousands of rows group by
@@ -169,15 +111,10 @@ interface BatchContents
  */
 function* stepsOf(
   requests: readonly EncodedRequest[],
-  { resources, allowance, receipts, placement, blocks }: BatchContents,
+  { allowance, receipts, blocks }: BatchContents,
 ): Generator<PipelineStep, void> {
   yield* receipts;
-  if (resources.length > SORTED_BESIDE_MAX) yield NEXT_TURN;
-  for (const rows of rowGroups(resources, resourceCharacters)) {
-    yield insertResources(rows);
-  }
   yield* copyBlocks(blocks);
-  for (const table of TELEMETRY_TABLES) yield* copyTable(table, requests, placement);
   const marks = requests.flatMap(({ workspaceId, sessionMarks }) =>
     sessionMarks.map((mark) => ({ workspaceId, ...mark })),
   );
@@ -209,9 +146,7 @@ export async function storeBatch(
   }: BatchSettings = {},
 ): Promise<void> {
   const assumed = known.server;
-  const resources = await unknownResources(requests, known);
-  let server = '';
-  const steps = stepsOf(requests, { resources, allowance, receipts, placement, blocks });
+  const steps = stepsOf(requests, { allowance, receipts, blocks });
   await runPipeline(connection, steps, {
     settings: {
       ...(lockTimeoutMs === null ? {} : { lock_timeout: String(lockTimeoutMs) }),
@@ -219,9 +154,7 @@ export async function storeBatch(
     },
     beforeCommit: (begun) => {
       known.requireServer(begun.server, assumed);
-      server = begun.server;
       onCommit(begun.nowMs);
     },
   });
-  await rememberResources(resources, known, server);
 }

@@ -258,7 +258,6 @@ export class CopyWriter {
     const key = receipt && receiptKey(request.workspaceId, receipt);
     const first = key === null ? undefined : this.#underWay.get(key);
     if (first !== undefined) {
-      request.release();
       this.#events.requestsResent(1);
       return first.then((stored) => ({ ...stored, isResend: true }));
     }

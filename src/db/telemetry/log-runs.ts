@@ -16,7 +16,7 @@
 import { hash } from 'node:crypto';
 
 import type { Hex16, Int64 } from '../../model/json.ts';
-import type { DecodedRequest, LogRow, LogSession, SpanRow } from '../../model/telemetry.ts';
+import type { DecodedRequest, LogFacts, LogSession, SpanFacts } from '../../model/telemetry.ts';
 import { isLess } from './int64.ts';
 
 /** About 12 MB at most; the least recently used session is forgotten. */
@@ -53,12 +53,12 @@ interface NewestMarks {
   other: SessionMark | null;
 }
 
-/** A row that may name a session. */
-export type SessionRow = LogRow | SpanRow;
+/** The facts of a record that may name a session. */
+export type RecordFacts = LogFacts | SpanFacts;
 
 export interface LogRunsOfRequest {
-  /** without rows whose run is their trace, and records without a run */
-  readonly runs: ReadonlyMap<SessionRow, LogRun>;
+  /** without records whose run is their trace, and records without a run */
+  readonly runs: ReadonlyMap<RecordFacts, LogRun>;
   /** at most two per session, however many prompts there are */
   readonly marks: readonly SessionMark[];
 }
@@ -68,33 +68,33 @@ interface Prompt {
   readonly runId: Hex16;
 }
 
-type Times = Pick<LogRow, 'timeUnixNano' | 'observedUnixNano'>;
+type Times = Pick<LogFacts, 'timeUnixNano' | 'observedUnixNano'>;
 
 /** The parts of a log record that decide its run. */
 export interface SessionRecord extends Times {
   readonly session: LogSession;
 }
 
-type RowsOfRequest = Pick<DecodedRequest, 'spans' | 'logs'>;
+type FactsOfRequest = Pick<DecodedRequest, 'spans' | 'logs'>;
 
 const NONE: LogRunsOfRequest = { runs: new Map(), marks: [] };
 
-/** The rows of a request that name a session. */
-export function sessionRowsOf({ spans, logs }: RowsOfRequest): SessionRow[] {
+/** The records of a request that name a session. */
+export function recordsWithSession({ spans, logs }: FactsOfRequest): RecordFacts[] {
   return [...spans.filter(namesSession), ...logs.filter(namesSession)];
 }
 
-/** The parts of a row that decide its run; the row must name a session. */
-export function sessionRecordOf(row: SessionRow): SessionRecord {
-  const { session } = row;
-  if (session === null) throw new Error('the row names no session');
-  if ('startUnixNano' in row) {
-    return { session, timeUnixNano: row.startUnixNano, observedUnixNano: '0' };
+/** The parts of a record that decide its run; it must name a session. */
+export function sessionRecordOf(facts: RecordFacts): SessionRecord {
+  const { session } = facts;
+  if (session === null) throw new Error('the record names no session');
+  if ('startUnixNano' in facts) {
+    return { session, timeUnixNano: facts.startUnixNano, observedUnixNano: '0' };
   }
-  return { session, timeUnixNano: row.timeUnixNano, observedUnixNano: row.observedUnixNano };
+  return { session, timeUnixNano: facts.timeUnixNano, observedUnixNano: facts.observedUnixNano };
 }
 
-const namesSession = ({ session }: SessionRow): boolean => session !== null;
+const namesSession = ({ session }: RecordFacts): boolean => session !== null;
 
 /** The marks of each session that are needed (`session-runs.ts`). */
 export function neededMarks(marks: readonly SessionMark[]): SessionMark[] {
@@ -113,17 +113,17 @@ export class LogRuns {
   /** prompts by session, in the order of time; sessions in the order of their last use */
   readonly #sessions = new Map<string, Prompt[]>();
 
-  /** The runs that a request's rows with a session belong to. */
-  assign(request: RowsOfRequest, workspaceId: number): LogRunsOfRequest {
-    const rows = sessionRowsOf(request);
-    // Most requests have no such row.
-    if (rows.length === 0) return NONE;
-    const records = rows.map(sessionRecordOf);
+  /** The runs that a request's records with a session belong to. */
+  assign(request: FactsOfRequest, workspaceId: number): LogRunsOfRequest {
+    const named = recordsWithSession(request);
+    // Most requests have no such record.
+    if (named.length === 0) return NONE;
+    const records = named.map(sessionRecordOf);
     const marks = neededMarks(this.marksOf(records, workspaceId));
-    const runs = new Map<SessionRow, LogRun>();
+    const runs = new Map<RecordFacts, LogRun>();
     for (const [index, run] of this.runsOf(records, workspaceId).entries()) {
-      const row = rows[index];
-      if (run !== null && row !== undefined) runs.set(row, run);
+      const facts = named[index];
+      if (run !== null && facts !== undefined) runs.set(facts, run);
     }
     return { runs, marks };
   }

@@ -8,9 +8,9 @@
 import { SluiceError } from '../../errors.ts';
 import type { Hex16, Int64 } from '../../model/json.ts';
 import { addRange } from '../../model/record-ranges.ts';
-import type { DecodedRequest, SpanRow } from '../../model/telemetry.ts';
+import type { DecodedRequest, RootFacts, SpanFacts } from '../../model/telemetry.ts';
 import { isLess } from './int64.ts';
-import type { LogRun, SessionRow } from './log-runs.ts';
+import type { LogRun, RecordFacts } from './log-runs.ts';
 import { inKeyOrder, orderedKey } from './ordered-key.ts';
 
 export interface RunDelta {
@@ -37,15 +37,18 @@ export interface RunDelta {
 /** Deltas by workspace and run. */
 export type RunDeltas = Map<string, RunDelta>;
 
-const STATUS_ERROR = 2;
 /** UTF-16 units kept of a run's name and service: lists show hundreds of runs at a time. */
 const NAME_UNITS_MAX = 256;
 /** A cut within a surrogate pair removes the half that is left. */
 const HALF = /[\ud800-\udbff]$/;
 
-/** The part of a name that is kept. */
+const NUL = /\0/g;
+
+/** The part of a name that is kept. PostgreSQL stores neither U+0000 nor lone surrogates: they become U+FFFD. */
 export function cutName(name: string): string {
-  return name.length <= NAME_UNITS_MAX ? name : name.slice(0, NAME_UNITS_MAX).replace(HALF, '');
+  const cut =
+    name.length <= NAME_UNITS_MAX ? name : name.slice(0, NAME_UNITS_MAX).replace(HALF, '');
+  return cut.toWellFormed().replace(NUL, '\ufffd');
 }
 
 /**
@@ -116,46 +119,40 @@ export function deltaOf(deltas: RunDeltas, workspaceId: number, runId: Hex16): R
   return fresh;
 }
 
-/** @param isRoot its end is that of the run */
+/** @param root the span's end is that of the run */
 function addSpan(
   delta: RunDelta,
-  span: SpanRow,
-  serviceName: string | null,
-  isRoot: boolean,
+  { startUnixNano, endUnixNano, serviceName }: SpanFacts,
+  root: RootFacts | null,
 ): void {
   delta.spans += 1;
-  widen(delta, span.startUnixNano, span.endUnixNano);
-  mergeService(delta, { finished: isRoot, serviceName });
-  if (!isRoot) return;
+  widen(delta, startUnixNano, endUnixNano);
+  mergeService(delta, { finished: root !== null, serviceName: cutService(serviceName) });
+  if (root === null) return;
   delta.finished = true;
-  delta.failed ||= span.statusCode === STATUS_ERROR;
-  delta.name = least(delta.name, cutName(span.name));
+  delta.failed ||= root.isFailed;
+  delta.name = least(delta.name, cutName(root.name));
 }
+
+const cutService = (name: string | null): string | null => (name === null ? null : cutName(name));
 
 /**
  * The runs that a request touches, one delta each.
  *
- * @param logRuns the runs of rows that do not belong to their trace
+ * @param logRuns the runs of records that do not belong to their trace
  * @throws {SluiceError} `body_too_large` when there are more than `RUNS_MAX`
  */
 export function runDeltas(
   request: DecodedRequest,
   workspaceId: number,
-  logRuns: ReadonlyMap<SessionRow, LogRun> = new Map(),
+  logRuns: ReadonlyMap<RecordFacts, LogRun> = new Map(),
 ): RunDelta[] {
   const deltas: RunDeltas = new Map();
-  const services = new Map(
-    request.resources.map(({ id, serviceName }) => [
-      id,
-      serviceName === null ? null : cutName(serviceName),
-    ]),
-  );
   for (const [number, span] of request.spans.entries()) {
     const own = span.session === null ? undefined : logRuns.get(span);
     const delta = deltaOf(deltas, workspaceId, own?.runId ?? span.traceId);
-    const isRoot = own === undefined && span.parentSpanId === null;
     addRange(delta.records, number, number + 1);
-    addSpan(delta, span, services.get(span.resourceId) ?? null, isRoot);
+    addSpan(delta, span, own === undefined ? span.root : null);
     delta.sessionKey ??= own?.sessionKey ?? null;
   }
   for (const [number, log] of request.logs.entries()) {
@@ -166,7 +163,7 @@ export function runDeltas(
     addRange(delta.records, number, number + 1);
     delta.logRecords += 1;
     delta.sessionKey ??= own?.sessionKey ?? null;
-    mergeService(delta, { finished: false, serviceName: services.get(log.resourceId) ?? null });
+    mergeService(delta, { finished: false, serviceName: cutService(log.serviceName) });
     const time = log.timeUnixNano === '0' ? log.observedUnixNano : log.timeUnixNano;
     if (time !== '0') widen(delta, time, time);
   }

@@ -6,18 +6,8 @@
  * the stored day is never before the day of a row that refers to the resource, and resources that no
  * kept day can refer to may be deleted (`src/db/retention/outdated-resources.ts`).
  */
-import { setImmediate as nextTurn } from 'node:timers/promises';
-
-import type { ResourceRow } from '../../model/telemetry.ts';
-import type { Statement } from '../pipeline.ts';
-import type { EncodedRequest } from './encoded-request.ts';
-import { inKeyOrder, orderedKey } from './ordered-key.ts';
-import { utcDay } from './partitions.ts';
-
 /** Past this many, what is known is forgotten. */
 const KNOWN_MAX = 100_000;
-/** Rows looked up or remembered in one turn of the event loop: a few milliseconds. */
-const ROWS_PER_TURN = 2000;
 
 /**
  * The batch left out what another server has: after a failover, or behind a pooler that leads to
@@ -84,86 +74,4 @@ export class KnownContents {
     this.#days.clear();
     this.#server = null;
   }
-}
-
-/** A resource of a batch, and the latest day of the rows that refer to it. */
-export interface UsedResource {
-  readonly workspaceId: number;
-  readonly day: string;
-  readonly row: ResourceRow;
-}
-
-/** Resources not known yet, each once, in id order (so that concurrent inserts cannot deadlock). */
-export async function unknownResources(
-  requests: readonly EncodedRequest[],
-  known: KnownContents,
-): Promise<UsedResource[]> {
-  const found = new Map<string, UsedResource>();
-  let looked = 0;
-  for (const { workspaceId, arrivedAtMs, resources } of requests) {
-    const day = utcDay(arrivedAtMs);
-    for (const row of resources) {
-      looked += 1;
-      if (looked % ROWS_PER_TURN === 0) await nextTurn();
-      const key = orderedKey(workspaceId, row.id);
-      if (known.has(key, day)) continue;
-      if ((found.get(key)?.day ?? '') < day) found.set(key, { workspaceId, day, row });
-    }
-  }
-  return inKeyOrder(found);
-}
-
-/** Remembers what a batch has committed. @param server that has it */
-export async function rememberResources(
-  resources: readonly UsedResource[],
-  known: KnownContents,
-  server: string,
-): Promise<void> {
-  for (const [index, { workspaceId, day, row }] of resources.entries()) {
-    if (index > 0 && index % ROWS_PER_TURN === 0) await nextTurn();
-    known.add(orderedKey(workspaceId, row.id), day, server);
-  }
-}
-
-/** PostgreSQL type and row's field of each column. */
-const COLUMNS = {
-  id: ['uuid', 'id'],
-  service_name: ['text', 'serviceName'],
-  attributes: ['json', 'attributes'],
-  schema_url: ['text', 'schemaUrl'],
-  dropped_attributes: ['bigint', 'droppedAttributes'],
-  scope_name: ['text', 'scopeName'],
-  scope_version: ['text', 'scopeVersion'],
-  scope_attributes: ['json', 'scopeAttributes'],
-  scope_schema_url: ['text', 'scopeSchemaUrl'],
-  scope_dropped_attributes: ['bigint', 'scopeDroppedAttributes'],
-} as const satisfies Readonly<Record<string, readonly [type: string, field: keyof ResourceRow]>>;
-
-const NAMES = Object.keys(COLUMNS).join();
-const LISTS = Object.values(COLUMNS).map(([type], index) => `$${index + 3}::${type}[]`);
-
-/**
- * Returns the statement that stores new resources and moves the day of use of the others forward. A
- * row with a late enough day is neither locked nor written: after a restart a process sends all
- * resources again that other processes use.
- */
-export function insertResources(resources: readonly UsedResource[]): Statement {
-  return {
-    text: `INSERT INTO resources AS stored (workspace_id, last_used_on, ${NAMES})
-           SELECT workspace_id, last_used_on, ${NAMES}
-             FROM unnest($1::int[], $2::date[], ${LISTS.join()}) WITH ORDINALITY
-               AS sent (workspace_id, last_used_on, ${NAMES}, place)
-            WHERE NOT EXISTS (
-              SELECT FROM resources there
-               WHERE there.workspace_id = sent.workspace_id AND there.id = sent.id
-                 AND there.last_used_on >= sent.last_used_on)
-            ORDER BY place
-           ON CONFLICT (workspace_id, id) DO UPDATE SET last_used_on = excluded.last_used_on
-             WHERE stored.last_used_on < excluded.last_used_on`,
-    columns: [
-      resources.map(({ workspaceId }) => workspaceId),
-      resources.map(({ day }) => day),
-      ...Object.values(COLUMNS).map(([, field]) => resources.map(({ row }) => row[field])),
-    ],
-  };
 }

@@ -85,11 +85,7 @@ export interface IngestDependencies extends AdmissionDependencies, AnswerLimitSe
   readonly refused: Pick<RefusedRequests, 'note' | 'noteNothingKnown'>;
   readonly events: Pick<
     Events,
-    | 'requestAnswered'
-    | 'recordsRejected'
-    | 'charactersReplaced'
-    | 'requestFailed'
-    | 'requestUnavailable'
+    'requestAnswered' | 'recordsRejected' | 'requestFailed' | 'requestUnavailable'
   >;
 }
 
@@ -219,7 +215,7 @@ async function ingestRequest(
     if (!isResend) report(exchange, decoded.request, deps);
     return body;
   } finally {
-    // The rows, or the kept part of a refused body, have been stored: nothing reads the body now.
+    // The lines, or the kept part of a refused body, have been stored: nothing reads the body now.
     exchange.releaseBody();
     account.release();
   }
@@ -227,12 +223,11 @@ async function ingestRequest(
 
 function report(
   exchange: Exchange,
-  { signal, rejections, replacedCharacters }: IngestRequest,
+  { signal, rejections }: IngestRequest,
   { events, refused }: IngestDependencies,
 ): void {
   if (rejections.some(({ reason }) => reason === NOTHING_KNOWN)) refused.noteNothingKnown(exchange);
   if (rejections.length > 0) events.recordsRejected(signal, rejections);
-  if (replacedCharacters > 0) events.charactersReplaced(replacedCharacters);
 }
 
 function handlerFor(signal: Signal, deps: IngestDependencies, allowed: AllowedOrigins): Handler {

@@ -1,20 +1,12 @@
-/** Numbers and ids, by the rules of `src/otlp/fast/number-scanner.ts` and `id-scanner.ts`. */
-import { put2, skipNull, state, unusual } from './memory.ts';
+/** Checks numbers and ids, by the rules of `src/otlp/fields.ts`. */
+import { skipNull, state, unusual } from './memory.ts';
 
 /** Digits of a number that a double holds exactly, as `JSON.parse` reads it. */
 const EXACT_DIGITS_MAX: i32 = 15;
-const TIME_DIGITS_MAX: i32 = 19;
-const INT_DIGITS_MAX: i32 = 18;
-
-/**
- * Writes a double as `src/otlp/json-text.ts` does. From JavaScript, because its digits are those
- * that `String` gives.
- *
- * @param start of the number's text
- * @param to where it is written
- * @returns the end of what was written; 0 for an infinite one
- */
-declare function writeDouble(start: i32, end: i32, to: i32): i32;
+const INT64_DIGITS_MAX: i32 = 19;
+const INT64_LIMIT: f64 = 9.223372036854775808e18;
+/** A number of fewer digits, with an exponent of two, is finite. */
+const FINITE_DIGITS_MAX: i32 = 200;
 
 /**
  * The double of a number's text, as `JSON.parse` reads it. From JavaScript, because more digits than
@@ -35,7 +27,7 @@ const POWERS_OF_TEN = <i32>(
   ])
 );
 
-/** Whether the byte is a digit. */
+/** Checks whether the byte is a digit. */
 function isDigitAt(at: i32): bool {
   return <u32>(<i32>load<u8>(at) - 0x30) < 10;
 }
@@ -46,78 +38,70 @@ function skipDigits(at: i32): i32 {
   return at;
 }
 
-/** Reads nanoseconds since 1970, as a number or a string, or null as 0, into `state.value`. */
-export function readTime(at: i32): i32 {
-  const quoted = <i32>(load<u8>(at) === 0x22);
-  const start = at + quoted;
-  let value: u64 = 0;
-  let end = start;
-  while (isDigitAt(end)) {
-    value = value * 10 + (<u64>load<u8>(end) - 0x30);
-    end += 1;
-    if (end - start > TIME_DIGITS_MAX) return unusual(end);
-  }
-  state.value = value;
-  const digits = end - start;
-  if (digits === 0) return quoted ? unusual(at) : skipNull(at);
-  if (digits > 1 && load<u8>(start) === 0x30) return unusual(at);
-  if (!quoted) return digits > EXACT_DIGITS_MAX ? unusual(at) : end;
-  if (value > <u64>i64.MAX_VALUE || load<u8>(end) !== 0x22) return unusual(end);
-  return end + 1;
-}
-
-/** Reads an unsigned integer up to `max`, or null as 0, into `state.value`. */
-export function readUint(at: i32, max: u32): i32 {
+/**
+ * Reads up to 19 digits without leading zeros into `state.value`; @returns the end of the digits
+ *
+ * @param most the largest value
+ */
+function readDigits(at: i32, most: u64): i32 {
   let value: u64 = 0;
   let end = at;
   while (isDigitAt(end)) {
     value = value * 10 + (<u64>load<u8>(end) - 0x30);
     end += 1;
-    if (value > <u64>max) return unusual(end);
   }
   state.value = value;
-  if (end === at) return skipNull(at);
-  return end > at + 1 && load<u8>(at) === 0x30 ? unusual(at) : end;
+  const digits = end - at;
+  if (digits === 0 || digits > INT64_DIGITS_MAX || value > most) return unusual(end);
+  return digits > 1 && load<u8>(at) === 0x30 ? unusual(at) : end;
 }
 
-/**
- * Reads a bigint, as a number or a string, into `state.value`. The smallest one and minus zero are not
- * ordinary.
- */
-export function readInt64(at: i32): i32 {
+/** Reads nanoseconds since 1970, as a number or a string, or null as 0, into `state.value`. */
+export function readTime(at: i32): i32 {
+  if (load<u8>(at) === 0x6e) {
+    state.value = 0;
+    return skipNull(at);
+  }
+  const quoted = <i32>(load<u8>(at) === 0x22);
+  const end = readDigits(at + quoted, <u64>i64.MAX_VALUE);
+  if (end === 0) return 0;
+  return quoted && load<u8>(end) !== 0x22 ? unusual(end) : end + quoted;
+}
+
+/** Reads an unsigned integer up to `max`, or null as 0, into `state.value`. */
+export function readUint(at: i32, max: u32): i32 {
+  if (load<u8>(at) !== 0x6e) return readDigits(at, <u64>max);
+  state.value = 0;
+  return skipNull(at);
+}
+
+/** Checks a 64-bit integer, as a number or a string. The smallest one is not ordinary. */
+export function checkInt64(at: i32): i32 {
   const quoted = <i32>(load<u8>(at) === 0x22);
   const first = at + quoted;
-  if (load<u8>(first) !== 0x2d) return load<u8>(at) === 0x6e ? unusual(at) : readTime(at);
-  const start = first + 1;
-  let value: u64 = 0;
-  let end = start;
-  while (isDigitAt(end)) {
-    value = value * 10 + (<u64>load<u8>(end) - 0x30);
-    end += 1;
-    if (end - start > TIME_DIGITS_MAX) return unusual(end);
-  }
-  if (end === start || load<u8>(start) === 0x30 || value > <u64>i64.MAX_VALUE) return unusual(at);
-  state.value = <u64>-(<i64>value);
-  if (!quoted) return end - start > EXACT_DIGITS_MAX ? unusual(at) : end;
-  return load<u8>(end) === 0x22 ? end + 1 : unusual(end);
+  const end = readDigits(first + <i32>(load<u8>(first) === 0x2d), <u64>i64.MAX_VALUE);
+  if (end === 0) return 0;
+  return quoted && load<u8>(end) !== 0x22 ? unusual(end) : end + quoted;
+}
+
+/** Checks an integer of an AnyValue: opentelemetry-js writes every whole double as one, such as 1e+21. */
+export function checkIntValue(at: i32): i32 {
+  const end = checkInt64(at);
+  const next = load<u8>(end);
+  const isWhole = end !== 0 && next !== 0x2e && (next | 0x20) !== 0x65;
+  if (isWhole || load<u8>(at) === 0x22) return end;
+  const wideEnd = skipNumber(at);
+  if (wideEnd === 0) return 0;
+  const size = abs<f64>(doubleOf(at, wideEnd));
+  return size > INT64_LIMIT && size < Infinity ? wideEnd : unusual(at);
 }
 
 /** Reads an unsigned integer that a double holds exactly, as a number or a string. */
 export function readCount(at: i32): i32 {
   const quoted = <i32>(load<u8>(at) === 0x22);
-  const start = at + quoted;
-  let value: u64 = 0;
-  let end = start;
-  while (isDigitAt(end)) {
-    value = value * 10 + (<u64>load<u8>(end) - 0x30);
-    end += 1;
-  }
-  state.value = value;
-  const digits = end - start;
-  if (digits === 0 || digits > EXACT_DIGITS_MAX) return unusual(end);
-  if (digits > 1 && load<u8>(start) === 0x30) return unusual(at);
-  if (quoted && load<u8>(end) !== 0x22) return unusual(end);
-  return end + quoted;
+  const end = readDigits(at + quoted, 999_999_999_999_999);
+  if (end === 0) return 0;
+  return quoted && load<u8>(end) !== 0x22 ? unusual(end) : end + quoted;
 }
 
 /** Reads sixteen hexadecimal digits as eight bytes into `state.value`; false for other bytes. */
@@ -136,63 +120,32 @@ export function readHex(at: i32): bool {
   return true;
 }
 
-/** Copies an integer that `toInt64` would write the same. */
-export function copyInt(at: i32): i32 {
-  const quoted = <i32>(load<u8>(at) === 0x22);
-  const start = at + quoted;
-  const first = start + <i32>(load<u8>(start) === 0x2d);
-  const end = skipDigits(first);
-  const digits = end - first;
-  if (digits === 0 || digits > (quoted ? INT_DIGITS_MAX : EXACT_DIGITS_MAX)) return unusual(end);
-  if (load<u8>(first) === 0x30 && end > start + 1) return unusual(at);
-  if (quoted && load<u8>(end) !== 0x22) return unusual(end);
-  copyShort(start, end);
-  return end + quoted;
-}
-
-/** Copies up to 20 bytes. */
-function copyShort(start: i32, end: i32): void {
-  v128.store(state.text, v128.load(start));
-  store<u32>(state.text + 16, load<u32>(start + 16));
-  state.text += end - start;
-}
-
-/**
- * Copies a double. The text of up to fifteen digits is that of the double when zeros at the end of
- * its fraction are left out; others, and small ones, which have an exponent, are left to JavaScript.
- */
-export function copyDouble(at: i32): i32 {
+/** Past a number of JSON; the digits of its exponent are counted. */
+export function skipNumber(at: i32): i32 {
+  state.exponentDigits = 0;
   const first = at + <i32>(load<u8>(at) === 0x2d);
-  const point = skipDigits(first);
-  const whole = point - first;
-  if (whole === 0 || (whole > 1 && load<u8>(first) === 0x30)) return unusual(at);
-  let end = point;
-  let kept = point;
-  if (load<u8>(point) === 0x2e) {
-    end = skipDigits(point + 1);
-    if (end === point + 1) return unusual(end);
-    kept = end;
-    while (load<u8>(kept - 1) === 0x30) kept -= 1;
-    if (kept === point + 1) kept = point;
+  let end = skipDigits(first);
+  if (end === first || (end > first + 1 && load<u8>(first) === 0x30)) return unusual(at);
+  if (load<u8>(end) === 0x2e) {
+    const fraction = end + 1;
+    end = skipDigits(fraction);
+    if (end === fraction) return unusual(end);
   }
-  const isExact = end - first <= EXACT_DIGITS_MAX && (load<u8>(end) | 0x20) !== 0x65;
-  // 0000
-  const isSmall = kept === point || load<u32>(point + 1) === 0x30303030;
-  if (isExact && !(isSmall && load<u8>(first) === 0x30)) {
-    copyShort(at, kept);
-    if (kept === point) put2(0x302e); // .0
-    return end;
-  }
-  return copyLongDouble(at, end);
+  if ((load<u8>(end) | 0x20) !== 0x65) return end;
+  const sign = load<u8>(end + 1);
+  const exponent = end + (sign === 0x2b || sign === 0x2d ? 2 : 1);
+  end = skipDigits(exponent);
+  state.exponentDigits = end - exponent;
+  return end === exponent ? unusual(end) : end;
 }
 
-/** Past an exponent, if there is one. */
-function skipExponent(at: i32): i32 {
-  if ((load<u8>(at) | 0x20) !== 0x65) return at;
-  const sign = load<u8>(at + 1);
-  const exponent = at + (sign === 0x2b || sign === 0x2d ? 2 : 1);
-  const end = skipDigits(exponent);
-  return end === exponent ? unusual(end) : end;
+/** Checks a double: a finite number, or the text of another double. A number in quotes is not ordinary. */
+export function checkDouble(at: i32): i32 {
+  if (load<u8>(at) === 0x22) return readNonFinite(at);
+  const end = skipNumber(at);
+  if (end === 0) return 0;
+  const isSmall = end - at < FINITE_DIGITS_MAX && state.exponentDigits < 3;
+  return isSmall || abs<f64>(doubleOf(at, end)) < Infinity ? end : unusual(at);
 }
 
 /** Reads a double into `state.real`: a finite number, or the text of another double. */
@@ -225,13 +178,13 @@ export function readDouble(at: i32): i32 {
     state.real = isNegative ? -exact : exact;
     return end;
   }
-  end = skipExponent(end);
+  end = skipNumber(at);
   if (end === 0) return 0;
   state.real = doubleOf(at, end);
   return abs<f64>(state.real) < Infinity ? end : unusual(at);
 }
 
-/** Reads `"NaN"`, `"Infinity"` or `"-Infinity"`. A number in quotes is not ordinary. */
+/** Reads `"NaN"`, `"Infinity"` or `"-Infinity"` into `state.real`. */
 function readNonFinite(at: i32): i32 {
   const word = load<u64>(at);
   if ((word & FIVE_BYTES) === NAN_TEXT) {
@@ -246,14 +199,4 @@ function readNonFinite(at: i32): i32 {
   if (load<u8>(at + 10) !== 0x22) return unusual(at);
   state.real = -Infinity;
   return at + 11;
-}
-
-/** Copies a double whose digits end at `end`, with its exponent, by way of JavaScript. */
-function copyLongDouble(at: i32, end: i32): i32 {
-  end = skipExponent(end);
-  if (end === 0) return 0;
-  const written = writeDouble(at, end, state.text);
-  if (written === 0) return unusual(at);
-  state.text = written;
-  return end;
 }

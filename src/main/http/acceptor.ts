@@ -12,7 +12,6 @@ import { type Database, ping } from '../../db/database.ts';
 import type { DatabaseClock } from '../../db/database-clock.ts';
 import { createMigrationsProbe } from '../../db/migrate.ts';
 import { digestKey, findCredential, recordKeyUse } from '../../db/people/keys.ts';
-import type { TelemetryPlacement } from '../../db/placement.ts';
 import { fromPrimary } from '../../db/replica/read-choice.ts';
 import type { ReadReplica } from '../../db/replica/read-replica.ts';
 import { createStore } from '../../db/store.ts';
@@ -65,7 +64,6 @@ export interface PartProbes {
 export interface AcceptorDependencies {
   readonly config: Config;
   readonly databases: RequestDatabases;
-  readonly placement: TelemetryPlacement;
   /** read before any port is opened */
   readonly clock: Pick<DatabaseClock, 'nowMs' | 'read'>;
   readonly catalog: Catalog;
@@ -115,7 +113,7 @@ function optionalProbesOf(
 
 /** What takes telemetry, from the key to the commit. */
 function ingestOf(
-  { config, databases, placement, clock, minuteCounts, compressor, events }: AcceptorDependencies,
+  { config, databases, clock, minuteCounts, compressor, events }: AcceptorDependencies,
   stops: Pick<StopOrder, 'add'>,
 ) {
   const { ingest } = databases;
@@ -126,7 +124,6 @@ function ingestOf(
   stops.add('writer', () => writer.close());
   const bodies = new Ingest(writer, clock.nowMs, {
     deduplicates: config.ingestDeduplicate,
-    placement,
     noteScannerFailure: events.scannerFailed,
   });
   stops.add('decoder of large bodies', () => bodies.close());

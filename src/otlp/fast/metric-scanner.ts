@@ -7,12 +7,10 @@
 import type { JsonObject, JsonValue } from '../../model/json.ts';
 import { Fault } from '../fault.ts';
 import { checkMetric } from '../metrics.ts';
-import type { AttributeScanner } from './attribute-scanner.ts';
 import { FieldTable } from './field-table.ts';
 import { KnownMetric, Members } from './known-metric.ts';
-import type { OrdinaryOffers, OrdinarySink } from './ordinary-offers.ts';
-import { markSeen } from './row-scanner.ts';
-import { FALLBACK, requireKnown } from './scanner.ts';
+import { type RecordSink, takeRecords } from './record-sink.ts';
+import { FALLBACK, markSeen, requireKnown, type Scanner } from './scanner.ts';
 
 /** Limits the cache to about 30 MB, or twice that beyond Latin-1; a full cache is emptied. */
 const METRICS_MAX = 4000;
@@ -35,10 +33,7 @@ const KINDS = ['gauge', 'sum', 'histogram'] as const;
 const DATA_MEMBERS = ['dataPoints', 'aggregationTemporality', 'isMonotonic'] as const;
 
 export class MetricScanner {
-  /** number of points of the latest metric */
-  points = 0;
-  readonly #scanner: AttributeScanner;
-  readonly #offers: OrdinaryOffers;
+  readonly #scanner: Scanner;
   readonly #metric = new FieldTable(METRIC_MEMBERS);
   readonly #data = new FieldTable(DATA_MEMBERS);
   /** of the current metric: its own, then its data's members except `dataPoints` */
@@ -46,21 +41,21 @@ export class MetricScanner {
   readonly #known = new Map<string, KnownMetric>();
   #latest: KnownMetric | null = null;
 
-  constructor(scanner: AttributeScanner, offers: OrdinaryOffers) {
+  constructor(scanner: Scanner) {
     this.#scanner = scanner;
-    this.#offers = offers;
   }
 
   /**
    * Scans one metric.
    *
    * @param sink takes the points; if it refuses a point, the plain decoder reads the body
+   * @returns the number of points
    */
-  scan(sink: OrdinarySink): void {
+  scan(sink: RecordSink): number {
     const scanner = this.#scanner;
     const table = this.#metric;
-    this.points = 0;
     this.#members.reset();
+    let points = 0;
     let kind = -1;
     let seen = 0;
     for (let member = scanner.firstField(table); member >= 0; member = scanner.nextField(table)) {
@@ -70,17 +65,19 @@ export class MetricScanner {
       } else if (!scanner.isNull()) {
         if (kind >= 0 || member - NAMES.length >= KINDS.length) throw FALLBACK;
         kind = member - NAMES.length;
-        this.#scanData(kind, sink);
+        points = this.#scanData(kind, sink);
       }
     }
     this.#requireValid(kind);
+    return points;
   }
 
-  #scanData(kind: number, sink: OrdinarySink): void {
+  #scanData(kind: number, sink: RecordSink): number {
     const scanner = this.#scanner;
     const table = this.#data;
     const isHistogram = KINDS[kind] === 'histogram';
     let seen = 0;
+    let points = 0;
     let hasList = false;
     const unknownBefore = scanner.unknownFields;
     for (let member = scanner.firstField(table); member >= 0; member = scanner.nextField(table)) {
@@ -91,13 +88,12 @@ export class MetricScanner {
         hasList = true;
         for (let next = scanner.openList(); next; next = scanner.nextElement()) {
           // There is no pause in a metric.
-          const taken = this.#offers.offer(sink, Number.POSITIVE_INFINITY, isHistogram);
-          if (taken === null) throw FALLBACK;
-          this.points += taken.rows;
+          points += takeRecords(scanner, sink, Number.POSITIVE_INFINITY, isHistogram).records;
         }
       }
     }
     requireKnown(scanner, hasList, unknownBefore);
+    return points;
   }
 
   #noteMember(member: number): void {

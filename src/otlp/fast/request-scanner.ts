@@ -1,37 +1,20 @@
 /**
- * The fast decoder of export requests: one pass over the body's bytes, without building values;
- * rows go to a sink one by one. It accepts only requests that the plain decoder (`../envelope.ts`)
- * reads without a rejection or a repair, and gives the same rows. For any other request, and for
+ * The fast decoder of export requests: one pass over the body's bytes, without building values. It walks
+ * over resources and scopes; the sink takes the records in them. It accepts only requests that the plain
+ * decoder (`../envelope.ts`) reads without a rejection, with the same facts. For any other request, and for
  * unusual JSON, it returns false: the plain decoder then reads the whole body.
  *
  * One object per thread, for one request at a time. A large body is scanned in pieces.
  */
-
-import type { ResourceRow, Signal } from '../../model/telemetry.ts';
+import type { Origin, Signal } from '../../model/telemetry.ts';
 import { isSessionProduct, isTracedSessionProduct } from '../log-session.ts';
 import { PIECE_BYTES, type Pieces } from '../pieces.ts';
-import { AttributeScanner } from './attribute-scanner.ts';
 import { FieldTable } from './field-table.ts';
 import { KnownObjects } from './known-objects.ts';
-import { LOG_LAYOUT, LogScanner } from './log-scanner.ts';
 import { MetricScanner } from './metric-scanner.ts';
-import { OrdinaryOffers, type OrdinarySink } from './ordinary-offers.ts';
 import { OriginMemo } from './origin-memo.ts';
-import { markSeen } from './row-scanner.ts';
-import type { ScannedRow } from './scanned-row.ts';
-import { FALLBACK, requireKnown } from './scanner.ts';
-import { SpanScanner } from './span-scanner.ts';
-
-/** Takes rows as they are scanned; they must be dropped if `scan` returns false. */
-export interface RowSink extends OrdinarySink {
-  /** @param row reused for the next record after the call */
-  span(row: ScannedRow): void;
-  log(row: ScannedRow): void;
-  /** Ends the scope of the rows since the last call. @returns its number */
-  closeScope(): number;
-  /** Sets the resource and scope of a scope's rows, which may come after them in the body. */
-  setOrigin(scope: number, origin: ResourceRow): void;
-}
+import { type RecordSink, takeRecords } from './record-sink.ts';
+import { FALLBACK, markSeen, requireKnown, Scanner } from './scanner.ts';
 
 interface Frame {
   readonly body: FieldTable;
@@ -52,7 +35,6 @@ const ORIGIN = 1;
 // Kinds of records, as bits.
 const TRACED = 1;
 const UNTRACED = 2;
-const LOG_TRACE_ID = LOG_LAYOUT.slot('trace_id');
 
 const frame = (resources: string, scopes: string, items: string): Frame => ({
   body: new FieldTable([resources]),
@@ -67,18 +49,15 @@ interface OriginTexts {
 }
 
 interface ScannedScope extends OriginTexts {
-  /** assigned by the sink; −1 without rows */
+  /** assigned by the sink; −1 without records */
   readonly number: number;
   /** `TRACED`: it has spans, or log records with a trace id; `UNTRACED`: log records without */
   readonly kinds: number;
 }
 
 export class RequestScanner {
-  readonly #scanner = new AttributeScanner();
-  readonly #offers = new OrdinaryOffers(this.#scanner);
-  readonly #spans = new SpanScanner(this.#scanner);
-  readonly #logs = new LogScanner(this.#scanner);
-  readonly #metrics = new MetricScanner(this.#scanner, this.#offers);
+  readonly #scanner = new Scanner();
+  readonly #metrics = new MetricScanner(this.#scanner);
   readonly #knownResources = new KnownObjects();
   readonly #knownScopes = new KnownObjects();
   readonly #origins = new OriginMemo();
@@ -87,7 +66,6 @@ export class RequestScanner {
     logs: frame('resourceLogs', 'scopeLogs', 'logRecords'),
     metrics: frame('resourceMetrics', 'scopeMetrics', 'metrics'),
   };
-  #isOpen = false;
   /** of the items scanned last */
   #kinds = 0;
   /** where in the body the current piece began */
@@ -104,30 +82,24 @@ export class RequestScanner {
   *scan(
     signal: Signal,
     body: Buffer,
-    sink: RowSink,
+    sink: RecordSink,
     recordBytesMax = Number.POSITIVE_INFINITY,
   ): Pieces<boolean> {
-    if (this.#isOpen) throw new Error('another request is being scanned');
-    this.#isOpen = true;
     this.#pieceAt = 0;
-    this.#offers.open();
     try {
       this.#scanner.open(body, PIECE_BYTES + recordBytesMax);
       yield* this.#scanBody(signal, sink);
       return true;
     } catch (error) {
-      // A RangeError means that the scanner went past the end of the body or its arena.
+      // A RangeError means that the scanner went past the end of the body.
       if (error === FALLBACK || error instanceof RangeError) return false;
       throw error;
     } finally {
-      this.#spans.row.close();
-      this.#logs.row.close();
       this.#scanner.close();
-      this.#isOpen = false;
     }
   }
 
-  *#scanBody(signal: Signal, sink: RowSink): Pieces<void> {
+  *#scanBody(signal: Signal, sink: RecordSink): Pieces<void> {
     const scanner = this.#scanner;
     const table = this.#frames[signal].body;
     let seen = 0;
@@ -155,7 +127,7 @@ export class RequestScanner {
     return true;
   }
 
-  *#scanResource(signal: Signal, sink: RowSink): Pieces<void> {
+  *#scanResource(signal: Signal, sink: RecordSink): Pieces<void> {
     const scanner = this.#scanner;
     const resource: OriginTexts = { origin: '', schemaUrl: '' };
     const scopes: ScannedScope[] = [];
@@ -192,8 +164,13 @@ export class RequestScanner {
     }
   }
 
-  #originOf(resource: OriginTexts, scope: OriginTexts): ResourceRow {
-    return this.#origins.rowOf(resource.origin, resource.schemaUrl, scope.origin, scope.schemaUrl);
+  #originOf(resource: OriginTexts, scope: OriginTexts): Origin {
+    return this.#origins.originOf(
+      resource.origin,
+      resource.schemaUrl,
+      scope.origin,
+      scope.schemaUrl,
+    );
   }
 
   /** Reads the text of a resource, scope or schema URL. */
@@ -202,10 +179,10 @@ export class RequestScanner {
     else texts.schemaUrl = this.#scanner.textOfValue();
   }
 
-  *#scanScope(signal: Signal, resource: OriginTexts, sink: RowSink): Pieces<ScannedScope> {
+  *#scanScope(signal: Signal, resource: OriginTexts, sink: RecordSink): Pieces<ScannedScope> {
     const scanner = this.#scanner;
     const texts: OriginTexts = { origin: '', schemaUrl: '' };
-    let rows = 0;
+    let records = 0;
     let kinds = 0;
     let seen = 0;
     let hasList = false;
@@ -221,7 +198,7 @@ export class RequestScanner {
       hasList = true;
       for (let next = scanner.openList(); next; next = scanner.nextElement()) {
         if (this.#endsPiece()) yield;
-        rows += this.#scanItems(signal, sink);
+        records += this.#scanItems(signal, sink);
         if ((this.#kinds & ~kinds) === 0) continue;
         kinds |= this.#kinds;
         // Usually the product is known by now, and the rest of the body need not be scanned.
@@ -229,45 +206,23 @@ export class RequestScanner {
       }
     }
     requireKnown(scanner, hasList, unknownBefore);
-    const number = rows === 0 ? -1 : sink.closeScope();
+    const number = records === 0 ? -1 : sink.closeScope();
     const { origin, schemaUrl } = texts;
     return { origin, schemaUrl, number, kinds };
   }
 
-  /** Scans one or more items of a scope; @returns how many rows they gave. */
-  #scanItems(signal: Signal, sink: RowSink): number {
+  /** Scans one or more items of a scope; @returns the number of their records */
+  #scanItems(signal: Signal, sink: RecordSink): number {
     this.#kinds = 0;
-    if (signal !== 'metrics') {
-      const taken = this.#takeOrdinary(sink);
-      if (taken > 0) return taken;
-    }
-    if (signal === 'traces') {
-      this.#spans.scan();
-      sink.span(this.#spans.row);
-      this.#kinds = TRACED;
-      return 1;
-    }
-    if (signal === 'logs') {
-      this.#logs.scan();
-      sink.log(this.#logs.row);
-      this.#kinds = this.#logs.row.numbers[LOG_TRACE_ID] === 1 ? TRACED : UNTRACED;
-      return 1;
-    }
-    this.#metrics.scan(sink);
-    return this.#metrics.points;
-  }
-
-  /** Lets the sink take records that are ordinary; @returns how many. */
-  #takeOrdinary(sink: RowSink): number {
-    const taken = this.#offers.offer(sink, this.#pieceAt + PIECE_BYTES);
-    if (taken === null) return 0;
+    if (signal === 'metrics') return this.#metrics.scan(sink);
+    const taken = takeRecords(this.#scanner, sink, this.#pieceAt + PIECE_BYTES);
     this.#kinds = (taken.hasTraced ? TRACED : 0) | (taken.hasUntraced ? UNTRACED : 0);
-    return taken.rows;
+    return taken.records;
   }
 }
 
 /** Falls back for records of a product whose attributes name the session and prompt. */
-function rejectSessionProduct(origin: ResourceRow, kinds: number): void {
+function rejectSessionProduct(origin: Origin, kinds: number): void {
   if ((kinds & UNTRACED) !== 0 && isSessionProduct(origin)) throw FALLBACK;
   if ((kinds & TRACED) !== 0 && isTracedSessionProduct(origin)) throw FALLBACK;
 }

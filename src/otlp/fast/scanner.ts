@@ -8,10 +8,8 @@
  */
 
 import { isAscii, isUtf8 } from 'node:buffer';
-import type { JsonValue } from '../../model/json.ts';
 import { STRUCTURES_MAX } from '../structure-count.ts';
-import { Arena } from './arena.ts';
-import { bytesBefore, HEX_VALUES, isDigit, specials, ZERO } from './byte-tests.ts';
+import { bytesBefore, isDigit, isHexDigit, specials } from './byte-tests.ts';
 import { matchesAt } from './byte-words.ts';
 import { FieldTable, UNKNOWN_FIELD } from './field-table.ts';
 
@@ -35,14 +33,21 @@ export function requireKnown(
   if (!hasKnown && unknownFields > unknownBefore) throw FALLBACK;
 }
 
-export const QUOTE = 0x22;
-export const COMMA = 0x2c;
-export const COLON = 0x3a;
-export const OPEN_LIST = 0x5b;
-export const CLOSE_LIST = 0x5d;
+/** Adds a member to the set `seen` of an object's members; a repeated one falls back. */
+export function markSeen(seen: number, field: number): number {
+  if ((seen & (1 << field)) !== 0) throw FALLBACK;
+  return seen | (1 << field);
+}
+
+const QUOTE = 0x22;
+const COMMA = 0x2c;
+const COLON = 0x3a;
+const OPEN_LIST = 0x5b;
+const CLOSE_LIST = 0x5d;
 export const OPEN_OBJECT = 0x7b;
-export const CLOSE_OBJECT = 0x7d;
-export const MINUS = 0x2d;
+const CLOSE_OBJECT = 0x7d;
+const MINUS = 0x2d;
+const ZERO = 0x30;
 const BACKSLASH = 0x5c;
 const SPACE = 0x20;
 const LETTER_U = 0x75;
@@ -54,8 +59,6 @@ const ALSE_WORD = 0x65736c61; // `alse`
 /** Nesting depth of a skipped value; deeper bodies are rare and fall back to `JSON.parse`. */
 const SKIP_DEPTH_MAX = 64;
 
-/** Letters of the escapes that `JSON.stringify` writes too. */
-const PLAIN_ESCAPES = byteSet('"\\bfnrt');
 const SHORT_ESCAPES = byteSet('"\\/bfnrt');
 function byteSet(characters: string): Uint8Array {
   const set = new Uint8Array(256);
@@ -67,7 +70,6 @@ const NO_BODY = Buffer.alloc(0);
 const NO_VIEW = new DataView(NO_BODY.buffer, 0, 0);
 
 export class Scanner {
-  readonly arena = new Arena();
   body: Buffer = NO_BODY;
   view: DataView = NO_VIEW;
   /** the next byte to read */
@@ -76,9 +78,6 @@ export class Scanner {
   structures = 0;
   /** members skipped so far because their object's table does not have them */
   unknownFields = 0;
-  /** the last time read: whole seconds, and nanoseconds below one second */
-  seconds = 0;
-  nanos = 0;
   #encoding: 'latin1' | 'utf8' = 'latin1';
   #aheadBytesMax = Number.POSITIVE_INFINITY;
 
@@ -115,7 +114,6 @@ export class Scanner {
   close(): void {
     this.body = NO_BODY;
     this.view = NO_VIEW;
-    this.arena.release();
   }
 
   /** The next byte that is not white space; `at` moves to it, not past it. */
@@ -251,108 +249,15 @@ export class Scanner {
     return true;
   }
 
-  /** Reads true or false. */
-  bool(): boolean {
+  /** Skips true or false. */
+  #skipBool(): void {
     const first = this.peek();
     if (this.view.getInt32(this.at, true) === TRUE_WORD) {
       this.at += 4;
-      return true;
+      return;
     }
     if (first !== 0x66 || this.view.getInt32(this.at + 1, true) !== ALSE_WORD) throw FALLBACK;
     this.at += 5;
-    return false;
-  }
-
-  /**
-   * Reads a string and writes it as JSON text without its quotes, as `JSON.stringify` writes it.
-   * The arena must have room; past its end, RangeError is thrown.
-   */
-  copyJsonString(): void {
-    if (this.peek() !== QUOTE) throw FALLBACK;
-    this.at += 1;
-    this.copyJsonRest();
-  }
-
-  /** `copyJsonString` after the opening quote. */
-  copyJsonRest(): void {
-    const { view } = this;
-    const target = this.arena.view;
-    const start = this.at;
-    let at = start;
-    let to = this.arena.end;
-    for (;;) {
-      const word = view.getInt32(at, true);
-      target.setInt32(to, word, true);
-      const special = specials(word);
-      if (special === 0) {
-        at += 4;
-        to += 4;
-        continue;
-      }
-      const before = bytesBefore(special);
-      at += before;
-      to += before;
-      const byte = view.getUint8(at);
-      if (byte === QUOTE) break;
-      const next = byte === BACKSLASH ? view.getUint8(at + 1) : 0;
-      if (PLAIN_ESCAPES[next] === 0) {
-        this.#copyEscaped(start, true);
-        return;
-      }
-      target.setUint8(to, BACKSLASH);
-      target.setUint8(to + 1, next);
-      at += 2;
-      to += 2;
-    }
-    this.at = at + 1;
-    this.arena.end = to;
-  }
-
-  /**
-   * Reads null (as empty) or a string and writes its text, unescaped; room as in `copyJsonString`.
-   */
-  copyText(): void {
-    if (this.isNull()) return;
-    if (this.peek() !== QUOTE) throw FALLBACK;
-    const { view } = this;
-    const target = this.arena.view;
-    const start = this.at + 1;
-    let at = start;
-    let to = this.arena.end;
-    for (;;) {
-      const word = view.getInt32(at, true);
-      target.setInt32(to, word, true);
-      const special = specials(word);
-      if (special === 0) {
-        at += 4;
-        to += 4;
-        continue;
-      }
-      const before = bytesBefore(special);
-      at += before;
-      to += before;
-      if (view.getUint8(at) === QUOTE) break;
-      this.#copyEscaped(start, false);
-      return;
-    }
-    this.at = at + 1;
-    this.arena.end = to;
-  }
-
-  /** Copies a string with escapes through `JSON.parse`. */
-  #copyEscaped(start: number, asJson: boolean): void {
-    this.at = start - 1;
-    const text = this.string();
-    this.arena.text(asJson ? JSON.stringify(text).slice(1, -1) : text);
-    this.arena.reserveRow(this.body.length - this.at);
-  }
-
-  /** Reads a string; one that PostgreSQL cannot store falls back to the plain decoder. */
-  string(): string {
-    this.peek();
-    const start = this.at;
-    this.#skipString();
-    return JSON.parse(this.slice(start, this.at)) as string;
   }
 
   /** The body's text from `start` to `end`, which must be character boundaries. */
@@ -360,7 +265,7 @@ export class Scanner {
     return this.body.toString(this.#encoding, start, end);
   }
 
-  /** Skips a value; @returns its text, which is valid JSON that PostgreSQL can store. */
+  /** Skips a value; @returns its text, which is valid JSON */
   textOfValue(): string {
     this.peek();
     const start = this.at;
@@ -368,18 +273,13 @@ export class Scanner {
     return this.slice(start, this.at);
   }
 
-  /** Parses the value from `start` to `end`, which `skipValue` has skipped. */
-  parse(start: number, end: number): JsonValue {
-    return JSON.parse(this.slice(start, end)) as JsonValue;
-  }
-
-  /** Skips a value of any type and validates it: JSON that PostgreSQL can store. */
+  /** Skips a value of any type and validates it. */
   skipValue(depth = 0): void {
     const byte = this.peek();
     if (byte === QUOTE) this.#skipString();
     else if (byte === OPEN_OBJECT || byte === OPEN_LIST) this.#skipNested(byte, depth);
-    else if (byte === 0x74 || byte === 0x66) this.bool();
-    else if (!this.isNull()) this.skipNumber();
+    else if (byte === 0x74 || byte === 0x66) this.#skipBool();
+    else if (!this.isNull()) this.#skipNumber();
   }
 
   #skipNested(open: number, depth: number): void {
@@ -412,7 +312,8 @@ export class Scanner {
       if (byte !== BACKSLASH) throw FALLBACK;
       const next = view.getUint8(at + 1);
       if (next === LETTER_U) {
-        at += this.#escapeLength(at);
+        this.#requireUnit(at + 2);
+        at += 6;
       } else if (SHORT_ESCAPES[next] === 1) {
         at += 2;
       } else {
@@ -422,32 +323,14 @@ export class Scanner {
     this.at = at + 1;
   }
 
-  /** The length of a `\u` escape or surrogate pair; lone surrogates and U+0000 throw. */
-  #escapeLength(at: number): number {
-    const unit = this.#unit(at + 2);
-    if (unit === 0 || (unit >= 0xdc00 && unit <= 0xdfff)) throw FALLBACK;
-    if (unit < 0xd800 || unit > 0xdfff) return 6;
-    const { view } = this;
-    if (view.getUint8(at + 6) !== BACKSLASH || view.getUint8(at + 7) !== LETTER_U) {
-      throw FALLBACK;
-    }
-    const low = this.#unit(at + 8);
-    if (low < 0xdc00 || low > 0xdfff) throw FALLBACK;
-    return 12;
-  }
-
-  /** The UTF-16 unit of four hexadecimal digits. */
-  #unit(at: number): number {
-    let unit = 0;
+  /** Requires the four hexadecimal digits of an escape. */
+  #requireUnit(at: number): void {
     for (let index = at; index < at + 4; index += 1) {
-      const value = HEX_VALUES[this.view.getUint8(index)] ?? 255;
-      if (value > 15) throw FALLBACK;
-      unit = unit * 16 + value;
+      if (!isHexDigit(this.view.getUint8(index))) throw FALLBACK;
     }
-    return unit;
   }
 
-  skipNumber(): void {
+  #skipNumber(): void {
     const { view } = this;
     let at = this.at;
     if (view.getUint8(at) === MINUS) at += 1;

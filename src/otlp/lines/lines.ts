@@ -37,19 +37,21 @@ const SPACE = 0x20;
  * @param body valid JSON that was decoded; read until this ends
  * @param records how many of its records were accepted
  * @param accepted the accepted records; null for all
+ * @param ends where in the body each record ends, if that is known and all are accepted
  */
 export function* linesOf(
   signal: Signal,
   body: Buffer,
   records: number,
   accepted: AcceptedRecords | null,
+  ends: readonly number[] | null = null,
 ): Pieces<readonly Line[]> {
   if (records === 0) return [];
   const text = withoutMark(isUtf8(body) ? body : Buffer.from(body.toString('utf8')));
   if (accepted === null && text.length <= LINE_BYTES_MAX) {
     return [{ bytes: withoutLineFeeds(Buffer.from(text)), records }];
   }
-  const found = yield* new RecordFinder(signal, text, accepted).find();
+  const found = yield* new RecordFinder(signal, text, accepted, null, ends).find();
   if (found.length !== records) throw new Error(`${found.length} of ${records} records found`);
   return yield* cutLines(text, found);
 }

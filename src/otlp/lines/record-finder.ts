@@ -75,6 +75,7 @@ export class RecordFinder<V = null> {
   readonly #levels: readonly Level[];
   readonly #wanted: WantedRecords | null;
   readonly #read: ReadRecord<V> | null;
+  readonly #ends: readonly number[] | null;
   #found: FoundRecord<V>[] = [];
   #item = 0;
   #pauseAt = PIECE_BYTES;
@@ -82,13 +83,16 @@ export class RecordFinder<V = null> {
   /**
    * @param wanted null for all
    * @param read of the wanted records that are objects; null to skip them
+   * @param ends where each record ends, if that is known; only with all records of one request
    */
   constructor(
     signal: Signal,
     text: Buffer,
     wanted: WantedRecords | null,
     read: ReadRecord<V> | null = null,
+    ends: readonly number[] | null = null,
   ) {
+    this.#ends = ends;
     this.#levels = LEVELS[signal];
     this.#text = text;
     this.#walk = new JsonWalk(text);
@@ -179,9 +183,12 @@ export class RecordFinder<V = null> {
         yield* this.#object(frame, depth + 1, some);
         continue;
       }
+      const end = isOfRecords ? this.#ends?.[this.#found.length] : undefined;
       let value = null as V;
       if (isTaken && isOfRecords && this.#read !== null && walk.isObject) {
         value = yield* this.#read(walk);
+      } else if (end !== undefined) {
+        walk.at = end;
       } else if (!walk.skipUpTo(start + PIECE_BYTES)) {
         yield* walk.skipInPieces();
       }

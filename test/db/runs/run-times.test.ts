@@ -11,15 +11,16 @@ import { storeBatch } from '../../../src/db/telemetry/copy-transaction.ts';
 import { ensureDay } from '../../../src/db/telemetry/partitions.ts';
 import { KnownContents } from '../../../src/db/telemetry/shared-contents.ts';
 import type { RunState } from '../../../src/model/runs.ts';
-import type { DecodedRequest, LogRow } from '../../../src/model/telemetry.ts';
 import { encodeRequest } from '../../support/decoding.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
 import {
   decodedRequest,
   hex8,
   hex16,
+  type LogRow,
   logRow,
   NOON_MS,
+  type RowsRequest,
   sessionFor,
   spanRow,
 } from '../../support/rows.ts';
@@ -44,7 +45,7 @@ beforeEach(async () => {
   await scratch.database.query('TRUNCATE runs, spans, log_records, session_marks');
 });
 
-async function arrive(fields: Partial<DecodedRequest>): Promise<void> {
+async function arrive(fields: Partial<RowsRequest>): Promise<void> {
   const connection = await scratch.database.connect();
   try {
     const request = encodeRequest(decodedRequest(fields), 1, NOON_MS);
@@ -73,7 +74,7 @@ const claim = () => claimRuns(scratch.database, { ...TIMES, limit: 10 });
 const states = async (): Promise<RunState[]> => (await claim()).map(({ state }) => state);
 
 /** Lets rows arrive at an interval in seconds. @returns seconds until the run was claimed */
-async function trickle(everySeconds: number, fields: Partial<DecodedRequest>): Promise<number> {
+async function trickle(everySeconds: number, fields: Partial<RowsRequest>): Promise<number> {
   for (let seconds = everySeconds; seconds < 100_000; seconds += everySeconds) {
     await pass(everySeconds);
     if ((await claim()).length > 0) return seconds;

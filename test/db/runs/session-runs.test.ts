@@ -10,14 +10,16 @@ import { AFTER_END_NANOS, closeSessionRuns } from '../../../src/db/runs/session-
 import { LogRuns } from '../../../src/db/telemetry/log-runs.ts';
 import { ensureDay } from '../../../src/db/telemetry/partitions.ts';
 import type { Hex16 } from '../../../src/model/json.ts';
-import type { LogRow, LogSession, SpanRow } from '../../../src/model/telemetry.ts';
+import type { LogSession } from '../../../src/model/telemetry.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
 import { readSteps } from '../../support/read-steps.ts';
 import {
   decodedRequest,
   hex16,
+  type LogRow,
   logRow,
   NOON_MS,
+  type SpanRow,
   sessionFor,
   spanRow,
   TRACE_ID,

@@ -11,6 +11,7 @@ import { ByteBudget } from '../../../src/http/ingest/byte-budget.ts';
 import { encodeRequest } from '../../support/decoding.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
 import { decodedRequest, NOON_MS, spanRow } from '../../support/rows.ts';
+import { storedSpans } from '../../support/stored-blocks.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -61,7 +62,7 @@ test.each([
         partitionsChanged: () => undefined,
       },
     );
-    await scratch.database.query('TRUNCATE spans, runs');
+    await scratch.database.query('TRUNCATE blocks, places, runs');
     const send = (name: string, agoMs: number) =>
       writer.offer(
         encodeRequest(decodedRequest({ spans: [spanRow({ name })] }), 1, Date.now() - agoMs),
@@ -86,10 +87,8 @@ test.each([
     }
     expect(failed).toEqual([[3, expect.any(MisdatedError)]]);
     expect(readings).toBe(1);
-    expect(await scratch.rows('SELECT name FROM spans ORDER BY name')).toEqual([
-      { name: 'first' },
-      { name: 'now' },
-    ]);
+    const stored = await storedSpans(scratch.database);
+    expect(stored.map(({ record }) => record.name).sort()).toEqual(['first', 'now']);
     expect(writer.inflightBytes).toBe(0);
     // Without a clock, and while it is right, nothing is refused.
     await send('later', 0);

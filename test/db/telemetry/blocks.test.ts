@@ -53,7 +53,8 @@ function encode(
 
 /** A request with one line of so many bytes. */
 const lineOf = (bytes: number, signal: Signal = 'metrics'): EncodedRequest => ({
-  ...encodeRequest(decodedRequest({ signal }), 1, NOON_MS),
+  ...encodeRequest(decodedRequest(), 1, NOON_MS),
+  signal,
   lines: [{ bytes: Buffer.alloc(bytes, 'x'), records: 1 }],
 });
 

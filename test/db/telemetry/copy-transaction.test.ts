@@ -1,15 +1,7 @@
-/**
- * What one batch's transaction leaves beside the telemetry: resources and metrics stored once, runs
- * joined so that the order of arrival does not matter.
- */
-
+/** What one batch's transaction leaves beside the telemetry: runs joined so that the order of arrival does not matter. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
-import { storeBatch } from '../../../src/db/telemetry/copy-transaction.ts';
 import type { EncodedRequest } from '../../../src/db/telemetry/encoded-request.ts';
-import { orderedKey } from '../../../src/db/telemetry/ordered-key.ts';
-import { ensureDay, utcDay } from '../../../src/db/telemetry/partitions.ts';
-import { KnownContents, ServerChangedError } from '../../../src/db/telemetry/shared-contents.ts';
-import type { DecodedRequest } from '../../../src/model/telemetry.ts';
+import { ensureDay } from '../../../src/db/telemetry/partitions.ts';
 import { encodeRequest } from '../../support/decoding.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
 import {
@@ -18,14 +10,15 @@ import {
   hex16,
   logRow,
   NOON_MS,
-  RESOURCE_ID,
+  type RowsRequest,
   resourceRow,
   spanRow,
   TRACE_ID,
 } from '../../support/rows.ts';
+import { storeRequests } from '../../support/store-requests.ts';
+import { storedRecords, storedSpans } from '../../support/stored-blocks.ts';
 
 const WORKSPACE = 1;
-const TODAY = utcDay(NOON_MS);
 
 let scratch: MigratedDatabase;
 
@@ -35,107 +28,45 @@ beforeAll(async () => {
 });
 afterAll(() => scratch.close());
 beforeEach(async () => {
-  await scratch.database.query('TRUNCATE spans, log_records, resources, runs');
+  await scratch.database.query('TRUNCATE blocks, places, runs');
 });
 
-function encode(fields: Partial<DecodedRequest>, workspaceId = WORKSPACE): EncodedRequest {
+function encode(fields: Partial<RowsRequest>, workspaceId = WORKSPACE): EncodedRequest {
   return encodeRequest(decodedRequest(fields), workspaceId, NOON_MS);
 }
 
-async function store(
-  requests: readonly EncodedRequest[],
-  known = new KnownContents(),
-): Promise<void> {
+async function store(requests: readonly EncodedRequest[]): Promise<void> {
   const connection = await scratch.database.connect();
   try {
-    await storeBatch(connection, requests, known);
+    await storeRequests(connection, requests);
   } finally {
     connection.release();
   }
 }
 
-test('a batch that another server gets is refused, and stored in full the next time', async () => {
-  const known = new KnownContents();
-  const key = orderedKey(1, RESOURCE_ID);
-  const fields = { resources: [resourceRow()] };
-  known.requireServer('another', null);
-  known.add(key, TODAY, 'another');
-  await expect(store([encode(fields)], known)).rejects.toThrow(ServerChangedError);
-  expect(await scratch.rows('SELECT id FROM resources')).toEqual([]);
-  // Committed on the server that is gone.
-  known.add(key, TODAY, 'another');
-  expect(known.has(key, TODAY)).toBe(false);
-  await store([encode(fields)], known);
-  expect(await scratch.rows('SELECT id FROM resources')).toEqual([{ id: RESOURCE_ID }]);
-  expect(known.has(key, TODAY)).toBe(true);
-});
-
 test.each([
-  ['of few rows', [1]],
-  ['of medium size, by several COPYs', [100, 0, 300, 1, 399, 400, 1, 0, 399]],
-  ['of medium size, in one request', [1500]],
+  ['of one record', [1]],
+  ['of several requests', [100, 0, 300, 1, 399, 400, 1, 0, 399]],
+  ['of one request', [1500]],
   ['that is large', [900, 100, 601]],
-])('a batch %s is stored whole, each row once', async (_what, sizes) => {
+])('a batch %s is stored whole, each record once', async (_what, sizes) => {
   let rows = 0;
   const request = (size: number): EncodedRequest => {
     const spans = Array.from({ length: size }, () => spanRow({ name: `span ${++rows}` }));
     return encode(size === 0 ? { logs: [logRow()] } : { spans });
   };
   await store(sizes.map(request));
-  const names = await scratch.rows('SELECT name FROM spans');
-  expect(names).toHaveLength(rows);
-  expect(new Set(names.map(({ name }) => name)).size).toBe(rows);
+  const spans = await storedSpans(scratch.database);
+  expect(spans).toHaveLength(rows);
+  expect(new Set(spans.map(({ record }) => record.name)).size).toBe(rows);
   const logs = sizes.filter((size) => size === 0).length;
-  expect(await scratch.rows('SELECT event_name FROM log_records')).toHaveLength(logs);
+  expect(await storedRecords(scratch.database, 'logs')).toBe(logs);
 });
 
-test('resources are stored once per workspace, whole', async () => {
-  const resource = resourceRow({
-    serviceName: null,
-    attributes: '{"a": 1}',
-    schemaUrl: 'https://r',
-    droppedAttributes: 4_294_967_295,
-    scopeAttributes: '{"s":1}',
-    scopeSchemaUrl: 'https://s',
-    scopeDroppedAttributes: 2,
-  });
-  const fields = { resources: [resource], spans: [spanRow()] };
-  const known = new KnownContents();
-  const inWorkspaces = [1, 1, 2].map((workspace) => encode(fields, workspace));
-  await store(inWorkspaces, known);
-  expect(
-    [1, 2, 3].map((workspace) => known.has(orderedKey(workspace, RESOURCE_ID), TODAY)),
-  ).toEqual([true, true, false]);
-  await store([encode(fields)], known);
-  await store([encode(fields)], new KnownContents());
-  const resources = await scratch.rows(
-    `SELECT workspace_id, id, service_name, attributes::text, schema_url, dropped_attributes,
-            scope_name, scope_version, scope_attributes::text, scope_schema_url,
-            scope_dropped_attributes FROM resources ORDER BY workspace_id`,
-  );
-  expect(resources).toEqual(
-    [1, 2].map((workspace_id) => ({
-      workspace_id,
-      id: RESOURCE_ID,
-      service_name: null,
-      attributes: '{"a": 1}',
-      schema_url: 'https://r',
-      dropped_attributes: '4294967295',
-      scope_name: 'scope',
-      scope_version: '1.0',
-      scope_attributes: '{"s":1}',
-      scope_schema_url: 'https://s',
-      scope_dropped_attributes: '2',
-    })),
-  );
-  expect(await scratch.rows('SELECT 1 FROM spans')).toHaveLength(5);
-});
-
-test('thousands of runs and resources are sent a thousand rows at a time', async () => {
+test('thousands of runs are sent a thousand rows at a time', async () => {
   const numbers = Array.from({ length: 4500 }, (_, index) => index + 1);
   const request = encode({
     spans: numbers.map((at) => spanRow({ traceId: hex16(at), spanId: hex8(at) })),
-    resources: numbers.map((at) => resourceRow({ id: hex16(at), attributes: `{"pod":${at}}` })),
   });
   const connection = await scratch.database.connect();
   const bound: number[] = [];
@@ -148,15 +79,13 @@ test('thousands of runs and resources are sent a thousand rows at a time', async
       if (values.length > 0) bound.push((values[1]?.match(/,/g)?.length ?? 0) + 1);
       bind(...all);
     });
-    await storeBatch(connection, [request], new KnownContents());
+    await storeRequests(connection, [request]);
   } finally {
     vi.restoreAllMocks();
     connection.release();
   }
-  expect(bound).toEqual([1, 2].flatMap(() => [1000, 1000, 1000, 1000, 500]));
-  for (const table of ['runs', 'resources']) {
-    expect(await scratch.rows(`SELECT count(*)::int AS n FROM ${table}`)).toEqual([{ n: 4500 }]);
-  }
+  expect(bound).toEqual([1000, 1000, 1000, 1000, 500]);
+  expect(await scratch.rows('SELECT count(*)::int AS n FROM runs')).toEqual([{ n: 4500 }]);
 });
 
 describe('runs', () => {
@@ -235,7 +164,7 @@ describe('runs', () => {
     const services = ['tool', 'agent', null].map((serviceName, index) =>
       resourceRow({ id: hex16(index), serviceName }),
     );
-    const requests: Partial<DecodedRequest>[] = [
+    const requests: Partial<RowsRequest>[] = [
       { spans: [{ ...child, resourceId: hex16(1) }] },
       { spans: [spanRow({ resourceId: hex16(0), name: '\uFFFD', statusCode: 1 })] },
       { spans: [spanRow({ resourceId: hex16(2), name: '\u{1F600}', statusCode: 2 })] },

@@ -17,8 +17,7 @@ import { createDatabase, type Database } from '../../../src/db/database.ts';
 import { CopyWriter, type CopyWriterSettings } from '../../../src/db/telemetry/copy-writer.ts';
 import type { EncodedRequest } from '../../../src/db/telemetry/encoded-request.ts';
 import { ByteBudget } from '../../../src/http/ingest/byte-budget.ts';
-import { TABLE_COLUMNS, type TelemetryTable } from '../../../src/model/columns.ts';
-import type { DecodedRequest } from '../../../src/model/telemetry.ts';
+import type { Hex16 } from '../../../src/model/json.ts';
 import type { BatchFacts } from '../../../src/observe/events.ts';
 import { encodeRequest } from '../../support/decoding.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
@@ -29,16 +28,13 @@ import {
   hex16,
   logRow,
   NOON_MS,
-  RESOURCE_ID,
-  resourceRow,
+  type RowsRequest,
   spanRow,
 } from '../../support/rows.ts';
+import { storedRecords, storedSpans } from '../../support/stored-blocks.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 const WORKSPACE = 1;
-const FIELDS = Object.keys(TABLE_COLUMNS.spans).length;
-/** As it is before every row of spans. */
-const FIELD_COUNT = String.fromCharCode(0, FIELDS);
 const roomOf = (bytesMax: number): CopyWriterSettings => ({ budget: new ByteBudget(bytesMax) });
 const ROOMY = roomOf(1 << 30);
 
@@ -74,7 +70,7 @@ beforeAll(async () => {
 afterAll(() => scratch.close());
 beforeEach(async () => {
   events = recordEvents();
-  await scratch.database.query('TRUNCATE spans, log_records, resources, runs');
+  await scratch.database.query('TRUNCATE blocks, places, runs');
 });
 
 function createWriter(
@@ -84,12 +80,12 @@ function createWriter(
   return new CopyWriter(database, settings, events);
 }
 
-function encode(fields: Partial<DecodedRequest>, workspaceId = WORKSPACE): EncodedRequest {
+function encode(fields: Partial<RowsRequest>, workspaceId = WORKSPACE): EncodedRequest {
   return encodeRequest(decodedRequest(fields), workspaceId, NOON_MS);
 }
 
 /** A request with one span whose name tells it apart. */
-function named(name: string, fields: Partial<DecodedRequest> = {}): EncodedRequest {
+function named(name: string, fields: Partial<RowsRequest> = {}): EncodedRequest {
   return encode({ spans: [spanRow({ name })], ...fields });
 }
 
@@ -99,10 +95,13 @@ function namedIn(workspaceId: number, name: string): EncodedRequest {
 }
 
 const spanNames = async (): Promise<unknown[]> =>
-  (await scratch.rows('SELECT name FROM spans ORDER BY name')).map(({ name }) => name);
+  (await storedSpans(scratch.database)).map(({ record }) => record.name).sort();
+
+const logsOf = (workspaceId?: number): Promise<number> =>
+  storedRecords(scratch.database, 'logs', workspaceId);
 
 /** Keeps every COPY into a table waiting until it is released. */
-async function holdTable(table: 'spans' | 'log_records'): Promise<{
+async function holdTable(table: 'blocks' | 'places'): Promise<{
   waiters(count: number): Promise<number[]>;
   release(): Promise<void>;
 }> {
@@ -126,7 +125,8 @@ async function holdTable(table: 'spans' | 'log_records'): Promise<{
   };
 }
 
-const holdSpans = () => holdTable('spans');
+/** Log records without a run have no places. */
+const holdSpans = () => holdTable('places');
 
 // ── Batching and limits ──────────────────────────────────────────────────────────────────────
 
@@ -148,7 +148,6 @@ test('the next batch fills while one is under way', async () => {
 
 test('little that arrives beside a batch takes the second lane only when that batch lasts', async () => {
   const writer = createWriter();
-  // The resource is known then: the batches wait for the table alone.
   await writer.offer(named('before'));
   const hold = await holdSpans();
   const first = writer.offer(named('0'));
@@ -264,7 +263,6 @@ describe('a workspace with much to store', () => {
 
   test('keeps no lane from others: their small requests are stored while it waits', async () => {
     const writer = createWriter();
-    // The resource is known then: the flood's batches wait for the table alone.
     await writer.offer(named('before'));
     const hold = await holdSpans();
     const flood = ['0', '1', '2', '3', '4', '5'].map((name) => writer.offer(large(1, name, 6e6)));
@@ -272,15 +270,14 @@ describe('a workspace with much to store', () => {
     const quiet = encode({ logs: [logRow()] }, 2);
     await writer.offer(quiet);
     await writer.offer(quiet);
-    expect(await scratch.rows('SELECT workspace_id FROM log_records')).toHaveLength(2);
+    expect(await logsOf()).toBe(2);
     // It has its two lanes, and not the third.
     const own = writer.offer(encode({ logs: [logRow()] }, 1));
     await writer.offer(quiet);
-    const stored = 'SELECT 1 FROM log_records WHERE workspace_id = 1';
-    expect(await scratch.rows(stored)).toEqual([]);
+    expect(await logsOf(1)).toBe(0);
     await hold.release();
     await Promise.all([...flood, own]);
-    expect(await scratch.rows('SELECT 1 FROM log_records')).toHaveLength(4);
+    expect(await logsOf()).toBe(4);
   });
 
   test('does not get the short lane for a large request, which would keep small ones of others waiting', async () => {
@@ -314,14 +311,14 @@ describe('a workspace with much to store', () => {
     const writer = createWriter({ ...ROOMY, lanes: 1 });
     await Promise.all([writer.offer(namedIn(2, 'known')), writer.offer(named('known'))]);
     const spans = await holdSpans();
-    const logs = await holdTable('log_records');
+    const all = await holdTable('blocks');
     const other = writer.offer(encode({ logs: [logRow()] }, 2));
-    await logs.waiters(1);
+    await all.waiters(1);
     const small = writer.offer(named('small'));
-    await spans.waiters(1);
+    await all.waiters(2);
     const next = writer.offer(large(1, 'large', 2e6));
     // The lane finds nothing but the request whose workspace the short lane is storing.
-    await logs.release();
+    await all.release();
     await other;
     await spans.release();
     await Promise.all([small, next]);
@@ -350,78 +347,39 @@ test('a day without partitions gets them, once', async () => {
     encodeRequest(decodedRequest({ spans: [spanRow()] }), WORKSPACE, NOON_MS + day * DAY_MS);
   await Promise.all([writer.offer(on(100)), writer.offer(on(101))]);
   await writer.offer(on(100));
-  expect(events.partitions.flat().filter((name) => name.startsWith('spans'))).toEqual([
-    'spans_2027_02_28',
-    'spans_2027_03_01',
+  expect(events.partitions.flat().filter((name) => name.startsWith('blocks'))).toEqual([
+    'blocks_2027_02_28',
+    'blocks_2027_03_01',
   ]);
   // On a cluster a partition's shard has its name and a number.
   const rows = await scratch.rows(
-    `SELECT substring(tableoid::regclass::text FROM 'spans_\\d+_\\d+_\\d+') AS partition, arrived_on::text
-       FROM spans ORDER BY 1`,
+    `SELECT substring(tableoid::regclass::text FROM 'blocks_\\d+_\\d+_\\d+') AS partition, arrived_on::text
+       FROM blocks ORDER BY 1`,
   );
   expect(rows).toEqual([
-    { partition: 'spans_2027_02_28', arrived_on: '2027-02-28' },
-    { partition: 'spans_2027_02_28', arrived_on: '2027-02-28' },
-    { partition: 'spans_2027_03_01', arrived_on: '2027-03-01' },
+    { partition: 'blocks_2027_02_28', arrived_on: '2027-02-28' },
+    { partition: 'blocks_2027_02_28', arrived_on: '2027-02-28' },
+    { partition: 'blocks_2027_03_01', arrived_on: '2027-03-01' },
   ]);
 });
 
 // ── Bad rows ─────────────────────────────────────────────────────────────────────────────────
 
-function withChunk(request: EncodedRequest, table: TelemetryTable, chunk: Buffer): EncodedRequest {
-  return { ...request, chunks: new Map([...request.chunks, [table, chunk]]) };
-}
-
-function spansChunk(request: EncodedRequest): Buffer {
-  const chunk = request.chunks.get('spans');
-  if (chunk === undefined) throw new Error('the request has no spans');
-  return Buffer.from(chunk);
-}
-
-function withBytes(request: EncodedRequest, from: string, to: readonly number[]): EncodedRequest {
-  const chunk = spansChunk(request);
-  Buffer.from(to).copy(chunk, chunk.indexOf(from));
-  return withChunk(request, 'spans', chunk);
+/** A request whose run has a value that PostgreSQL refuses. */
+function bad(facts: Partial<EncodedRequest['runs'][number]> = { name: 'a\0b' }): EncodedRequest {
+  const request = named('bad');
+  return { ...request, runs: request.runs.map((run) => ({ ...run, ...facts })) };
 }
 
 describe('a request that PostgreSQL refuses is refused alone', () => {
   test.each<[string, string, () => EncodedRequest]>([
-    ['bad JSON', '22P02', () => encode({ spans: [spanRow({ attributes: '{bad' })] })],
-    ['invalid UTF-8', '22021', () => withBytes(named('bad'), 'bad', [0xff, 0xfe, 0xfd])],
-    ['U+0000', '22021', () => withBytes(named('bad'), 'bad', [0x61, 0, 0x61])],
-    ['a wrong field count', '22P04', () => withBytes(named('bad'), FIELD_COUNT, [0, FIELDS - 1])],
-    [
-      'a chunk that is cut off',
-      '22P04',
-      () => withChunk(named('bad'), 'spans', spansChunk(named('bad')).subarray(0, -3)),
-    ],
-    [
-      'JSON nested too deeply',
-      '54001',
-      () => encode({ spans: [spanRow({ attributes: `${'['.repeat(1e6)}${']'.repeat(1e6)}` })] }),
-    ],
-    [
-      'a resource with bad JSON',
-      '22P02',
-      () => named('bad', { resources: [resourceRow({ id: hex16(9), attributes: '{bad' })] }),
-    ],
-    [
-      'bad JSON before megabytes of good rows',
-      '22P02',
-      () =>
-        encode({
-          spans: [
-            spanRow({ attributes: '{bad' }),
-            ...Array.from({ length: 60 }, () =>
-              spanRow({ attributes: JSON.stringify('x'.repeat(100_000)) }),
-            ),
-          ],
-        }),
-    ],
-  ])('%s (%s)', async (_what, sqlState, bad) => {
+    ['U+0000 in a name', '22021', () => bad()],
+    ['a time out of range', '22003', () => bad({ startUnixNano: '9223372036854775808' })],
+    ['an id that is none', '22P02', () => bad({ runId: 'z'.repeat(32) as Hex16 })],
+  ])('%s (%s)', async (_what, sqlState, refused) => {
     const writer = createWriter();
     const requests = ['0', '1', '2', '3', '4', '6', '7'].map((name) => named(name));
-    requests.splice(5, 0, bad());
+    requests.splice(5, 0, refused());
     const outcomes = await Promise.allSettled(requests.map((request) => writer.offer(request)));
     expect(outcomes.map(({ status }) => status)).toEqual(
       requests.map((_, index) => (index === 5 ? 'rejected' : 'fulfilled')),
@@ -440,30 +398,16 @@ describe('a request that PostgreSQL refuses is refused alone', () => {
 
   test('several bad ones among many', async () => {
     const writer = createWriter();
-    const bad = new Set([0, 3, 4, 19]);
+    const refused = new Set([0, 3, 4, 19]);
     const outcomes = await Promise.allSettled(
       Array.from({ length: 20 }, (_, index) =>
-        writer.offer(
-          bad.has(index)
-            ? encode({ spans: [spanRow({ attributes: '{' })] })
-            : named(`${index + 10}`),
-        ),
+        writer.offer(refused.has(index) ? bad() : named(`${index + 10}`)),
       ),
     );
     expect(outcomes.flatMap(({ status }, at) => (status === 'rejected' ? [at] : []))).toEqual([
-      ...bad,
+      ...refused,
     ]);
     expect(await spanNames()).toHaveLength(16);
-  });
-
-  test('a resource that was rolled back with it is stored by the next that has it', async () => {
-    const writer = createWriter();
-    const resource = resourceRow({ id: hex16(5) });
-    const bad = encode({ resources: [resource], spans: [spanRow({ attributes: '{' })] });
-    await expect(writer.offer(bad)).rejects.toMatchObject({ code: 'unstorable_rows' });
-    expect(await scratch.rows('SELECT id FROM resources')).toEqual([]);
-    await writer.offer(named('good', { resources: [resource] }));
-    expect(await scratch.rows('SELECT id FROM resources')).toEqual([{ id: hex16(5) }]);
   });
 });
 
@@ -491,10 +435,9 @@ describe('a database that goes away', () => {
     expect(writer.inflightBytes).toBe(0);
   });
 
-  test('makes the writer send resources and partitions again', async () => {
+  test('makes the writer create partitions again', async () => {
     const writer = createWriter({ ...ROOMY, lanes: 1 });
     await writer.offer(named('before'));
-    await scratch.database.query('TRUNCATE resources');
     const hold = await holdSpans();
     const lost = writer.offer(named('lost'));
     const [pid] = await hold.waiters(1);
@@ -502,15 +445,14 @@ describe('a database that goes away', () => {
     await scratch.database.query('SELECT pg_terminate_backend($1::int)', [pid]);
     await refused;
     await hold.release();
-    await scratch.database.query('DROP TABLE spans_2026_11_20');
+    await scratch.database.query('DROP TABLE blocks_2026_11_20');
     await writer.offer(named('after'));
     expect(await spanNames()).toEqual(['after']);
-    expect(await scratch.rows('SELECT id FROM resources')).toEqual([{ id: RESOURCE_ID }]);
   });
 
   test.each([
-    ['dropped', 'DROP TABLE spans_2026_11_20'],
-    ['detached', 'ALTER TABLE spans DETACH PARTITION spans_2026_11_20'],
+    ['dropped', 'DROP TABLE blocks_2026_11_20'],
+    ['detached', 'ALTER TABLE blocks DETACH PARTITION blocks_2026_11_20'],
   ])('a partition that was %s is made again, and nothing is refused', async (_how, statement) => {
     const writer = createWriter({ ...ROOMY, lanes: 1 });
     await writer.offer(named('before'));
@@ -527,7 +469,7 @@ describe('a database that goes away', () => {
     const writer = createWriter({ ...ROOMY, lanes: 1 });
     await writer.offer(named('before'));
     await scratch.database.query(
-      'DROP TABLE spans_2026_11_20; CREATE VIEW spans_2026_11_20 AS SELECT 1 AS one',
+      'DROP TABLE blocks_2026_11_20; CREATE VIEW blocks_2026_11_20 AS SELECT 1 AS one',
     );
     try {
       await expect(writer.offer(named('after'))).rejects.toMatchObject({
@@ -535,7 +477,7 @@ describe('a database that goes away', () => {
         retryAfterSeconds: 1,
       });
     } finally {
-      await scratch.database.query('DROP VIEW spans_2026_11_20');
+      await scratch.database.query('DROP VIEW blocks_2026_11_20');
     }
     await writer.offer(named('again'));
     expect(await spanNames()).toEqual(['again']);
@@ -556,20 +498,6 @@ describe('a database that goes away', () => {
     }
     await writer.offer(named('b'));
     expect(events.failedBatches).toHaveLength(1);
-  });
-
-  test('while idle, and is replaced by another, gets the resources again', async () => {
-    const database = createDatabase(scratch.url, 2, { connectionLost: () => lost.push(true) });
-    const lost: boolean[] = [];
-    const writer = createWriter(ROOMY, database);
-    await writer.offer(named('before'));
-    const { rows: backends } = await database.query('SELECT pg_backend_pid() AS pid');
-    await scratch.database.query('TRUNCATE resources');
-    await scratch.rows('SELECT pg_terminate_backend($1::int)', [backends[0]?.pid]);
-    await waitFor(() => lost.length > 0, { withinMs: 20_000, what: 'the loss to be reported' });
-    await writer.offer(named('after'));
-    expect(await scratch.rows('SELECT id FROM resources')).toEqual([{ id: RESOURCE_ID }]);
-    await database.end();
   });
 
   test('while idle, costs nothing', async () => {

@@ -5,8 +5,8 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { LogRuns } from '../../../src/db/telemetry/log-runs.ts';
 import type { Hex16 } from '../../../src/model/json.ts';
-import type { LogRow, LogSession, SpanRow } from '../../../src/model/telemetry.ts';
-import { hex16, logRow, sessionFor, spanRow } from '../../support/rows.ts';
+import type { LogFacts, LogSession, SpanFacts } from '../../../src/model/telemetry.ts';
+import { hex16, logFacts, sessionFor, spanFacts } from '../../support/rows.ts';
 
 const WORKSPACE = 7;
 const SESSION = hex16(0x5e);
@@ -18,16 +18,16 @@ function record(
   event: LogSession['event'] | 'end',
   seconds: number,
   { runId = null, key = SESSION }: { runId?: Hex16 | null; key?: Hex16 } = {},
-): LogRow {
+): LogFacts {
   const timeUnixNano = String(NOON_NANO + BigInt(seconds) * SECOND);
-  return logRow({ timeUnixNano, session: sessionFor(event, key, runId) });
+  return logFacts({ timeUnixNano, session: sessionFor(event, key, runId) });
 }
 
 const prompt = (seconds: number) => record('prompt', seconds);
 const text = (seconds: number) => record('text', seconds);
 
 /** The run of each record, or null; all of one request. */
-function runsOf(logRuns: LogRuns, ...logs: LogRow[]): (Hex16 | null)[] {
+function runsOf(logRuns: LogRuns, ...logs: LogFacts[]): (Hex16 | null)[] {
   const { runs } = logRuns.assign({ spans: [], logs }, WORKSPACE);
   return logs.map((log) => runs.get(log)?.runId ?? null);
 }
@@ -120,12 +120,12 @@ describe('a record that names no prompt', () => {
 });
 
 describe('spans of a product whose traces are part of a prompt', () => {
-  const span = (seconds: number, runId: Hex16 | null = null): SpanRow => {
+  const span = (seconds: number, runId: Hex16 | null = null): SpanFacts => {
     const startUnixNano = String(NOON_NANO + BigInt(seconds) * SECOND);
     const session = { ...sessionFor('nothing', SESSION, runId), hasTrace: true };
-    return spanRow({ startUnixNano, session });
+    return spanFacts({ startUnixNano, session });
   };
-  const runsOfSpans = (logRuns: LogRuns, ...spans: SpanRow[]) => {
+  const runsOfSpans = (logRuns: LogRuns, ...spans: SpanFacts[]) => {
     const { runs } = logRuns.assign({ spans, logs: [] }, WORKSPACE);
     return spans.map((one) => runs.get(one)?.runId ?? null);
   };
@@ -150,7 +150,7 @@ describe('spans of a product whose traces are part of a prompt', () => {
     const { runs } = new LogRuns().assign(
       {
         spans: [],
-        logs: [logRow({ session: { ...sessionFor('text', SESSION, null), hasTrace: true } })],
+        logs: [logFacts({ session: { ...sessionFor('text', SESSION, null), hasTrace: true } })],
       },
       WORKSPACE,
     );
@@ -242,7 +242,7 @@ describe("marks of the session's course", () => {
 
 test('requests without such records share one empty answer', () => {
   const logRuns = new LogRuns();
-  const first = logRuns.assign({ spans: [], logs: [logRow()] }, WORKSPACE);
+  const first = logRuns.assign({ spans: [], logs: [logFacts()] }, WORKSPACE);
   expect(first.runs.size).toBe(0);
   expect(logRuns.assign({ spans: [], logs: [] }, WORKSPACE)).toBe(first);
 });

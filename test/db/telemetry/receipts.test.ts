@@ -16,6 +16,7 @@ import { openCutProxy } from '../../support/cut-proxy.ts';
 import { encodeRequest } from '../../support/decoding.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
 import { decodedRequest, NOON_MS, spanRow } from '../../support/rows.ts';
+import { storedSpans } from '../../support/stored-blocks.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 const HOUR_MS = 3_600_000;
@@ -42,7 +43,7 @@ afterAll(async () => {
 beforeEach(async () => {
   resends = 0;
   failed = [];
-  await scratch.database.query('TRUNCATE spans, runs, receipts');
+  await scratch.database.query('TRUNCATE blocks, places, runs, receipts');
 });
 
 function createWriter(
@@ -84,7 +85,7 @@ const find = (writer: CopyWriter, name: string, arrivedAtMs = NOON_MS, workspace
   writer.find({ workspaceId, arrivedAtMs }, receiptOf(name).bodyHash);
 
 async function spanNames(): Promise<unknown[]> {
-  return (await scratch.rows('SELECT name FROM spans ORDER BY name')).map(({ name }) => name);
+  return (await storedSpans(scratch.database)).map(({ record }) => record.name).sort();
 }
 
 const FIRST = { isResend: false };
@@ -185,11 +186,8 @@ test('across the end of a period, also if the later one is stored first', async 
 
 test('a request that PostgreSQL refuses leaves no receipt', async () => {
   const writer = createWriter();
-  const bad = encodeRequest(
-    decodedRequest({ spans: [spanRow({ attributes: '{bad' })] }),
-    WORKSPACE,
-    NOON_MS,
-  );
+  const request = named('bad');
+  const bad = { ...request, runs: request.runs.map((run) => ({ ...run, name: 'a\0b' })) };
   await expect(writer.offer(bad, receiptOf('a'))).rejects.toMatchObject({
     code: 'unstorable_rows',
   });
@@ -203,10 +201,10 @@ describe('while the first is being stored', () => {
   });
   afterEach(() => endHold());
 
-  /** Keeps every COPY of spans waiting, with the receipts of its batch not yet committed. */
+  /** Keeps every COPY of blocks waiting, with the receipts of its batch not yet committed. */
   async function holdSpans() {
     const holder = await scratch.database.connect();
-    await holder.query('BEGIN; LOCK TABLE spans IN EXCLUSIVE MODE');
+    await holder.query('BEGIN; LOCK TABLE blocks IN EXCLUSIVE MODE');
     endHold = async () => {
       await holder.query('COMMIT');
       holder.release();
@@ -217,7 +215,7 @@ describe('while the first is being stored', () => {
         waitFor(
           async () => {
             const rows = await scratch.rows(
-              `SELECT pid FROM pg_locks WHERE NOT granted AND relation = 'spans'::regclass`,
+              `SELECT pid FROM pg_locks WHERE NOT granted AND relation = 'blocks'::regclass`,
             );
             return rows.length === count && rows.map(({ pid }) => Number(pid));
           },

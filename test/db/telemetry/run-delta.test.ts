@@ -2,6 +2,7 @@
  * What requests say about runs, and that it does not matter in which order or in which pieces they
  * say it. Pure: PostgreSQL's half of the same rules is held to this one in copy-writer.test.ts.
  */
+
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
@@ -12,11 +13,15 @@ import {
 import type { DecodedRequest } from '../../../src/model/telemetry.ts';
 import {
   decodedRequest,
+  factsOf,
   hex8,
   hex16,
+  logFacts,
   logRow,
+  type RowsRequest,
   resourceRow,
   sessionFor,
+  spanFacts,
   spanRow,
   TRACE_ID,
 } from '../../support/rows.ts';
@@ -38,15 +43,24 @@ const EMPTY_RUN: RunDelta = {
 };
 
 /** The deltas of a request, without its records. */
-const runDeltas: typeof deltasOfRequest = (...request) =>
-  deltasOfRequest(...request).map((delta) => ({ ...delta, records: [] }));
+const runDeltas = (
+  request: RowsRequest | DecodedRequest,
+  workspaceId: number,
+  logRuns?: Parameters<typeof deltasOfRequest>[2],
+): RunDelta[] => {
+  const facts = 'resources' in request ? factsOf(request) : request;
+  return deltasOfRequest(facts, workspaceId, logRuns).map((delta) => ({ ...delta, records: [] }));
+};
 
 test('the records of each run, by their numbers in the request', () => {
   const other = hex16(0xc2);
   const spans = [TRACE_ID, other, other, TRACE_ID, TRACE_ID].map((traceId) => spanRow({ traceId }));
   const logs = [null, other, null, other].map((traceId) => logRow({ traceId }));
-  const records = (fields: Partial<DecodedRequest>) =>
-    deltasOfRequest(decodedRequest(fields), WORKSPACE).map((delta) => [delta.runId, delta.records]);
+  const records = (fields: Partial<RowsRequest>) =>
+    deltasOfRequest(factsOf(decodedRequest(fields)), WORKSPACE).map((delta) => [
+      delta.runId,
+      delta.records,
+    ]);
   expect(records({ spans })).toEqual([
     [TRACE_ID, [0, 1, 3, 5]],
     [other, [1, 3]],
@@ -113,18 +127,19 @@ describe('one request', () => {
 
   test('a root span that belongs to a prompt does not finish its run', () => {
     const session = { ...sessionFor('nothing', hex16(0x5e), hex16(5)), hasTrace: true };
-    const span = spanRow({ parentSpanId: null, session });
+    const span = spanFacts({ session });
     const runs = new Map([[span, { runId: hex16(5), sessionKey: session.key }]]);
-    expect(runDeltas(decodedRequest({ spans: [span] }), WORKSPACE, runs)).toMatchObject([
+    const request = { ...factsOf(decodedRequest()), spans: [span] };
+    expect(runDeltas(request, WORKSPACE, runs)).toMatchObject([
       { runId: hex16(5), spans: 1, finished: false, name: null, sessionKey: session.key },
     ]);
   });
 
   test('log records without a trace id count for the run they were put into', () => {
     const session = sessionFor('text', hex16(0x5e), hex16(5));
-    const own = logRow({ timeUnixNano: '60', session });
-    const other = logRow({ timeUnixNano: '70', session: { ...session, runId: null } });
-    const request = decodedRequest({ logs: [own, other] });
+    const own = logFacts({ timeUnixNano: '60', session });
+    const other = logFacts({ timeUnixNano: '70', session: { ...session, runId: null } });
+    const request = { ...factsOf(decodedRequest()), logs: [own, other] };
     const runs = new Map([[own, { runId: hex16(5), sessionKey: session.key }]]);
     expect(runDeltas(request, WORKSPACE, runs)).toEqual([
       {
@@ -156,7 +171,7 @@ describe('one request', () => {
 });
 
 test('merged deltas come in the order of workspace and run, one per run', () => {
-  const request = (traceIds: readonly number[]): DecodedRequest =>
+  const request = (traceIds: readonly number[]): RowsRequest =>
     decodedRequest({ spans: traceIds.map((id) => spanRow({ traceId: hex16(id) })) });
   const merged = mergeDeltas([
     runDeltas(request([5, 3]), 2),
@@ -182,7 +197,7 @@ test('merging leaves the deltas it was given as they were', () => {
 const text = fc.constantFrom('a', 'b', '', 'Z', '\uFFFD', '\u{1F600}', 'ab');
 const time = fc.constantFrom('0', '5', '9', '10', '99', '100', '1763640000000000001');
 
-const request: fc.Arbitrary<DecodedRequest> = fc
+const request: fc.Arbitrary<RowsRequest> = fc
   .record({
     services: fc.array(fc.option(text), { minLength: 3, maxLength: 3 }),
     spans: fc.array(
@@ -225,7 +240,7 @@ const shuffledRequests = fc
     ),
   );
 
-const deltasOf = (requests: readonly DecodedRequest[]): RunDelta[][] =>
+const deltasOf = (requests: readonly RowsRequest[]): RunDelta[][] =>
   requests.map((one) => runDeltas(one, WORKSPACE));
 
 test('the same requests in any order give the same runs', () => {

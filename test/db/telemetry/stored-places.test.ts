@@ -8,11 +8,18 @@ import {
   findPlaces,
   readBlocks,
 } from '../../../src/db/telemetry/stored-places.ts';
-import type { DecodedRequest } from '../../../src/model/telemetry.ts';
 import { recordsOf } from '../../../src/otlp/lines/block-records.ts';
 import { toEnd } from '../../../src/otlp/pieces.ts';
 import type { MigratedDatabase } from '../../support/migrated-database.ts';
-import { DAY_MS, hex8, hex16, logRow, NOON_MS, spanRow } from '../../support/rows.ts';
+import {
+  DAY_MS,
+  hex8,
+  hex16,
+  logRow,
+  NOON_MS,
+  type RowsRequest,
+  spanRow,
+} from '../../support/rows.ts';
 import { dayOf, openStoredRun, type StoredRun } from '../../support/stored-run.ts';
 
 let scratch: MigratedDatabase;
@@ -166,7 +173,7 @@ describe('blocks', () => {
     const long = JSON.stringify({ k: 'x'.repeat(BLOCK_BYTES_MAX) });
     for (let at = 0; at < 70; at += 1) {
       const attributes = at === 1 || at === 40 ? long : '{}';
-      const spans: DecodedRequest['spans'] = [{ ...span(1, 1, `n${at}`), attributes }];
+      const spans: RowsRequest['spans'] = [{ ...span(1, 1, `n${at}`), attributes }];
       await store({ spans }, { arrivedAtMs: NOON_MS + at });
     }
     const blocks = await read(await keys());

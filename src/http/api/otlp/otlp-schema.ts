@@ -5,7 +5,7 @@
  */
 import { z } from 'zod';
 
-import { ENUM_MAX } from '../../../model/columns.ts';
+import { ENUM_MAX } from '../../../otlp/fields.ts';
 import { component } from '../openapi/component.ts';
 
 const traceId = z

@@ -1,0 +1,60 @@
+/** Takes the records of a body from their bytes, and the resources and scopes that they belong to. */
+import type { Origin } from '../../model/telemetry.ts';
+import { FALLBACK, type Scanner } from './scanner.ts';
+
+/** The records that a sink took in one call. */
+export interface OrdinaryTaken {
+  readonly records: number;
+  /** where it stopped: after a record */
+  readonly at: number;
+  /** objects and lists in the records */
+  readonly structures: number;
+  /** whether there are spans, or log records with a trace id */
+  readonly hasTraced: boolean;
+  /** whether there are log records without one */
+  readonly hasUntraced: boolean;
+}
+
+/** What it took must be dropped if the scan of the body returns false. */
+export interface RecordSink {
+  /**
+   * Takes ordinary records of the current list.
+   *
+   * @param body valid UTF-8
+   * @param at where a record is expected
+   * @param until no record is taken after one that ends there or later
+   * @param end no byte after it may be read
+   * @param isHistogram of data points: whether they are those of a histogram
+   * @returns null when it takes none; reused after the next call
+   */
+  takeOrdinary(
+    body: Buffer,
+    at: number,
+    until: number,
+    end: number,
+    isHistogram: boolean,
+  ): OrdinaryTaken | null;
+  /** Ends the scope of the records since the last call. @returns its number */
+  closeScope(): number;
+  /** Sets the origin of a scope's records, which may come after them in the body. */
+  setOrigin(scope: number, origin: Origin): void;
+}
+
+/**
+ * Lets the sink take the record that comes next, and those after it; the scanner moves past them.
+ *
+ * @throws FALLBACK when the sink does not take the next record
+ */
+export function takeRecords(
+  scanner: Scanner,
+  sink: RecordSink,
+  until: number,
+  isHistogram = false,
+): OrdinaryTaken {
+  const { body, at, view } = scanner;
+  const taken = sink.takeOrdinary(body, at, until, view.byteLength, isHistogram);
+  if (taken === null) throw FALLBACK;
+  scanner.at = taken.at;
+  scanner.noteStructures(taken.structures);
+  return taken;
+}
