@@ -53,12 +53,22 @@ export function readStep(signal: StepSignal, { bytes, origin }: BlockRecord): St
 
 /** Converts a parsed record to a step without number and day of arrival. */
 export function toStep(signal: StepSignal, record: JsonObject, origin: RecordOrigin): Step {
-  const { traceId, ...head } = headOf(signal, record);
+  const head = headOf(signal, record);
+  const { scopeName, serviceName } = namesOf(origin);
   const isSpan = signal === 'traces';
   const dropped = toCount(record.droppedAttributesCount);
+  // Spreading the head takes as long as all the rest.
   return {
-    ...head,
-    ...namesOf(origin),
+    source: head.source,
+    spanId: head.spanId,
+    parentSpanId: head.parentSpanId,
+    name: head.name,
+    startUnixNano: head.startUnixNano,
+    endUnixNano: head.endUnixNano,
+    statusCode: head.statusCode,
+    statusMessage: head.statusMessage,
+    scopeName,
+    serviceName,
     attributes: storedAttributes(record.attributes),
     events: isSpan ? eventsOf(record.events) : [],
     body: isSpan ? null : storedValue(record.body),

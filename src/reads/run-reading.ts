@@ -7,6 +7,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { StepLimits } from '../db/runs/run-to-read.ts';
 import type { PlacesOfRun, RunPlace } from '../db/telemetry/stored-places.ts';
 import { countRecords, firstRecords } from '../model/record-ranges.ts';
+import { possibleRepeats } from '../model/repeated-spans.ts';
 import type { UnreadableBlocks } from '../model/runs.ts';
 import { compareAsRead, inTimeOrder, type Numbered, numberSteps } from '../model/step-order.ts';
 import type { Step } from '../model/steps.ts';
@@ -16,7 +17,14 @@ import { digestOf, readHead, readStep, type StepHead, type StepSignal } from './
 /** Steps that are sorted in one turn of the event loop. */
 const TURN_STEPS = 4000;
 
+/**
+ * Most bytes of a run whose steps are made when they are used. So what one run needs is garbage before the
+ * next one is used: of all runs of a task together, the collector would copy it again and again.
+ */
+const SHORT_BYTES_MAX = 1024 * 1024;
+
 export interface StepsOfRun {
+  /** each access makes those of a short run */
   readonly steps: readonly Step[];
   /** bytes of the records that were read */
   readonly bytes: number;
@@ -28,14 +36,21 @@ export interface StepsOfRun {
   readonly unreadable: UnreadableBlocks;
 }
 
+/** A record that was found. */
+interface HeldRecord {
+  readonly record: BlockRecord;
+  readonly signal: StepSignal;
+  readonly place: RunPlace;
+}
+
 /** A record that was read. */
 interface ReadRecord
   extends Pick<StepHead, 'source' | 'spanId' | 'parentSpanId' | 'startUnixNano' | 'endUnixNano'> {
   readonly arrivedOn: string;
   readonly blockId: string;
   readonly ordinal: number;
-  /** null for log records */
-  readonly digest: string | null;
+  /** of a span: its digest, or the record to make it from */
+  readonly content: string | BlockRecord;
   /** null for a step that the claim is not for */
   readonly step: Step | null;
 }
@@ -48,6 +63,8 @@ export class RunReading {
   readonly lacksPlaces: boolean;
   readonly #total: number;
   readonly #bytesMax: number;
+  /** of a short run */
+  #held: HeldRecord[] = [];
   readonly #records: ReadRecord[] = [];
   #read = 0;
   #isFull = false;
@@ -68,30 +85,23 @@ export class RunReading {
     return this.#isFull;
   }
 
-  /** Takes a record of a place. */
-  take(record: BlockRecord, signal: StepSignal, { blockId, arrivedOn, isInPart }: RunPlace): void {
-    const { bytes, ordinal } = record;
-    if (isInPart) {
-      this.#isFull ||= this.#read > 0 && this.bytes + bytes.length > this.#bytesMax;
+  /** Takes a record of a place. @param record does not hold much more memory than its own */
+  take(record: BlockRecord, signal: StepSignal, place: RunPlace): void {
+    const { length } = record.bytes;
+    if (place.isInPart) {
+      this.#isFull ||= this.#read > 0 && this.bytes + length > this.#bytesMax;
       if (this.#isFull) return;
       this.#read += 1;
-      this.bytes += bytes.length;
+      this.bytes += length;
     }
-    const step = isInPart ? Object.assign(readStep(signal, record), { arrivedOn }) : null;
-    const { source, spanId, parentSpanId, startUnixNano, endUnixNano } =
-      step ?? readHead(signal, record);
-    this.#records.push({
-      source,
-      spanId,
-      parentSpanId,
-      startUnixNano,
-      endUnixNano,
-      arrivedOn,
-      blockId,
-      ordinal,
-      digest: source === 'span' ? digestOf(record) : null,
-      step,
-    });
+    this.#held.push({ record, signal, place });
+    // Records that the claim is not for have no limit in bytes.
+    if (place.isInPart && this.bytes <= SHORT_BYTES_MAX) return;
+    for (const held of this.#held) {
+      const content = held.signal === 'traces' ? digestOf(held.record) : '';
+      this.#records.push(toReadRecord(held, content));
+    }
+    this.#held = [];
   }
 
   /** Counts records of a place that could not be read. */
@@ -101,23 +111,66 @@ export class RunReading {
     this.#unreadable = { blocks: blocks + 1, steps: steps + records };
   }
 
-  /** Numbers the steps among all steps of the run that were read. */
+  /** Ends the reading. */
   async finish(): Promise<StepsOfRun> {
-    const records = this.#records.sort(compareAsRead);
-    if (records.length > TURN_STEPS) await nextTurn();
-    const numbered = numberSteps(withoutRepeats(records));
-    if (records.length > TURN_STEPS) await nextTurn();
-    const steps = inTimeOrder(numbered.flatMap(toNumberedStep));
-    const { steps: lost } = this.#unreadable;
-    return {
-      steps,
+    const counts = {
       bytes: this.bytes,
       // More steps may have arrived since the total was read.
-      unread: Math.max(lost, this.#total - this.#read),
-      repeats: this.#read - steps.length,
+      unread: Math.max(this.#unreadable.steps, this.#total - this.#read),
       unreadable: this.#unreadable,
     };
+    if (this.bytes <= SHORT_BYTES_MAX) return this.#shortSteps(counts);
+    if (this.#records.length > TURN_STEPS) await nextTurn();
+    const steps = toSteps(this.#records);
+    return { ...counts, steps, repeats: this.#read - steps.length };
   }
+
+  #shortSteps(counts: Omit<StepsOfRun, 'steps' | 'repeats'>): StepsOfRun {
+    const [held, records, read] = [this.#held, this.#records, this.#read];
+    let repeats: number | null = null;
+    const make = (): Step[] => {
+      const own = held.map((one) => toReadRecord(one, one.record));
+      const steps = toSteps([...records, ...own]);
+      repeats = read - steps.length;
+      return steps;
+    };
+    return {
+      ...counts,
+      get steps() {
+        return make();
+      },
+      get repeats() {
+        return repeats ?? read - make().length;
+      },
+    };
+  }
+}
+
+function toReadRecord(
+  { record, signal, place }: HeldRecord,
+  content: ReadRecord['content'],
+): ReadRecord {
+  const { blockId, arrivedOn, isInPart } = place;
+  const step = isInPart ? readStep(signal, record) : null;
+  const head = step ?? readHead(signal, record);
+  return {
+    source: head.source,
+    spanId: head.spanId,
+    parentSpanId: head.parentSpanId,
+    startUnixNano: head.startUnixNano,
+    endUnixNano: head.endUnixNano,
+    arrivedOn,
+    blockId,
+    ordinal: record.ordinal,
+    content,
+    step,
+  };
+}
+
+/** Numbers the steps that a claim is for among all steps of the run. */
+function toSteps(records: ReadRecord[]): Step[] {
+  const numbered = numberSteps(withoutRepeats(records.sort(compareAsRead)));
+  return inTimeOrder(numbered.flatMap(toNumberedStep));
 }
 
 const countOf = (places: readonly RunPlace[]): number =>
@@ -140,20 +193,29 @@ function firstPlaces(places: readonly RunPlace[], stepsMax: number): RunPlace[] 
  * Leaves out spans that repeat another one (`src/model/repeated-spans.ts`). Of equal spans one that the claim
  * is not for counts first, because it was evaluated, then the one that arrived first.
  */
-function withoutRepeats(records: readonly ReadRecord[]): ReadRecord[] {
+function withoutRepeats(records: readonly ReadRecord[]): readonly ReadRecord[] {
+  const spans = possibleRepeats(records, (record) => record);
+  if (spans.length === 0) return records;
   const known = new Set<string>();
   const repeats = new Set<ReadRecord>();
   for (const isEvaluated of [true, false]) {
-    for (const record of records) {
-      const { digest, step } = record;
-      if (digest === null || (step === null) !== isEvaluated) continue;
+    for (const record of spans) {
+      if ((record.step === null) !== isEvaluated) continue;
+      const { content } = record;
+      const digest = typeof content === 'string' ? content : digestOf(content);
       if (known.has(digest)) repeats.add(record);
       else known.add(digest);
     }
   }
-  return repeats.size === 0 ? [...records] : records.filter((record) => !repeats.has(record));
+  return records.filter((record) => !repeats.has(record));
 }
 
-function toNumberedStep({ step, number, twin }: ReadRecord & Numbered): Step[] {
-  return step === null ? [] : [Object.assign(step, { number, twin })];
+/** Sets the members in place: a copy of each step takes longer than the rest of this module. */
+function toNumberedStep({ step, arrivedOn, number, twin }: ReadRecord & Numbered): Step[] {
+  if (step === null) return [];
+  const own: { -readonly [Name in keyof Step]: Step[Name] } = step;
+  own.arrivedOn = arrivedOn;
+  own.number = number;
+  own.twin = twin;
+  return [step];
 }

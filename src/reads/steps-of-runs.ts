@@ -18,7 +18,7 @@ import {
   readBlocks,
 } from '../db/telemetry/stored-places.ts';
 import { addRange, countRecords } from '../model/record-ranges.ts';
-import { recordsOf } from '../otlp/lines/block-records.ts';
+import { type BlockRecord, recordsOf } from '../otlp/lines/block-records.ts';
 import { PIECE_BYTES, type Pieces } from '../otlp/pieces.ts';
 import { inTurns } from './piece-work.ts';
 import type { StepSignal } from './read-step.ts';
@@ -199,7 +199,7 @@ function* takeRecords(
   const left = new Map(places.map((of) => [of, countRecords(of.place.records)]));
   let at = 0;
   let bytes = 0;
-  for (const record of yield* recordsOf(signal, text, wanted)) {
+  for (const record of detached(text, yield* recordsOf(signal, text, wanted))) {
     while (record.ordinal >= (segments[at]?.end ?? Number.POSITIVE_INFINITY)) at += 1;
     const of = segments[at]?.of;
     if (of === undefined) break;
@@ -211,6 +211,19 @@ function* takeRecords(
     yield;
   }
   for (const [{ run, place }, records] of left) run.lose(place, records);
+}
+
+/** Copies records that are a small part of their block, so that they do not hold all of its text. */
+function detached(text: Buffer, records: readonly BlockRecord[]): readonly BlockRecord[] {
+  const length = records.reduce((sum, { bytes }) => sum + bytes.length, 0);
+  if (length > text.length / 2) return records;
+  const own = Buffer.allocUnsafeSlow(length);
+  let at = 0;
+  return records.map((record) => {
+    const start = at;
+    at += record.bytes.copy(own, at);
+    return { ...record, bytes: own.subarray(start, at) };
+  });
 }
 
 function segmentsOf(of: PlaceOfRun): Segment[] {
