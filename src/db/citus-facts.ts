@@ -9,7 +9,7 @@ export interface CitusFacts {
   readonly workers: readonly { readonly name: string; readonly answers: boolean }[];
   /** how often transactions that a lost worker left prepared are ended */
   readonly recoverySeconds: number;
-  /** of the table of spans: 0 when it is not distributed, null when it does not exist */
+  /** of the table of blocks: 0 when it is not distributed, null when it does not exist */
   readonly shards: number | null;
 }
 
@@ -31,9 +31,9 @@ export async function readCitusFacts(database: Queryable): Promise<CitusFacts | 
             (SELECT setting::float8 / 1000 FROM pg_settings
               WHERE name = 'citus.recover_2pc_interval') AS "recoverySeconds",
             (SELECT count(shardid)::int
-               FROM (SELECT to_regclass('spans') AS oid) AS spans
-               LEFT JOIN pg_dist_shard ON logicalrelid = spans.oid
-             HAVING max(spans.oid::oid) IS NOT NULL) AS shards`,
+               FROM (SELECT to_regclass('blocks') AS oid) AS blocks
+               LEFT JOIN pg_dist_shard ON logicalrelid = blocks.oid
+             HAVING max(blocks.oid::oid) IS NOT NULL) AS shards`,
     ),
   );
   return { ...citus, ...facts };

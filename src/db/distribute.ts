@@ -1,10 +1,10 @@
 /**
- * Distributes the telemetry of a database over the workers of a Citus cluster, by run
+ * Distributes the telemetry of a database over the workers of a Citus cluster
  * (docs/decisions/0046-citus.md): `sluice migrate --citus`, or the first start of a server on a cluster.
  *
- *   spans, log_records   hashed by run_id, which every row then has: a run is on one shard
- *   blocks               hashed by block_id
- *   everything else      plain tables of the coordinator
+ *   blocks            hashed by block_id
+ *   places            hashed by run_id: those of a run are on one shard
+ *   everything else   plain tables of the coordinator
  */
 import { OperatorError } from '../errors.ts';
 import { type Connection, type Database, inTransaction, limitedStatement } from './database.ts';
@@ -18,7 +18,7 @@ import { livingProcesses } from './runs/processes.ts';
  */
 export const SHARDS_PER_WORKER = 2;
 export const SHARDS_MAX = 256;
-/** Rows that are there are written twice: with their run, and to their shard. */
+/** Rows that are there are copied to their shards. */
 const TIMEOUT_MS = 6 * 3_600_000;
 /** Earlier ones were not tried. */
 const CITUS_MIN = 12;
@@ -90,32 +90,18 @@ function requireUsable(cluster: Cluster | null): Cluster {
   return cluster;
 }
 
-/** As the COPY writers give rows their run (`src/ingest/row-writer.ts`). */
-const NAME_RUNS = [
-  'UPDATE spans SET run_id = trace_id WHERE run_id IS NULL',
-  `UPDATE log_records
-      SET run_id = coalesce(trace_id, encode(
-            int8send(time_unix_nano) || int8send(observed_unix_nano), 'hex')::uuid)
-    WHERE run_id IS NULL`,
-];
-/** Every row is found by its run. */
-const UNUSED_INDEXES = ['spans_by_trace', 'log_records_by_trace'];
 const DISTRIBUTED_TABLES = [
-  ['spans', 'run_id'],
-  ['log_records', 'run_id'],
   ['blocks', 'block_id'],
   ['places', 'run_id'],
 ] as const;
 
 async function distributeTables(connection: Connection, shards: number): Promise<void> {
   const run = (sql: string) => connection.query(limitedStatement(sql, TIMEOUT_MS));
-  for (const sql of NAME_RUNS) await run(sql);
-  for (const name of UNUSED_INDEXES) await run(`DROP INDEX IF EXISTS ${name}`);
   for (const [table, column] of DISTRIBUTED_TABLES) {
     const how =
-      table === 'spans'
+      table === 'blocks'
         ? `shard_count => ${shards}, colocate_with => 'none'`
-        : `colocate_with => 'spans'`;
+        : `colocate_with => 'blocks'`;
     await run(`SELECT create_distributed_table('${table}', '${column}', ${how})`);
   }
   // Also clears what the tables held before they were distributed.
@@ -127,17 +113,17 @@ async function distributeTables(connection: Connection, shards: number): Promise
 async function distribution(connection: Connection, isNew: boolean): Promise<Distribution> {
   const cluster = await findCluster(connection);
   const { rows } = await connection.query<{ shards: number }>(
-    `SELECT count(*)::int AS shards FROM pg_dist_shard WHERE logicalrelid = 'spans'::regclass`,
+    `SELECT count(*)::int AS shards FROM pg_dist_shard WHERE logicalrelid = 'blocks'::regclass`,
   );
   return { isNew, workers: cluster?.workers ?? 0, shards: rows[0]?.shards ?? 0 };
 }
 
 /**
- * Distributes the telemetry, with the rows that are there.
+ * Distributes the telemetry, with what is stored already.
  *
  * @param shards of each table; by default two for each worker
- * @throws {OperatorError} when the cluster cannot be used, or servers are running: they would continue
- *   writing rows without a run
+ * @throws {OperatorError} when the cluster cannot be used, or servers are running: each
+ *   remembers whether telemetry is distributed
  */
 export async function distribute(database: Database, shards?: number): Promise<Distribution> {
   const { workers } = requireUsable(await findCluster(database));
@@ -174,7 +160,7 @@ export async function distributeIfEmpty(
   if (cluster === null || cluster.workers === 0) return null;
   if ((await lookUp(database)) === 'distributed') return null;
   const { rows } = await database.query<{ hasRows: boolean }>(
-    `SELECT EXISTS (SELECT FROM resources) AS "hasRows"`,
+    `SELECT EXISTS (SELECT FROM blocks) AS "hasRows"`,
   );
   const isUsed = rows[0]?.hasRows === true || (await livingProcesses(database)) > 0;
   return isUsed ? 'has telemetry' : await distribute(database);

@@ -58,16 +58,13 @@ const TURN_CHARACTERS = 512 * 1024;
 /** Above the caller's limit for the whole transaction, at which the connection is destroyed. */
 const TIMEOUT_MS = 60_000;
 
-/**
- * Sent after BEGIN. A server is identified by the time of its start: another one was started at
- * another time, and so was the same one with other data.
- */
+/** Sent after BEGIN. */
 function firstStatement(settings: Readonly<Record<string, string>>): string {
   const set = Object.entries(settings).map(
     ([name, value]) => `, set_config('${name}', '${value}', true)`,
   );
-  return `SELECT extract(epoch FROM pg_postmaster_start_time())::text, pg_backend_pid(),
-    extract(epoch FROM now())::float8 * 1000, ${localTimeout(STATEMENT_TIMEOUT_MS)}${set.join('')}`;
+  return `SELECT pg_backend_pid(), extract(epoch FROM now())::float8 * 1000,
+    ${localTimeout(STATEMENT_TIMEOUT_MS)}${set.join('')}`;
 }
 
 /** Statements that a connection keeps; further ones are parsed each time. */
@@ -94,8 +91,8 @@ class Pipeline implements pg.Submittable {
   #isDirect = false;
   #hasFailed = false;
   readonly #first: string;
-  /** of the first statement */
-  begun: BegunTransaction = { server: '', nowMs: Number.NaN };
+  /** the transaction's `now()`, by the first statement */
+  nowMs = Number.NaN;
 
   constructor(
     steps: Iterable<PipelineStep>,
@@ -163,8 +160,8 @@ class Pipeline implements pg.Submittable {
 
   /** The only row is the one of the first statement. */
   handleDataRow({ fields }: { readonly fields: readonly (string | null)[] }): void {
-    this.begun = { server: fields[0] ?? '', nowMs: Number(fields[2]) };
-    this.#isDirect = Number(fields[1]) === this.#announcedPid;
+    this.#isDirect = Number(fields[0]) === this.#announcedPid;
+    this.nowMs = Number(fields[1]);
   }
 
   handleReadyForQuery(connection: pg.Connection): void {
@@ -254,15 +251,10 @@ export interface PipelineSettings {
   /**
    * Called before COMMIT is sent; what it throws prevents it. Unless COMMIT fails with a warning, an error
    * after that does not say whether it succeeded.
+   *
+   * @param nowMs the transaction's `now()`, in milliseconds since 1970
    */
-  readonly beforeCommit?: (begun: BegunTransaction) => void;
-}
-
-export interface BegunTransaction {
-  /** identity of the server */
-  readonly server: string;
-  /** the transaction's `now()`, in milliseconds since 1970 */
-  readonly nowMs: number;
+  readonly beforeCommit?: (nowMs: number) => void;
 }
 
 /**
@@ -278,9 +270,9 @@ export async function runPipeline(
   steps: Iterable<PipelineStep>,
   { settings = {}, beforeCommit = () => {} }: PipelineSettings = {},
 ): Promise<void> {
-  const begun = await new Promise<BegunTransaction>((resolve, reject) => {
+  const nowMs = await new Promise<number>((resolve, reject) => {
     const settle = (error: Error | null) =>
-      error === null ? resolve(pipeline.begun) : reject(error);
+      error === null ? resolve(pipeline.nowMs) : reject(error);
     const begin = {
       first: firstStatement(settings),
       announcedPid: announcedPid(connection),
@@ -288,7 +280,7 @@ export async function runPipeline(
     const pipeline = new Pipeline(steps, begin, settle);
     connection.query(pipeline);
   });
-  beforeCommit(begun);
+  beforeCommit(nowMs);
   await commit(connection);
 }
 

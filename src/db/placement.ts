@@ -47,7 +47,7 @@ export async function lookUp(database: Queryable): Promise<TelemetryPlacement> {
   );
   if (rows[0]?.hasCitus !== true) return 'local';
   const found = await database.query(
-    `SELECT FROM pg_dist_partition WHERE logicalrelid = to_regclass('spans')`,
+    `SELECT FROM pg_dist_partition WHERE logicalrelid = to_regclass('blocks')`,
   );
   return found.rowCount === 0 ? 'local' : 'distributed';
 }

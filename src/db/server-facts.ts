@@ -5,8 +5,7 @@
  */
 import { onlyRow, type Queryable } from './database.ts';
 import { type HistoryFault, historyFault, loadMigrations } from './migrate.ts';
-import { DAILY_TABLES } from './telemetry/copy-statement.ts';
-import { partitionName, utcDay, utcHour } from './telemetry/partitions.ts';
+import { DAILY_TABLES, partitionName, utcDay, utcHour } from './telemetry/partitions.ts';
 import { RECEIPTS, receiptPeriods } from './telemetry/receipts.ts';
 
 /** SQL of the identity of a database and its cluster; a standby has the one of its primary. */

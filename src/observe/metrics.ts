@@ -31,8 +31,8 @@ function declareMetrics(registry: Registry) {
       'signal',
       'reason',
     ]),
-    rows: counter('store_rows_total', 'Rows committed.', []),
-    bytes: counter('store_bytes_total', 'COPY bytes committed.', []),
+    rows: counter('store_rows_total', 'Spans, log records and data points committed.', []),
+    bytes: counter('store_bytes_total', 'Bytes committed, before compression.', []),
     batches: counter('store_batches_total', 'Batches by outcome.', ['outcome']),
     batchSeconds: new Histogram({
       name: 'sluice_store_batch_seconds',

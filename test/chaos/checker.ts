@@ -145,6 +145,6 @@ export async function check(
   }
   // What is left was checked before, and is here again: stored twice, unless it was given up then.
   for (const [number, { rows }] of stored) if (!earlier.has(number)) verdict.rowsTwice += rows;
-  await cluster.ask('TRUNCATE spans, log_records, blocks, places, runs, findings CASCADE');
+  await cluster.ask('TRUNCATE blocks, places, runs, findings CASCADE');
   return verdict;
 }

@@ -22,7 +22,7 @@ test('it is not distributed without Citus', async () => {
   await expect(distribute(scratch.database)).rejects.toThrow(
     /has no Citus: CREATE EXTENSION citus on every node/,
   );
-  expect(await scratch.rows(`SELECT to_regclass('spans_by_trace')::text AS name`)).toEqual([
-    { name: 'spans_by_trace' },
+  expect(await scratch.rows(`SELECT to_regclass('blocks_by_id')::text AS name`)).toEqual([
+    { name: 'blocks_by_id' },
   ]);
 });

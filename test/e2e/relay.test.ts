@@ -1,5 +1,5 @@
 /**
- * `sluice relay` between the SDK's own protobuf exporters and a real server: the rows are those of the
+ * `sluice relay` between the SDK's own protobuf exporters and a real server: the records are those of the
  * JSON exporters, and nothing that was acknowledged is lost, whatever ends the relay or the server.
  */
 import {
@@ -22,9 +22,11 @@ import { OTLPTraceExporter as JsonTraceExporter } from '@opentelemetry/exporter-
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 
+import type { Signal } from '../../src/model/telemetry.ts';
 import { runCommand } from '../support/command.ts';
 import { canonicalRecords } from '../support/otlp-canonical.ts';
 import { encodeProtobuf } from '../support/otlp-protobuf.ts';
+import { LISTS } from '../support/otlp-requests.ts';
 import { recordedLogs, recordedMetrics, recordedSpans } from '../support/recorded-telemetry.ts';
 import { openRecordingProxy } from '../support/recording-proxy.ts';
 import { type RelayProcess, startRelay } from '../support/relay-process.ts';
@@ -78,24 +80,16 @@ async function exportWith<Records>(exporter: Exporter<Records>, records: Records
   return outcome;
 }
 
-/** Rows of a workspace without what differs between workspaces and arrivals. */
-async function rowsOf(table: string, workspaceId: number): Promise<unknown[]> {
-  const { rows } = await gateway.database.query<Record<string, unknown>>(
-    `SELECT * FROM ${table} WHERE workspace_id = $1`,
-    [workspaceId],
-  );
-  return rows
-    .map((row) => {
-      const same = Object.entries(row).filter(
-        ([name]) => !/^(workspace_id|arrived_at|received_at|first_seen_at|created_at)$/.test(name),
-      );
-      return JSON.stringify(Object.fromEntries(same), (_name, value) => value);
-    })
-    .sort();
+/** All records of a workspace. */
+async function recordsOf(signal: Signal, workspaceId: number): Promise<unknown[]> {
+  const [list] = LISTS[signal];
+  const lines = await storedLines(gateway.database, signal);
+  const own = lines.filter((line) => line.workspaceId === workspaceId);
+  return canonicalRecords(signal, { [list]: own.flatMap(({ text }) => JSON.parse(text)[list]) });
 }
 
 test.each(['observe', 'base'] as const)(
-  'rows of the protobuf exporters equal those of the JSON exporters: %s host',
+  'records of the protobuf exporters equal those of the JSON exporters: %s host',
   async (host) => {
     const direct = await gateway.addWorkspace(`direct-${host}-${randomId(8)}`);
     const relayed = await gateway.addWorkspace(`relayed-${host}-${randomId(8)}`);
@@ -119,20 +113,15 @@ test.each(['observe', 'base'] as const)(
       await exportWith(new OTLPMetricExporter({ url: `${relay.url}/v1/metrics` }), metrics),
     ];
     expect(outcomes.map(({ error }) => error)).toEqual(Array(6).fill(undefined));
-    const counts = { spans: 2, log_records: 1, resources: 1 };
-    for (const [table, count] of Object.entries(counts)) {
-      const rows = await rowsOf(table, relayed.id);
-      expect(rows, table).toHaveLength(count);
-      expect(rows, table).toEqual(await rowsOf(table, direct.id));
+    for (const [signal, count] of [
+      ['traces', 2],
+      ['logs', 1],
+      ['metrics', 5],
+    ] as const) {
+      const records = await recordsOf(signal, relayed.id);
+      expect(records, signal).toHaveLength(count);
+      expect(records, signal).toEqual(await recordsOf(signal, direct.id));
     }
-    const lines = await storedLines(gateway.database, 'metrics');
-    const points = (workspace: number): unknown[] => {
-      const own = lines.filter(({ workspaceId }) => workspaceId === workspace);
-      const resourceMetrics = own.flatMap(({ text }) => JSON.parse(text).resourceMetrics);
-      return canonicalRecords('metrics', { resourceMetrics });
-    };
-    expect(points(relayed.id)).toHaveLength(5);
-    expect(points(relayed.id)).toEqual(points(direct.id));
   },
 );
 

@@ -262,8 +262,8 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'documents/decision-unlinked',
     defect: 'ARCHITECTURE.md links all decisions but one',
     file: 'ARCHITECTURE.md',
-    search: '[0005](docs/decisions/0005-json-attributes.md)',
-    replacement: '[0005](docs/decisions/0004-binary-copy.md)',
+    search: '[0002](docs/decisions/0002-embedded-postgres.md)',
+    replacement: '[0002](docs/decisions/0001-uwebsockets-source.md)',
     tests: DOCUMENTS,
   },
   {

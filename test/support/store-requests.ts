@@ -4,7 +4,6 @@ import { BlockCompressor } from '../../src/db/telemetry/block-codec.ts';
 import { packBlocks } from '../../src/db/telemetry/blocks.ts';
 import { storeBatch } from '../../src/db/telemetry/copy-transaction.ts';
 import type { EncodedRequest } from '../../src/db/telemetry/encoded-request.ts';
-import { KnownContents } from '../../src/db/telemetry/shared-contents.ts';
 import { encodeRequest } from './decoding.ts';
 import type { RowsRequest } from './rows.ts';
 
@@ -14,10 +13,10 @@ const compressor = new BlockCompressor();
 export async function storeRequests(
   connection: Connection,
   requests: readonly EncodedRequest[],
-  settings: Parameters<typeof storeBatch>[3] = {},
+  settings: Parameters<typeof storeBatch>[2] = {},
 ): Promise<void> {
   const blocks = await packBlocks(requests, compressor);
-  await storeBatch(connection, requests, new KnownContents(), { ...settings, blocks });
+  await storeBatch(connection, requests, { ...settings, blocks });
 }
 
 /** Encodes spans and log records, which are sent in different requests. */

@@ -1,12 +1,11 @@
 /**
- * Retention of the rows that are in no daily partition: runs with their findings, and the resources and
- * metrics that no kept row can refer to. docs/decisions/0048-retention-of-everything.md
+ * Retention of the rows that are in no daily partition: runs with their findings.
+ * docs/decisions/0048-retention-of-runs.md
  */
 import type { Events } from '../../observe/events.ts';
 import type { Database } from '../database.ts';
 import { oldestDay } from '../telemetry/partitions.ts';
 import { DeletionTurn } from './deletion.ts';
-import { deleteUnusedResources } from './outdated-resources.ts';
 import { OutdatedRuns } from './outdated-runs.ts';
 
 const DAY_MS = 86_400_000;
@@ -43,8 +42,6 @@ export class Retention {
     signal: AbortSignal,
   ): Promise<void> {
     const turn = new DeletionTurn(database, signal);
-    const resources = await deleteUnusedResources(turn, nowMs, this.days.telemetry);
-    if (resources > 0) events.outdatedDeleted('resources', resources);
     const { runs, findings } = await this.#deleteRuns(turn, nowMs);
     if (runs > 0) events.outdatedDeleted('runs', runs);
     if (findings > 0) events.outdatedDeleted('findings', findings);

@@ -10,7 +10,7 @@
  */
 import { SluiceError } from '../../errors.ts';
 import type { Events } from '../../observe/events.ts';
-import { type Connection, type Database, withConnection } from '../database.ts';
+import { type Database, withConnection } from '../database.ts';
 import type { DatabaseClock } from '../database-clock.ts';
 import { CommitWarning } from '../pipeline.ts';
 import { placementOf } from '../placement.ts';
@@ -33,7 +33,6 @@ import {
   storeReceipts,
 } from './receipts.ts';
 import { isRowFault, mayMissPartition } from './row-faults.ts';
-import { KnownContents, ServerChangedError } from './shared-contents.ts';
 
 /** Above the limit of a single statement, which a healthy server enforces itself. */
 const BATCH_TIMEOUT_MS = 40_000;
@@ -97,12 +96,9 @@ export class BatchStore {
   readonly #onLeave: (batch: readonly WaitingRequest[]) => void;
   readonly #allowance: SettleAllowance | null;
   readonly #clock: Pick<DatabaseClock, 'read'> | null;
-  readonly #known = new KnownContents();
   readonly #compressor: BlockCompressor;
   /** hours since 1970 whose partitions are there */
   readonly #ensured = new Set<number>();
-  /** connections that stored a batch */
-  readonly #connections = new WeakSet<Connection>();
 
   constructor(database: Database, settings: BatchStoreSettings, events: StoreEvents) {
     this.#database = database;
@@ -144,7 +140,7 @@ export class BatchStore {
     for (const { receipt, resolve } of batch) resolve({ isResend: false, receipt });
   }
 
-  /** Stores requests; on another server than before, or without a partition, once more. */
+  /** Stores requests; without a partition, once more. */
   async #storeOnce(
     batch: readonly WaitingRequest[],
     isPart: boolean,
@@ -155,16 +151,11 @@ export class BatchStore {
     try {
       await this.#transact(batch, blocks, isPart, progress);
     } catch (error) {
-      if (progress.isCommitting || !(await this.#isWorthAgain(error))) throw error;
+      const mayMiss = mayMissPartition(error, await placementOf(this.#database));
+      if (progress.isCommitting || !mayMiss) throw error;
       this.#ensured.clear();
       await this.#transact(batch, blocks, isPart, progress);
     }
-  }
-
-  /** Whether the same requests may be stored after partitions and resources have been sent again. */
-  async #isWorthAgain(error: unknown): Promise<boolean> {
-    if (error instanceof ServerChangedError) return true;
-    return mayMissPartition(error, await placementOf(this.#database));
   }
 
   async #transact(
@@ -180,11 +171,8 @@ export class BatchStore {
       if (!this.#ensured.has(hourOf(arrivedAtMs))) await this.#ensureHour(arrivedAtMs);
     }
     const placement = await placementOf(this.#database);
-    await withConnection(this.#database, this.#batchTimeoutMs, (connection) => {
-      // The database may have been restored from a backup since the other connections were made.
-      if (!this.#connections.has(connection)) this.#known.clear();
-      this.#connections.add(connection);
-      return storeBatch(connection, requests, this.#known, {
+    await withConnection(this.#database, this.#batchTimeoutMs, (connection) =>
+      storeBatch(connection, requests, {
         allowance: this.#allowance,
         receipts,
         placement,
@@ -195,8 +183,8 @@ export class BatchStore {
           if (this.#clock !== null && requests.some(isMisdatedNow)) throw new MisdatedError(nowMs);
           progress.isCommitting = true;
         },
-      });
-    });
+      }),
+    );
   }
 
   async #ensureHour(arrivedAtMs: number): Promise<void> {
@@ -291,8 +279,7 @@ export class BatchStore {
   /** Refuses requests that are not known to be stored. */
   #refuse(batch: readonly WaitingRequest[], error: unknown): void {
     this.#onLeave(batch);
-    // The database may have been replaced, so known rows may be gone.
-    this.#known.clear();
+    // The database may have been replaced, so partitions may be gone.
     this.#ensured.clear();
     this.#events.batchFailed(batch.length, error);
     for (const { reject } of batch) {

@@ -9,6 +9,3 @@
  */
 export const COPY_HEADER = Buffer.from('5047434f50590aff0d0a000000000000000000', 'hex');
 export const COPY_TRAILER = Buffer.from('ffff', 'hex');
-
-/** The tables with a partition for each day of arrival. */
-export const DAILY_TABLES = ['spans', 'log_records', 'blocks', 'places'] as const;

@@ -15,7 +15,6 @@ import type { EncodedRequest } from './encoded-request.ts';
 import type { SessionMark } from './log-runs.ts';
 import { rowGroups } from './row-groups.ts';
 import { mergeDeltas, type RunDelta } from './run-delta.ts';
-import type { KnownContents } from './shared-contents.ts';
 
 interface OwnedMark extends SessionMark {
   readonly workspaceId: number;
@@ -129,13 +128,12 @@ function* stepsOf(
 /**
  * Stores a batch in a transaction of its own.
  *
- * @throws PostgreSQL's error, or `ServerChangedError`; the transaction is then still open, and the
- *   caller rolls it back or destroys the connection
+ * @throws PostgreSQL's error; the transaction is then still open, and the caller rolls it back or
+ *   destroys the connection
  */
 export async function storeBatch(
   connection: Connection,
   requests: readonly EncodedRequest[],
-  known: KnownContents,
   {
     allowance = null,
     receipts = [],
@@ -145,16 +143,12 @@ export async function storeBatch(
     onCommit = () => {},
   }: BatchSettings = {},
 ): Promise<void> {
-  const assumed = known.server;
   const steps = stepsOf(requests, { allowance, receipts, blocks });
   await runPipeline(connection, steps, {
     settings: {
       ...(lockTimeoutMs === null ? {} : { lock_timeout: String(lockTimeoutMs) }),
       ...(placement === 'local' ? {} : SEQUENTIAL),
     },
-    beforeCommit: (begun) => {
-      known.requireServer(begun.server, assumed);
-      onCommit(begun.nowMs);
-    },
+    beforeCommit: onCommit,
   });
 }

@@ -1,5 +1,5 @@
 /**
- * The daily partitions of the telemetry tables, and those of the receipts: made ahead of time,
+ * The daily partitions of blocks and places, and those of the receipts: made ahead of time,
  * dropped past retention.
  *
  * A partition is built as a table of its own and then attached: `CREATE TABLE … PARTITION OF` would
@@ -11,7 +11,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Events } from '../../observe/events.ts';
 import { type Connection, type Database, inTransaction, withConnection } from '../database.ts';
 import { placementOf, useOneConnectionPerNode } from '../placement.ts';
-import { DAILY_TABLES } from './copy-statement.ts';
 import { PERIOD_MS, RECEIPTS, receiptPeriods } from './receipts.ts';
 
 const DAY_MS = 86_400_000;
@@ -40,6 +39,9 @@ const CANCEL = `SELECT pg_cancel_backend(pid) FROM pg_stat_activity
 export function utcDay(epochMs: number): string {
   return new Date(epochMs).toISOString().slice(0, 10);
 }
+
+/** The tables with a partition for each day of arrival. */
+export const DAILY_TABLES = ['blocks', 'places'] as const;
 
 type DailyTable = (typeof DAILY_TABLES)[number];
 type PartitionedTable = DailyTable | typeof RECEIPTS;
@@ -130,7 +132,7 @@ async function ensure(database: Database, wanted: readonly NewPartition[]): Prom
 }
 
 /**
- * Makes sure that every telemetry table takes rows of a day.
+ * Makes sure that blocks and places of a day can be stored.
  *
  * @param dayMs any moment of the day, milliseconds since 1970
  * @returns the names of the partitions created or attached now
@@ -139,7 +141,7 @@ export async function ensureDay(database: Database, dayMs: number): Promise<stri
   const day = utcDay(dayMs);
   const values = `FROM ('${day}') TO ('${utcDay(dayMs + DAY_MS)}')`;
   // Not vacuumed for rows that were added: it costs a third of storing them, and a day is dropped as
-  // a whole (docs/decisions/0010-storage.md).
+  // a whole (docs/decisions/0063-blocks.md).
   const storage = `toast_tuple_target = ${TOAST_TARGET_BYTES},
     autovacuum_vacuum_insert_threshold = -1`;
   const partition = (parent: DailyTable): NewPartition => ({

@@ -5,12 +5,12 @@
  *
  * | SQLSTATE | error | here |
  * |---|---|---|
- * | 22… | data exception: bad JSON, bad UTF-8, U+0000, a value out of range, a malformed COPY row | yes |
+ * | 22… | data exception: bad UTF-8, U+0000, a value out of range, a malformed COPY row | yes |
  * | 23502, 23505 | a required value is missing; a duplicate key | yes |
  * | 23503 | a referenced row is missing: the workspace was deleted meanwhile | yes |
  * | 23514 with a constraint | a check constraint refuses a value | yes |
  * | 23514 without one | no partition takes the row's day | no: it is created again |
- * | 54… | program limit exceeded: JSON nested too deeply, a value too long for an index | yes |
+ * | 54… | program limit exceeded: a value too long for an index | yes |
  * | all others | the server's state, its schema, its connection | no |
  */
 import { isDataError } from '../../observe/error-facts.ts';

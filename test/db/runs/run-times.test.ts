@@ -9,7 +9,6 @@ import { settleAllowance } from '../../../src/db/runs/run-times.ts';
 import { closeSessionRuns } from '../../../src/db/runs/session-runs.ts';
 import { storeBatch } from '../../../src/db/telemetry/copy-transaction.ts';
 import { ensureDay } from '../../../src/db/telemetry/partitions.ts';
-import { KnownContents } from '../../../src/db/telemetry/shared-contents.ts';
 import type { RunState } from '../../../src/model/runs.ts';
 import { encodeRequest } from '../../support/decoding.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
@@ -42,14 +41,14 @@ beforeAll(async () => {
 });
 afterAll(() => scratch.close());
 beforeEach(async () => {
-  await scratch.database.query('TRUNCATE runs, spans, log_records, session_marks');
+  await scratch.database.query('TRUNCATE runs, blocks, places, session_marks');
 });
 
 async function arrive(fields: Partial<RowsRequest>): Promise<void> {
   const connection = await scratch.database.connect();
   try {
     const request = encodeRequest(decodedRequest(fields), 1, NOON_MS);
-    await storeBatch(connection, [request], new KnownContents(), {
+    await storeBatch(connection, [request], {
       allowance: settleAllowance(TIMES),
     });
   } finally {

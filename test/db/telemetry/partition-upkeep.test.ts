@@ -25,7 +25,7 @@ async function partitionsAfter(shownMs: () => number): Promise<number> {
 
 async function spanDays(): Promise<number> {
   const [row] = await scratch.rows(
-    "SELECT count(*)::int AS n FROM pg_inherits WHERE inhparent = 'spans'::regclass",
+    "SELECT count(*)::int AS n FROM pg_inherits WHERE inhparent = 'blocks'::regclass",
   );
   return Number(row?.n);
 }

@@ -11,7 +11,7 @@ import { type MigratedDatabase, openMigratedDatabase } from '../../support/migra
 import { DAY_MS, NOON_MS } from '../../support/rows.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
-const TABLES = ['blocks', 'log_records', 'places', 'spans'];
+const TABLES = ['blocks', 'places'];
 
 let scratch: MigratedDatabase;
 let changes: { created: string[]; dropped: string[] }[];
