@@ -12,6 +12,7 @@
  */
 import { isUtf8 } from 'node:buffer';
 
+import { SluiceError } from '../../errors.ts';
 import type { Signal } from '../../model/telemetry.ts';
 import { PIECE_BYTES, type Pieces } from '../pieces.ts';
 import { type FoundRecord, type Frame, RecordFinder } from './record-finder.ts';
@@ -19,6 +20,12 @@ import type { AcceptedRecords } from './record-set.ts';
 
 /** Maximum bytes of a line, unless a record or its heads are larger. */
 export const LINE_BYTES_MAX = 512 * 1024;
+
+/**
+ * Maximum bytes of the heads of a record (the members of its request, resource and scope). Whoever reads the
+ * record parses them in one turn of the event loop.
+ */
+export const HEADS_BYTES_MAX = 4 * 1024 * 1024;
 
 /** A line of OTLP/JSON, without a line feed. */
 export interface Line {
@@ -38,6 +45,7 @@ const SPACE = 0x20;
  * @param records how many of its records were accepted
  * @param accepted the accepted records; null for all
  * @param ends where in the body each record ends, if that is known and all are accepted
+ * @throws {SluiceError} `body_too_large` when the heads of a record exceed `HEADS_BYTES_MAX`
  */
 export function* linesOf(
   signal: Signal,
@@ -53,7 +61,22 @@ export function* linesOf(
   }
   const found = yield* new RecordFinder(signal, text, accepted, null, ends).find();
   if (found.length !== records) throw new Error(`${found.length} of ${records} records found`);
+  checkHeads(found);
   return yield* cutLines(text, found);
+}
+
+function checkHeads(found: readonly FoundRecord[]): void {
+  let checked: Frame | null = null;
+  for (const { frame } of found) {
+    if (frame === checked) continue;
+    checked = frame;
+    const bytes = pathOf(frame).reduce((sum, { head }) => sum + head.length, 0);
+    if (bytes <= HEADS_BYTES_MAX) continue;
+    throw new SluiceError(
+      'body_too_large',
+      `A resource and scope of the body have ${bytes} bytes; at most ${HEADS_BYTES_MAX} are allowed.`,
+    );
+  }
 }
 
 function withoutMark(body: Buffer): Buffer {

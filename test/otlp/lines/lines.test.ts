@@ -6,7 +6,12 @@ import { describe, expect, test } from 'vitest';
 
 import type { Signal } from '../../../src/model/telemetry.ts';
 import type { DecodeResult } from '../../../src/otlp/envelope.ts';
-import { LINE_BYTES_MAX, type Line, linesOf } from '../../../src/otlp/lines/lines.ts';
+import {
+  HEADS_BYTES_MAX,
+  LINE_BYTES_MAX,
+  type Line,
+  linesOf,
+} from '../../../src/otlp/lines/lines.ts';
 import { decodeLogs } from '../../../src/otlp/logs.ts';
 import { decodeMetrics } from '../../../src/otlp/metrics.ts';
 import { toEnd } from '../../../src/otlp/pieces.ts';
@@ -220,6 +225,16 @@ describe('a long body is cut between records', () => {
     expect(stored).toBeLessThan(2 * body.length);
     checkLines('traces', body);
   });
+});
+
+test.each([HEADS_BYTES_MAX, HEADS_BYTES_MAX + 1])('a resource of %s bytes', (length) => {
+  const withSchema = (schemaUrl: string): Buffer =>
+    toBody({ resourceSpans: [{ schemaUrl, scopeSpans: [{ spans: [plainSpan(1)] }] }] });
+  const headOf = (body: Buffer): number => body.indexOf('{"traceId"');
+  const body = withSchema('x'.repeat(length - headOf(withSchema(''))));
+  expect(headOf(body)).toBe(length);
+  if (length === HEADS_BYTES_MAX) checkLines('traces', body);
+  else expect(() => linesIn('traces', body)).toThrow('at most 4194304 are allowed');
 });
 
 test('random bodies that are long and have faults', () => {
