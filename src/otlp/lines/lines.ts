@@ -22,7 +22,7 @@ import type { AcceptedRecords } from './record-set.ts';
 export const LINE_BYTES_MAX = 512 * 1024;
 
 /**
- * Maximum bytes of the heads of a record (the members of its request, resource and scope). Whoever reads the
+ * Maximum bytes of the heads of a record (the members of its request, resource and scope). A reader of the
  * record parses them in one turn of the event loop.
  */
 export const HEADS_BYTES_MAX = 4 * 1024 * 1024;
