@@ -177,7 +177,7 @@ const countOf = (places: readonly RunPlace[]): number =>
   places.reduce((sum, { records }) => sum + countRecords(records), 0);
 
 /** The places cut to the first records that arrived; those that a claim is for are counted apart. */
-function firstPlaces(places: readonly RunPlace[], stepsMax: number): RunPlace[] {
+export function firstPlaces(places: readonly RunPlace[], stepsMax: number): RunPlace[] {
   let all = 0;
   let own = 0;
   return places.flatMap((place) => {

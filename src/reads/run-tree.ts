@@ -7,7 +7,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Database } from '../db/database.ts';
 import type { RunToRead } from '../db/runs/run-to-read.ts';
 import { findPlaces } from '../db/telemetry/stored-places.ts';
-import { addRange, countRecords, firstRecords } from '../model/record-ranges.ts';
+import { addRange } from '../model/record-ranges.ts';
 import { possibleRepeats, SentSpans } from '../model/repeated-spans.ts';
 import type { StoredTree, TreeStep } from '../model/run-tree.ts';
 import { compareAsRead, type Numbered, numberSteps } from '../model/step-order.ts';
@@ -16,6 +16,7 @@ import { readNarrow } from '../otlp/lines/narrow-record.ts';
 import type { Pieces } from '../otlp/pieces.ts';
 import { type ReadBlock, type RecordsOfBlock, readRecords } from './read-records.ts';
 import { digestOf } from './read-step.ts';
+import { firstPlaces } from './run-reading.ts';
 
 /** Most bytes of spans that are read to find repeats. Spans beyond it count separately. */
 const REPEATS_BYTES_MAX = 64 * 1024 * 1024;
@@ -36,7 +37,7 @@ export async function readTree(
   stepsMax: number,
 ): Promise<StoredTree> {
   const [found] = await findPlaces(database, [run], stepsMax);
-  const first = firstOf(found?.places ?? [], stepsMax);
+  const first = firstPlaces(found?.places ?? [], stepsMax);
   const steps: ReadStep[] = [];
   const unreadable = await readRecords(database, first, (block) => takeSteps(block, steps));
   steps.sort(compareAsRead);
@@ -48,15 +49,6 @@ export async function readTree(
   const numbered = numberSteps(once);
   if (steps.length > TURN_STEPS) await nextTurn();
   return { steps: numbered, unreadable };
-}
-
-function firstOf(places: readonly RecordsOfBlock[], stepsMax: number): RecordsOfBlock[] {
-  let steps = 0;
-  return places.flatMap((place) => {
-    const records = firstRecords(place.records, stepsMax - steps);
-    steps += countRecords(records);
-    return records.length === 0 ? [] : [{ ...place, records }];
-  });
 }
 
 /** Adds the steps of a block. A literal, because copies of objects take a third of the time. */

@@ -13,7 +13,7 @@ const compressor = new BlockCompressor();
 export async function storeRequests(
   connection: Connection,
   requests: readonly EncodedRequest[],
-  settings: Parameters<typeof storeBatch>[2] = {},
+  settings: Omit<Parameters<typeof storeBatch>[2], 'blocks'> = {},
 ): Promise<void> {
   const blocks = await packBlocks(requests, compressor);
   await storeBatch(connection, requests, { ...settings, blocks });

@@ -236,7 +236,7 @@ CREATE TABLE places (
   -- numbers of the records, from 0 in the order of the block's lines (src/model/record-ranges.ts)
   records      bytea NOT NULL
 ) PARTITION BY RANGE (arrived_on);
--- The workspace comes first: whoever knows the trace id of another workspace's run must not slow it down.
+-- The workspace comes first: a workspace that learns the trace id of another one's run cannot slow it down.
 CREATE INDEX places_by_run ON places (workspace_id, run_id);
 
 -- One row: the codec of new blocks. It becomes zstd when every process reads that, and never brotli again

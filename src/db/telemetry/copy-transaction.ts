@@ -96,8 +96,8 @@ interface BatchSettings {
   readonly lockTimeoutMs?: number | null;
   /** where the blocks are stored */
   readonly placement?: TelemetryPlacement;
-  /** the lines of the requests */
-  readonly blocks?: readonly Block[];
+  /** the blocks of the requests */
+  readonly blocks: readonly Block[];
   /** called with the transaction's time before COMMIT is sent; what it throws prevents it */
   readonly onCommit?: (nowMs: number) => void;
 }
@@ -139,9 +139,9 @@ export async function storeBatch(
     receipts = [],
     lockTimeoutMs = null,
     placement = 'local',
-    blocks = [],
+    blocks,
     onCommit = () => {},
-  }: BatchSettings = {},
+  }: BatchSettings,
 ): Promise<void> {
   const steps = stepsOf(requests, { allowance, receipts, blocks });
   await runPipeline(connection, steps, {

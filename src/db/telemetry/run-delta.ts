@@ -119,7 +119,7 @@ export function deltaOf(deltas: RunDeltas, workspaceId: number, runId: Hex16): R
   return fresh;
 }
 
-/** @param root the span's end is that of the run */
+/** @param root facts of a root span, whose end is the end of its run; null for other spans */
 function addSpan(
   delta: RunDelta,
   { startUnixNano, endUnixNano, serviceName }: SpanFacts,
@@ -184,7 +184,7 @@ export function merge(into: RunDelta, delta: RunDelta): void {
   into.sessionKey ??= delta.sessionKey;
 }
 
-/** Of a delta that several requests share: each request has numbers of its own. */
+/** Records of a merged delta. Each request numbers its records from 0, so several requests have no common numbers. */
 const NO_RECORDS: number[] = [];
 
 /**

@@ -1,5 +1,5 @@
 /**
- * Finds the places of runs (which records of which blocks belong to a run) and reads blocks. No statement
+ * Finds the places of runs and reads blocks. A place names the records of one block that belong to a run. No statement
  * joins the two: on a Citus cluster they are on different nodes.
  *
  *   runs ─► findPlaces ─► places ─► their blocks, each once ─► readBlocks ─► texts, one at a time
@@ -28,7 +28,7 @@ export interface RunPlace extends BlockKey {
   readonly isInPart: boolean;
 }
 
-/** What identifies a block. */
+/** The address of a block. */
 export interface BlockKey {
   readonly blockId: string;
   /** the UTC day on which it arrived (`2026-11-20`) */
@@ -52,7 +52,7 @@ export class MissingBlockError extends UnreadableBlockError {
   }
 }
 
-/** The text of a block, or the error that says why there is none. */
+/** The text of a block, or the error if it cannot be read. */
 export type BlockText = BlockKey &
   (
     | { readonly signal: Signal; readonly text: Buffer }

@@ -33,7 +33,7 @@ export const READ_UINT = 1;
 export const READ_TEXT = 2;
 export const READ_TRACE_ID = 3;
 export const READ_SPAN_ID = 4;
-/** any text without escapes; one that is no trace id means that there is none */
+/** any text without escapes; if it is not a trace id, the record has no trace */
 export const READ_OPTIONAL_TRACE_ID = 5;
 /** a span id, an empty text, or zeros */
 export const READ_PARENT_ID = 6;
@@ -54,7 +54,7 @@ export const READ_BASE64 = 17;
 /** an integer of an AnyValue */
 export const READ_INT_VALUE = 18;
 
-// What is kept of a record.
+// Facts of a record that are kept while it is scanned.
 /** for a member that is only checked */
 export const CELL_NONE = 0;
 export const CELL_TRACE = 1;

@@ -37,7 +37,7 @@ export class state {
   static depth: i32 = 0;
   /** members of the object that was read last, as bits */
   static seen: u32 = 0;
-  /** whether that object has members that are not in its table */
+  /** the object that was read last has members that are not in its table */
   static hasUnknown: bool = false;
   /** cells of the current record that have a value, as bits */
   static present: u32 = 0;

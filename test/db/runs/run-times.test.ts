@@ -7,7 +7,6 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { claimRuns, requeueRuns } from '../../../src/db/runs/evaluation-queue.ts';
 import { settleAllowance } from '../../../src/db/runs/run-times.ts';
 import { closeSessionRuns } from '../../../src/db/runs/session-runs.ts';
-import { storeBatch } from '../../../src/db/telemetry/copy-transaction.ts';
 import { ensureDay } from '../../../src/db/telemetry/partitions.ts';
 import type { RunState } from '../../../src/model/runs.ts';
 import { encodeRequest } from '../../support/decoding.ts';
@@ -23,6 +22,7 @@ import {
   sessionFor,
   spanRow,
 } from '../../support/rows.ts';
+import { storeRequests } from '../../support/store-requests.ts';
 
 const TIMES = {
   settleMs: 60_000,
@@ -48,7 +48,7 @@ async function arrive(fields: Partial<RowsRequest>): Promise<void> {
   const connection = await scratch.database.connect();
   try {
     const request = encodeRequest(decodedRequest(fields), 1, NOON_MS);
-    await storeBatch(connection, [request], {
+    await storeRequests(connection, [request], {
       allowance: settleAllowance(TIMES),
     });
   } finally {
