@@ -126,13 +126,21 @@ function vanishing(at: number, when: 'before' | 'after') {
     );
   const connect = async (): Promise<Connection> => {
     const connection = await database.connect();
-    const own = (text: string, values?: unknown[]) =>
+    let isReleased = false;
+    // Its time limit ends later, when the pool has had it back.
+    const release = (broken?: Error | boolean): void => {
+      if (!isReleased) connection.release(broken);
+      isReleased = true;
+    };
+    const query = (text: string, values?: unknown[]) =>
       counted(
         () => connection.query(text, values),
-        () => connection.release(true),
+        () => release(true),
       );
+    const own = { query, release };
     return new Proxy(connection, {
-      get: (target, name) => (name === 'query' ? own : Reflect.get(target, name)),
+      get: (target, name) =>
+        Reflect.get(name === 'query' || name === 'release' ? own : target, name) as unknown,
     });
   };
   const proxy = new Proxy(database, {
