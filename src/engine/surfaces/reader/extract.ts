@@ -11,13 +11,13 @@ import { CONVENTIONS } from '../conventions/conventions.ts';
 import { createBudget } from './budget.ts';
 import { ConventionIndex, type StepConventions } from './convention-index.ts';
 import { type ConventionTables, logEvent } from './convention-tables.ts';
-import { onSurface, type Piece } from './messages/message-parts.ts';
+import { type Piece, textsOn } from './messages/message-parts.ts';
 import { readStepInPieces } from './read-rows.ts';
 import { surfaceOn } from './read-value.ts';
 import { stepKindOf } from './step-kind.ts';
 import { ERROR_SURFACE } from './step-surfaces.ts';
 import { unreadKeysOf } from './unread-texts.ts';
-import { isText, textsOf } from './value-text.ts';
+import { isText } from './value-text.ts';
 
 const STATUS_ERROR = 2;
 /** One per thread: the conventions are constants, only its caches change. */
@@ -176,6 +176,6 @@ function readStatus(
 ): { pieces: Piece[]; exceeded: number } {
   if (source === 'log' || statusCode !== STATUS_ERROR) return { pieces: [], exceeded: 0 };
   const budget = createBudget();
-  const pieces = onSurface(surfaceOn(ERROR_SURFACE, kind), textsOf(statusMessage, budget));
+  const pieces = textsOn(surfaceOn(ERROR_SURFACE, kind), statusMessage, budget);
   return { pieces, exceeded: budget.exceeded ? 1 : 0 };
 }

@@ -1,5 +1,5 @@
 /**
- * Owns the resolving of JSON escapes in a text that is not valid JSON. Loops by hand over code units,
+ * Owns the resolving of JSON escapes, in JSON and in a text that is not valid JSON. Loops by hand over code units,
  * a chunk at a time: a regular expression with a callback took 5 s for 16 MB of backslashes.
  * Must never throw; anything that is no escape is left as it is.
  */
@@ -43,4 +43,62 @@ export function resolveEscapes(text: string): string {
     }
   }
   return resolved;
+}
+
+const QUOTE = '"'.charCodeAt(0);
+const STRUCTURE_BEGINS = /^\s*[[{]/;
+
+/**
+ * Returns JSON with the escapes inside its strings resolved; names, quotes and white space stay. In a
+ * string that holds a list or an object as JSON, its escapes are resolved, too.
+ * @param json valid, or the beginning of valid JSON
+ * @param levels of JSON in strings that are resolved, this one included: linear in the text for each
+ */
+export function resolveJson(json: string, levels: number): string {
+  let backslash = json.indexOf('\\');
+  if (backslash === -1) return json;
+  const parts: string[] = [];
+  let from = 0;
+  while (backslash !== -1) {
+    // Before the first backslash of a string there is no escaped quote.
+    const start = json.lastIndexOf('"', backslash) + 1;
+    const { end, complete } = stringEnd(json, backslash);
+    parts.push(json.slice(from, start), resolveString(json.slice(start, complete), levels));
+    from = end;
+    backslash = json.indexOf('\\', end);
+  }
+  parts.push(json.slice(from));
+  return parts.join('');
+}
+
+/** Half of a character outside the BMP, at the end of a text that was cut. */
+const HALF = /[\uD800-\uDBFF]$/;
+
+/** Finds the quote that ends a string; without one, where the last complete character ends. */
+function stringEnd(json: string, from: number): { end: number; complete: number } {
+  let at = from;
+  let lastAt = from;
+  while (at < json.length && json.charCodeAt(at) !== QUOTE) {
+    lastAt = at;
+    if (json.charCodeAt(at) !== BACKSLASH) at += 1;
+    else at += json.charCodeAt(at + 1) === U ? 6 : 2;
+  }
+  if (at < json.length) return { end: at, complete: at };
+  return { end: json.length, complete: at > json.length ? lastAt : at };
+}
+
+function resolveString(escaped: string, levels: number): string {
+  const text = resolveEscapes(escaped).replace(HALF, '');
+  return levels > 1 && STRUCTURE_BEGINS.test(text) && text.includes('\\') && isJson(text)
+    ? resolveJson(text, levels - 1)
+    : text;
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
 }

@@ -16,14 +16,14 @@ import type {
 } from './convention.ts';
 import { type ConventionTables, eventRow, logEvent } from './convention-tables.ts';
 import { isSchema } from './envelope.ts';
-import { onSurface, type Piece } from './messages/message-parts.ts';
+import { type Piece, textsOn } from './messages/message-parts.ts';
 import { contentOf, decodeParts, readMessageEvent, readMessages } from './messages/messages.ts';
 import { UNKNOWN_ROLES_MAX } from './messages/words.ts';
 import { FALLBACK_SURFACE, readValue, surfaceOn } from './read-value.ts';
 import { RowTable } from './row-table.ts';
 import { EVENT_NAME_KEYS } from './run-rows.ts';
 import { unflatten } from './unflatten.ts';
-import { isObject, open, textsOf, toPlain, toPlainMap } from './value-text.ts';
+import { isObject, open, toPlain, toPlainMap } from './value-text.ts';
 
 interface StepTexts {
   readonly pieces: readonly Piece[];
@@ -228,7 +228,7 @@ class StepReading {
       const { 'event.name': name, ...event } = isObject(one) ? one : {};
       const row = typeof name === 'string' ? eventRow(this.#tables.events, name) : undefined;
       if (row !== undefined) return this.#readEvent(row, event);
-      return onSurface('step_output', textsOf(one, budget));
+      return textsOn('step_output', one, budget);
     });
   }
 
@@ -245,7 +245,7 @@ class StepReading {
           onTool !== undefined && this.#kind === 'tool' && isFrom(this.#step, onTool.provider);
         const pieces = this.#onBudget(carriedIn(carrier), (budget) =>
           isToolText
-            ? onSurface(onTool.surface, textsOf(contentOf(carrier, budget), budget))
+            ? textsOn(onTool.surface, contentOf(carrier, budget), budget)
             : readMessageEvent(
                 this.#isEncoded(encodedBy, side) ? decodeParts(carrier, budget) : carrier,
                 side,
@@ -277,7 +277,7 @@ class StepReading {
       return this.#readAttributes(applicable, carrier, asIs);
     }
     return budget.exceeded
-      ? onSurface(surfaceOn(FALLBACK_SURFACE.input, this.#kind), textsOf(carrier, budget))
+      ? textsOn(surfaceOn(FALLBACK_SURFACE.input, this.#kind), carrier, budget)
       : [];
   }
 

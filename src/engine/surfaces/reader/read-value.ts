@@ -7,10 +7,10 @@ import type { StepKind, Surface } from '../../../model/steps.ts';
 import type { Budget } from './budget.ts';
 import type { RowReading, Side, SurfaceByKind } from './convention.ts';
 import { unwrapEnvelope } from './envelope.ts';
-import { onSurface, type Piece } from './messages/message-parts.ts';
+import { onSurface, type Piece, textsOn } from './messages/message-parts.ts';
 import { readExchange, readMessages, readWritten } from './messages/messages.ts';
 import { joinChunks, joinSaid } from './messages/streamed-messages.ts';
-import { open, stringsOf, textsOf } from './value-text.ts';
+import { open, stringsOf } from './value-text.ts';
 
 /** A reading that needs no tables of events. */
 type ValueReading = Exclude<RowReading, { as: 'events' }>;
@@ -40,9 +40,7 @@ export function readValue(
   if (read.as === 'messages') return readMessagesIn(value, read, kind, budget);
   if (read.as !== 'text') return readStructure(value, read, kind, budget);
   const surface = surfaceOn(read.surface, kind);
-  return (Array.isArray(value) ? value : [value]).flatMap((one) =>
-    onSurface(surface, textsOf(one, budget)),
-  );
+  return (Array.isArray(value) ? value : [value]).flatMap((one) => textsOn(surface, one, budget));
 }
 
 /** Messages, with or without an envelope, streamed or not. */
@@ -82,7 +80,7 @@ function readStructure(
   return [
     ...readNames(names, budget),
     ...values.flatMap((one) => {
-      if (!isExchange) return onSurface(surface, textsOf(one, budget));
+      if (!isExchange) return textsOn(surface, one, budget);
       // A string in an envelope, or where the product says that it is one, is a string.
       const readTop = isEncoded ? readMessages : readWritten;
       const isString = one !== value || read.encoded === false;

@@ -7,10 +7,11 @@
  * in addition. What cannot be parsed is matched as it is.
  */
 import type { JsonObject, JsonValue } from '../../../model/json.ts';
+import type { Surface } from '../../../model/steps.ts';
 import { isPicture, shortenBase64 } from './base64.ts';
 import { type Budget, DEPTH_MAX, isOpenEnded, take } from './budget.ts';
 import { parseCut } from './cut-json.ts';
-import { resolveEscapes } from './json-escapes.ts';
+import { resolveEscapes, resolveJson } from './json-escapes.ts';
 import { isPlaceholder } from './run-rows.ts';
 
 /** Levels of JSON strings inside JSON strings that are parsed (tool arguments have two). */
@@ -72,29 +73,34 @@ export interface ValueTexts {
   readonly areForms: boolean;
 }
 
+/** Surfaces on which a person or a model wrote the strings: their JSON is also matched as written. */
+const WRITTEN: ReadonlySet<Surface> = new Set(['step_input', 'agent_output']);
+
 /**
- * The texts of a value that may be a structure, such as tool arguments or results: the JSON as it
- * was written (rules match `"key": "value"`), and its strings one per line with escapes resolved
- * (rules match what the tool will see). A plain string is one text, quoted or not. A structure that
- * exceeds the budget is returned string by string.
+ * Returns the texts of a value that may be a structure, such as tool arguments or results: its JSON
+ * with the escapes inside strings resolved (rules match `"key": "value"`), and its strings, one per
+ * line (rules match what the tool will see). A plain string is one text, quoted or not. A structure
+ * that exceeds the budget is returned string by string.
+ * @param surface on which the texts are matched
  */
-export function textsOf(value: JsonValue, budget: Budget): ValueTexts {
+export function textsOf(value: JsonValue, budget: Budget, surface: Surface): ValueTexts {
   if (typeof value === 'object' && value !== null && !take(budget, 'chars', charsOf(value))) {
     return { texts: distinct(stringsOf(value, budget)), areForms: false };
   }
-  return { texts: formsOf(value, budget), areForms: true };
+  return { texts: formsOf(value, budget, WRITTEN.has(surface)), areForms: true };
 }
 
-function formsOf(value: JsonValue, budget: Budget): string[] {
+/** @param keepsEscapes the JSON of a string keeps its escapes */
+function formsOf(value: JsonValue, budget: Budget, keepsEscapes: boolean): string[] {
   if (value === null) return [];
   if (typeof value === 'string') {
-    const { layers, inner } = unfold(value, budget);
+    const { layers, inner } = unfold(value, budget, keepsEscapes);
     return inner === null ? layers : joined(layers, stringsOf(inner, budget));
   }
   if (typeof value !== 'object') return [String(value)];
   const written = JSON.stringify(value);
   const sent = isOpenEnded(value, budget) ? withoutClosers(written) : written;
-  return joined([shortenBase64(sent)], stringsOf(value, budget));
+  return joined([shortenBase64(resolveJson(sent, LEVELS))], stringsOf(value, budget));
 }
 
 /** The JSON of a structure that was cut, without the closing that its sender did not send. */
@@ -135,27 +141,31 @@ export function stringsOf(root: JsonValue, budget: Budget): string[] {
 }
 
 /**
- * A string as written and, while it is a JSON string, the string inside; then the structure inside,
- * if any. A string that begins like JSON but is none also has its escapes resolved, because they would
- * hide line breaks and quotes.
+ * Returns a string and, while it is a JSON string, the string inside; then the structure inside, if
+ * any. JSON has the escapes inside its strings resolved, because no reader sees them. A string that
+ * begins like JSON but is none is returned as written and with its escapes resolved, because they
+ * would hide line breaks and quotes.
+ * @param keepsEscapes the string itself keeps its escapes
  */
 function unfold(
   text: string,
   budget: Budget,
+  keepsEscapes = false,
 ): { layers: string[]; inner: JsonValue[] | JsonObject | null } {
-  const layers = [text];
+  const layers: string[] = [];
   const texts = () => distinct(layers.filter(isText).map(shortenBase64));
   let current = text;
   for (let level = 0; level < LEVELS; level += 1) {
     const parsed = parseJson(current, budget);
-    if (parsed === undefined) {
-      if (JSON_BEGINS.test(current)) layers.push(resolveEscapes(current));
-      break;
-    }
+    if (parsed === undefined) break;
+    const isKept = keepsEscapes && level === 0;
+    layers.push(isKept ? current : resolveJson(current, LEVELS - level));
     if (typeof parsed === 'object' && parsed !== null) return { layers: texts(), inner: parsed };
     current = String(parsed);
-    layers.push(current);
   }
+  layers.push(current);
+  // Three levels of JSON strings are resolved; what is left may be JSON.
+  if (JSON_BEGINS.test(current)) layers.push(resolveEscapes(current));
   return { layers: texts(), inner: null };
 }
 

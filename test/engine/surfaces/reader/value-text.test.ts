@@ -33,19 +33,32 @@ describe('textsOf', () => {
       ['{"a":"x","b":["y",1]}', 'x\ny'],
     ],
     ['JSON as it was written', '{ "a" : "x" }', ['{ "a" : "x" }', 'x']],
-    ['escapes resolved', '{"a":"l1\\nl2 \\u0065"}', ['{"a":"l1\\nl2 \\u0065"}', 'l1\nl2 e']],
+    ['escapes resolved', '{"a":"l1\\nl2 \\u0065"}', ['{"a":"l1\nl2 e"}', 'l1\nl2 e']],
+    ['escapes of a structure', { 'a\n': '"x"\n' }, ['{"a\n":""x"\n"}', 'a\n\n"x"\n\nx']],
+    ['an escaped backslash is one', '{"a":"\\\\n\\\\"}', ['{"a":"\\n\\"}', '\\n\\']],
+    [
+      'code keeps its own escapes',
+      { code: 'print("a\\n")' },
+      ['{"code":"print("a\\n")"}', 'print("a\\n")'],
+    ],
     [
       'JSON in JSON in JSON',
       JSON.stringify(JSON.stringify({ a: '"q"' })),
-      ['"{\\"a\\":\\"\\\\\\"q\\\\\\"\\"}"', '{"a":"\\"q\\""}', '"q"\nq'],
+      ['"{"a":""q""}"', '{"a":""q""}', '"q"\nq'],
     ],
     ['a quoted text', '"hello"', ['"hello"', 'hello']],
     [
       'JSON inside a member',
       { args: '{"cmd":"ls"}' },
-      ['{"args":"{\\"cmd\\":\\"ls\\"}"}', '{"cmd":"ls"}\nls'],
+      ['{"args":"{"cmd":"ls"}"}', '{"cmd":"ls"}\nls'],
     ],
-    ['a cut JSON: as it is, and its strings', '{"a":"x\\ny', ['{"a":"x\\ny', 'x\ny']],
+    [
+      'escapes of JSON inside a member',
+      { args: '{"cmd":"l1\\nl2"}' },
+      ['{"args":"{"cmd":"l1\nl2"}"}', '{"cmd":"l1\nl2"}\nl1\nl2'],
+    ],
+    ['a cut JSON, and its strings', '{"a":"x\\ny', ['{"a":"x\ny', 'x\ny']],
+    ['JSON that is cut in an escape', '{"a":"x\\ny\\u00', ['{"a":"x\ny', 'x\ny']],
     ['no JSON: as it is, and unescaped', '{a:"x\\ny', ['{a:"x\\ny', '{a:"x\ny']],
     ['a Python repr', "{'a': 'x'}", ["{'a': 'x'}"]],
     ['a number', 7, ['7']],
@@ -57,14 +70,14 @@ describe('textsOf', () => {
     ['redaction marks inside', ['__REDACTED__', 'x'], ['["__REDACTED__","x"]', 'x']],
     ['base64 content', 'data:image/png;base64,AAAA', []],
   ])('%s', (_name, value, texts) => {
-    expect(textsOf(value, createBudget()).texts).toEqual(texts);
+    expect(textsOf(value, createBudget(), 'tool_args').texts).toEqual(texts);
   });
 
   it('keeps only the ends of base64 inside a structure', () => {
     const data = 'Ab0+'.repeat(1000);
     const ends = `${data.slice(0, 256)}…${data.slice(-256)}`;
     const written = `{"text":"hi","data":"${ends}"}`;
-    expect(textsOf({ text: 'hi', data: `${data}==` }, createBudget()).texts).toEqual([
+    expect(textsOf({ text: 'hi', data: `${data}==` }, createBudget(), 'tool_args').texts).toEqual([
       written,
       `hi\n${ends}`,
     ]);
@@ -72,13 +85,13 @@ describe('textsOf', () => {
 
   it('leaves JSON that is absurdly deep closed', () => {
     const deep = `${'['.repeat(5000)}"x"${']'.repeat(5000)}`;
-    expect(textsOf(deep, createBudget()).texts).toEqual([deep]);
+    expect(textsOf(deep, createBudget(), 'tool_args').texts).toEqual([deep]);
   });
 
   it('never throws, and keeps every string of a structure', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
-        const { texts } = textsOf(value as never, createBudget());
+        const { texts } = textsOf(value as never, createBudget(), 'tool_args');
         const strings = stringsOf(value as never, createBudget());
         if (strings.length > 0 && typeof value === 'object')
           expect(texts).toContain(strings.join('\n'));
@@ -88,7 +101,9 @@ describe('textsOf', () => {
       fc.property(
         fc.string(),
         (text) =>
-          textsOf(text, createBudget()).texts.length > 0 || !isText(text) || /^\s*["[{]/.test(text),
+          textsOf(text, createBudget(), 'tool_args').texts.length > 0 ||
+          !isText(text) ||
+          /^\s*["[{]/.test(text),
       ),
     );
   });

@@ -11,7 +11,7 @@ import { CONVENTIONS } from '../../conventions/conventions.ts';
 import { isBase64 } from '../base64.ts';
 import { type Budget, isOpenEnded } from '../budget.ts';
 import type { PartShape } from '../convention.ts';
-import { isObject, stringsOf, textsOf, type ValueTexts } from '../value-text.ts';
+import { isObject, stringsOf, textsOf } from '../value-text.ts';
 import {
   BARE_TEXT,
   CALL,
@@ -60,7 +60,7 @@ export function isPart(value: JsonValue): boolean {
  * @returns for a part of no known shape: all its strings, as said; of one that was cut: none
  */
 export function readPart(part: JsonValue, said: Surface | null, budget: Budget): Piece[] {
-  if (!isObject(part)) return onSurface(said, textsOf(part, budget));
+  if (!isObject(part)) return textsOn(said, part, budget);
   const found = findShape(part);
   // Cut before it showed its shape, a part may be a call, or a tool's result.
   if (found === null && isOpenEnded(part, budget)) return [];
@@ -73,8 +73,8 @@ export function readPart(part: JsonValue, said: Surface | null, budget: Budget):
     return name === undefined ? null : unwrap(body[name] ?? null, budget);
   };
   const reference = shape.media === undefined ? null : take(shape.media.reference);
-  const spoken = onSurface(said, textsOf(take(shape.said), budget));
-  const thought = onSurface('agent_output', textsOf(take(shape.thought), budget));
+  const spoken = textsOn(said, take(shape.said), budget);
+  const thought = textsOn('agent_output', take(shape.thought), budget);
   const name = onSurface('tool_name', stringsOf(take(shape.toolName), budget));
   const args = take(shape.toolArgs);
   // A call of an unknown form has its arguments in members of its own.
@@ -84,8 +84,8 @@ export function readPart(part: JsonValue, said: Surface | null, budget: Budget):
     ...spoken,
     ...thought,
     ...name,
-    ...onSurface('tool_args', textsOf(args, budget)),
-    ...onSurface('tool_result', textsOf(take(shape.toolResult), budget)),
+    ...textsOn('tool_args', args, budget),
+    ...textsOn('tool_result', take(shape.toolResult), budget),
     ...onSurface(said === null ? null : 'step_input', stringsOf(reference, budget)),
     // What the model cites is another's.
     ...onSurface('tool_result', stringsOf(textMembersIn(take(['citations'])), budget)),
@@ -152,12 +152,17 @@ function isBytes(name: string, value: string): boolean {
   return BYTES.test(name) && isBase64(value);
 }
 
-/** Texts, or the texts of one value, as pieces of a surface; of none, no pieces. */
-export function onSurface(surface: Surface | null, texts: readonly string[] | ValueTexts): Piece[] {
+/** Returns texts as pieces of a surface; of no surface, no pieces. */
+export function onSurface(surface: Surface | null, texts: readonly string[]): Piece[] {
+  return surface === null ? [] : texts.map((text) => ({ surface, text }));
+}
+
+/** Returns the texts of one value as pieces of a surface; of no surface, no pieces. */
+export function textsOn(surface: Surface | null, value: JsonValue, budget: Budget): Piece[] {
   if (surface === null) return [];
-  if (!('areForms' in texts)) return texts.map((text) => ({ surface, text }));
-  return texts.texts.map((text, index) =>
-    texts.areForms && index > 0 ? { surface, text, repeats: index } : { surface, text },
+  const { texts, areForms } = textsOf(value, budget, surface);
+  return texts.map((text, index) =>
+    areForms && index > 0 ? { surface, text, repeats: index } : { surface, text },
   );
 }
 

@@ -10,7 +10,7 @@ import type { JsonObject, JsonValue } from '../../../../model/json.ts';
 import type { Surface } from '../../../../model/steps.ts';
 import { type Budget, isOpenEnded } from '../budget.ts';
 import type { Side } from '../convention.ts';
-import { isObject, open, stringsOf, textsOf } from '../value-text.ts';
+import { isObject, open, stringsOf } from '../value-text.ts';
 import { authorOf, fromLangChain, fromLangGraph, isConversation, roleOf } from './authors.ts';
 import { withoutCatalogues } from './catalogues.ts';
 import {
@@ -19,6 +19,7 @@ import {
   type Piece,
   readPart,
   textMembers,
+  textsOn,
   withWhole,
 } from './message-parts.ts';
 import {
@@ -69,7 +70,7 @@ export function readMessages(
     if (opened !== whole && isOpenEnded(whole, budget)) budget.openEnded.add(opened);
     return readOne(opened, side, fallback, budget, opened === whole ? value : opened);
   }
-  return onSurface(fallback, textsOf(value, budget));
+  return textsOn(fallback, value, budget);
 }
 
 /**
@@ -187,7 +188,7 @@ function readOne(
   const one = isObject(sent) ? usuallySpelt(sent, budget) : sent;
   if (typeof one === 'string') return readExchange(one, side, fallback, budget);
   if (Array.isArray(one)) return one.flatMap((inner) => readOne(inner, side, fallback, budget));
-  if (!isObject(one)) return onSurface(fallback, textsOf(one, budget));
+  if (!isObject(one)) return textsOn(fallback, one, budget);
   const handed = fromLangGraph(one);
   if (handed !== null) return handed.flatMap((inner) => readOne(inner, side, fallback, budget));
   const serialized = fromLangChain(one);
@@ -204,7 +205,7 @@ function readOne(
     return readEnvelope(one, side, fallback, budget);
   }
   if (isBareMessage(one)) return readMessage(one, side, fallback, budget);
-  return onSurface(fallback, textsOf(written, budget));
+  return textsOn(fallback, written, budget);
 }
 
 function readEnvelope(
@@ -290,8 +291,8 @@ function readSaid(
   const { calls, reasoning } = calledIn(message, budget);
   const contentPieces = readContent(content ?? null, isResult ? 'tool_result' : said, budget);
   return [
-    ...onSurface('agent_output', textsOf(reasoning, budget)),
-    ...onSurface('agent_output', textsOf(message.reasoning ?? null, budget)),
+    ...textsOn('agent_output', reasoning, budget),
+    ...textsOn('agent_output', message.reasoning ?? null, budget),
     // The name of any other author is a participant's.
     ...(author === 'tool'
       ? onSurface('tool_name', stringsOf(message.name ?? message.toolName ?? null, budget))
@@ -299,15 +300,15 @@ function readSaid(
     ...readContent(parts ?? null, said, budget),
     ...contentPieces,
     ...(author === 'tool' && looksLikeCall(contentPieces)
-      ? onSurface(said, textsOf(content ?? null, budget))
+      ? textsOn(said, content ?? null, budget)
       : []),
     ...readContent(contents ?? null, said, budget),
     ...readContent(blocks ?? null, said, budget),
     ...readContent(items, said, budget),
-    ...onSurface(said, textsOf(message.refusal ?? null, budget)),
+    ...textsOn(said, message.refusal ?? null, budget),
     ...calls.flatMap((one) => readPart(asCall(one), said, budget)),
     ...onSurface('tool_name', stringsOf(message.function_call_name ?? null, budget)),
-    ...onSurface('tool_args', textsOf(message.function_call_arguments_json ?? null, budget)),
+    ...textsOn('tool_args', message.function_call_arguments_json ?? null, budget),
     ...readRest(Object.fromEntries(around), author, said, budget),
   ];
 }
@@ -355,10 +356,10 @@ function readContent(content: JsonValue, said: Surface | null, budget: Budget): 
   if (typeof content === 'string') {
     const opened = open(content, budget);
     const parts = holdsParts(opened) ? readContent(opened, said, budget) : [];
-    return withWhole(parts, onSurface(said, textsOf(content, budget)));
+    return withWhole(parts, textsOn(said, content, budget));
   }
   if (Array.isArray(content)) return content.flatMap((part) => readPart(part, said, budget));
-  if (!isObject(content)) return onSurface(said, textsOf(content, budget));
+  if (!isObject(content)) return textsOn(said, content, budget);
   if (Array.isArray(content.parts)) {
     const around = textMembers(content, new Set(['parts']));
     return [
@@ -368,9 +369,7 @@ function readContent(content: JsonValue, said: Surface | null, budget: Budget): 
   }
   if (isPart(content)) return readPart(content, said, budget);
   const inner = insideWrapper(content);
-  return inner === null
-    ? onSurface(said, textsOf(content, budget))
-    : readContent(inner, said, budget);
+  return inner === null ? textsOn(said, content, budget) : readContent(inner, said, budget);
 }
 
 /** The message inside a message's content, as AWS's distribution of OpenTelemetry writes it. */
@@ -385,7 +384,7 @@ const WRAPPER_METADATA = new Set(['role', 'id', 'index', 'finish_reason']);
 
 /** A string, with what is inside it. */
 function wholeString(value: JsonValue, said: Surface, budget: Budget): Piece[] {
-  return typeof value === 'string' ? onSurface(said, textsOf(value, budget)) : [];
+  return typeof value === 'string' ? textsOn(said, value, budget) : [];
 }
 
 function holdsParts(opened: JsonValue): boolean {

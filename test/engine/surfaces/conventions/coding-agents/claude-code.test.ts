@@ -102,7 +102,7 @@ describe('events', () => {
       { tool_name: 'Write', tool_input: '{"file_path":"/a","content":"line one\\nline t' },
       [
         'tool_name: Write',
-        'tool_args: {"file_path":"/a","content":"line one\\nline t',
+        'tool_args: {"file_path":"/a","content":"line one\nline t',
         'tool_args: /a\nline one\nline t',
       ],
     ],

@@ -83,7 +83,7 @@ it('a tool call; arguments of version 4 are JSON in a string in JSON', () => {
   });
   expect(read(tool)).toEqual([
     'tool_name: search',
-    'tool_args: "{\\"q\\":\\"hat\\"}"',
+    'tool_args: "{"q":"hat"}"',
     'tool_args: {"q":"hat"}',
     'tool_args: hat',
     'tool_result: {"found":"no hats"}',

@@ -83,9 +83,9 @@ describe('one record per span', () => {
       output: { messages: [message('assistant', { message: '[{"text":"at noon"}]', id: '1' })] },
     });
     expect(read(operation('execute_tool'), step)).toEqual([
-      'tool_args: {"content":"{\\"q\\":\\"rain\\"}","role":"tool","id":"1"}',
+      'tool_args: {"content":"{"q":"rain"}","role":"tool","id":"1"}',
       'tool_args: {"q":"rain"}\nrain\ntool\n1',
-      'tool_result: {"message":"[{\\"text\\":\\"at noon\\"}]","id":"1"}',
+      'tool_result: {"message":"[{"text":"at noon"}]","id":"1"}',
       'tool_result: [{"text":"at noon"}]\nat noon\n1',
     ]);
   });
