@@ -159,6 +159,7 @@ test('whatever a record is, reading it does not throw', () => {
             scope: { scope: object(text) },
             head: Buffer.from(origin),
           },
+          frame: { parent: null, head: Buffer.from(origin), tail: '' },
         };
         expect(readStep(signal, record).attributes).toBeTypeOf('object');
         expect(readHead(signal, record).source).toBe(signal === 'traces' ? 'span' : 'log');

@@ -11,6 +11,8 @@ export const ZSTD = 2;
 
 export interface Codec {
   readonly compress: (text: Buffer) => Promise<Buffer>;
+  /** Compresses a part of a packed block: slower, to fewer bytes. */
+  readonly pack: (part: Buffer) => Promise<Buffer>;
   /** Rejects when the text is longer. */
   readonly decompress: (data: Buffer, bytesMax: number) => Promise<Buffer>;
 }
@@ -27,6 +29,9 @@ const decompressBrotli = promisify(zlib.brotliDecompress);
 const BROTLI_QUALITY = 1;
 /** Window of 512 KiB, the usual size of a block. */
 const BROTLI_WINDOW_BITS = 19;
+/** For packed blocks (docs/decisions/0081-packed-runs.md). */
+const PACK_BROTLI_QUALITY = 4;
+const PACK_BROTLI_WINDOW_BITS = 22;
 
 /**
  * Bytes that one turn of the thread pool decompresses: a whole block of the usual size. The default, 16 KiB, takes
@@ -39,21 +44,25 @@ const CHUNK_BYTES_MIN = 64;
 const chunkSizeOf = (bytes: number): number =>
   Math.min(Math.max(bytes, CHUNK_BYTES_MIN), CHUNK_BYTES_MAX);
 
+const brotliTo = (quality: number, windowBits: number) => (text: Buffer) =>
+  compressBrotli(text, {
+    params: {
+      [zlib.constants.BROTLI_PARAM_QUALITY]: quality,
+      [zlib.constants.BROTLI_PARAM_LGWIN]: windowBits,
+      [zlib.constants.BROTLI_PARAM_SIZE_HINT]: text.length,
+    },
+  });
+
 const brotli: Codec = {
-  compress: (text) =>
-    compressBrotli(text, {
-      params: {
-        [zlib.constants.BROTLI_PARAM_QUALITY]: BROTLI_QUALITY,
-        [zlib.constants.BROTLI_PARAM_LGWIN]: BROTLI_WINDOW_BITS,
-        [zlib.constants.BROTLI_PARAM_SIZE_HINT]: text.length,
-      },
-    }),
+  compress: brotliTo(BROTLI_QUALITY, BROTLI_WINDOW_BITS),
+  pack: brotliTo(PACK_BROTLI_QUALITY, PACK_BROTLI_WINDOW_BITS),
   decompress: (data, maxOutputLength) =>
     decompressBrotli(data, { maxOutputLength, chunkSize: chunkSizeOf(maxOutputLength) }),
 };
 
 type Run = (input: Buffer, options: object) => Promise<Buffer>;
 const ZSTD_LEVEL = 1;
+const PACK_ZSTD_LEVEL = 3;
 
 /** The types are those of Node.js 20. */
 function promisified(name: string): Run | null {
@@ -67,10 +76,12 @@ function promisified(name: string): Run | null {
 function createZstd(): Codec | null {
   const [compress, decompress] = [promisified('zstdCompress'), promisified('zstdDecompress')];
   if (compress === null || decompress === null) return null;
-  const level = String(Reflect.get(zlib.constants, 'ZSTD_c_compressionLevel'));
+  const parameter = String(Reflect.get(zlib.constants, 'ZSTD_c_compressionLevel'));
+  const zstdTo = (level: number) => (text: Buffer) =>
+    compress(text, { pledgedSrcSize: text.length, params: { [parameter]: level } });
   return {
-    compress: (text) =>
-      compress(text, { pledgedSrcSize: text.length, params: { [level]: ZSTD_LEVEL } }),
+    compress: zstdTo(ZSTD_LEVEL),
+    pack: zstdTo(PACK_ZSTD_LEVEL),
     decompress: (data, maxOutputLength) =>
       decompress(data, { maxOutputLength, chunkSize: chunkSizeOf(maxOutputLength) }),
   };

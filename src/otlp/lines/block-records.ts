@@ -31,6 +31,8 @@ export interface BlockRecord {
   readonly bytes: Buffer;
   /** shared by records with equal heads in a row */
   readonly origin: RecordOrigin;
+  /** the objects that enclose it */
+  readonly frame: Frame;
 }
 
 /**
@@ -77,6 +79,7 @@ export function* recordsOf(
     ordinal: item,
     bytes: text.subarray(start, end),
     origin: origins.of(frame),
+    frame,
   }));
 }
 
