@@ -224,6 +224,11 @@ export interface RunRows {
   readonly failure?: FailureRow;
   /** attributes that mark a span as the run's root when they are `true` */
   readonly rootMarks?: readonly string[];
+  /**
+   * Fixed texts that the client itself writes into the user's messages. They are not matched as the
+   * user's, on any step, because messages are relayed. None contains another that comes after it.
+   */
+  readonly clientTexts?: readonly string[];
   /** strings that replace a text that the product withholds */
   readonly placeholders?: readonly string[];
   /** keys whose value refers to a text that the sender stores elsewhere */

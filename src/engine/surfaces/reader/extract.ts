@@ -14,6 +14,7 @@ import { type ConventionTables, logEvent } from './convention-tables.ts';
 import { type Piece, textsOn } from './messages/message-parts.ts';
 import { readStepInPieces } from './read-rows.ts';
 import { surfaceOn } from './read-value.ts';
+import { withoutClientTexts } from './run-rows.ts';
 import { stepKindOf } from './step-kind.ts';
 import { ERROR_SURFACE } from './step-surfaces.ts';
 import { unreadKeysOf } from './unread-texts.ts';
@@ -93,8 +94,9 @@ function* extractStepInPieces(
   const texts: StepExtraction['texts'][number][] = [];
   /** of each piece: the index of its text; -1 if it is none */
   const textOf: number[] = [];
-  for (const [index, { surface, text }] of all.entries()) {
+  for (const [index, { surface, text: read }] of all.entries()) {
     if (index % COMPARED_TEXTS === COMPARED_TEXTS - 1) yield;
+    const text = surface === 'step_input' ? withoutClientTexts(read) : read;
     const key = textKey(text);
     const known = seen[SURFACES.indexOf(surface)];
     const before = known?.get(key);

@@ -25,6 +25,15 @@ export function isPlaceholder(text: string): boolean {
   return text.length <= PLACEHOLDER_CHARS_MAX && PLACEHOLDERS.has(text);
 }
 
+const CLIENT_TEXTS = RUN.flatMap(({ clientTexts }) => clientTexts ?? []);
+
+/** Returns a user's text without the fixed texts of clients; a line end stays in place of each. */
+export function withoutClientTexts(text: string): string {
+  let own = text;
+  for (const fixed of CLIENT_TEXTS) if (own.includes(fixed)) own = own.replaceAll(fixed, '\n');
+  return own;
+}
+
 export const ROOT_MARKS = RUN.flatMap(({ rootMarks }) => rootMarks ?? []);
 export const STEP_NAMES = RUN.flatMap(({ stepName }) => stepName ?? []);
 export const AGENT_SPAN_NAMES = RUN.flatMap(({ agentSpanName }) => agentSpanName ?? []);
