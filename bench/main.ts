@@ -5,6 +5,7 @@
 import { Command, Option } from 'commander';
 import type { CapacityOptions } from './capacity/result.ts';
 import { capacityBench } from './capacity.ts';
+import { type CitusBenchOptions, citusBench } from './citus.ts';
 import { type DashboardBenchOptions, dashboardBench } from './dashboard.ts';
 import { decodeBench } from './decode.ts';
 import { fairnessBench } from './fairness/ingest.ts';
@@ -43,7 +44,7 @@ interface BesideCommandOptions extends BesideOptions {
 }
 
 /** Commands that only print. */
-const WITHOUT_RESULTS = ['beside', 'read-runs', 'refused', 'stale', 'worst-text'];
+const WITHOUT_RESULTS = ['beside', 'citus', 'read-runs', 'refused', 'stale', 'worst-text'];
 
 /** Figures of a busy machine, or of what nobody can check out, are worth nothing to others. */
 async function reasonsNotToWrite(): Promise<string[]> {
@@ -253,6 +254,19 @@ program
     '\nTakes about six minutes; writes bench/results/capacity.json and docs/scaling.md.',
   )
   .action(async (options: CapacityOptions) => publish('capacity', await capacityBench(options)));
+program
+  .command('citus')
+  .description(
+    'CPU time per span on a Citus cluster of this machine, compared with plain PostgreSQL; only prints',
+  )
+  .option('--rounds <number>', 'rounds of every number of shards in turn', positive, 2)
+  .option('--seconds <number>', 'of each load', positive, 5)
+  .option('--spans <number>', 'in a request', positive, 100)
+  .addHelpText(
+    'after',
+    '\nCITUS_DATABASE_URL names a database of the coordinator, as a superuser.\n\nExample:\n  npm run bench -- citus --spans 1000',
+  )
+  .action(async (options: CitusBenchOptions) => log(await citusBench(options)));
 program
   .command('decode')
   .description('request bytes to COPY bytes, compared with JSON.parse of the same body')
