@@ -64,7 +64,15 @@ const CHAPTERS: readonly { readonly title: string; readonly slugs: readonly stri
   },
   {
     title: 'Inside',
-    slugs: ['architecture', 'bounds', 'matching', 'performance', 'scaling', 'otlp-conformance'],
+    slugs: [
+      'architecture',
+      'bounds',
+      'matching',
+      'performance',
+      'scaling',
+      'otlp-conformance',
+      'debugging',
+    ],
   },
 ];
 

@@ -18,6 +18,7 @@ import { createMetrics, type Metrics } from './metrics.ts';
 import { Outages } from './outages.ts';
 import { replicaEvents } from './replica-events.ts';
 import { ruleEvents } from './rule-events.ts';
+import { traceEvents } from './trace-events.ts';
 
 /** Bounds the label values, whatever the reasons are. */
 const REASON_LENGTH_MAX = 64;
@@ -457,6 +458,7 @@ function createEvents(log: Logger, metrics: Metrics) {
     ...auditEvents(log, metrics, outages),
     ...replicaEvents(metrics, outages),
     ...ruleEvents(metrics, outages),
+    ...traceEvents(log),
     ...lifecycleEvents(log, metrics, outages),
   };
 }

@@ -229,6 +229,8 @@ async function store(
       kind: 'evaluated',
       ...(one.evaluation.run.isLate === true && { isLate: true }),
       findings,
+      steps: one.evaluation.steps,
+      texts: one.evaluation.texts,
       checked: checkedOf(one.evaluation),
       unreadTexts: one.evaluation.facts.unreadTexts,
       unknownRoles: one.evaluation.facts.unknownRoles.length,

@@ -48,7 +48,7 @@ export interface LaneDependencies {
   readonly pace: TaskPace;
   readonly claims: Claims;
   readonly timing: LaneTiming;
-  readonly events: Pick<Events, 'runsTriedApart' | 'blockUnreadable'>;
+  readonly events: Pick<Events, 'runsTriedApart' | 'runReached' | 'blockUnreadable'>;
   readonly onOutcome: (outcome: Settled) => void;
   readonly onCosts: (costs: readonly MeteredRule[]) => void;
 }
@@ -153,10 +153,11 @@ export class Lane {
   }
 
   async #evaluate(one: UnderWay): Promise<void> {
-    const { thread, claims } = this.#deps;
+    const { thread, claims, events } = this.#deps;
     const { task } = one;
     if (!(await this.#mayBegin(task))) return;
     if (one.ended !== null) return await claims.requeue(task.runs);
+    for (const run of task.runs) events.runReached(run, 'given to a thread', { pace: task.pace });
     const outcome = await thread.evaluate(task).catch((error: unknown): TaskOutcome | null => {
       if (one.ended === STOPPED) return null;
       return { kind: 'failed', why: one.ended ?? `the worker ended: ${reasonOf(error)}` };
@@ -198,10 +199,11 @@ export class Lane {
   }
 
   async #settleRuns(task: EvaluateTask, outcomes: readonly RunOutcome[]): Promise<void> {
-    const { claims, onOutcome } = this.#deps;
+    const { claims, events, onOutcome } = this.#deps;
     const left: ClaimedRun[] = [];
     for (const [index, run] of task.runs.entries()) {
       const outcome = outcomes[index] ?? { kind: 'not begun' };
+      traceOutcome(run, outcome, events);
       switch (outcome.kind) {
         case 'not begun':
           left.push(run);
@@ -226,4 +228,19 @@ export class Lane {
     events.runsTriedApart(task.runs.length, why);
     claims.putBackApart(task);
   }
+}
+
+/** Logs how a run's task ended, at the level `debug`. */
+function traceOutcome(
+  run: ClaimedRun,
+  outcome: RunOutcome,
+  events: LaneDependencies['events'],
+): void {
+  if (outcome.kind !== 'evaluated') {
+    events.runReached(run, outcome.kind);
+    return;
+  }
+  const { steps, texts, findings } = outcome;
+  events.runReached(run, 'read and matched', { steps, texts });
+  events.runReached(run, 'stored', { findings: findings.length });
 }

@@ -58,6 +58,7 @@ export interface PassDependencies {
     | 'passFailed'
     | 'passWorked'
     | 'runUndecided'
+    | 'runReached'
     | 'runLost'
     | 'runChecked'
     | 'runOverBudget'

@@ -98,6 +98,9 @@ export type RunOutcome =
   | (CheckedOutcome & {
       readonly kind: 'evaluated';
       readonly findings: readonly Severity[];
+      /** steps that were read, and surface texts that they held */
+      readonly steps: number;
+      readonly texts: number;
       /** these were late steps: the run was evaluated before */
       readonly isLate?: true;
     })

@@ -69,6 +69,33 @@ describe('ingest', () => {
     ]);
   });
 
+  test('a request is traced step by step, each with the time since its head was read', () => {
+    const trace = events.requestBegun('/v1/traces');
+    trace?.('key accepted', { workspaceId: 7 });
+    events.requestBegun('/v1/logs')?.('refused', { status: 429, code: 'rate_limited' });
+    trace?.('answered', { status: 200 });
+    const ms = expect.any(Number);
+    const debug = (facts: object, msg: string) => ({ level: 20, ...facts, msg: `request: ${msg}` });
+    expect(lines).toEqual([
+      debug({ request: 1, path: '/v1/traces' }, 'head read'),
+      debug({ request: 1, ms, workspaceId: 7 }, 'key accepted'),
+      debug({ request: 2, path: '/v1/logs' }, 'head read'),
+      debug({ request: 2, ms, status: 429, code: 'rate_limited' }, 'refused'),
+      debug({ request: 1, ms, status: 200 }, 'answered'),
+    ]);
+  });
+
+  test('a run is traced by its ids; above debug nothing is traced', () => {
+    const run = { workspaceId: 7, runId: '00112233-4455-6677-8899-aabbccddeeff', title: 'secret' };
+    events.runReached(run, 'stored', { findings: 2 });
+    const { title: _, ...ids } = run;
+    expect(lines).toEqual([{ level: 20, ...ids, findings: 2, msg: 'run: stored' }]);
+    observeAt('info');
+    events.runReached(run, 'stored');
+    expect(events.requestBegun('/v1/traces')).toBe(null);
+    expect(lines).toEqual([]);
+  });
+
   test('that bodies are decoded in JavaScript is logged with the reason', () => {
     events.scannerFailed(new RangeError('WebAssembly.Instance(): Out of memory'));
     expect(lines).toEqual([

@@ -116,6 +116,8 @@ async function store(run: ClaimedRun, findings: readonly Severity[], checked: Ch
       : {
           kind: 'evaluated',
           findings: stored,
+          steps: 1,
+          texts: 1,
           checked,
           unreadTexts: 0,
           unknownRoles: 0,
@@ -177,6 +179,7 @@ function passOf(
     sessionMarksApplied: () => {},
     passFailed: (error) => logged.push(`failed: ${error instanceof Error ? error.message : error}`),
     runUndecided: note('undecided:'),
+    runReached: () => {},
     runsTriedApart: note('apart:'),
     blockUnreadable: note('block:'),
     runLost: note('lost'),

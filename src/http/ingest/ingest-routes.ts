@@ -11,6 +11,7 @@ import type { Ingest, IngestRequest, IngestResult, StoredAnswer } from '../../in
 import { NOTHING_KNOWN } from '../../model/refused-requests.ts';
 import type { Signal } from '../../model/telemetry.ts';
 import type { Events } from '../../observe/events.ts';
+import type { RequestTrace } from '../../observe/trace-events.ts';
 import { readDeduplicate } from '../../otlp/deduplicate-header.ts';
 import { encodeStatus, type FieldViolation } from '../../otlp/responses.ts';
 import type { BodyOf } from '../api/openapi/component.ts';
@@ -85,7 +86,7 @@ export interface IngestDependencies extends AdmissionDependencies, AnswerLimitSe
   readonly refused: Pick<RefusedRequests, 'note' | 'noteNothingKnown'>;
   readonly events: Pick<
     Events,
-    'requestAnswered' | 'recordsRejected' | 'requestFailed' | 'requestUnavailable'
+    'requestAnswered' | 'requestBegun' | 'recordsRejected' | 'requestFailed' | 'requestUnavailable'
   >;
 }
 
@@ -131,6 +132,7 @@ async function readAndDecode(
   workspaceId: number,
   account: AdmittedBody,
   deps: IngestDependencies,
+  trace: RequestTrace | null,
 ): Promise<DecodedBody | null> {
   const { maxBodyBytes, maxDecodedBodyBytes, answerMs, ingest, contentDecoder, turns } = deps;
   const { reserve } = account;
@@ -140,6 +142,7 @@ async function readAndDecode(
     reserve: beyond(exchange.contentLength ?? 0, reserve),
   });
   if (wire === null) return null;
+  trace?.('body read', { bytes: wire.length });
   const deduplicates = readDeduplicate(exchange.deduplicate);
   const takeTurn = <T>(work: () => T): Promise<T> => turns.take(workspaceId, work);
   const allocate = (bytes: number): Buffer => exchange.allocate(bytes);
@@ -160,6 +163,8 @@ async function readAndDecode(
     },
   );
   account.decoded();
+  const { bodyBytes, request } = decoded;
+  trace?.('decoded', { bytes: bodyBytes, rejections: request.rejections.length });
   return decoded;
 }
 
@@ -202,16 +207,19 @@ async function ingestRequest(
   exchange: Exchange,
   signal: Signal,
   deps: IngestDependencies,
+  trace: RequestTrace | null,
 ): Promise<Answer['body'] | null> {
   const { workspaceId } = await admit(exchange, 'agent', deps);
+  trace?.('key accepted', { workspaceId });
   checkHead(exchange, deps);
   const declared = exchange.contentLength ?? 0;
   if (!deps.rowBudget.hasRoom(workspaceId, declared)) throw noRoom();
   const account = await deps.gate.enter(workspaceId, declared);
   try {
-    const decoded = await readAndDecode(exchange, signal, workspaceId, account, deps);
+    const decoded = await readAndDecode(exchange, signal, workspaceId, account, deps, trace);
     if (decoded === null) return null;
     const { isResend, body } = await store(decoded, workspaceId, deps);
+    trace?.('committed', { isResend });
     if (!isResend) report(exchange, decoded.request, deps);
     return body;
   } finally {
@@ -235,14 +243,17 @@ function handlerFor(signal: Signal, deps: IngestDependencies, allowed: AllowedOr
   return async (exchange) => {
     exchange.limitAnswer(answerMs);
     const headers = crossOriginHeaders(allowed, exchange);
+    const trace = events.requestBegun(exchange.route);
     try {
-      const body = await answerInTime(ingestRequest(exchange, signal, deps), deps);
+      const body = await answerInTime(ingestRequest(exchange, signal, deps, trace), deps);
       if (body === null) return;
       events.requestAnswered(signal, 200);
+      trace?.('answered', { status: 200 });
       exchange.answer({ status: 200, contentType: JSON_TYPE, headers, body });
     } catch (thrown) {
       const error = answeredError(thrown, 'ingest', exchange, events);
       events.requestAnswered(signal, ERRORS[error.code].status);
+      trace?.('refused', { status: ERRORS[error.code].status, code: error.code });
       refused.note(exchange, error);
       exchange.answer(statusAnswer(error, headers));
     }
