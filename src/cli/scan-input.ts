@@ -44,7 +44,7 @@ function toRuns(exports: readonly Export[]): Map<string, readonly Step[]> {
     const { runs: assigned } = logRuns.assign(request, 0);
     const facts = [...request.spans, ...request.logs];
     const lines = toEnd(linesOf(signal, body, facts.length, accepted));
-    const text = Buffer.concat(lines.flatMap(({ bytes }) => [bytes, LINE_FEED]));
+    const text = Buffer.concat(lines.flatMap(({ parts }) => [...parts, LINE_FEED]));
     for (const record of toEnd(recordsOf(signal, text, [0, facts.length]))) {
       const fact = facts[record.ordinal];
       if (fact === undefined) continue;

@@ -131,7 +131,9 @@ async function takeParts(
   for (;;) {
     const { message, bytes } = await reply({ kind: 'more' });
     if (message.kind === 'end') return { lines, runs, sessionMarks };
-    if (message.kind === 'line') lines.push({ bytes, records: message.records });
+    if (message.kind === 'line') {
+      lines.push({ parts: [bytes], bytes: bytes.length, records: message.records });
+    }
     if (message.kind !== 'list') continue;
     runs.push(...message.lists.runs);
     sessionMarks.push(...message.lists.sessionMarks);

@@ -121,8 +121,9 @@ async function answer(order: Order, body: Buffer, conversation: Conversation): P
   const { rejections, encoded } = decoded;
   const { records, bytes } = encoded;
   await conversation.request({ kind: 'request', rejections, records, bytes });
-  for (const line of encoded.lines) {
-    await conversation.request({ kind: 'line', records: line.records }, line.bytes);
+  for (const { parts, ...line } of encoded.lines) {
+    const whole = Buffer.concat(parts, line.bytes);
+    await conversation.request({ kind: 'line', records: line.records }, whole);
   }
   for (const lists of partsOf(encoded)) await conversation.request({ kind: 'list', lists });
   await conversation.send({ kind: 'end' });

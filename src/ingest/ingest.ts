@@ -34,6 +34,8 @@ export const PLAIN_BYTES_MAX = 128 * 1024;
 
 /** A decoded request, or a request that is already stored. */
 export interface IngestRequest extends Pick<DecodedRequest, 'signal' | 'rejections'> {
+  /** whether `store` reads the body: its memory must not be used again until the promise settles */
+  readonly readsBody: boolean;
   /** resolves once every record is committed, by this request or by one that it repeats */
   readonly store: () => Promise<StoredAnswer>;
 }
@@ -72,7 +74,8 @@ export type RequestSource = Pick<LargeBodyContext, 'workspaceId' | 'whenUnawaite
  * Decodes one export request, in pieces on the event loop or in another process. The generator must
  * end before the checker's next one starts; a promise that it returns need not be settled by then.
  *
- * @param body decompressed; not read after the generator has ended and its promise is settled
+ * @param body decompressed; must not change until the generator has ended and its promise is settled, or,
+ *   without a promise, until the request is stored
  */
 export function* decodeInPieces(
   signal: Signal,
@@ -113,7 +116,8 @@ export class Ingest {
    * Decodes one export request. A request whose generator starts before another one's has ended
    * takes a checker of its own; a promise that it returns need not be settled by then.
    *
-   * @param body decompressed; not read after the generator has ended and its promise is settled
+   * @param body decompressed; must not change until the generator has ended, its promise is settled, and
+   *   `store` too if it reads the body
    * @param deduplicates false: it is stored whatever was stored before
    * @throws {SluiceError} the error for the response
    */
@@ -134,10 +138,12 @@ export class Ingest {
       const result = yield* decodeInPieces(signal, body, context, { checker, elsewhere });
       if (result instanceof Promise) {
         return result.then((later) =>
-          'receipt' in later ? resent(signal, later.receipt) : this.#storable(later, bodyHash),
+          'receipt' in later
+            ? resent(signal, later.receipt)
+            : this.#storable(later, bodyHash, false),
         );
       }
-      return this.#storable(result, bodyHash);
+      return this.#storable(result, bodyHash, true);
     } finally {
       this.#idle.push(checker);
     }
@@ -148,7 +154,7 @@ export class Ingest {
     await this.#largeBodies.close();
   }
 
-  #storable(result: ReadyResult, bodyHash: Hex16 | null): IngestResult {
+  #storable(result: ReadyResult, bodyHash: Hex16 | null, readsBody: boolean): IngestResult {
     if (!result.ok) return result;
     // Not as the rest of an object, which V8 copies property by property.
     const { encoded, signal, rejections } = result.request;
@@ -161,12 +167,12 @@ export class Ingest {
       const { isResend, receipt } = await this.#writer.offer(encoded, own);
       return { isResend, body: receipt?.answer ?? (isResend ? '{}' : body) };
     };
-    return { ok: true, request: { signal, rejections, store } };
+    return { ok: true, request: { signal, rejections, readsBody, store } };
   }
 }
 
 /** A request that is stored already. */
 function resent(signal: Signal, { answer }: Receipt): IngestResult {
   const store = async (): Promise<StoredAnswer> => ({ isResend: true, body: answer ?? '{}' });
-  return { ok: true, request: { signal, rejections: [], store } };
+  return { ok: true, request: { signal, rejections: [], readsBody: false, store } };
 }

@@ -83,7 +83,7 @@ function* linesOfRun(
   const own = signal === 'traces' ? yield* exported.withoutRepeats(text, found) : found;
   if (own.length === 0) return Buffer.alloc(0);
   const lines = yield* cutLines(text, own);
-  return Buffer.concat(lines.flatMap(({ bytes }) => [bytes, LINE_FEED]));
+  return Buffer.concat(lines.flatMap(({ parts }) => [...parts, LINE_FEED]));
 }
 
 interface Shared {

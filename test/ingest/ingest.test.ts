@@ -14,6 +14,7 @@ import {
 import type { Hex16 } from '../../src/model/json.ts';
 import { type Pieces, toEnd } from '../../src/otlp/pieces.ts';
 import { decodeProcessesOf } from '../support/decode-processes.ts';
+import { lineBytes } from '../support/line-bytes.ts';
 import { hex16, NOON_MS } from '../support/rows.ts';
 
 /**
@@ -90,7 +91,7 @@ test('two requests decoded in turn, piece by piece, give what each gives alone',
   const textsOf = ({ offered }: { offered: EncodedRequest[] }) =>
     offered.map(({ lines, ...others }) => ({
       ...others,
-      lines: lines.map(({ bytes }) => bytes.toString()),
+      lines: lines.map((line) => lineBytes(line).toString()),
     }));
   expect(textsOf(beside)).toEqual(textsOf(alone));
 });

@@ -15,6 +15,7 @@ import { dice, exportTree } from '../otlp/export-trees.ts';
 import { type Habits, writeJson } from '../otlp/json-writer.ts';
 import { decodeRequest } from '../support/decoding.ts';
 import { casesOf } from '../support/exhaustive.ts';
+import { lineBytes } from '../support/line-bytes.ts';
 import { NOON_MS } from '../support/rows.ts';
 
 const WRITTEN: Habits = {
@@ -51,7 +52,7 @@ const contextOf = (workspaceId = 1, logRuns = new LogRuns()): LargeBodyContext =
 function saidBy(result: LargeBodyResult): unknown {
   if (!result.ok || 'receipt' in result) return result;
   const { lines, ...encoded } = result.request.encoded;
-  const texts = lines.map(({ bytes }) => bytes.toString());
+  const texts = lines.map((line) => lineBytes(line).toString());
   return { ...result, request: { ...result.request, encoded: { ...encoded, lines: texts } } };
 }
 

@@ -12,6 +12,7 @@ import type { Signal } from '../../src/model/telemetry.ts';
 import { PIECE_BYTES, toEnd } from '../../src/otlp/pieces.ts';
 import { scanOrNull } from '../support/decoding.ts';
 import { casesOf } from '../support/exhaustive.ts';
+import { lineBytes } from '../support/line-bytes.ts';
 import { NOON_MS } from '../support/rows.ts';
 import { SPAN_ID, TRACE_ID } from './bodies.ts';
 import { isTakenAlike as compare, freshContext, scanned, WORKSPACE } from './both-ways.ts';
@@ -270,9 +271,9 @@ describe('requests one after the other', () => {
     const bodies = [1, 40, 1, 700, 3, 1, 120].map((spans, index) => traceBody(index, spans));
     const kept = bodies.map((body) => {
       const { lines } = scanned('traces', body).encoded;
-      return lines.map(({ bytes }) => ({ bytes, copy: Buffer.from(bytes) }));
+      return lines.map((line) => ({ line, copy: lineBytes(line) }));
     });
-    for (const { bytes, copy } of kept.flat()) expect(bytes.equals(copy)).toBe(true);
+    for (const { line, copy } of kept.flat()) expect(lineBytes(line).equals(copy)).toBe(true);
     for (const body of bodies) expect(compare('traces', body)).toBe(true);
   });
 

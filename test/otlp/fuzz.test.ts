@@ -15,6 +15,7 @@ import { encodeExportResponse } from '../../src/otlp/responses.ts';
 import { decodeTraces } from '../../src/otlp/traces.ts';
 import { anyCharacter } from '../support/any-character.ts';
 import { casesOf } from '../support/exhaustive.ts';
+import { lineBytes } from '../support/line-bytes.ts';
 import {
   accepted,
   attributes,
@@ -188,8 +189,8 @@ describe('one corrupted record keeps all others', () => {
     const result = decodeMetrics(body);
     if (!result.ok) throw new Error(result.message);
     const lines = toEnd(linesOf('metrics', body, result.request.points, result.accepted));
-    return lines.flatMap(({ bytes }) => {
-      const { resourceMetrics } = JSON.parse(bytes.toString());
+    return lines.flatMap((line) => {
+      const { resourceMetrics } = JSON.parse(lineBytes(line).toString());
       return resourceMetrics[0].scopeMetrics[0].metrics[0].histogram.dataPoints;
     });
   }

@@ -53,7 +53,7 @@ function storedRecords(signal: StepSignal, body: Buffer): readonly BlockRecord[]
   if (!result.ok) return [];
   const { spans, logs } = result.request;
   const lines = toEnd(linesOf(signal, body, spans.length + logs.length, result.accepted));
-  const text = Buffer.concat(lines.flatMap(({ bytes }) => [bytes, Buffer.from('\n')]));
+  const text = Buffer.concat(lines.flatMap(({ parts }) => [...parts, Buffer.from('\n')]));
   return toEnd(recordsOf(signal, text, [0, spans.length + logs.length]));
 }
 

@@ -59,17 +59,24 @@ interface PlacedLine {
   readonly first: number;
 }
 
-/** Joins the lines of requests to blocks, and compresses them. */
+/**
+ * Joins the lines of requests to blocks, and compresses them. Reads no line after its promise is settled,
+ * also when it rejects: the memory of lines is used again.
+ */
 export async function packBlocks(
   requests: readonly EncodedRequest[],
   compressor: BlockCompressor,
 ): Promise<readonly Block[]> {
-  return await Promise.all(
+  const packed = await Promise.allSettled(
     joinLines(requests).map(async ({ parts, ...pack }): Promise<Block> => {
       const compressed = await compressor.compress(pack.workspaceId, parts);
       return { ...pack, ...compressed, checksum: checksumOf(compressed.data) };
     }),
   );
+  return packed.map((block) => {
+    if (block.status === 'rejected') throw block.reason;
+    return block.value;
+  });
 }
 
 function joinLines(requests: readonly EncodedRequest[]): readonly Pack[] {
@@ -79,8 +86,8 @@ function joinLines(requests: readonly EncodedRequest[]): readonly Pack[] {
     const placed: PlacedLine[] = [];
     let start = 0;
     const key = `${workspaceId} ${signal} ${utcDay(arrivedAtMs)}`;
-    for (const { bytes: line, records } of lines) {
-      const length = line.length + LINE_FEED.length;
+    for (const { parts, bytes, records } of lines) {
+      const length = bytes + LINE_FEED.length;
       let pack = open.get(key);
       if (pack === undefined || pack.bytes + length > BLOCK_BYTES_MAX) {
         pack = {
@@ -96,7 +103,7 @@ function joinLines(requests: readonly EncodedRequest[]): readonly Pack[] {
         packs.push(pack);
         open.set(key, pack);
       }
-      pack.parts.push(line, LINE_FEED);
+      pack.parts.push(...parts, LINE_FEED);
       pack.bytes += length;
       placed.push({ pack, start, end: start + records, first: pack.records });
       pack.records += records;

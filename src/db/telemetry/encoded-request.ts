@@ -9,7 +9,9 @@ import type { RunDelta } from './run-delta.ts';
 
 /** A line of OTLP/JSON (`src/otlp/lines/lines.ts`). */
 interface Line {
-  readonly bytes: Buffer;
+  readonly parts: readonly Buffer[];
+  /** of all parts together */
+  readonly bytes: number;
   readonly records: number;
 }
 
@@ -17,7 +19,10 @@ export interface EncodedRequest {
   readonly workspaceId: number;
   readonly signal: Signal;
   readonly arrivedAtMs: number;
-  /** the records, as sent; those of the lines are numbered as those of the runs */
+  /**
+   * the records, as sent; those of the lines are numbered as those of the runs. They may share memory with
+   * the body, which must not change until the request is stored or refused.
+   */
   readonly lines: readonly Line[];
   readonly runs: readonly RunDelta[];
   readonly sessionMarks: readonly SessionMark[];
@@ -49,6 +54,6 @@ export function heldBytes({
     const units = name?.length ?? 0;
     bytes += RUN_BYTES + units * TEXT_BYTES_PER_UNIT + records.length * BOUND_BYTES;
   }
-  for (const line of lines) bytes += line.bytes.length;
+  for (const line of lines) bytes += line.bytes;
   return bytes;
 }

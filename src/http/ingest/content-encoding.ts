@@ -145,7 +145,7 @@ export class ContentDecoder {
    * Decodes a body and calls `use` with it.
    *
    * @param encoding a Content-Encoding that passed `checkEncoding`
-   * @param use must not keep the decoded body after it resolves
+   * @param use may keep the decoded body until the memory of `limits.allocate` is released
    * @throws {SluiceError} `body_too_large`, `overloaded`, or `undecodable_body` if the bytes do not
    *   match the header; and the errors of `use`
    */

@@ -170,11 +170,14 @@ async function readAndDecode(
 
 function decodedBody(exchange: Exchange, result: IngestResult, body: Buffer): DecodedBody {
   if (!result.ok) throw new UndecodableBody(result.message, result.path);
+  const { request } = result;
   const bodyBytes = body.length;
-  // A large body is not in memory until the commit.
-  const isSmall = bodyBytes <= KEPT_BODY_BYTES_MAX;
-  const kept = isSmall ? body : exchange.keepBeginning(body, KEPT_BODY_BYTES_MAX);
-  return { request: result.request, body: kept, bodyBytes };
+  // A large body that was decoded in another process is not in memory until the commit.
+  const isKept = request.readsBody || bodyBytes <= KEPT_BODY_BYTES_MAX;
+  const kept = isKept
+    ? body.subarray(0, KEPT_BODY_BYTES_MAX)
+    : exchange.keepBeginning(body, KEPT_BODY_BYTES_MAX);
+  return { request, body: kept, bodyBytes };
 }
 
 /** Stores the rows; keeps a request that PostgreSQL refuses for its data, for the operator. */
@@ -223,7 +226,8 @@ async function ingestRequest(
     if (!isResend) report(exchange, decoded.request, deps);
     return body;
   } finally {
-    // The lines, or the kept part of a refused body, have been stored: nothing reads the body now.
+    // The lines, which are parts of the body, or the kept part of a refused body have been stored, or were
+    // refused: nothing reads the body now.
     exchange.releaseBody();
     account.release();
   }

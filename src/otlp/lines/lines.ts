@@ -27,9 +27,15 @@ export const LINE_BYTES_MAX = 512 * 1024;
  */
 export const HEADS_BYTES_MAX = 4 * 1024 * 1024;
 
+/** Average bytes of a line's parts; shorter ones are joined, because each takes memory. */
+const PART_BYTES_MIN = 4 * 1024;
+
 /** A line of OTLP/JSON, without a line feed. */
 export interface Line {
-  readonly bytes: Buffer;
+  /** parts of the body, and of the heads and tails that a cut line needs */
+  readonly parts: readonly Buffer[];
+  /** of all parts together */
+  readonly bytes: number;
   /** spans, log records or data points */
   readonly records: number;
 }
@@ -37,11 +43,12 @@ export interface Line {
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
 const LINE_FEED = 0x0a;
 const SPACE = 0x20;
+const COMMA = Buffer.from(',');
 
 /**
- * Returns the lines of a body. They do not share memory with it.
+ * Returns the lines of a body. They are not copied: most of their parts share memory with the body.
  *
- * @param body valid JSON that was decoded; read until this ends
+ * @param body valid JSON that was decoded; must not change while the lines are used
  * @param records how many of its records were accepted
  * @param accepted the accepted records; null for all
  * @param ends where in the body each record ends, if that is known and all are accepted
@@ -57,7 +64,7 @@ export function* linesOf(
   if (records === 0) return [];
   const text = withoutMark(isUtf8(body) ? body : Buffer.from(body.toString('utf8')));
   if (accepted === null && text.length <= LINE_BYTES_MAX) {
-    return [{ bytes: withoutLineFeeds(Buffer.from(text)), records }];
+    return [{ parts: [withoutLineFeeds(text)], bytes: text.length, records }];
   }
   const found = yield* new RecordFinder(signal, text, accepted, null, ends).find();
   if (found.length !== records) throw new Error(`${found.length} of ${records} records found`);
@@ -85,10 +92,11 @@ function withoutMark(body: Buffer): Buffer {
     : body;
 }
 
-/** Replaces line feeds; valid JSON has them only between tokens. */
-function withoutLineFeeds(line: Buffer): Buffer {
-  const first = line.indexOf(LINE_FEED);
-  if (first < 0) return line;
+/** Replaces line feeds, in a copy; valid JSON has them only between tokens. */
+function withoutLineFeeds(part: Buffer): Buffer {
+  const first = part.indexOf(LINE_FEED);
+  if (first < 0) return part;
+  const line = Buffer.from(part);
   // A search for each one takes many times as long when there are many.
   for (let at = first; at < line.length; at += 1) if (line[at] === LINE_FEED) line[at] = SPACE;
   return line;
@@ -102,7 +110,7 @@ function pathOf(frame: Frame): Frame[] {
 }
 
 /**
- * Joins records to lines, which do not share memory with the text.
+ * Joins records to lines. Most of their parts share memory with the text.
  *
  * @param found at least one record of the text, with its frames
  */
@@ -128,7 +136,10 @@ export function* cutLines(text: Buffer, found: readonly FoundRecord[]): Pieces<r
 /** Builds one line after another. */
 class LineBuilder {
   readonly #text: Buffer;
-  #bytes = Buffer.allocUnsafe(LINE_BYTES_MAX);
+  #parts: Buffer[] = [];
+  /** the last part, which is not in `#parts` yet: records of the text that follow each other */
+  #start = 0;
+  #end = 0;
   /** the open objects, the outermost first */
   #open: readonly Frame[] = [];
   #records = 0;
@@ -164,20 +175,31 @@ class LineBuilder {
   }
 
   add({ frame, start, end }: FoundRecord): void {
-    if (this.#open.at(-1) === frame) this.#putText(',');
-    else this.#enter(this.#pathOf(frame));
-    this.#put(this.#text, start, end);
+    const isNext = this.#open.at(-1) === frame;
     this.#records += 1;
+    // One byte between two records of a list is a comma.
+    if (isNext && this.#hasRecords && start === this.#end + 1) {
+      this.length += end - this.#end;
+      this.#end = end;
+      return;
+    }
+    if (isNext) this.#put(COMMA);
+    else this.#enter(this.#pathOf(frame));
+    this.#endRecords();
+    this.#start = start;
+    this.#end = end;
+    this.length += end - start;
   }
 
   end(): Line {
     this.#close(0);
-    const bytes = Buffer.from(this.#bytes.subarray(0, this.length));
-    const records = this.#records;
+    const isOfManyParts = this.length < this.#parts.length * PART_BYTES_MIN;
+    const parts = isOfManyParts ? [Buffer.concat(this.#parts, this.length)] : this.#parts;
+    const line = { parts, bytes: this.length, records: this.#records };
+    this.#parts = [];
     this.#records = 0;
     this.length = 0;
-    if (this.#bytes.length > LINE_BYTES_MAX) this.#bytes = Buffer.allocUnsafe(LINE_BYTES_MAX);
-    return { bytes: withoutLineFeeds(bytes), records };
+    return line;
   }
 
   /** As `pathOf`. */
@@ -190,11 +212,9 @@ class LineBuilder {
     const common = this.#commonDepth(path);
     const isFirst = this.#open.length === 0;
     this.#close(common);
-    if (!isFirst) this.#putText(',');
-    for (let depth = common; depth < path.length; depth += 1) {
-      const { head } = path[depth] as Frame;
-      this.#put(head, 0, head.length);
-    }
+    if (!isFirst) this.#put(COMMA);
+    for (let depth = common; depth < path.length; depth += 1)
+      this.#put((path[depth] as Frame).head);
     this.#open = path;
   }
 
@@ -206,31 +226,28 @@ class LineBuilder {
 
   /** Closes the objects from a depth on, the innermost first. */
   #close(depth: number): void {
-    for (let at = this.#open.length - 1; at >= depth; at -= 1) {
-      this.#putText(this.#open[at]?.tail ?? '');
-    }
+    if (depth === this.#open.length) return;
+    let tail = '';
+    for (let at = this.#open.length - 1; at >= depth; at -= 1) tail += this.#open[at]?.tail ?? '';
+    this.#put(Buffer.from(tail));
     this.#open = this.#open.slice(0, depth);
   }
 
-  #put(source: Buffer, start: number, end: number): void {
-    this.#reserve(end - start);
-    this.length += source.copy(this.#bytes, this.length, start, end);
+  #put(part: Buffer): void {
+    this.#endRecords();
+    this.#parts.push(withoutLineFeeds(part));
+    this.length += part.length;
   }
 
-  /** @param text ASCII */
-  #putText(text: string): void {
-    this.#reserve(text.length);
-    for (let at = 0; at < text.length; at += 1) {
-      this.#bytes[this.length + at] = text.charCodeAt(at);
+  get #hasRecords(): boolean {
+    return this.#end > this.#start;
+  }
+
+  /** Ends the part that consists of records. */
+  #endRecords(): void {
+    if (this.#hasRecords) {
+      this.#parts.push(withoutLineFeeds(this.#text.subarray(this.#start, this.#end)));
     }
-    this.length += text.length;
-  }
-
-  #reserve(bytes: number): void {
-    const needed = this.length + bytes;
-    if (needed <= this.#bytes.length) return;
-    const longer = Buffer.allocUnsafe(Math.max(needed, 2 * this.#bytes.length));
-    this.#bytes.copy(longer, 0, 0, this.length);
-    this.#bytes = longer;
+    this.#start = this.#end;
   }
 }

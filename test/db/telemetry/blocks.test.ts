@@ -2,11 +2,12 @@
  * Telemetry of a batch is stored as blocks by workspace, signal, day and size, and read back as sent; places
  * name the records of each run.
  */
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 
 import { blocksCheck } from '../../../src/cli/doctor/database-checks.ts';
 import { checkBlocks } from '../../../src/db/telemetry/block-check.ts';
-import { BLOCK_BYTES_MAX } from '../../../src/db/telemetry/blocks.ts';
+import { BlockCompressor } from '../../../src/db/telemetry/block-codec.ts';
+import { BLOCK_BYTES_MAX, packBlocks } from '../../../src/db/telemetry/blocks.ts';
 import { BROTLI, CODECS, USE_ZSTD_NODE, ZSTD } from '../../../src/db/telemetry/codecs.ts';
 import { CopyWriter } from '../../../src/db/telemetry/copy-writer.ts';
 import type { EncodedRequest } from '../../../src/db/telemetry/encoded-request.ts';
@@ -55,7 +56,7 @@ function encode(
 const lineOf = (bytes: number, signal: Signal = 'metrics'): EncodedRequest => ({
   ...encodeRequest(decodedRequest(), 1, NOON_MS),
   signal,
-  lines: [{ bytes: Buffer.alloc(bytes, 'x'), records: 1 }],
+  lines: [{ parts: [Buffer.alloc(bytes, 'x')], bytes, records: 1 }],
 });
 
 /** Stores requests in one transaction. */
@@ -86,6 +87,20 @@ test.each([
 ])('lines of %s bytes together are %s blocks', async (bytes, count) => {
   await store([lineOf(1000), lineOf(bytes - 1002)]);
   expect(await storedBlocks(scratch.database, 'metrics')).toHaveLength(count);
+});
+
+test('no line is read after a batch has failed, because the memory of lines is used again', async () => {
+  const compressor = new BlockCompressor();
+  let ended = 0;
+  vi.spyOn(compressor, 'compress').mockImplementation(async (workspaceId, parts) => {
+    if (workspaceId === 1) throw new Error('no memory');
+    const compressed = await new BlockCompressor().compress(workspaceId, parts);
+    ended += 1;
+    return compressed;
+  });
+  const requests = [1, 2, 3].map((workspaceId) => encode(bodyOf('a', 1000), workspaceId));
+  await expect(packBlocks(requests, compressor)).rejects.toThrow('no memory');
+  expect(ended).toBe(2);
 });
 
 test('signals have blocks of their own', async () => {

@@ -8,6 +8,7 @@ import { decodeLogs } from '../../../src/otlp/logs.ts';
 import { PIECE_BYTES, toEnd } from '../../../src/otlp/pieces.ts';
 import { decodeTraces } from '../../../src/otlp/traces.ts';
 import { casesOf } from '../../support/exhaustive.ts';
+import { lineBytes } from '../../support/line-bytes.ts';
 import { dice, exportTree } from '../export-trees.ts';
 import { type Habits, writeJson } from '../json-writer.ts';
 
@@ -23,8 +24,8 @@ function blockOf(signal: StepSignal, bodies: readonly Buffer[]) {
     if (!result.ok) continue;
     const count = result.request.spans.length + result.request.logs.length;
     records += count;
-    for (const { bytes } of toEnd(linesOf(signal, body, count, result.accepted))) {
-      lines.push(bytes, Buffer.from('\n'));
+    for (const { parts } of toEnd(linesOf(signal, body, count, result.accepted))) {
+      lines.push(...parts, Buffer.from('\n'));
     }
   }
   return { text: Buffer.concat(lines), records };
@@ -138,7 +139,7 @@ test('lines after the last wanted record are not read', () => {
 test('records can be joined to lines again', () => {
   const text = Buffer.from(line(['0', '1']) + line(['2', '3'], 'b'));
   const found = toEnd(findRecords('traces', text, [1, 3]));
-  const lines = toEnd(cutLines(text, found)).map(({ bytes }) => bytes.toString());
+  const lines = toEnd(cutLines(text, found)).map((line) => lineBytes(line).toString());
   expect(lines).toEqual([
     '{"resourceSpans":[{"resource":{"s":"a"},"scopeSpans":[{"spans":[{"name":"1"}]}]}]}',
     '{"resourceSpans":[{"resource":{"s":"b"},"scopeSpans":[{"spans":[{"name":"2"}]}]}]}',

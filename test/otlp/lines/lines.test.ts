@@ -18,6 +18,7 @@ import { toEnd } from '../../../src/otlp/pieces.ts';
 import { decodeTraces } from '../../../src/otlp/traces.ts';
 import { recordsIn } from '../../support/exact-records.ts';
 import { casesOf } from '../../support/exhaustive.ts';
+import { lineBytes } from '../../support/line-bytes.ts';
 import { metricsBody, span, toBody, tracesBody } from '../bodies.ts';
 import { dice, exportTree } from '../export-trees.ts';
 import { type Habits, TIDY, writeJson } from '../json-writer.ts';
@@ -45,16 +46,17 @@ function checkLines(signal: Signal, body: Buffer): void {
   const result = DECODERS[signal](body);
   if (!result.ok) return;
   const lines = toEnd(linesOf(signal, body, recordCount(result), result.accepted));
-  const again = lines.map(({ bytes, records }) => {
+  const again = lines.map((line) => {
+    const bytes = lineBytes(line);
     expect(bytes.includes('\n')).toBe(false);
     const decoded = DECODERS[signal](bytes);
     if (!decoded.ok) throw new Error(`a line is undecodable: ${decoded.message}`);
     expect(wasRejected(decoded)).toBe(false);
-    expect(recordCount(decoded)).toBe(records);
+    expect(recordCount(decoded)).toBe(line.records);
     return decoded;
   });
   expect(isDeepStrictEqual(again.flatMap(rowsOf), rowsOf(result))).toBe(true);
-  const stored = lines.flatMap(({ bytes }) => recordsIn(signal, bytes.toString()));
+  const stored = lines.flatMap((line) => recordsIn(signal, lineBytes(line).toString()));
   const sent = recordsIn(signal, body.toString());
   if (!wasRejected(result)) expect(stored).toEqual(sent);
   let at = 0;
@@ -89,15 +91,32 @@ const plainSpan = (at: number): ReturnType<typeof span> =>
 
 test('a body that is accepted whole is one line as it was sent', () => {
   const text = JSON.stringify(JSON.parse(tracesBody([plainSpan(1)]).toString()), null, 2);
-  const [line, ...more] = linesIn('traces', Buffer.from(`\ufeff${text}\n`));
-  expect(line).toEqual({ bytes: Buffer.from(`${text} `.replaceAll('\n', ' ')), records: 1 });
-  expect(more).toEqual([]);
+  const body = Buffer.from(`\ufeff${text}\n`);
+  const lines = linesIn('traces', body);
+  expect(lines).toMatchObject([{ records: 1 }]);
+  expect(lines.map((line) => lineBytes(line).toString())).toEqual([
+    `${text} `.replaceAll('\n', ' '),
+  ]);
+  expect(body.toString()).toBe(`\ufeff${text}\n`);
+});
+
+test('lines share memory with the body, unless their parts are short', () => {
+  const memoryOf = (spans: Parameters<typeof tracesBody>[0]) => {
+    const body = tracesBody(spans);
+    const parts = linesIn('traces', body).flatMap((line) => line.parts);
+    return parts.map(({ buffer }) => buffer === body.buffer);
+  };
+  const long = span({ name: 'x'.repeat(20_000) });
+  expect(memoryOf([plainSpan(1)])).toEqual([true]);
+  expect(memoryOf([long, long, {}, long])).toEqual([false, false, false, true, false, true, false]);
+  const short = span({ name: 'x'.repeat(5000) });
+  expect(memoryOf([short, {}, short])).toEqual([false]);
 });
 
 test('bytes that are not UTF-8 are replaced', () => {
   const body = tracesBody([span({ name: 'caf\u00e9' })]);
   const latin1 = Buffer.from(body.toString(), 'latin1');
-  expect(linesIn('traces', latin1).map(({ bytes }) => bytes.toString())).toEqual([
+  expect(linesIn('traces', latin1).map((line) => lineBytes(line).toString())).toEqual([
     body.toString().replace('\u00e9', '\ufffd'),
   ]);
 });
@@ -106,7 +125,7 @@ test('rejected records are left out, unknown members and number texts are kept',
   const text = `{"x":[1e3],"resourceSpans":[{"resource":{"y":1.0},"scopeSpans":[
     {"spans":[{"traceId":"bad"},{"traceId":"${'a'.repeat(32)}","spanId":"${'b'.repeat(16)}",
      "z":12345678901234567890}]},{"spans":[{}]}]},{"scopeSpans":[]}],"w":"\\u0000\\ud800"}`;
-  expect(linesIn('traces', Buffer.from(text)).map(({ bytes }) => bytes.toString())).toEqual([
+  expect(linesIn('traces', Buffer.from(text)).map((line) => lineBytes(line).toString())).toEqual([
     `{"x":[1e3],"w":"\\u0000\\ud800","resourceSpans":[{"resource":{"y":1.0},"scopeSpans":[{"spans":[` +
       `{"traceId":"${'a'.repeat(32)}","spanId":"${'b'.repeat(16)}",      "z":12345678901234567890}]}]}]}`,
   ]);
@@ -125,7 +144,8 @@ test('some points of a metric are left out, and metrics without points that are 
     { name: 'a', sum: { aggregationTemporality: 1, dataPoints: [point('1')] } },
     { name: 'c', gauge: { dataPoints: [point('2'), point('3')] } },
   ];
-  expect(line).toEqual({ bytes: metricsBody(kept), records: 3 });
+  expect(line).toMatchObject({ records: 3 });
+  expect(line && lineBytes(line)).toEqual(metricsBody(kept));
 });
 
 describe('the last of several members with the same name counts', () => {
@@ -146,8 +166,10 @@ describe('the last of several members with the same name counts', () => {
     [`"gauge":${points},"sum":{"dataPoints":[]},"gauge":null`, []],
   ])('kinds: %s', (members, kinds) => {
     const body = bodyOf(`{${members}}`);
-    const stored = linesIn('metrics', body).flatMap(({ bytes }) =>
-      Object.entries(JSON.parse(bytes.toString()).resourceMetrics[0].scopeMetrics[0].metrics[0]),
+    const stored = linesIn('metrics', body).flatMap((line) =>
+      Object.entries(
+        JSON.parse(lineBytes(line).toString()).resourceMetrics[0].scopeMetrics[0].metrics[0],
+      ),
     );
     expect(stored.flatMap(([kind, data]) => (data === null ? [] : [kind]))).toEqual(kinds);
     checkLines('metrics', body);
@@ -156,7 +178,7 @@ describe('the last of several members with the same name counts', () => {
   test('a list before the last one is in no line', () => {
     const dead = '{"timeUnixNano":"1","asInt":"666"}';
     const body = bodyOf(`{"gauge":{"dataPoints":[${dead}],"x":1,"dataPoints":[${point}]}}`);
-    expect(linesIn('metrics', body).map(({ bytes }) => bytes.toString())).toEqual([
+    expect(linesIn('metrics', body).map((line) => lineBytes(line).toString())).toEqual([
       bodyOf('').toString().replace(`${rejected},`, `{"gauge":{"x":1,"dataPoints":[${point}]}}`),
     ]);
   });
@@ -168,7 +190,7 @@ test('a head has its members as they were sent, with what is between them', () =
     `{"resourceSpans":[{"a":1 ,\t"b": [2],${long},"scopeSpans":[{"c":3,"spans":[${spans}]}],"d":4 , "e":5}]}`;
   const good = JSON.stringify(plainSpan(1));
   expect(
-    linesIn('traces', Buffer.from(text(`{},${good}`))).map(({ bytes }) => bytes.toString()),
+    linesIn('traces', Buffer.from(text(`{},${good}`))).map((line) => lineBytes(line).toString()),
   ).toEqual([
     `{"resourceSpans":[{"a":1 ,\t"b": [2],${long},"d":4 , "e":5,"scopeSpans":[{"c":3,"spans":[${good}]}]}]}`,
   ]);
@@ -200,7 +222,7 @@ describe('a long body is cut between records', () => {
     });
     const lines = linesIn('traces', body);
     expect(lines.length).toBeGreaterThan(body.length / LINE_BYTES_MAX);
-    for (const { bytes } of lines) expect(bytes.length).toBeLessThanOrEqual(LINE_BYTES_MAX);
+    for (const { bytes } of lines) expect(bytes).toBeLessThanOrEqual(LINE_BYTES_MAX);
     checkLines('traces', body);
   });
 
@@ -221,7 +243,7 @@ describe('a long body is cut between records', () => {
       spans: [plainSpan(at)],
     }));
     const body = toBody({ resourceSpans: [{ resource: { attributes }, scopeSpans }] });
-    const stored = linesIn('traces', body).reduce((sum, { bytes }) => sum + bytes.length, 0);
+    const stored = linesIn('traces', body).reduce((sum, { bytes }) => sum + bytes, 0);
     expect(stored).toBeLessThan(2 * body.length);
     checkLines('traces', body);
   });
