@@ -53,19 +53,26 @@ function difference(before: Manifest, after: Manifest) {
   };
 }
 
-async function refresh(options: OutputOptions): Promise<void> {
-  const { before, after, warnings, rules, classification } = refreshCorpus({
+interface RefreshOptions extends OutputOptions {
+  /** `--without-tests` */
+  readonly withoutTests?: boolean;
+}
+
+async function refresh(options: RefreshOptions): Promise<void> {
+  const files = {
     ...pinnedCorpus(),
     lockfilePath: LOCKFILE_PATH,
     coveragePath: COVERAGE_PATH,
-  });
+  };
+  const refreshed = refreshCorpus(files, options.withoutTests);
+  const { before, after, warnings, rules, classification } = refreshed;
   for (const warning of warnings) note(`${paint.yellow('warning:')} ${warning}`);
   const overrides = await reviewOverrides(classification);
-  const files = difference(before, after);
+  const changes = difference(before, after);
   const answered = {
     from: before.version,
     to: after.version,
-    ...files,
+    ...changes,
     warnings,
     rules,
     overrides,
@@ -73,7 +80,7 @@ async function refresh(options: OutputOptions): Promise<void> {
   answer(options, answered, () =>
     [
       `package    ${CORPUS_PACKAGE} ${before.version} → ${after.version}, ${after.integrity}`,
-      `files      ${files.added.length} added, ${files.removed.length} removed, ${files.changed.length} changed`,
+      `files      ${changes.added.length} added, ${changes.removed.length} removed, ${changes.changed.length} changed`,
       ...reviewLines(rules, overrides),
       '',
       'Written: corpus/manifest.json, corpus/classification.json, docs/rules-coverage.md.',
@@ -100,6 +107,7 @@ export function addCorpusCommands(program: Command): void {
     .description(
       'pin the installed package: rewrite what corpus/ and docs/rules-coverage.md hold, and print a review',
     )
+    .option('--without-tests', 'pin it even if most of its rules ship no test cases and never run')
     .option('--json', 'print JSON')
     .addHelpText(
       'after',

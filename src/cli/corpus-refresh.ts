@@ -17,6 +17,7 @@ import {
   toClassificationText,
 } from '../engine/rules/classification.ts';
 import { OperatorError } from '../errors.ts';
+import { hasNoExamples, type Rule } from '../model/rules.ts';
 import { classificationPathOf, loadClassification } from '../pool/kept-catalog.ts';
 import { type LockedPackage, publishedManifest } from './corpus-archive.ts';
 import { type RuleReview, reviewOf } from './corpus-review.ts';
@@ -67,13 +68,41 @@ export function disagreement(locked: LockedPackage, manifest: Manifest): string 
   );
 }
 
+/** Ids that a warning names. */
+const NAMED_MAX = 3;
+
+/**
+ * Warns of rules that ship no examples; null if all have some.
+ *
+ * @throws {OperatorError} when most rules have none: then hardly any rule would run
+ */
+function exampleWarning(
+  { package: name, version }: Manifest,
+  rules: readonly Rule[],
+  acceptsUntested: boolean,
+): string | null {
+  const without = rules.filter(({ ownExamples }) => hasNoExamples(ownExamples));
+  if (without.length === 0) return null;
+  const counted = `${without.length} of ${rules.length} rules of ${name} ${version} ship no test cases`;
+  if (!acceptsUntested && without.length > rules.length / 2) {
+    throw new OperatorError(
+      `${counted}, and a rule without test cases never runs. Nothing was written. Install a version that ` +
+        'has them, or run sluice corpus refresh --without-tests to pin this one all the same.',
+    );
+  }
+  const named = without.slice(0, NAMED_MAX).map(({ id }) => id);
+  const more = without.length > NAMED_MAX ? ', …' : '';
+  return `${counted} and never run: ${named.join(', ')}${more}`;
+}
+
 /**
  * Refreshes the pinned corpus.
  *
+ * @param acceptsUntested also pins a package in which most rules ship no examples
  * @throws {CorpusError} when installed files differ from the package that the lock file pins
- * @throws {OperatorError} when that package cannot be fetched
+ * @throws {OperatorError} when that package cannot be fetched, or most of its rules ship no examples
  */
-export function refreshCorpus(files: CorpusFiles): Refresh {
+export function refreshCorpus(files: CorpusFiles, acceptsUntested = false): Refresh {
   const { packageDir, manifestPath, lockfilePath, coveragePath } = files;
   const before = loadManifest(manifestPath);
   const locked = lockedPackage(lockfilePath, before.package);
@@ -81,12 +110,14 @@ export function refreshCorpus(files: CorpusFiles): Refresh {
   // The manifest of this integrity was compared with the archive when it was written.
   const after = warning === null ? before : publishedManifest(locked);
   const catalog = createCatalog(verifyCorpus(packageDir, after));
+  const untested = exampleWarning(after, catalog.rules, acceptsUntested);
   const classification = classificationOf(catalog);
   const rules = reviewOf(keptBefore(manifestPath) ?? classification, classification);
   writeFileSync(manifestPath, toManifestText(after));
   writeFileSync(classificationPathOf(manifestPath), toClassificationText(classification));
   writeFileSync(coveragePath, coveragePage(catalog));
-  return { before, after, warnings: warning === null ? [] : [warning], rules, classification };
+  const warnings = [warning, untested].filter((one) => one !== null);
+  return { before, after, warnings, rules, classification };
 }
 
 /** null when there is none that can be read. */

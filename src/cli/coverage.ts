@@ -150,6 +150,7 @@ function lostConditions(rule: Rule): string {
 function failedExamples(rule: Rule): string {
   const { truePositives, trueNegatives, failed } = rule.ownExamples;
   const cases = truePositives + trueNegatives;
+  if (cases === 0) return 'ships no tests';
   const whys = [...new Set(failed.map(({ why }) => why))].join('; ');
   const cause = rule.unsupportedReasons.length === 0 ? whys : lostConditions(rule);
   return `fails ${failed.length} of ${cases} tests; ${cause}`;

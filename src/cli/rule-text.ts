@@ -1,5 +1,5 @@
 /** Rules as text, in a list and one in full: of the local corpus, or from a remote server's answer. */
-import { type Rule, type StatedQuality, SUPPORT_LABELS } from '../model/rules.ts';
+import { hasNoExamples, type Rule, type StatedQuality, SUPPORT_LABELS } from '../model/rules.ts';
 import { surfaceLabel } from '../model/steps.ts';
 import { paint } from '../terminal/paint.ts';
 import { plain } from '../terminal/printable.ts';
@@ -64,7 +64,9 @@ export function describeRule(rule: DescribedRule): string {
     `  ${examples.truePositives} must match, ${examples.trueNegatives} must not; ` +
       (rule.support === 'unsupported'
         ? 'not run, because the rule is not supported'
-        : `${examples.failed.length} fail here`),
+        : hasNoExamples(examples)
+          ? 'the rule ships none, so it never runs'
+          : `${examples.failed.length} fail here`),
     ...examples.failed.map(({ kind, index, why }) =>
       paint.red(plain(`  ${kind} ${index}: ${why}`)),
     ),

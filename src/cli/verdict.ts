@@ -1,5 +1,5 @@
 /** Why a rule does or does not run here, as a sentence. */
-import type { Support } from '../model/rules.ts';
+import { exampleFailure, type Support } from '../model/rules.ts';
 
 /** What of a rule decides whether it runs. */
 export interface JudgedRule {
@@ -35,10 +35,9 @@ export function verdictOf(rule: JudgedRule): string {
   const lost = rule.conditions.filter((condition) => !condition.supported).length;
   if (support === 'unsupported') return `Never runs here: not supported, it ${reasonsOf(rule)}.`;
   if (support === 'fails_own_examples') {
-    const cases = ownExamples.truePositives + ownExamples.trueNegatives;
     const lostText =
       lost === 0 ? '' : `; ${lost} of its ${rule.conditions.length} conditions cannot run here`;
-    return `Never runs: it fails ${ownExamples.failed.length} of its own ${cases} tests${lostText}.`;
+    return `Never runs: it ${exampleFailure(ownExamples)}${lostText}.`;
   }
   if (status === 'draft' || status === 'deprecated') {
     return `Never runs: it is ${status} in the corpus.`;

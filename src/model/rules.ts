@@ -82,6 +82,29 @@ export function allRules(counts: StateCounts | SupportCounts): number {
   return Object.values(counts).reduce((all, count) => all + count, 0);
 }
 
+/** The examples that a rule's authors ship with it, and which of them fail here. */
+export interface OwnExamples {
+  readonly truePositives: number;
+  readonly trueNegatives: number;
+  readonly failed: readonly FailedExample[];
+}
+
+type ExampleCounts = Pick<OwnExamples, 'truePositives' | 'trueNegatives'>;
+
+/** Checks whether a rule ships no example: then it has passed none, and never runs. */
+export const hasNoExamples = ({ truePositives, trueNegatives }: ExampleCounts): boolean =>
+  truePositives + trueNegatives === 0;
+
+/** What a rule that fails its own examples does, as the end of a sentence that begins with it. */
+export function exampleFailure({
+  failed,
+  ...counts
+}: ExampleCounts & { readonly failed: readonly unknown[] }): string {
+  if (hasNoExamples(counts)) return 'ships no test cases of its own, so it has passed none';
+  const cases = counts.truePositives + counts.trueNegatives;
+  return `fails ${failed.length} of its own ${cases} test cases`;
+}
+
 /** Why a rule cannot run in any workspace (409), in words for the user. */
 export interface RuleRefusal {
   readonly reason: 'engine_unsupported' | 'fails_own_examples' | 'status_refused';
@@ -163,11 +186,7 @@ export interface Rule {
   readonly suppressInCodeBlocks: boolean;
   readonly support: Support;
   readonly unsupportedReasons: readonly UnsupportedReason[];
-  readonly ownExamples: {
-    readonly truePositives: number;
-    readonly trueNegatives: number;
-    readonly failed: readonly FailedExample[];
-  };
+  readonly ownExamples: OwnExamples;
   /** the author's other texts, tried on a rule that runs; none of them decides anything */
   readonly measured: {
     /** disguised attacks that the author says the rule finds */

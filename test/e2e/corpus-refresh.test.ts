@@ -25,9 +25,15 @@ const COMES: TinyRule = {
   status: 'experimental',
   conditions: [['content', 'abracadabra']],
 };
+function untested(id: string): TinyRule {
+  return { id, conditions: [['content', 'shazam']], truePositives: [], trueNegatives: [] };
+}
 /** RE2 has no backreferences. */
 const VERSIONS: Readonly<Record<string, readonly TinyRule[]>> = {
   '1.0.0': [SAME, { id: CHANGES, conditions: [['user_input', 'simsalabim']] }, GOES],
+  // Half of the rules ship no test cases, then most of them.
+  '3.0.0': [SAME, untested(CHANGES)],
+  '4.0.0': [SAME, untested(CHANGES), untested('ATR-2026-90005')],
   '2.0.0': [SAME, { id: CHANGES, conditions: [['user_input', '(simsala|abra)\\1']] }, COMES],
 };
 
@@ -162,4 +168,25 @@ test('another version is reviewed: rules, classes and overrides; and all is writ
     to: '2.0.0',
     rules: { added: [], removed: [], changed: [] },
   });
+});
+
+test('rules without test cases never run; a package where most have none is pinned only on request', async () => {
+  await install('3.0.0');
+  const half = await refresh();
+  expect(half.code).toBe(0);
+  expect(half.stderr).toContain(
+    `warning: 1 of 2 rules of agent-threat-rules 3.0.0 ship no test cases and never run: ${CHANGES}`,
+  );
+  expect(half.stdout).toContain(`${CHANGES}  stable, unsupported, runs never → stable, fails_own`);
+  const before = await written();
+  await install('4.0.0');
+  const most = await refresh();
+  expect(most).toMatchObject({ code: 1, stdout: '' });
+  expect(most.stderr).toContain('2 of 3 rules of agent-threat-rules 4.0.0 ship no test cases');
+  expect(most.stderr).toContain('sluice corpus refresh --without-tests');
+  expect(await written()).toEqual(before);
+  const accepted = await refresh('--without-tests');
+  expect(accepted.code).toBe(0);
+  expect(accepted.stderr).toContain('2 of 3 rules');
+  expect((await written())[2]).toContain('ships no tests');
 });

@@ -50,7 +50,8 @@ export function tinyYaml(rule: TinyRule): string {
     'response: { actions: [alert, block_input] }',
     `test_cases: ${JSON.stringify({
       true_positives: rule.truePositives ?? [],
-      true_negatives: rule.trueNegatives ?? [],
+      // One that every rule passes, because a rule without cases never runs.
+      true_negatives: rule.trueNegatives ?? (rule.truePositives === undefined ? [''] : []),
     })}`,
   ].join('\n');
 }

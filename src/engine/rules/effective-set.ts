@@ -7,6 +7,7 @@
 import { createHash } from 'node:crypto';
 import {
   type DecidedBy,
+  exampleFailure,
   type OrphanedOverride,
   RULE_STATES,
   type Rule,
@@ -75,11 +76,8 @@ function detailOf(rule: Rule, { reason }: Barrier): string {
   switch (reason) {
     case 'engine_unsupported':
       return `${id} cannot run here: ${unsupportedReasons.map(({ message }) => message).join('; ')}`;
-    case 'fails_own_examples': {
-      const { truePositives, trueNegatives, failed } = ownExamples;
-      const cases = truePositives + trueNegatives;
-      return `${id} fails ${failed.length} of its own ${cases} test cases on this engine`;
-    }
+    case 'fails_own_examples':
+      return `${id} ${exampleFailure(ownExamples)} on this engine`;
     case 'status_refused':
       return `${id} is ${status} in the corpus; such rules never run`;
   }

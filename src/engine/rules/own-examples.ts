@@ -1,11 +1,12 @@
 /**
  * Owns the test of a rule by its own examples: it must hit its true positives and not its true
- * negatives, with the matcher of the pass and the conditions that are supported.
+ * negatives, with the matcher of the pass and the conditions that are supported. A rule that ships no
+ * example has not passed.
  *
  * The tables below map the members of an example to the surfaces that their text would have in a run.
  */
 import type { JsonValue } from '../../model/json.ts';
-import type { FailedExample, Measured, Rule } from '../../model/rules.ts';
+import { type FailedExample, hasNoExamples, type Measured, type Rule } from '../../model/rules.ts';
 import type { Surface, SurfaceText } from '../../model/steps.ts';
 import type { OwnCase, RuleDocument } from '../corpus/rule-file.ts';
 import type { PatternCompiler } from '../matcher/pattern.ts';
@@ -26,8 +27,8 @@ const MEMBER_SURFACES: Readonly<Record<string, Surface>> = {
 
 /**
  * Tries a rule's own examples and, if it passes, its author's other texts.
- * @returns the rule with the outcome; its support is `fails_own_examples` if a case failed. An
- *   unsupported rule is not tried.
+ * @returns the rule with the outcome; its support is `fails_own_examples` if a case failed or it
+ *   has none. An unsupported rule is not tried.
  */
 export function tryOwnExamples(
   rule: ClassifiedRule,
@@ -89,7 +90,8 @@ export function withOutcome(
   { failed, measured }: Outcome,
 ): Rule {
   const counted = { truePositives: truePositives.length, trueNegatives: trueNegatives.length };
-  const support = failed.length === 0 ? rule.support : 'fails_own_examples';
+  const fails = failed.length > 0 || (rule.support !== 'unsupported' && hasNoExamples(counted));
+  const support = fails ? 'fails_own_examples' : rule.support;
   return { ...rule, support, ownExamples: { ...counted, failed }, measured };
 }
 

@@ -3,7 +3,7 @@
 import { NO_RECORD, type RuleRecord } from '../../model/findings.ts';
 import { findingsPerDay, type Preview } from '../../model/previews.ts';
 import { referenceLists } from '../../model/references/rule-references.ts';
-import { canRun, type Rule, SUPPORT_LABELS } from '../../model/rules.ts';
+import { canRun, hasNoExamples, type Rule, SUPPORT_LABELS } from '../../model/rules.ts';
 import { surfaceLabel } from '../../model/steps.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { count, percentText, term, time, words } from './format.ts';
@@ -30,9 +30,11 @@ function about(rule: Rule, { record, nowMs }: RuleHistory): Html {
   const outcome =
     rule.support === 'unsupported'
       ? 'not run, because the rule is not supported'
-      : failed.length === 0
-        ? 'all pass'
-        : `${failed.length} fail`;
+      : hasNoExamples(rule.ownExamples)
+        ? 'the rule ships none, so it never runs'
+        : failed.length === 0
+          ? 'all pass'
+          : `${failed.length} fail`;
   return facts([
     ['Status', rule.status],
     ['Support', SUPPORT_LABELS[rule.support]],

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { refusal } from '../../../src/engine/rules/effective-set.ts';
 import { caseTexts } from '../../../src/engine/rules/own-examples.ts';
 import { type TinyRule, tinyRule } from '../tiny-rules.ts';
 
@@ -44,6 +45,20 @@ describe('tryOwnExamples', () => {
     expect(rule.ownExamples.failed).toEqual([
       { kind: 'true_positive', index: 1, why: 'its text has no surface in a run' },
     ]);
+  });
+
+  it('fails a rule that ships no example, and leaves an unsupported one as it is', () => {
+    const none = { truePositives: [], trueNegatives: [] };
+    const rule = tinyRule({ conditions: [['content', 'attack']], ...none });
+    expect(rule.support).toBe('fails_own_examples');
+    expect(rule.ownExamples).toEqual({ truePositives: 0, trueNegatives: 0, failed: [] });
+    expect(refusal(rule)).toEqual({
+      reason: 'fails_own_examples',
+      detail: `${rule.id} ships no test cases of its own, so it has passed none on this engine`,
+    });
+    const one = tinyRule({ conditions: [['content', 'attack']], ...none, trueNegatives: ['b'] });
+    expect(one.support).toBe('as_written');
+    expect(tinyRule({ conditions: [['content', 'a(?=b)']], ...none }).support).toBe('unsupported');
   });
 
   it("measures the author's other texts, which decide nothing", () => {
