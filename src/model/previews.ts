@@ -98,11 +98,18 @@ export interface Preview {
   readonly corpusIdentity: string;
   /** evaluated runs of those days; null before the start */
   readonly runsInRange: number | null;
+  /** how many days before the request the oldest of them arrived; null before the start and without runs */
+  readonly oldestDays: number | null;
   /** of how many in `SAMPLE_WHOLE` the steps are matched */
   readonly sample: number | null;
   /** runs that are looked at, about */
   readonly runsPlanned: number | null;
   readonly tally: PreviewTally;
+}
+
+/** The days that the runs of a preview are spread over: an hour at least, and at most those requested. */
+export function coveredDays(oldest: number | null, requested: number): number {
+  return oldest === null ? requested : Math.min(requested, Math.max(oldest, 1 / 24));
 }
 
 /** Whether it still waits or works. */
@@ -111,12 +118,21 @@ export function isOpen({ state }: Pick<Preview, 'state'>): boolean {
 }
 
 /** Findings that a day would have brought, from the part of the runs that was looked at. */
-export function findingsPerDay(runs: number, preview: Preview): number {
-  const { read, skipped } = preview.tally;
+export function findingsPerDay(
+  runs: number,
+  {
+    tally: { read, skipped },
+    runsInRange,
+    oldestDays,
+    days,
+  }: Pick<Preview, 'runsInRange' | 'oldestDays' | 'days'> & {
+    readonly tally: Pick<PreviewTally, 'read' | 'skipped'>;
+  },
+): number {
   const looked = read + skipped;
-  if (looked === 0 || preview.runsInRange === null) return 0;
-  // Of a preview that was cancelled or sampled, the runs that it saw stand for all of the range.
-  return ((runs / looked) * preview.runsInRange) / preview.days;
+  if (looked === 0 || runsInRange === null) return 0;
+  // A preview that was cancelled or sampled saw a part of the runs; a young workspace has fewer days than requested.
+  return ((runs / looked) * runsInRange) / coveredDays(oldestDays, days);
 }
 
 /** The rules that would have found something, the one with the most runs first. */

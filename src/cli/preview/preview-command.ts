@@ -26,6 +26,7 @@ import { pinnedCorpus } from '../../main/corpus-location.ts';
 import {
   addTallies,
   EMPTY_TALLY,
+  findingsPerDay,
   noisiestOf,
   PREVIEW_DAYS_DEFAULT,
   PREVIEW_DAYS_MAX,
@@ -135,7 +136,7 @@ async function preview(options: PreviewOptions): Promise<void> {
     const matcher = createFastMatcher(rules, compile, tablesOf(rules));
     const cpuMs = createThreadClock();
     const range = await lastDays(database, id, options.days);
-    const { inRange, sample, planned } = await countPreviewRuns(database, range);
+    const { inRange, oldestDays, sample, planned } = await countPreviewRuns(database, range);
     const tally = await matchAll(
       database,
       range,
@@ -153,7 +154,7 @@ async function preview(options: PreviewOptions): Promise<void> {
         }),
       createProgress(planned),
     );
-    report(options, { slug, book, pinned, settings, inRange, planned, tally, rules });
+    report(options, { slug, book, pinned, settings, inRange, oldestDays, planned, tally, rules });
   });
 }
 
@@ -163,18 +164,19 @@ interface Report {
   readonly pinned: RuleBook;
   readonly settings: RuleSettings;
   readonly inRange: number;
+  readonly oldestDays: number | null;
   readonly planned: number;
   readonly tally: PreviewTally;
   readonly rules: readonly Rule[];
 }
 
 function report(options: PreviewOptions, facts: Report): void {
-  const { slug, book, pinned, settings, inRange, planned, tally, rules } = facts;
+  const { slug, book, pinned, settings, inRange, oldestDays, planned, tally, rules } = facts;
   const running = new Set(
     pinned.rules.filter((rule) => pinned.decide(rule, settings).enabled).map(({ id }) => id),
   );
-  const perDay = (runs: number) =>
-    Number((((runs / Math.max(1, tally.read)) * inRange) / options.days).toFixed(2));
+  const spread = { tally, runsInRange: inRange, oldestDays, days: options.days };
+  const perDay = (runs: number) => Number(findingsPerDay(runs, spread).toFixed(2));
   const found = noisiestOf({ tally }).flatMap(({ ruleId, runs, examples }) => {
     const rule = book.find(ruleId);
     if (rule === null) return [];

@@ -641,6 +641,8 @@ CREATE TABLE rule_previews (
   -- evaluated runs of those days, and of how many in 10,000 the steps are matched; null before the start
   runs_in_range   integer,
   sample          integer,
+  -- how many days before the request the oldest of those runs arrived
+  oldest_days     double precision,
   runs_planned    integer,
   -- so far: matched; with a match; larger than a preview reads; not matched to their end
   runs_read       integer NOT NULL DEFAULT 0,

@@ -17,7 +17,7 @@ import {
   type RuleTally,
   SAMPLE_WHOLE,
 } from '../../model/previews.ts';
-import type { Database } from '../database.ts';
+import { type Database, onlyRow } from '../database.ts';
 import type { RunToRead } from '../runs/run-to-read.ts';
 import { fromMicros, toMicros, utcDayOf } from '../sql-times.ts';
 
@@ -125,6 +125,8 @@ export async function lastDays(
 /** How many runs are in the range, and how many of them are matched. */
 interface PreviewSize {
   readonly inRange: number;
+  /** how many days before the end of the range the oldest of them arrived; null without runs */
+  readonly oldestDays: number | null;
   /** of how many in `SAMPLE_WHOLE` */
   readonly sample: number;
   readonly planned: number;
@@ -134,14 +136,17 @@ export async function countPreviewRuns(
   database: Database,
   { workspaceId, sinceMicros, untilMicros }: PreviewRange,
 ): Promise<PreviewSize> {
-  const { rows } = await database.query<{ runs: number }>(
-    `SELECT count(*)::int AS runs FROM runs AS r WHERE ${IN_RANGE}`,
+  const { rows } = await database.query<{ runs: number; oldestDays: number | null }>(
+    `SELECT count(*)::int AS runs,
+            (extract(epoch FROM ${fromMicros('$3')} - min(r.first_arrival_at)) / 86400)::float8 AS "oldestDays"
+       FROM runs AS r WHERE ${IN_RANGE}`,
     [workspaceId, sinceMicros, untilMicros],
   );
-  const inRange = rows[0]?.runs ?? 0;
+  const { runs: inRange, oldestDays } = onlyRow({ rows });
   const part = Math.floor((SAMPLE_WHOLE * PREVIEW_RUNS_MAX) / Math.max(1, inRange));
   const sample = Math.max(1, Math.min(SAMPLE_WHOLE, part));
-  return { inRange, sample, planned: Math.round((inRange * sample) / SAMPLE_WHOLE) };
+  const planned = Math.round((inRange * sample) / SAMPLE_WHOLE);
+  return { inRange, oldestDays, sample, planned };
 }
 
 /**
@@ -153,16 +158,13 @@ export async function planPreview(
   database: Database,
   { workspaceId, id, claim, sinceMicros, untilMicros }: ClaimedPreview,
 ): Promise<number> {
-  const { inRange, sample, planned } = await countPreviewRuns(database, {
-    workspaceId,
-    sinceMicros,
-    untilMicros,
-  });
+  const range = { workspaceId, sinceMicros, untilMicros };
+  const { inRange, oldestDays, sample, planned } = await countPreviewRuns(database, range);
   await database.query(
     `UPDATE rule_previews AS p
-        SET runs_in_range = $4, sample = $5, runs_planned = $6, lease_until = ${LEASE}
+        SET runs_in_range = $4, sample = $5, runs_planned = $6, oldest_days = $7, lease_until = ${LEASE}
       WHERE ${OWN} AND claim = $3`,
-    [workspaceId, id, claim, inRange, sample, planned],
+    [workspaceId, id, claim, inRange, sample, planned, oldestDays],
   );
   return sample;
 }

@@ -26,7 +26,7 @@ const COLUMNS = `
   ${ID} AS id, kind, rule_ids AS "ruleIds", days, requested_by AS "requestedBy",
   requested_at AS "requestedAt", state, started_at AS "startedAt", finished_at AS "finishedAt",
   failure, corpus_version AS "corpusVersion", encode(corpus_identity, 'hex') AS "corpusIdentity",
-  runs_in_range AS "runsInRange", sample, runs_planned AS "runsPlanned",
+  runs_in_range AS "runsInRange", oldest_days AS "oldestDays", sample, runs_planned AS "runsPlanned",
   runs_read AS read, runs_found AS found, runs_skipped AS skipped, runs_cut AS cut,
   cpu_ms AS "cpuMs"`;
 

@@ -17,7 +17,12 @@ import {
   type NewPreview,
   startPreview,
 } from '../../../src/db/previews/previews.ts';
-import { EMPTY_TALLY, PREVIEW_RUNS_MAX, type Preview } from '../../../src/model/previews.ts';
+import {
+  EMPTY_TALLY,
+  findingsPerDay,
+  PREVIEW_RUNS_MAX,
+  type Preview,
+} from '../../../src/model/previews.ts';
 import type { PreviewBatch } from '../../../src/pool/preview/preview-batch.ts';
 import { PreviewRunner } from '../../../src/pool/preview/preview-runner.ts';
 import type { PreviewTask } from '../../../src/pool/tasks.ts';
@@ -173,6 +178,21 @@ test('every evaluated run of the days is looked at once, and none is changed', a
   expect(seen).toEqual(seen.toSorted());
   expect(await scratch.rows('SELECT * FROM runs ORDER BY run_id')).toEqual(before);
   expect(await scratch.rows('SELECT 1 FROM findings')).toEqual([]);
+});
+
+test('findings a day count the days since the oldest run, not the days requested', async () => {
+  await insertRuns(20);
+  await scratch.database.query(
+    `UPDATE runs SET first_arrival_at = now() - interval '12 hours' - n * interval '1 minute'
+       FROM (SELECT run_id AS id, row_number() OVER () AS n FROM runs) AS numbered WHERE run_id = id`,
+  );
+  const id = await begin();
+  start(answerAll);
+  const preview = await ended(id);
+  expect(preview).toMatchObject({ state: 'done', days: 7 });
+  const runs = preview.runsInRange ?? 0;
+  expect(preview.oldestDays).toBeCloseTo(0.5 + runs / 1440, 2);
+  expect(findingsPerDay(runs, preview)).toBeCloseTo(runs / (0.5 + runs / 1440), 0);
 });
 
 test.each([

@@ -1,5 +1,6 @@
 /** Previews: what rules would have found in stored runs. The list, and one with its progress and result. */
 import {
+  coveredDays,
   findingsPerDay,
   isOpen,
   noisiestOf,
@@ -30,6 +31,7 @@ import {
 } from '../shell.ts';
 import { falsePositiveRate } from './rule-quality.ts';
 
+const DAY_MS = 86_400_000;
 const RULES = '/app/rules';
 export const PREVIEWS = `${RULES}/previews`;
 
@@ -176,11 +178,18 @@ export function previewPage(
       }`
     }</section>
 <section class="panel"><h2>Expected findings</h2><p class="figure">${perDayText(allPerDay(preview))}</p>
-<p class="soft">${percentText(foundPercent(preview))} of the runs would have at least one finding.</p></section>
+<p class="soft">${percentText(foundPercent(preview))} of the runs would have at least one finding.</p>${spread(preview)}</section>
 <section class="panel"><h2>About</h2>${about(preview, nowMs)}</section></div>
 <h2>Results by rule</h2>
 ${results(preview, findRule)}</div>`,
   });
+}
+
+/** Says what "a day" is counted over, where that is shorter than the days requested. */
+function spread({ oldestDays, days }: Preview): HtmlValue {
+  const covered = coveredDays(oldestDays, days);
+  if (covered === days) return null;
+  return html`<p class="soft">Counted over ${duration(covered * DAY_MS)}: the oldest of the runs is no older.</p>`;
 }
 
 function listRow(preview: Preview, findRule: RuleFinder, nowMs: number): Html {

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import {
   comparePreviews,
   EMPTY_TALLY,
+  findingsPerDay,
   noisyRules,
   type Preview,
 } from '../../../../src/model/previews.ts';
@@ -32,6 +33,7 @@ function preview(fields: Partial<Preview> = {}): Preview {
     corpusVersion: '4.0.0',
     corpusIdentity: 'c0'.repeat(20),
     runsInRange: 7000,
+    oldestDays: 7,
     sample: 10_000,
     runsPlanned: 7000,
     tally: {
@@ -54,6 +56,22 @@ function preview(fields: Partial<Preview> = {}): Preview {
 const context = { findRule: () => rule(), nowMs: NOW_MS };
 const page = (fields: Partial<Preview> = {}, who = viewer()): string =>
   previewPage(LOOK, who, preview(fields), context).text;
+
+test.each([
+  ['all of its days', 7, 100],
+  ['half a day', 0.5, 1400],
+  ['a minute: an hour counts', 1 / 1440, 16_800],
+  ['more than its days: clocks', 7.1, 100],
+  ['not known', null, 100],
+])('findings a day of runs that arrived within %s', (_name, oldestDays, perDay) => {
+  const of = preview({ oldestDays });
+  expect(findingsPerDay(700, of)).toBeCloseTo(perDay, 9);
+});
+
+test('the page says what a day is counted over, where that is less than the days requested', () => {
+  expect(page({ oldestDays: 0.5 })).toContain('Counted over 12 h 0 min: the oldest');
+  expect(page({ oldestDays: 7 })).not.toContain('Counted over');
+});
 
 describe('a preview', () => {
   test('shows how many findings to expect, and the noisiest rule first', () => {
