@@ -13,6 +13,9 @@ import { BROTLI, CODECS, type Codec, type Codecs, USE_ZSTD_NODE, ZSTD } from './
  */
 export const COMPRESSIONS_MAX = 2;
 
+/** Maximum bytes of a block's lines, unless it is a single line. */
+export const BLOCK_BYTES_MAX = 512 * 1024;
+
 /** The columns that are needed to read a block. */
 export interface StoredBlock {
   readonly id: string;
@@ -58,10 +61,12 @@ export type Compressed = Pick<StoredBlock, 'codec' | 'data'>;
 /**
  * Compresses the blocks of one process. The queue holds lines of requests that count towards
  * MAX_INFLIGHT_BYTES until they are stored, so it has no bound for their number. Lines are joined when
- * their turn comes: at most `COMPRESSIONS_MAX` blocks are in memory twice.
+ * their turn comes, in memory that is used again: at most `COMPRESSIONS_MAX` blocks are in memory twice.
  */
 export class BlockCompressor {
   readonly #jobs = new WorkspaceQueue<() => void>(COMPRESSIONS_MAX, COMPRESSIONS_MAX);
+  /** memory for joined lines that is not in use, `BLOCK_BYTES_MAX` each */
+  readonly #free: Buffer[] = [];
   #codec: { readonly number: number; readonly codec: Codec };
 
   constructor(codec = BROTLI) {
@@ -80,12 +85,24 @@ export class BlockCompressor {
       this.#jobs.begin()?.();
     });
     try {
-      const { number, codec } = this.#codec;
-      return { codec: number, data: await codec.compress(Buffer.concat(parts)) };
+      return await this.#compressJoined(parts);
     } finally {
       this.#jobs.end(workspaceId);
       this.#jobs.begin()?.();
     }
+  }
+
+  async #compressJoined(parts: readonly Buffer[]): Promise<Compressed> {
+    const { number, codec } = this.#codec;
+    const bytes = parts.reduce((sum, { length }) => sum + length, 0);
+    const isUsual = bytes <= BLOCK_BYTES_MAX;
+    const usual = isUsual ? this.#free.pop() : undefined;
+    const memory = usual ?? Buffer.allocUnsafeSlow(isUsual ? BLOCK_BYTES_MAX : bytes);
+    let at = 0;
+    for (const part of parts) at += part.copy(memory, at);
+    const data = await codec.compress(memory.subarray(0, bytes));
+    if (isUsual) this.#free.push(memory);
+    return { codec: number, data };
   }
 }
 

@@ -14,14 +14,16 @@ import type { Hex16 } from '../../model/json.ts';
 import { addRange, encodeRanges } from '../../model/record-ranges.ts';
 import type { Signal } from '../../model/telemetry.ts';
 import type { Copy } from '../pipeline.ts';
-import { type BlockCompressor, checksumOf, type StoredBlock } from './block-codec.ts';
+import {
+  BLOCK_BYTES_MAX,
+  type BlockCompressor,
+  checksumOf,
+  type StoredBlock,
+} from './block-codec.ts';
 import { COPY_HEADER, COPY_TRAILER } from './copy-statement.ts';
 import type { EncodedRequest } from './encoded-request.ts';
 import { utcDay } from './partitions.ts';
 import type { RunDelta } from './run-delta.ts';
-
-/** Most bytes of a block's lines, unless it is a single line. */
-export const BLOCK_BYTES_MAX = 512 * 1024;
 
 /** The numbers by which rows name a signal. */
 export const SIGNAL_NUMBERS: Readonly<Record<Signal, number>> = { traces: 1, metrics: 2, logs: 3 };

@@ -44,8 +44,15 @@ const CHUNK_BYTES_MIN = 64;
 const chunkSizeOf = (bytes: number): number =>
   Math.min(Math.max(bytes, CHUNK_BYTES_MIN), CHUNK_BYTES_MAX);
 
+/**
+ * One turn of the thread pool writes a quarter of the text's bytes, which usually are all compressed bytes. The
+ * default, 16 KiB, takes six turns for a block of the usual size.
+ */
+const COMPRESSED_PART = 4;
+
 const brotliTo = (quality: number, windowBits: number) => (text: Buffer) =>
   compressBrotli(text, {
+    chunkSize: Math.max(zlib.constants.Z_DEFAULT_CHUNK, Math.ceil(text.length / COMPRESSED_PART)),
     params: {
       [zlib.constants.BROTLI_PARAM_QUALITY]: quality,
       [zlib.constants.BROTLI_PARAM_LGWIN]: windowBits,

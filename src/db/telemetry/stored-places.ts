@@ -13,12 +13,13 @@ import { isInPart, partOf } from '../runs/late-steps.ts';
 import type { RunToRead } from '../runs/run-to-read.ts';
 import { byShard } from '../runs/shards.ts';
 import {
+  BLOCK_BYTES_MAX,
   readBlock,
   type StoredBlock,
   UnreadableBlockError,
   UnsupportedCodecError,
 } from './block-codec.ts';
-import { BLOCK_BYTES_MAX, SIGNAL_NUMBERS } from './blocks.ts';
+import { SIGNAL_NUMBERS } from './blocks.ts';
 import { CODECS, type Codecs } from './codecs.ts';
 
 /** The records of a run in one block. */

@@ -6,8 +6,8 @@ import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 
 import { blocksCheck } from '../../../src/cli/doctor/database-checks.ts';
 import { checkBlocks } from '../../../src/db/telemetry/block-check.ts';
-import { BlockCompressor } from '../../../src/db/telemetry/block-codec.ts';
-import { BLOCK_BYTES_MAX, packBlocks } from '../../../src/db/telemetry/blocks.ts';
+import { BLOCK_BYTES_MAX, BlockCompressor } from '../../../src/db/telemetry/block-codec.ts';
+import { packBlocks } from '../../../src/db/telemetry/blocks.ts';
 import { BROTLI, CODECS, USE_ZSTD_NODE, ZSTD } from '../../../src/db/telemetry/codecs.ts';
 import { CopyWriter } from '../../../src/db/telemetry/copy-writer.ts';
 import type { EncodedRequest } from '../../../src/db/telemetry/encoded-request.ts';

@@ -1,7 +1,7 @@
 /** The places of runs, and blocks that are read by their ids, of which some are damaged or missing. */
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest';
 
-import { BLOCK_BYTES_MAX } from '../../../src/db/telemetry/blocks.ts';
+import { BLOCK_BYTES_MAX } from '../../../src/db/telemetry/block-codec.ts';
 import {
   type BlockKey,
   type BlockText,
