@@ -33,8 +33,7 @@ export interface AlertPageDependencies extends DashboardDependencies {
 const PATH = '/app/alerts';
 const ONE = `${PATH}/{destinationId}`;
 const AGENT_CHARS_MAX = 200;
-const SECRET_LEAD =
-  'The key of its signatures. Copy it into the receiver now: it is not shown again.';
+const SECRET_LEAD = 'The signing secret. Copy it into the receiver now: it is not shown again.';
 
 /** A field for each category: a form has no lists. */
 const categoryFields = Object.fromEntries(

@@ -54,7 +54,7 @@ function targetFields(one: ListedDestination | null, canEmail: boolean): HtmlVal
 function categoryFields({ categories }: Pick<AlertFilter, 'categories'>): Html {
   const box = (category: (typeof CATEGORIES)[number]) =>
     html`<label><input type="checkbox" name="category_${category}"${categories.includes(category) && html` checked`}> ${words(category)}</label>`;
-  return html`<fieldset><legend>Categories (none: all)</legend>${CATEGORIES.map(box)}</fieldset>`;
+  return html`<fieldset><legend>Categories (blank = all)</legend>${CATEGORIES.map(box)}</fieldset>`;
 }
 
 /** The fields of a destination. @param one what they hold; null for a new destination */

@@ -20,7 +20,8 @@ interface AuditPage {
 }
 
 /** What changed only: the rest of both sides is the same. */
-function change({ before, after }: ShownEntry): HtmlValue {
+function change({ action, before, after }: ShownEntry): HtmlValue {
+  if (action === 'finding.note') return `added a note (${after?.characters} characters)`;
   const names = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])];
   const write = (value: JsonValue | undefined) =>
     value === undefined ? 'not set' : JSON.stringify(value);

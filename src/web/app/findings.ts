@@ -270,11 +270,11 @@ ${next === null && html`<a class="button quiet" href="${older}">Search further</
 
 /** The keys of the list, which the script listens to. */
 const KEYS = keysHelp([
-  [['j', 'k'], 'next, previous line'],
-  [['Enter', 'o'], 'open the line'],
-  [['x'], 'select the line'],
-  [['s'], 'set the state of the selected lines, else of this one'],
-  [['a'], 'assign the selected lines to you, else this one'],
+  [['j', 'k'], 'next, previous finding'],
+  [['Enter', 'o'], 'open the finding'],
+  [['x'], 'select the finding'],
+  [['s'], 'set the state of the selected findings, or the focused one'],
+  [['a'], 'assign the selected findings to you, or the focused one'],
   [['/'], 'search'],
 ]);
 

@@ -101,7 +101,7 @@ ${
 
 function thisWorkspace(data: RuleFacts, viewer: Viewer): Html {
   return html`<section class="panel"><h2>In this workspace</h2>
-<p class="figure">${runningText(data)}</p><p class="soft">Its ${term('effective-rule-set', 'effective rule set')}, and why the other rules are off.</p>${stateTable(data, viewer)}
+<p class="figure">${runningText(data)}</p><p class="soft">${term('effective-rule-set', 'Rules running here')}, and why others aren’t.</p>${stateTable(data, viewer)}
 <p class="soft">Corpus ${corpusName(data.snapshot.version, data.snapshot.identity)}</p></section>`;
 }
 

@@ -204,7 +204,7 @@ describe.skipIf(chromiumPath === null)('keys', () => {
       expect(await half.count()).toBe(0);
     });
 
-    test('set the state of the selected lines, else of this one', async () => {
+    test('set the state of the selected findings, or the focused one', async () => {
       await openList();
       await press('j', 's');
       expect([await checked(), await focused()]).toEqual([[IDS[0]], 'state']);

@@ -42,7 +42,7 @@ const exception = component(
     })
     .describe(
       'Matches of a rule that are expected. A finding is hidden if active exceptions cover every distinct ' +
-        'match of its rule in its run. Runs are evaluated all the same.',
+        'match of its rule in its run. Runs are still evaluated.',
     ),
 );
 

@@ -110,7 +110,7 @@ function resultRow(
 <td data-label="Runs" class="number">${count(one.runs)}</td>
 <td data-label="Share of runs" class="number">${percentText(read === 0 ? 0 : (100 * one.runs) / read)}</td>
 <td data-label="Findings" class="number">${perDayText(findingsPerDay(one.runs, preview))}</td>
-<td data-label="By its authors">${rate !== null && falsePositiveRate(rate)}</td>
+<td data-label="Authors’ false-positive rate">${rate !== null && falsePositiveRate(rate)}</td>
 <td data-label="Examples">${examples(one)}</td></tr>
 `;
 }
@@ -126,7 +126,7 @@ function results(preview: Preview, findRule: RuleFinder): Html {
     'Results',
     html`<table class="stack" aria-label="Results"><thead><tr><th scope="col">Severity</th><th scope="col">Rule</th>
 <th scope="col" class="number">Runs</th><th scope="col" class="number">Share of runs</th><th scope="col" class="number">Findings</th>
-<th scope="col">By its authors</th><th scope="col">Examples</th></tr></thead>
+<th scope="col">Authors’ false-positive rate</th><th scope="col">Examples</th></tr></thead>
 <tbody>${rules.map((one) => resultRow(one, preview, findRule))}</tbody></table>`,
   );
 }

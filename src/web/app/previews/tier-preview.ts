@@ -26,9 +26,9 @@ in ${percentText(read === 0 ? 0 : (100 * found) / read)} of the runs.</p>`;
 function noisyItem({ ruleId, title, percentOfRuns, wildFpRate }: TierPreview['noisy'][number]) {
   const why = [
     percentOfRuns !== null && percentOfRuns > 0 && `${percentText(percentOfRuns)} of your runs`,
-    wildFpRate !== null && `${percentText(wildFpRate)} of its authors’ harmless documents`,
+    wildFpRate !== null && `${percentText(wildFpRate)} of its authors’ benign samples`,
   ].filter((one) => one !== false);
-  return html`<li><a href="${PATH}/${ruleId}">${title}</a> <span class="soft">matches ${why.join(', ')}</span></li>`;
+  return html`<li><a href="${PATH}/${ruleId}">${title}</a> <span class="soft">fired on ${why.join(', ')}</span></li>`;
 }
 
 function switchOn(viewer: Viewer, leaveOff: readonly string[], label: string, look = ''): Html {
@@ -47,7 +47,7 @@ export function tierPreview(tier: TierPreview, viewer: Viewer): Html {
   const rules = ids.length === 1 ? 'the noisiest rule' : `the ${ids.length} noisiest rules`;
   const expected = html`${summary(tier)}${
     noisy.length > 0 &&
-    html`<p>${noisy.length === 1 ? 'This rule matches' : 'These rules match'} much ordinary text. Unless you need ${noisy.length === 1 ? 'it' : 'them'}, leave ${noisy.length === 1 ? 'it' : 'them'} off.</p>
+    html`<p>${noisy.length === 1 ? 'This rule often fires' : 'These rules often fire'} on ordinary text. Unless you need ${noisy.length === 1 ? 'it' : 'them'}, leave ${noisy.length === 1 ? 'it' : 'them'} off.</p>
 <ul>${noisy.map(noisyItem)}</ul>`
   }`;
   const forms = html`${noisy.length > 0 && switchOn(viewer, ids, `Switch on, leave ${rules} off`)}

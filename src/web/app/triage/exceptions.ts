@@ -128,7 +128,7 @@ export function exceptionsPage(look: Look, viewer: Viewer, data: ExceptionsPage)
     current: '/app/findings',
     main: html`${crumb('/app/findings', 'Findings')}
 <h1>Exceptions</h1>
-<p class="lead">Active ${term('exception', 'exceptions')} hide expected findings from the list and from alerts. Runs are evaluated all the same.</p>
+<p class="lead">Active ${term('exception', 'exceptions')} hide expected findings from the list and from alerts. Runs are still evaluated.</p>
 ${
   ruleId !== undefined &&
   html`<p>Of <a href="/app/rules/${ruleId}">${titleOf(ruleId)}</a> <span class="soft">${ruleId}</span>. <a href="${PATH}">Show exceptions of all rules</a></p>`
@@ -162,7 +162,7 @@ function form(data: ExceptionFormPage, viewer: Viewer): Html {
   const fields = html`${list !== undefined && html`<input type="hidden" name="list" value="${list}">`}<fieldset><legend>Hide findings of this rule for</legend>
 ${choices.map((one, index) => choice(one, index === 0))}</fieldset>
 <label>Reason<textarea name="reason" rows="3" required maxlength="${REASON_CHARS_MAX}"></textarea></label>
-<label class="days">Expires after days<input name="days" type="number" min="1" max="${EXCEPTION_DAYS_MAX}" value="${EXCEPTION_DAYS_DEFAULT}" required></label>
+<label class="days">Expires in (days)<input name="days" type="number" min="1" max="${EXCEPTION_DAYS_MAX}" value="${EXCEPTION_DAYS_DEFAULT}" required></label>
 <div class="buttons"><button>Add exception</button> <a class="button quiet" href="${findingOf(data)}">Cancel</a></div>`;
   // Without `data-stay`: the answer is the page of the finding.
   return html`<form class="exception" method="post" action="${writeTo(`/app/findings/${findingId}/exception`, viewer)}">${fields}</form>`;
