@@ -7,6 +7,7 @@ import { addAuditCommands } from './audit-commands.ts';
 import { addCompletionCommand } from './completion.ts';
 import { addCorpusCommands } from './corpus-commands.ts';
 import { addDoctorCommand } from './doctor/doctor-command.ts';
+import { addExportCommand } from './export/export-command.ts';
 import { addExceptionCommands } from './findings/exception-commands.ts';
 import { addFindingCommands } from './findings/finding-commands.ts';
 import { addKeyCommands } from './key-commands.ts';
@@ -43,6 +44,7 @@ export function createProgram(): Command {
     });
   addRelayCommand(program);
   addReplayCommand(program);
+  addExportCommand(program);
   addLoginCommands(program);
   addKeyCommands(program);
   addWorkspaceCommands(program);

@@ -51,6 +51,7 @@ const CHAPTERS: readonly { readonly title: string; readonly slugs: readonly stri
       'dashboard',
       'alerts',
       'cli',
+      'export',
       'api',
       'errors',
       'limits',

@@ -24,6 +24,7 @@ const HELPS = 20;
 
 /** Commands of the database, with arguments that are in order. */
 const DATABASE_COMMANDS: readonly Words[] = [
+  ['export'],
   ['key', 'create', '--kind', 'agent', '--name', 'x'],
   ['key', 'list'],
   ['key', 'limit', '1', '60'],

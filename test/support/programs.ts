@@ -1,5 +1,5 @@
 /**
- * Programs of the machine that some tests need: a redis-server, PgBouncer, libfaketime, promtool, a Chromium,
+ * Programs of the machine that some tests need: a redis-server, jq, PgBouncer, libfaketime, promtool, a Chromium,
  * shells. Where one is missing, those tests are skipped and the last lines of the run say so (run-summary.ts); with REQUIRE_ALL=1,
  * as in CI, they fail.
  */
@@ -31,6 +31,8 @@ function isOnPath(program: string): boolean {
 
 /** Prometheus' own checker of rules. */
 export const canRunPromtool: boolean = isOnPath('promtool');
+
+export const canRunJq: boolean = isOnPath('jq');
 
 export const canStartRedis: boolean = isOnPath('redis-server');
 
@@ -64,6 +66,7 @@ export const shellsFound: readonly string[] = SHELLS.filter(isOnPath);
 /** What is missing here, and what then is not tested. */
 export const missingPrograms: readonly string[] = [
   ...(canStartRedis ? [] : ['no redis-server on the PATH: limits shared over Redis']),
+  ...(canRunJq ? [] : ['no jq on the PATH: the commands of docs/export.md with it']),
   ...(pgbouncerPath === null ? ['no pgbouncer on the PATH: connections through a pooler'] : []),
   ...(faketimePath === null ? ['no libfaketime: what a suspended machine stores'] : []),
   ...(haproxyPath === null ? ['no haproxy on the PATH: rolling restarts'] : []),

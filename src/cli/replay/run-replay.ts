@@ -13,13 +13,11 @@ import { plain } from '../../terminal/printable.ts';
 import { answer, type OutputOptions } from '../answer.ts';
 import { type ServerOptions, serverAndKey } from '../relay/relay-options.ts';
 import { bytesText } from '../values/bytes-text.ts';
+import { showProgress } from '../values/progress.ts';
 import { type ReplayBody, readBodies } from './replay-input.ts';
 import { latestTime, replaceIds, shiftTimes } from './rewrite.ts';
 import { type ReplayProgress, sendBodies, startProgress } from './send-bodies.ts';
 
-/** How often progress is shown, in a terminal and elsewhere. */
-const PROGRESS_MS = 500;
-const PROGRESS_LINE_MS = 10_000;
 const NANOS_OF_MS = 1_000_000n;
 
 export interface ReplayOptions extends OutputOptions, ServerOptions {
@@ -70,20 +68,6 @@ function progressLine(progress: ReplayProgress, ms: number): string {
   return parts.join(' · ');
 }
 
-/** Shows progress on standard error; one line that is rewritten in a terminal. @returns ends it */
-function showProgress(progress: ReplayProgress, startedMs: number): () => void {
-  const isTerminal = process.stderr.isTTY === true;
-  const show = (): void => {
-    const line = progressLine(progress, performance.now() - startedMs);
-    process.stderr.write(isTerminal ? `\r\x1b[K${line}` : `${line}\n`);
-  };
-  const timer = setInterval(show, isTerminal ? PROGRESS_MS : PROGRESS_LINE_MS);
-  return () => {
-    clearInterval(timer);
-    if (isTerminal) process.stderr.write('\r\x1b[K');
-  };
-}
-
 const WHY_STOPPED = {
   denied: 'Stopped: the server refuses the key or the URL.',
   unavailable: 'Stopped: the server did not store a body for 10 minutes.',
@@ -128,7 +112,10 @@ export async function runReplay(files: readonly string[], options: ReplayOptions
   const stopListening = onStopSignal((signal) => interruption.abort(signal));
   const progress = startProgress();
   const startedMs = performance.now();
-  const endProgress = options.json === true ? () => {} : showProgress(progress, startedMs);
+  const endProgress =
+    options.json === true
+      ? () => {}
+      : showProgress(() => progressLine(progress, performance.now() - startedMs));
   try {
     const settings = { upstream, wait, interruption: interruption.signal };
     const { concurrency, rate = null } = options;

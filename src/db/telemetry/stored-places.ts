@@ -7,7 +7,7 @@
 
 import { decodeRanges, type RecordRanges } from '../../model/record-ranges.ts';
 import type { Signal } from '../../model/telemetry.ts';
-import type { Database } from '../database.ts';
+import type { Database, Queryable } from '../database.ts';
 import { byPlacement, placementOf, type TelemetryPlacement } from '../placement.ts';
 import { isInPart, partOf } from '../runs/late-steps.ts';
 import type { RunToRead } from '../runs/run-to-read.ts';
@@ -225,7 +225,7 @@ const BLOCKS = `
  * @throws the database's error; a block that cannot be read is an answer
  */
 export async function* readBlocks(
-  database: Database,
+  database: Queryable,
   keys: Iterable<BlockKey>,
   codecs: Codecs = CODECS,
 ): AsyncGenerator<BlockText, void, void> {
@@ -261,7 +261,7 @@ function* slicesOf(keys: Iterable<BlockKey>): Generator<readonly BlockKey[]> {
 
 /** @param bytesMax the data of longer blocks is left out */
 async function blocksOf(
-  database: Database,
+  database: Queryable,
   keys: readonly BlockKey[],
   bytesMax: number,
 ): Promise<ReadonlyMap<string, BlockRow>> {
@@ -274,7 +274,7 @@ async function blocksOf(
 }
 
 async function textOf(
-  database: Database,
+  database: Queryable,
   key: BlockKey,
   row: BlockRow | undefined,
   codecs: Codecs,

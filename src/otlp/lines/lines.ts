@@ -114,7 +114,10 @@ function pathOf(frame: Frame): Frame[] {
  *
  * @param found at least one record of the text, with its frames
  */
-export function* cutLines(text: Buffer, found: readonly FoundRecord[]): Pieces<readonly Line[]> {
+export function* cutLines(
+  text: Buffer,
+  found: readonly FoundRecord<unknown>[],
+): Pieces<readonly Line[]> {
   const lines: Line[] = [];
   const line = new LineBuilder(text);
   let pauseBytes = 0;
@@ -154,7 +157,7 @@ class LineBuilder {
    * line repeats the open heads that enclose the record, so this line must be at least twice as long as
    * these heads.
    */
-  isFullBefore({ frame, start, end }: FoundRecord): boolean {
+  isFullBefore({ frame, start, end }: FoundRecord<unknown>): boolean {
     if (this.#records === 0) return false;
     const path = this.#pathOf(frame);
     const common = this.#commonDepth(path);
@@ -174,7 +177,7 @@ class LineBuilder {
     return this.length >= 2 * repeated;
   }
 
-  add({ frame, start, end }: FoundRecord): void {
+  add({ frame, start, end }: FoundRecord<unknown>): void {
     const isNext = this.#open.at(-1) === frame;
     this.#records += 1;
     // One byte between two records of a list is a comma.

@@ -1,9 +1,10 @@
 /**
- * Reads the members of a span or a log record that the tree of its run needs: ids, times and status.
- * Attributes, events and body are skipped, not parsed.
+ * Reads the members of a span or a log record that the tree of its run needs: ids, times and status; and
+ * the time of any record. Attributes, events and body are skipped, not parsed.
  */
 import type { Hex8, Int64 } from '../../model/json.ts';
 import type { Step } from '../../model/steps.ts';
+import type { Signal } from '../../model/telemetry.ts';
 import { type Raw, toInt64, toSpanId, toUint64 } from '../fields.ts';
 import { PIECE_BYTES, type Pieces } from '../pieces.ts';
 import type { JsonWalk } from './json-walk.ts';
@@ -85,6 +86,28 @@ function* readIsError(walk: JsonWalk, text: Buffer): Pieces<boolean> {
     if (key === 'code') isError = toInt64(scalarIn(text, from, walk.at) ?? null) === STATUS_ERROR;
   }
   return isError;
+}
+
+/**
+ * Reads the time of a record: a span's start, a log record's time or else when it was observed, a data
+ * point's time.
+ *
+ * @param walk at the record, an object that was accepted; then after it
+ * @returns nanoseconds since 1970; 0 if the record has no time
+ */
+export function* readTime(signal: Signal, walk: JsonWalk, text: Buffer): Pieces<Int64> {
+  const name = signal === 'traces' ? 'startTimeUnixNano' : 'timeUnixNano';
+  let time: Int64 = '0';
+  let observed: Int64 = '0';
+  for (let key = walk.firstKey(); key !== null; key = walk.nextKey()) {
+    const from = walk.at;
+    if (!walk.skipUpTo(from + PIECE_BYTES)) yield* walk.skipInPieces();
+    if (key === name) time = timeIn(text, from, walk.at);
+    else if (signal === 'logs' && key === 'observedTimeUnixNano') {
+      observed = timeIn(text, from, walk.at);
+    }
+  }
+  return time === '0' ? observed : time;
 }
 
 function timeIn(text: Buffer, from: number, end: number): Int64 {

@@ -1,0 +1,142 @@
+/**
+ * Reads all blocks of a workspace that arrived on a UTC day, a few at a time, in the order of their ids.
+ *
+ *   day ─► windows of ten minutes, by the times in the blocks' ids ─► slices ─► texts
+ *
+ * A slice is read in one short snapshot; nothing is held open between slices, so that a reader that takes
+ * hours delays neither VACUUM nor the dropping of old days. A block that was stored before the first slice
+ * was read is in exactly one slice.
+ */
+import type { Signal } from '../../model/telemetry.ts';
+import { type Database, inSnapshot, type Queryable } from '../database.ts';
+import type { UnreadableBlockError, UnsupportedCodecError } from './block-codec.ts';
+import { SIGNAL_NUMBERS } from './blocks.ts';
+import { type BlockKey, readBlocks } from './stored-places.ts';
+
+/** Maximum blocks of a slice, and maximum bytes of their texts unless it is one block. */
+const SLICE_BLOCKS = 32;
+const SLICE_BYTES = 8 * 1024 * 1024;
+/**
+ * Time of arrival that one statement looks through: a workspace with few blocks among millions of other
+ * workspaces' makes no statement long.
+ */
+const WINDOW_MS = 10 * 60_000;
+const DAY_MS = 86_400_000;
+
+/** Before and after the id of every block. */
+export const FIRST_ID = '0'.repeat(32);
+const LAST_ID = 'f'.repeat(32);
+
+/** The blocks to read. */
+export interface BlocksOfDay {
+  readonly workspaceId: number;
+  readonly signals: readonly Signal[];
+  /** UTC day of arrival, as `2026-11-20` */
+  readonly day: string;
+  /** the last block of a day that is not over; null: all blocks */
+  readonly last: string | null;
+}
+
+/** A block as an export reads it. */
+export type DayBlock = BlockKey & {
+  readonly signal: Signal;
+  /** spans, log records or data points */
+  readonly records: number;
+} & ({ readonly text: Buffer } | { readonly error: UnreadableBlockError | UnsupportedCodecError });
+
+export interface BlockSlice {
+  /** none if nothing arrived within a window */
+  readonly blocks: readonly DayBlock[];
+  /** where the next slice begins; null after the last one of the day */
+  readonly next: string | null;
+}
+
+const LIST = `
+  SELECT block_id AS "blockId", signal, records, bytes
+    FROM blocks
+   WHERE arrived_on = $1::date AND workspace_id = $2 AND signal = ANY ($3::smallint[])
+         AND block_id > $4::uuid AND block_id <= $5::uuid
+   ORDER BY block_id LIMIT $6`;
+
+interface ListedBlock {
+  readonly blockId: string;
+  readonly signal: number;
+  readonly records: number;
+  readonly bytes: number;
+}
+
+/** Returns the id at which the window of a block's id ends; ids begin with milliseconds since 1970. */
+function windowEnd(day: string, after: string): string {
+  const dayStartMs = Date.parse(day);
+  const passedMs = Math.max(0, Number.parseInt(after.slice(0, 12), 16) - dayStartMs);
+  const endMs = (Math.floor(passedMs / WINDOW_MS) + 1) * WINDOW_MS;
+  // An id may name a time after its day: its process read the clock again meanwhile.
+  if (endMs >= DAY_MS) return LAST_ID;
+  return (dayStartMs + endMs).toString(16).padStart(12, '0').padEnd(32, '0');
+}
+
+/** Returns the first blocks, within `SLICE_BYTES`, at least one. */
+function firstOf(listed: readonly ListedBlock[]): readonly ListedBlock[] {
+  let bytes = 0;
+  const end = listed.findIndex((block, index) => {
+    bytes += block.bytes;
+    return index > 0 && bytes > SLICE_BYTES;
+  });
+  return end < 0 ? listed : listed.slice(0, end);
+}
+
+/**
+ * Reads the next blocks of a day.
+ *
+ * @param after `FIRST_ID`, or `next` of the slice before
+ */
+export async function readSlice(
+  database: Database,
+  { workspaceId, signals, day, last }: BlocksOfDay,
+  after: string,
+): Promise<BlockSlice> {
+  const until = last ?? LAST_ID;
+  const window = windowEnd(day, after);
+  const end = window < until ? window : until;
+  const numbers = signals.map((signal) => SIGNAL_NUMBERS[signal]);
+  return await inSnapshot(database, async (connection) => {
+    const values = [day, workspaceId, numbers, after, end, SLICE_BLOCKS];
+    const { rows } = await connection.query<ListedBlock>(LIST, values);
+    const listed = firstOf(rows);
+    const blocks = await textsOf(connection, day, listed);
+    if (listed.length < rows.length || rows.length === SLICE_BLOCKS) {
+      return { blocks, next: listed.at(-1)?.blockId ?? null };
+    }
+    return { blocks, next: end === until ? null : end };
+  });
+}
+
+/** Returns the id of the last block of a day, of any workspace; null if there is none. */
+export async function lastBlockOf(database: Queryable, day: string): Promise<string | null> {
+  const { rows } = await database.query<{ id: string }>(
+    'SELECT block_id AS id FROM blocks WHERE arrived_on = $1::date ORDER BY block_id DESC LIMIT 1',
+    [day],
+  );
+  return rows[0]?.id ?? null;
+}
+
+async function textsOf(
+  database: Queryable,
+  day: string,
+  listed: readonly ListedBlock[],
+): Promise<DayBlock[]> {
+  const keys = listed.map(({ blockId }) => ({ blockId, arrivedOn: day }));
+  const blocks: DayBlock[] = [];
+  for await (const block of readBlocks(database, keys)) {
+    const { signal: number, records } = listed[blocks.length] as ListedBlock;
+    const signal = signalOf(number);
+    blocks.push({ ...block, signal, records });
+  }
+  return blocks;
+}
+
+function signalOf(number: number): Signal {
+  const found = Object.entries(SIGNAL_NUMBERS).find(([, one]) => one === number);
+  if (found === undefined) throw new RangeError(`signal ${number} is not known`);
+  return found[0] as Signal;
+}
