@@ -105,6 +105,8 @@ test('a text exception shows the attack behind the harmless match, in every plac
   await except(first?.id, 'text');
   const harmless = await send('writer', [`Read that. ${HARMLESS.toUpperCase()}`]);
   expect(await findingsOf(harmless, '&state=open')).toEqual([]);
+  const list = await browser.get(`/app/findings?run_id=${harmless}`);
+  expect(list.text).toContain('>1 hidden by exceptions</a>');
   // In a later step, and later in the same text.
   for (const results of [[HARMLESS, 'Nothing.', ATTACK], [`${HARMLESS}\n${HARMLESS}\n${ATTACK}`]]) {
     const runId = await send('writer', results);

@@ -126,8 +126,10 @@ export function findingPages(deps: FindingPageDependencies): Route[] {
     // One after the other: a page must not hold three of the few connections for reads.
     const rows = await rowsPage(view);
     const total = await findings.count(id, filter);
+    const excepted = { ...filter, isExcepted: true };
+    const hidden = filter.isExcepted === false ? await findings.count(id, excepted) : null;
     const names = await findings.names(id);
-    return findingsPage(look, view.viewer, { ...rows, total, names, views });
+    return findingsPage(look, view.viewer, { ...rows, total, hidden, names, views });
   };
 
   /** The list that a finding was opened from; null without one, and where its query is none of a list. */

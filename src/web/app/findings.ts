@@ -4,7 +4,7 @@ import type { Finding, FindingGroup, FindingNames, FindingTotal } from '../../mo
 import { SEVERITIES } from '../../model/rules.ts';
 import { surfaceLabel } from '../../model/steps.ts';
 import { FINDING_STATES, GROUP_FINDINGS_MAX } from '../../model/triage.ts';
-import { type Html, html } from '../html.ts';
+import { type Html, type HtmlValue, html } from '../html.ts';
 import { sparkline } from './charts.ts';
 import {
   FINDINGS_PATH,
@@ -53,6 +53,8 @@ export interface FindingsPage extends Rows {
   /** of groups, and by severity: findings stored before were not searched; null when all were */
   readonly searchedTo: Moment | null;
   readonly total: FindingTotal;
+  /** those of the same filter that exceptions cover; null if the list has them too */
+  readonly hidden: FindingTotal | null;
   readonly names: FindingNames;
   readonly views: readonly FindingView[];
 }
@@ -260,6 +262,14 @@ function totalText({ count: number, isExact, within }: FindingTotal): Html {
   return html`${count(number)}+ findings${within !== null && html` <span class="soft">in the ${count(within.count)} ${what}</span>`}`;
 }
 
+/** How many findings of the filter exceptions hide, with the list of them. */
+function hiddenText({ hidden, query }: FindingsPage): HtmlValue {
+  if (hidden === null || hidden.count === 0) return null;
+  const list = withParameters(query, { state: 'excepted' });
+  const number = `${count(hidden.count)}${hidden.isExact ? '' : '+'}`;
+  return html` · <a href="${list}">${number} hidden by exceptions</a>`;
+}
+
 /** A list that is not in the order of time is made of the newest findings; older ones are the next list. */
 function olderNote({ query, next, searchedTo, nowMs }: FindingsPage): Html | false {
   if (searchedTo === null) return false;
@@ -292,7 +302,7 @@ export function findingsPage(look: Look, viewer: Viewer, data: FindingsPage): Ht
 <a href="${FINDINGS_PATH}.ocsf${suffix}" download>OCSF</a> (<a href="/docs/ocsf-export">about OCSF</a>) · <a href="/app/exceptions">Exceptions</a></p></div>
 ${findingViews(query, data.views, savedViews(data.views, query, viewer))}
 ${findingFilters(query, data.names)}
-<div class="list-head selection"><p class="total">${totalText(data.total)}</p>${bulk(groups !== null)}<p class="live soft" role="status" data-live-status></p>${KEYS}</div>
+<div class="list-head selection"><p class="total">${totalText(data.total)}${hiddenText(data)}</p>${bulk(groups !== null)}<p class="live soft" role="status" data-live-status></p>${KEYS}</div>
 <p class="done" role="status" data-done>${changeText(data.address)}</p>
 ${isEmpty && html`<div data-live-empty>${emptyState(data)}</div>`}
 <div${isEmpty && html` hidden`}>${list(data, viewer)}</div>

@@ -20,6 +20,7 @@ function data(fields: Partial<FindingsPage> = {}): FindingsPage {
     endedEarly: false,
     searchedTo: null,
     total: { count: 1, isExact: true, within: null },
+    hidden: null,
     names: NO_NAMES,
     views: [],
     query: '',
@@ -252,6 +253,16 @@ describe('the views', () => {
     expect(page()).toContain('<p class="total">1 finding</p>');
     const many = page({ total: { count: 10_000, isExact: false, within: null } });
     expect(many).toContain('<p class="total">10,000+ findings</p>');
+  });
+
+  test('say how many exceptions hide, with the same filter, and nothing where none are hidden', () => {
+    const hidden = { count: 24, isExact: true, within: null };
+    const text = page({ query: 'state=open&severity=high&cursor=c', hidden });
+    expect(text).toContain(
+      '<a href="/app/findings?state=excepted&amp;severity=high">24 hidden by exceptions</a>',
+    );
+    expect(page({ hidden: { ...hidden, isExact: false } })).toContain('24+ hidden by exceptions');
+    expect(page({ hidden: { ...hidden, count: 0 } })).not.toContain('hidden by exceptions');
   });
 
   test('suggest names, and say how to search further', () => {

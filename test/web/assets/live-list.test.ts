@@ -31,6 +31,7 @@ const pageOf = (numbers: readonly number[], query: string): string =>
     endedEarly: false,
     searchedTo: null,
     total: { count: numbers.length, isExact: true, within: null },
+    hidden: null,
     names: NO_NAMES,
     views: [],
     address: '',

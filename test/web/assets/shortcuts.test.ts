@@ -24,6 +24,7 @@ const LIST = findingsPage(LOOK, viewer(), {
   endedEarly: false,
   searchedTo: null,
   total: { count: 3, isExact: true, within: null },
+  hidden: null,
   names: NO_NAMES,
   views: [],
   query: '',
