@@ -7,6 +7,7 @@
  * Records keep their order and their bytes. Records in a row with equal heads (request, resource, scope)
  * share them in a line, whichever request they came from. Each run begins a line.
  */
+import { type SplitText, TextSplitter } from '../../model/packed/text-splitter.ts';
 import { PIECE_BYTES, type Pieces } from '../pieces.ts';
 import { LINE_BYTES_MAX } from './lines.ts';
 import type { Frame } from './record-finder.ts';
@@ -36,7 +37,7 @@ export interface PackedRun {
 /** The lines of a packed block. */
 export interface PackedLines {
   /** lines, each with a line feed at its end */
-  readonly text: Buffer;
+  readonly text: SplitText;
   readonly records: number;
   readonly runs: readonly PackedRun[];
 }
@@ -53,75 +54,95 @@ export function* packLines(
   runs: readonly (readonly RecordToPack[])[],
 ): Pieces<readonly PackedLines[]> {
   const blocks: PackedLines[] = [];
-  const builder = new LinesBuilder();
+  const splitter = spare ?? new TextSplitter();
+  spare = null;
+  let left = runs.reduce((sum, records) => sum + bytesOf(records), 0);
+  let block = new BlockBuilder(splitter, left);
   let sincePause = 0;
-  let packed: PackedRun[] = [];
   const end = (): void => {
-    if (builder.records === 0) return;
-    const { records } = builder;
-    blocks.push({ text: builder.end(), records, runs: packed });
-    packed = [];
+    if (block.records === 0) return;
+    blocks.push(block.end());
+    block = new BlockBuilder(splitter, left);
   };
   for (const [run, records] of runs.entries()) {
     // A run that fits a block is not parted.
-    const bytes = records.reduce((sum, record) => sum + record.bytes.length, 0);
-    if (bytes <= PACKED_BYTES_MAX && builder.length + bytes > PACKED_BYTES_MAX) end();
-    builder.endLine();
-    let own: PackedRun | null = null;
+    const bytes = bytesOf(records);
+    if (bytes <= PACKED_BYTES_MAX && block.bytes + bytes > PACKED_BYTES_MAX) end();
+    let isFirst = true;
     for (const [index, record] of records.entries()) {
-      if (builder.length + record.bytes.length > PACKED_BYTES_MAX) {
+      const length = record.bytes.length;
+      if (block.bytes + length > PACKED_BYTES_MAX && block.records > 0) {
         end();
-        own = null;
+        isFirst = true;
       }
-      if (own === null) {
-        own = { run, from: index, start: builder.records, end: builder.records };
-        packed.push(own);
-      }
-      builder.add(record);
-      own.end = builder.records;
-      sincePause += record.bytes.length;
+      if (isFirst) block.beginRun(run, index);
+      isFirst = false;
+      block.add(record);
+      left -= length;
+      sincePause += length;
       if (sincePause < PIECE_BYTES) continue;
       sincePause = 0;
       yield;
     }
   }
   end();
+  spare = splitter;
   return blocks;
 }
 
-/** Builds the lines of one block after another. */
-class LinesBuilder {
-  #bytes = Buffer.allocUnsafe(PACKED_BYTES_MAX + LINE_BYTES_MAX);
+const bytesOf = (records: readonly RecordToPack[]): number =>
+  records.reduce((sum, { bytes }) => sum + bytes.length, 0);
+
+/** A splitter that no block uses. */
+let spare: TextSplitter | null = null;
+
+class BlockBuilder {
+  readonly #text: TextSplitter;
+  readonly #runs: PackedRun[] = [];
   #lineStart = 0;
   /** the open objects, the outermost first */
   #open: readonly Frame[] = [];
   #openBytes = 0;
-  length = 0;
   records = 0;
 
+  /** @param bytes of the records that are left */
+  constructor(text: TextSplitter, bytes: number) {
+    this.#text = text;
+    text.begin(Math.min(bytes, PACKED_BYTES_MAX));
+  }
+
+  get bytes(): number {
+    return this.#text.bytes;
+  }
+
+  /** @param from index of the run's next record */
+  beginRun(run: number, from: number): void {
+    this.#endLine();
+    this.#runs.push({ run, from, start: this.records, end: this.records });
+  }
+
   add({ bytes, frame }: RecordToPack): void {
-    const isFull = this.length + bytes.length - this.#lineStart > LINE_BYTES_MAX;
-    if (isFull && this.length - this.#lineStart >= 2 * this.#openBytes) this.endLine();
-    if (this.#open.at(-1) === frame) this.#putByte(COMMA);
+    const text = this.#text;
+    const line = text.bytes - this.#lineStart;
+    if (line + bytes.length > LINE_BYTES_MAX && line >= 2 * this.#openBytes) this.#endLine();
+    if (this.#open.at(-1) === frame) text.putByte(COMMA);
     else this.#enter(frame);
-    this.#put(bytes);
+    text.put(bytes);
     this.records += 1;
+    const run = this.#runs.at(-1);
+    if (run !== undefined) run.end = this.records;
   }
 
-  endLine(): void {
-    if (this.length === this.#lineStart) return;
+  end(): PackedLines {
+    this.#endLine();
+    return { text: this.#text.end(), records: this.records, runs: this.#runs };
+  }
+
+  #endLine(): void {
+    if (this.#text.bytes === this.#lineStart) return;
     this.#close(0);
-    this.#putByte(LINE_FEED);
-    this.#lineStart = this.length;
-  }
-
-  end(): Buffer {
-    this.endLine();
-    const text = Buffer.from(this.#bytes.subarray(0, this.length));
-    this.length = 0;
-    this.records = 0;
-    this.#lineStart = 0;
-    return text;
+    this.#text.putByte(LINE_FEED);
+    this.#lineStart = this.#text.bytes;
   }
 
   /** Closes objects that differ from those around a record, and opens those. */
@@ -130,37 +151,18 @@ class LinesBuilder {
     let common = 0;
     while (isEqual(path[common], this.#open[common])) common += 1;
     // Records of another request.
-    if (common === 0) this.endLine();
+    if (common === 0) this.#endLine();
     this.#close(common);
-    if (common > 0) this.#putByte(COMMA);
-    for (const { head } of path.slice(common)) this.#put(head);
+    if (common > 0) this.#text.putByte(COMMA);
+    for (const { head } of path.slice(common)) this.#text.put(head);
     this.#open = path;
     this.#openBytes = path.reduce((sum, { head }) => sum + head.length, 0);
   }
 
   /** Closes the objects from a depth on, the innermost first. */
   #close(depth: number): void {
-    for (const { tail } of this.#open.slice(depth).reverse()) this.#put(Buffer.from(tail));
+    for (const { tail } of this.#open.slice(depth).reverse()) this.#text.put(Buffer.from(tail));
     this.#open = this.#open.slice(0, depth);
-  }
-
-  #putByte(byte: number): void {
-    this.#reserve(1);
-    this.#bytes[this.length] = byte;
-    this.length += 1;
-  }
-
-  #put(source: Buffer): void {
-    this.#reserve(source.length);
-    this.length += source.copy(this.#bytes, this.length);
-  }
-
-  #reserve(bytes: number): void {
-    const needed = this.length + bytes;
-    if (needed <= this.#bytes.length) return;
-    const longer = Buffer.allocUnsafe(Math.max(needed, 2 * this.#bytes.length));
-    this.#bytes.copy(longer, 0, 0, this.length);
-    this.#bytes = longer;
   }
 }
 

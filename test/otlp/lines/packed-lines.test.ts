@@ -2,9 +2,15 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 
+import { putRepeatsBack } from '../../../src/model/packed/document-stream.ts';
+import { Holes, joinText } from '../../../src/model/packed/narrow-text.ts';
 import { type BlockRecord, recordsOf } from '../../../src/otlp/lines/block-records.ts';
 import { LINE_BYTES_MAX } from '../../../src/otlp/lines/lines.ts';
-import { PACKED_BYTES_MAX, packLines } from '../../../src/otlp/lines/packed-lines.ts';
+import {
+  PACKED_BYTES_MAX,
+  type PackedLines,
+  packLines,
+} from '../../../src/otlp/lines/packed-lines.ts';
 import type { Frame } from '../../../src/otlp/lines/record-finder.ts';
 import { toEnd } from '../../../src/otlp/pieces.ts';
 
@@ -21,9 +27,15 @@ function contentOf({ bytes, frame }: Pick<BlockRecord, 'bytes' | 'frame'>): stri
   return heads;
 }
 
+/** Returns the text of a block. */
+function textOf({ text }: PackedLines): Buffer {
+  const holes = new Holes(text.narrow, text.holes);
+  return joinText(text.narrow, holes, putRepeatsBack(text, holes.bytes));
+}
+
 /** Packs runs and reads them again, by the records of their blocks. */
 function packedAndRead(runs: readonly (readonly BlockRecord[])[]) {
-  const blocks = toEnd(packLines(runs));
+  const blocks = toEnd(packLines(runs)).map((block) => ({ ...block, text: textOf(block) }));
   const found = runs.map((): BlockRecord[] => []);
   for (const { text, records, runs: packed } of blocks) {
     const own = read(text);

@@ -7,10 +7,11 @@
  *
  * A block is read as it was packed or not at all: each part has a checksum, and the documents fit only the holes.
  */
+import { putRepeatsBack } from '../../../model/packed/document-stream.ts';
+import { Holes, joinText } from '../../../model/packed/narrow-text.ts';
+import type { SplitText } from '../../../model/packed/text-splitter.ts';
 import { checksumOf, readBlock, type StoredBlock, UnreadableBlockError } from '../block-codec.ts';
 import { BROTLI, CODECS, type Codecs } from '../codecs.ts';
-import { Holes, joinText, splitText } from './documents.ts';
-import { putRepeatsBack, takeRepeatsOut } from './repeats.ts';
 
 /** A part of a packed block, as it is stored. */
 export type PackedPart = Pick<StoredBlock, 'bytes' | 'checksum' | 'data'>;
@@ -38,19 +39,19 @@ export interface NarrowText {
 const LENGTH_BYTES = 4;
 
 /**
- * Splits and compresses lines. Compression runs in the thread pool, both parts at once.
+ * Compresses lines. Runs in the thread pool, both parts at once.
  *
- * @param text valid JSON lines, each with a line feed at its end
  * @param codec the codec of new blocks
  */
-export async function compressPacked(text: Buffer, codec = BROTLI): Promise<PackedBlock> {
-  const { narrow, holes, documents } = splitText(text);
-  const { literals, repeats } = takeRepeatsOut(documents);
-  const [narrowPart, documentsPart] = await Promise.all([
+export async function compressPacked(
+  { bytes, narrow, holes, literals, repeats }: SplitText,
+  codec = BROTLI,
+): Promise<PackedBlock> {
+  const [narrowPart, documents] = await Promise.all([
     compressPart(codec, narrow, holes),
     compressPart(codec, literals, repeats),
   ]);
-  return { codec, bytes: text.length, narrow: narrowPart, documents: documentsPart };
+  return { codec, bytes, narrow: narrowPart, documents };
 }
 
 async function compressPart(number: number, first: Buffer, second: Buffer): Promise<PackedPart> {

@@ -1,20 +1,18 @@
 /** Numbers of variable length (LEB128), at most `NUMBER_MAX`. */
+import { withRoom } from './room.ts';
 
 /** Largest number. */
 export const NUMBER_MAX = 2 ** 31 - 1;
+const NUMBER_BYTES = 5;
 const DAMAGED = 'damaged numbers';
 
-/** Writes numbers one after another. */
-export class NumberWriter {
-  #bytes = Buffer.allocUnsafe(1024);
+/** Numbers one after another. */
+export class Numbers {
+  #bytes: Buffer = Buffer.allocUnsafe(1024);
   #length = 0;
 
   put(number: number): void {
-    if (this.#length + 5 > this.#bytes.length) {
-      const longer = Buffer.allocUnsafe(2 * this.#bytes.length);
-      this.#bytes.copy(longer, 0, 0, this.#length);
-      this.#bytes = longer;
-    }
+    this.#bytes = withRoom(this.#bytes, this.#length, NUMBER_BYTES);
     let rest = number;
     for (; rest > 0x7f; rest >>>= 7) {
       this.#bytes[this.#length] = (rest & 0x7f) | 0x80;
@@ -24,8 +22,12 @@ export class NumberWriter {
     this.#length += 1;
   }
 
-  end(): Buffer {
-    return this.#bytes.subarray(0, this.#length);
+  clear(): void {
+    this.#length = 0;
+  }
+
+  copy(): Buffer {
+    return Buffer.from(this.#bytes.subarray(0, this.#length));
   }
 }
 

@@ -1,0 +1,162 @@
+/** A text that is split and joined is the same, byte for byte. */
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+
+import { putRepeatsBack } from '../../../src/model/packed/document-stream.ts';
+import { Holes, joinText } from '../../../src/model/packed/narrow-text.ts';
+import {
+  DOCUMENT_BYTES_MIN,
+  type SplitText,
+  TextSplitter,
+} from '../../../src/model/packed/text-splitter.ts';
+import { jsonLines, split } from './json-lines.ts';
+
+function joined(parts: SplitText): Buffer {
+  const holes = new Holes(parts.narrow, parts.holes);
+  return joinText(parts.narrow, holes, putRepeatsBack(parts, holes.bytes));
+}
+
+function parsedLines(text: Buffer, isEmptied: (text: string) => boolean): unknown {
+  return text
+    .toString()
+    .split('\n')
+    .slice(0, -1)
+    .map((line) =>
+      JSON.parse(line, (_, value: unknown) =>
+        typeof value === 'string' && isEmptied(value) ? '' : value,
+      ),
+    );
+}
+
+describe('a text', () => {
+  test('comes back, and the narrow text is JSON without long strings', () => {
+    const splitter = new TextSplitter();
+    fc.assert(
+      fc.property(jsonLines, (text) => {
+        const parts = split(text, splitter);
+        expect(parts.bytes).toBe(text.length);
+        expect(joined(parts)).toEqual(text);
+        const isLong = (value: string): boolean => value.length > DOCUMENT_BYTES_MIN / 6;
+        expect(parsedLines(parts.narrow, isLong)).toEqual(parsedLines(text, isLong));
+      }),
+    );
+  });
+
+  test('has what a splitter made of texts before it neither in nor out', () => {
+    const [one, other] = ['question '.repeat(40), 'answer '.repeat(40)].map((text) =>
+      Buffer.from(`["${text}"]\n`),
+    ) as [Buffer, Buffer];
+    const splitter = new TextSplitter();
+    for (const text of [one, other, one]) {
+      expect(split(text, splitter)).toEqual(split(text, new TextSplitter()));
+      expect(joined(split(text, splitter))).toEqual(text);
+    }
+  });
+
+  test('keeps strings below the limit, and keys', () => {
+    const [short, long] = [DOCUMENT_BYTES_MIN - 1, DOCUMENT_BYTES_MIN].map((length) =>
+      'x'.repeat(length),
+    );
+    const text = `{"${long}" : "${short}","a":["${long}"],"${long}":1}\n`;
+    const parts = split(Buffer.from(text));
+    expect(parts.narrow.toString()).toBe(`{"${long}" : "${short}","a":[""],"${long}":1}\n`);
+    expect(joined(parts).toString()).toBe(text);
+  });
+
+  test.each(['"', '\\"', '\\\\'])('has %s where the limit is', (escaped) => {
+    for (let before = DOCUMENT_BYTES_MIN - 4; before < DOCUMENT_BYTES_MIN + 4; before += 1) {
+      const text = Buffer.from(`["${'x'.repeat(before)}${escaped}","y"]\n`);
+      expect(joined(split(text))).toEqual(text);
+    }
+  });
+
+  test('may be longer than expected', () => {
+    const text = Buffer.from(`["${'0123456789'.repeat(10_000)}"]\n`);
+    const splitter = new TextSplitter();
+    splitter.begin(10);
+    splitter.put(text);
+    expect(joined(splitter.end()).equals(text)).toBe(true);
+  });
+
+  test('with a long string that does not end is refused', () => {
+    const splitter = new TextSplitter();
+    for (const text of ['["', '{"']) {
+      splitter.begin(10);
+      const put = (): void => splitter.put(Buffer.from(`${text}${'x'.repeat(100)}`));
+      expect(put).toThrow(RangeError);
+    }
+  });
+});
+
+test('holes say how long the documents of a record are', () => {
+  const values = [70, 80, 90].map((length) => `"${'x'.repeat(length)}"`);
+  const { narrow, holes: encoded } = split(Buffer.from(`[${values.join()}]\n`));
+  expect(narrow.toString()).toBe('["","",""]\n');
+  const holes = new Holes(narrow, encoded);
+  expect(holes.bytesIn(0, narrow.length)).toBe(240);
+  expect(holes.bytesIn(4, 6)).toBe(80);
+  expect(holes.bytesIn(narrow.length, narrow.length)).toBe(0);
+});
+
+describe('repeats', () => {
+  const documentsOf = (texts: readonly string[]): SplitText =>
+    split(Buffer.from(`${JSON.stringify(texts)}\n`));
+  const noise = Array.from({ length: 2000 }, (_, at) =>
+    String.fromCharCode(97 + ((Math.imul(at + 1, 0x9e3779b1) >>> 24) % 26)),
+  ).join('');
+
+  test('of documents are stored once, whether they are one string or several', () => {
+    const [one, two, three] = [noise.slice(0, 500), noise.slice(500, 900), noise.slice(900)];
+    const apart = [one, one, two, one, two, three, one, two, three] as string[];
+    for (const texts of [apart, [noise, noise, noise.slice(300)], [noise, `${noise}${noise}`]]) {
+      const parts = documentsOf(texts);
+      expect(parts.literals.length).toBeLessThanOrEqual(noise.length + 40);
+      expect(parts.repeats.length).toBeLessThan(40);
+      expect(joined(parts).toString()).toBe(`${JSON.stringify(texts)}\n`);
+    }
+  });
+
+  test('end before half an escape', () => {
+    const beginning = noise.slice(0, 100);
+    const texts = ['\n', '"', '\\', '\t'].map((end) => `${beginning}${end}${noise.slice(0, 64)}`);
+    expect(joined(documentsOf(texts)).toString()).toBe(`${JSON.stringify(texts)}\n`);
+  });
+
+  test('may overlap', () => {
+    const parts = documentsOf(['a'.repeat(10_000)]);
+    expect(parts.literals.length).toBeLessThan(200);
+    expect(joined(parts).toString()).toBe(`["${'a'.repeat(10_000)}"]\n`);
+  });
+
+  test('of any pieces come back', () => {
+    const piece = fc
+      .tuple(fc.nat({ max: 1900 }), fc.nat({ max: 200 }))
+      .map(([from, bytes]) => noise.slice(from, from + bytes));
+    const text = fc
+      .array(fc.oneof(piece, fc.string({ unit: 'binary' })))
+      .map((all) => all.join(''));
+    fc.assert(
+      fc.property(fc.array(text), (texts) => {
+        expect(joined(documentsOf(texts)).toString()).toBe(`${JSON.stringify(texts)}\n`);
+      }),
+    );
+  });
+
+  test('that are damaged never make more than the declared bytes', () => {
+    fc.assert(
+      fc.property(
+        fc.uint8Array(),
+        fc.uint8Array(),
+        fc.nat({ max: 1000 }),
+        (literals, numbers, bytes) => {
+          const stored = { literals: Buffer.from(literals), repeats: Buffer.from(numbers) };
+          try {
+            expect(putRepeatsBack(stored, bytes)).toHaveLength(bytes);
+          } catch (error) {
+            expect(error).toBeInstanceOf(RangeError);
+          }
+        },
+      ),
+    );
+  });
+});
