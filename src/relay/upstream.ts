@@ -63,8 +63,10 @@ export interface Upstream {
 export interface UpstreamOptions {
   /** http or https, without a trailing slash */
   readonly url: string;
-  /** the present key; called for every request */
+  /** the present key; called for every request; empty: none is sent */
   readonly key: () => string;
+  /** the header that has the key alone; by default `Authorization: Bearer` */
+  readonly keyHeader?: string;
   readonly userAgent: string;
 }
 
@@ -115,7 +117,13 @@ function reasonOf(error: unknown): string {
 }
 
 /** An upstream of one server; connections are kept open. */
-export function createUpstream({ url, key, userAgent }: UpstreamOptions): Upstream {
+export function createUpstream({ url, key, keyHeader, userAgent }: UpstreamOptions): Upstream {
+  const keyHeaders = (): Record<string, string> => {
+    const present = key();
+    if (present === '') return {};
+    if (keyHeader !== undefined) return { [keyHeader]: present };
+    return { authorization: `Bearer ${present}` };
+  };
   const isTls = url.startsWith('https:');
   const createAgent = (options: AgentOptions) =>
     isTls ? new HttpsAgent(options) : new HttpAgent(options);
@@ -139,7 +147,7 @@ export function createUpstream({ url, key, userAgent }: UpstreamOptions): Upstre
           'content-length': body.length,
           'user-agent': userAgent,
           ...(deduplicates ? {} : { [DEDUPLICATE_HEADER]: 'off' }),
-          authorization: `Bearer ${key()}`,
+          ...keyHeaders(),
         },
       });
       const timer = setTimeout(() => outgoing.destroy(new TooSlow()), SEND_MS_MAX);

@@ -1,13 +1,17 @@
 /** `sluice replay`: a run that was downloaded, and a file of bodies, sent to a real server. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { gzipSync } from 'node:zlib';
+import { gunzipSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
 import { runCommand, runProcess } from '../support/command.ts';
+import { recordsIn } from '../support/exact-records.ts';
 import { openRecordingProxy } from '../support/recording-proxy.ts';
 import { storedSpans } from '../support/stored-blocks.ts';
+import { waitFor } from '../support/wait-for.ts';
 import { post, randomId, rawSpan, request, storedSpanIds, traceBody } from './gateway.ts';
 import { openSharedGateway, type SharedGateway } from './shared-gateway.ts';
 
@@ -137,4 +141,102 @@ test('a wrong key, a wrong file and a missing setting end with one message', asy
   expect(none).toMatchObject({ code: 1, stderr: expect.stringMatching(/SLUICE_URL[\s\S]*KEY/) });
   const rate = await runCommand(['replay', file, '--rate', '0'], environment());
   expect(rate).toMatchObject({ code: 1, stderr: expect.stringContaining('from 1 to 10000') });
+});
+
+/** The span records of an export of a workspace, sorted. */
+async function exportOf(slug: string, name: string): Promise<{ path: string; records: string[] }> {
+  const path = join(folder, name);
+  const words = ['export', '--workspace', slug, '--out', `${path}/`];
+  const done = await runCommand(words, { DATABASE_URL: gateway.databaseUrl });
+  expect(done).toMatchObject({ code: 0 });
+  const files = readdirSync(join(path, 'traces')).map((file) => join(path, 'traces', file));
+  const lines = files.flatMap((file) =>
+    gunzipSync(readFileSync(file)).toString().split('\n').slice(0, -1),
+  );
+  return { path, records: lines.flatMap((line) => recordsIn('traces', line)).sort() };
+}
+
+test('an export that is replayed elsewhere is the same there', async () => {
+  const [one, other] = [`from-${randomId(8)}`, `to-${randomId(8)}`];
+  const [from, to] = [await gateway.addWorkspace(one), await gateway.addWorkspace(other)];
+  for (let at = 0; at < 5; at += 1) {
+    const startTimeUnixNano = `${1_795_000_000 + at * 3600}000000123`;
+    const body = traceBody([rawSpan({ startTimeUnixNano }), rawSpan({ name: `ä "${at}"` })]);
+    const answer = await post(`${gateway.server.observeUrl}/v1/traces`, from.agent, body);
+    expect(answer.status).toBe(200);
+  }
+  const before = await exportOf(one, 'before');
+  expect(before.records).toHaveLength(10);
+  const done = await runCommand(['replay', before.path], environment(undefined, to.agent));
+  expect(done).toMatchObject({ code: 0 });
+  expect((await exportOf(other, 'after')).records).toEqual(before.records);
+});
+
+test('a replay with a state continues where it stopped', async () => {
+  const proxy = await openRecordingProxy(gateway.server.observeUrl);
+  try {
+    const spans = Array.from({ length: 5 }, () => rawSpan());
+    const lines = spans.map((span) => JSON.stringify(traceBody([span])));
+    const file = fileOf('continued.jsonl', lines.join('\n'));
+    const state = join(folder, 'continued.json');
+    const words = ['replay', file, '--concurrency', '1', '--state', state];
+    const passes = { status: 200 };
+    proxy.refuse(passes, passes, { status: 401 }, passes, { status: 404 });
+    const first = await runCommand(words, environment(proxy.url));
+    expect(first).toMatchObject({ code: 1, stderr: expect.stringContaining('to continue') });
+    expect((await runCommand(words, environment(proxy.url))).code).toBe(1);
+    expect((await runCommand([...words, '--new-ids'], environment(proxy.url))).stderr).toContain(
+      'of a replay of other files',
+    );
+    const last = await runCommand(words, environment(proxy.url));
+    expect(last).toMatchObject({ code: 0, stdout: expect.stringMatching(/^2 bodies stored/) });
+    const sent = proxy.recorded.filter(({ status }) => status === 200);
+    expect(sent.map(({ body }) => gunzipSync(body).toString())).toEqual(lines);
+    expect(existsSync(state)).toBe(false);
+  } finally {
+    await proxy.close();
+  }
+});
+
+test('one that was killed stores each body once, with the ids that it had made', async () => {
+  const proxy = await openRecordingProxy(gateway.server.observeUrl);
+  try {
+    const name = `killed ${randomId(8)}`;
+    const lines = Array.from({ length: 40 }, () => JSON.stringify(traceBody([rawSpan({ name })])));
+    const file = fileOf('killed.jsonl', lines.join('\n'));
+    const words = ['replay', file, '--new-ids', '--state', join(folder, 'killed.json')];
+    const { PATH, HOME } = process.env;
+    const child = spawn(process.execPath, ['bin/sluice.js', ...words, '--rate', '20'], {
+      env: { PATH, HOME, ...environment(proxy.url) },
+      stdio: 'ignore',
+    });
+    await waitFor(() => proxy.recorded.length >= 5, { withinMs: 60_000, what: 'five bodies' });
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+    expect(await runCommand(words, environment(proxy.url))).toMatchObject({ code: 0 });
+    expect(await spansOf(gateway.workspace.id, [name])).toHaveLength(lines.length);
+  } finally {
+    await proxy.close();
+  }
+});
+
+test('other servers get the key in their header, or none', async () => {
+  const proxy = await openRecordingProxy(gateway.server.observeUrl);
+  try {
+    const file = fileOf('elsewhere.json', JSON.stringify(traceBody([rawSpan()])));
+    proxy.refuse({ status: 200 }, { status: 200 });
+    const words = ['replay', file];
+    await runCommand([...words, '--key-header', 'api-key'], environment(proxy.url, 'secret'));
+    const none = await runCommand([...words, '--no-key'], { SLUICE_URL: proxy.url });
+    expect(none).toMatchObject({ code: 0 });
+    const [first, second] = proxy.recorded.map(({ headers }) => headers);
+    expect(first).toMatchObject({ 'api-key': 'secret' });
+    expect(first).not.toHaveProperty('authorization');
+    expect(second).not.toHaveProperty('authorization');
+    expect(second).not.toHaveProperty('api-key');
+    const bad = await runCommand([...words, '--key-header', 'a b'], environment(proxy.url));
+    expect(bad).toMatchObject({ code: 1, stderr: expect.stringContaining('name of a header') });
+  } finally {
+    await proxy.close();
+  }
 });

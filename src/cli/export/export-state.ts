@@ -6,10 +6,11 @@
  *   before     sizes of the files when the unit began
  *   now        sizes when the state was written; everything after that is cut off
  */
-import { open, readFile, rename, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { z } from 'zod';
 
 import { OperatorError } from '../../errors.ts';
+import { readJsonFile, replaceJsonFile } from '../values/state-file.ts';
 
 const VERSION = 1;
 const sizes = z.record(z.string(), z.number().int().nonnegative());
@@ -60,14 +61,9 @@ export async function readState(
   path: string,
   options: ExportState['options'],
 ): Promise<ExportState | null> {
-  let text: string;
-  try {
-    text = await readFile(path, 'utf8');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
-    throw error;
-  }
-  const state = stateShape.safeParse(parsed(text));
+  const found = await readJsonFile(path);
+  if (found === undefined) return null;
+  const state = stateShape.safeParse(found);
   if (!state.success) {
     throw new OperatorError(
       `${path} is not the state of an export of this version: export to another place`,
@@ -81,14 +77,6 @@ export async function readState(
   );
 }
 
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
-}
-
 function differences(
   one: ExportState['options'],
   other: ExportState['options'],
@@ -99,15 +87,7 @@ function differences(
 
 /** Replaces the state; it survives a crash when this resolves. */
 export async function writeState(path: string, state: ExportState): Promise<void> {
-  const part = `${path}.part`;
-  const handle = await open(part, 'w');
-  try {
-    await handle.writeFile(`${JSON.stringify(state)}\n`);
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
-  await rename(part, path);
+  await replaceJsonFile(path, state);
 }
 
 export async function removeState(path: string): Promise<void> {

@@ -18,6 +18,8 @@ export interface ServerOptions {
   readonly url?: string;
   readonly keyFile?: string;
   readonly allowHttp?: boolean;
+  /** false: none is needed */
+  readonly key?: boolean;
 }
 
 export interface RelayOptions extends ServerOptions {
@@ -91,7 +93,7 @@ function urlProblem(text: string | null, allowHttp: boolean): string | null {
  * @param problems receives what is wrong with either
  */
 export function serverAndKey(
-  { url, keyFile, allowHttp }: ServerOptions,
+  { url, keyFile, allowHttp, key }: ServerOptions,
   environment: { readonly url: string | null; readonly apiKey: string | null },
   problems: string[],
 ): { readonly url: string; readonly readKey: () => string } {
@@ -99,6 +101,7 @@ export function serverAndKey(
   const wrongUrl = urlProblem(server, allowHttp === true);
   if (wrongUrl !== null) problems.push(wrongUrl);
   const { apiKey } = environment;
+  if (key === false) return { url: withoutSlash(server), readKey: () => '' };
   if (keyFile === undefined && apiKey === null) {
     problems.push('SLUICE_API_KEY or --key-file must give an agent key (sluice key create)');
   }
@@ -106,10 +109,12 @@ export function serverAndKey(
     problems.push('SLUICE_API_KEY must be one agent key');
   }
   return {
-    url: (server ?? '').replace(/\/+$/, ''),
+    url: withoutSlash(server),
     readKey: keyFile === undefined ? () => apiKey ?? '' : () => readKeyFile(keyFile),
   };
 }
+
+const withoutSlash = (url: string | null): string => (url ?? '').replace(/\/+$/, '');
 
 /**
  * What a relay is started with.

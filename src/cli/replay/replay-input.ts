@@ -1,11 +1,14 @@
 /**
- * The bodies of a file of OTLP/JSON: one document, as a run is downloaded, or one body per line, as
- * the Collector's file exporter writes them; also compressed with gzip. Read as a stream: a file may
- * be larger than the memory, one body may not.
+ * The bodies of files of OTLP/JSON: one document, or one body per line, as `sluice export`, the download of
+ * a run and the Collector's file exporter write them; also compressed with gzip or zstd. Read as a stream: a
+ * file may be larger than the memory, one body may not.
  */
-import { createReadStream } from 'node:fs';
-import { Readable } from 'node:stream';
-import { createGunzip } from 'node:zlib';
+import { createReadStream, readdirSync, statSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { type Duplex, Readable } from 'node:stream';
+import * as zlib from 'node:zlib';
+
+import { USE_ZSTD_NODE } from '../../db/telemetry/codecs.ts';
 
 import { OperatorError } from '../../errors.ts';
 import type { Signal } from '../../model/telemetry.ts';
@@ -13,7 +16,12 @@ import type { Signal } from '../../model/telemetry.ts';
 /** What a server takes by default (MAX_DECODED_BODY_BYTES). */
 const BODY_BYTES_MAX = 64 * 1024 * 1024;
 const GZIP_MAGIC = Buffer.from([0x1f, 0x8b]);
+const ZSTD_MAGIC = Buffer.from([0x28, 0xb5, 0x2f, 0xfd]);
 const NEW_LINE = 0x0a;
+/** Files of a folder that are read. */
+const NAMES = /\.jsonl?(?:\.gz|\.zst)?$/;
+/** What `sluice export` keeps in its folder. */
+const STATE_NAME = 'export-state.json';
 
 const SIGNALS: Readonly<Record<string, Signal>> = {
   resourceSpans: 'traces',
@@ -35,7 +43,39 @@ export function signalOf(text: string): Signal | null {
   return SIGNALS[member] ?? null;
 }
 
-/** The content, decompressed when it begins as gzip does. */
+/**
+ * Returns the files of names; a folder has files at any depth, in the order of their names, so that hours of
+ * all signals come together.
+ */
+export function listReplayFiles(names: readonly string[]): readonly string[] {
+  return names.flatMap((name) => {
+    if (name === '-' || !isFolder(name)) return [name];
+    const files = readdirSync(name, { recursive: true, encoding: 'utf8' })
+      .filter((file) => NAMES.test(file) && basename(file) !== STATE_NAME)
+      .map((file) => join(name, file))
+      .sort((one, other) => (keyOf(one) < keyOf(other) ? -1 : 1));
+    if (files.length > 0) return files;
+    throw new OperatorError(`${name} has no files that end in .json or .jsonl, also .gz or .zst`);
+  });
+}
+
+const keyOf = (path: string): string => `${basename(path)} ${path}`;
+
+function isFolder(name: string): boolean {
+  return statSync(name, { throwIfNoEntry: false })?.isDirectory() === true;
+}
+
+/** @throws {OperatorError} if this Node.js cannot read the compression */
+function decompressorOf(name: string, first: Buffer): Duplex | null {
+  if (first.subarray(0, GZIP_MAGIC.length).equals(GZIP_MAGIC)) return zlib.createGunzip();
+  if (!first.subarray(0, ZSTD_MAGIC.length).equals(ZSTD_MAGIC)) return null;
+  // The types are those of Node.js 20, which has no zstd.
+  const create: unknown = Reflect.get(zlib, 'createZstdDecompress');
+  if (typeof create === 'function') return create() as Duplex;
+  throw new OperatorError(`${name} is compressed with zstd: ${USE_ZSTD_NODE}`);
+}
+
+/** The content, decompressed when it begins as gzip or zstd does. */
 async function* contentOf(name: string): AsyncGenerator<Buffer> {
   const source = name === '-' ? process.stdin : createReadStream(name);
   const chunks = (source as AsyncIterable<Buffer>)[Symbol.asyncIterator]();
@@ -47,12 +87,12 @@ async function* contentOf(name: string): AsyncGenerator<Buffer> {
       yield next.value;
     }
   };
-  if (!first.value.subarray(0, GZIP_MAGIC.length).equals(GZIP_MAGIC)) {
+  const inflated = decompressorOf(name, first.value);
+  if (inflated === null) {
     yield* all();
     return;
   }
   const input = Readable.from(all());
-  const inflated = createGunzip();
   input.on('error', (error) => inflated.destroy(error));
   yield* input.pipe(inflated) as AsyncIterable<Buffer>;
 }

@@ -1,20 +1,22 @@
 /** The work of `sluice replay`: reads, rewrites and sends stored OTLP/JSON, and reports. */
 
 import { randomBytes } from 'node:crypto';
+import { statSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readRelayEnvironment } from '../../config/command-settings.ts';
 import { ConfigError } from '../../config/read-settings.ts';
 import { OperatorError } from '../../errors.ts';
 import { programVersion } from '../../main/program-version.ts';
 import { onStopSignal, SIGNAL_EXIT_CODES, type StopSignal } from '../../main/stop-signals.ts';
-import { createUpstream } from '../../relay/upstream.ts';
+import { createUpstream, type Upstream } from '../../relay/upstream.ts';
 import { paint } from '../../terminal/paint.ts';
-import { plain } from '../../terminal/printable.ts';
+import { note, plain } from '../../terminal/printable.ts';
 import { answer, type OutputOptions } from '../answer.ts';
 import { type ServerOptions, serverAndKey } from '../relay/relay-options.ts';
 import { bytesText } from '../values/bytes-text.ts';
 import { showProgress } from '../values/progress.ts';
-import { type ReplayBody, readBodies } from './replay-input.ts';
+import { listReplayFiles, type ReplayBody, readBodies } from './replay-input.ts';
+import { ReplayState } from './replay-state.ts';
 import { latestTime, replaceIds, shiftTimes } from './rewrite.ts';
 import { type ReplayProgress, sendBodies, startProgress } from './send-bodies.ts';
 
@@ -25,6 +27,8 @@ export interface ReplayOptions extends OutputOptions, ServerOptions {
   readonly concurrency: number;
   readonly shiftToNow?: boolean;
   readonly newIds?: boolean;
+  readonly state?: string;
+  readonly keyHeader?: string;
 }
 
 async function* bodiesOf(files: readonly string[]): AsyncGenerator<ReplayBody> {
@@ -44,17 +48,38 @@ async function shiftOf(files: readonly string[]): Promise<bigint> {
   return latest === 0n ? 0n : BigInt(Date.now()) * NANOS_OF_MS - latest;
 }
 
-/** The bodies as they are to be sent. */
+/** A body with its number, from 0 in the order of the files. */
+interface NumberedBody extends ReplayBody {
+  readonly number: number;
+}
+
+/** The bodies that are to be sent, rewritten. */
 async function* rewritten(
   files: readonly string[],
   { shiftToNow, newIds }: ReplayOptions,
-): AsyncGenerator<ReplayBody> {
-  const shift = shiftToNow === true ? await shiftOf(files) : 0n;
-  const salt = randomBytes(16).toString('hex');
+  state: ReplayState,
+): AsyncGenerator<NumberedBody> {
+  if (shiftToNow === true && state.shift === null) state.shift = await shiftOf(files);
+  const shift = state.shift ?? 0n;
+  // Before anything is sent: a replay that continues makes the same ids and times.
+  await state.write();
+  const { answered } = state;
+  let number = -1;
   for await (const body of bodiesOf(files)) {
+    number += 1;
+    if (number < answered) continue;
     const moved = shift === 0n ? body.text : shiftTimes(body.text, shift);
-    yield { ...body, text: newIds === true ? replaceIds(moved, salt) : moved };
+    yield { ...body, number, text: newIds === true ? replaceIds(moved, state.salt) : moved };
   }
+}
+
+/** What is replayed, so that a state is not used for something else. */
+function describe(files: readonly string[], url: string, options: ReplayOptions): string {
+  const sizes = files.map((file) => [
+    file,
+    statSync(file, { throwIfNoEntry: false })?.size ?? null,
+  ]);
+  return JSON.stringify([url, options.newIds === true, options.shiftToNow === true, sizes]);
 }
 
 const bodiesText = (count: number): string => `${count} ${count === 1 ? 'body' : 'bodies'}`;
@@ -98,33 +123,57 @@ async function wait(ms: number, interruption: AbortSignal): Promise<void> {
  *
  * @throws {OperatorError} for wrong settings, and files that are no OTLP/JSON
  */
-export async function runReplay(files: readonly string[], options: ReplayOptions): Promise<void> {
+export async function runReplay(names: readonly string[], options: ReplayOptions): Promise<void> {
   const problems: string[] = [];
   const server = serverAndKey(options, readRelayEnvironment(process.env), problems);
   if (problems.length > 0) throw new ConfigError(problems);
   const key = server.readKey();
+  const files = listReplayFiles(names);
+  const { state: statePath = null, keyHeader } = options;
+  if (statePath !== null && files.includes('-')) {
+    throw new OperatorError('--state needs files: standard input cannot be read again');
+  }
+  const salt = randomBytes(16).toString('hex');
+  const state = await ReplayState.open(statePath, describe(files, server.url, options), salt);
   const upstream = createUpstream({
     url: server.url,
     key: () => key,
+    ...(keyHeader === undefined ? {} : { keyHeader }),
     userAgent: `sluice-replay/${programVersion()}`,
   });
+  const progress = await sendAll(files, upstream, state, options);
+  if (progress.stopped === null && state.refused > 0) process.exitCode = 1;
+}
+
+/** Sends the bodies, and reports. */
+async function sendAll(
+  files: readonly string[],
+  upstream: Upstream,
+  state: ReplayState,
+  options: ReplayOptions,
+): Promise<ReplayProgress> {
   const interruption = new AbortController();
   const stopListening = onStopSignal((signal) => interruption.abort(signal));
   const progress = startProgress();
   const startedMs = performance.now();
+  let isComplete = false;
   const endProgress =
     options.json === true
       ? () => {}
       : showProgress(() => progressLine(progress, performance.now() - startedMs));
   try {
-    const settings = { upstream, wait, interruption: interruption.signal };
+    const answered = ({ number }: NumberedBody, isRefused: boolean): void =>
+      state.note(number, isRefused);
+    const settings = { upstream, wait, answered, interruption: interruption.signal };
     const { concurrency, rate = null } = options;
-    const bodies = rewritten(files, options);
+    const bodies = rewritten(files, options, state);
     await sendBodies(bodies, { ...settings, concurrency, perSecond: rate }, progress);
+    isComplete = progress.stopped === null;
   } finally {
     endProgress();
     stopListening();
     upstream.close();
+    await state.end(isComplete);
   }
   const elapsedMs = Math.round(performance.now() - startedMs);
   const { rejectedRecords, retryReason, ...counts } = progress;
@@ -137,5 +186,9 @@ export async function runReplay(files: readonly string[], options: ReplayOptions
   answer(options, value, () => summaryOf(progress, elapsedMs));
   const { aborted, reason } = interruption.signal;
   if (aborted) process.exitCode = SIGNAL_EXIT_CODES[reason as StopSignal];
-  else if (progress.stopped !== null || progress.faults.length > 0) process.exitCode = 1;
+  else if (progress.stopped !== null) process.exitCode = 1;
+  if (progress.stopped !== null && options.state !== undefined) {
+    note('Run the same command again to continue.');
+  }
+  return progress;
 }

@@ -39,7 +39,7 @@ export interface ReplayProgress {
   stopped: 'denied' | 'unavailable' | 'interrupted' | null;
 }
 
-export interface SendSettings {
+export interface SendSettings<Body extends ReplayBody = ReplayBody> {
   readonly upstream: Pick<Upstream, 'send'>;
   readonly concurrency: number;
   /** requests that begin in a second; null: no limit */
@@ -50,6 +50,8 @@ export interface SendSettings {
   /** resolves earlier when interrupted */
   readonly wait: (ms: number, interruption: AbortSignal) => Promise<void>;
   readonly nowMs?: () => number;
+  /** called after a body was stored or refused */
+  readonly answered?: (body: Body, isRefused: boolean) => void;
 }
 
 export function startProgress(): ReplayProgress {
@@ -62,14 +64,16 @@ function messageOf(outcome: Exclude<SendOutcome, { kind: 'unavailable' }>): stri
   return typeof message === 'string' ? message : '';
 }
 
+type PaceSettings = Pick<SendSettings, 'perSecond' | 'wait' | 'interruption' | 'nowMs'>;
+
 /** When the next request may begin. */
 class Pacer {
-  readonly #settings: SendSettings;
+  readonly #settings: PaceSettings;
   readonly #nowMs: () => number;
   #nextAtMs = 0;
   #resumesAtMs = 0;
 
-  constructor(settings: SendSettings) {
+  constructor(settings: PaceSettings) {
     this.#settings = settings;
     this.#nowMs = settings.nowMs ?? (() => performance.now());
   }
@@ -98,7 +102,7 @@ class Pacer {
 /** Sends one body until it is answered; null when the replay stops before. */
 async function sendOne(
   body: ReplayBody,
-  settings: SendSettings,
+  settings: Omit<SendSettings, 'answered'>,
   pacer: Pacer,
   progress: ReplayProgress,
 ): Promise<Exclude<SendOutcome, { kind: 'unavailable' }> | null> {
@@ -133,13 +137,14 @@ async function sendOne(
  * @param progress is kept up to date while bodies are sent
  * @throws what reading the bodies throws; what is being sent is waited for
  */
-export async function sendBodies(
-  bodies: AsyncGenerator<ReplayBody>,
-  settings: SendSettings,
+export async function sendBodies<Body extends ReplayBody>(
+  bodies: AsyncGenerator<Body>,
+  settings: SendSettings<Body>,
   progress: ReplayProgress,
 ): Promise<void> {
   const pacer = new Pacer(settings);
-  const note = (body: ReplayBody, outcome: Exclude<SendOutcome, { kind: 'unavailable' }>): void => {
+  const note = (body: Body, outcome: Exclude<SendOutcome, { kind: 'unavailable' }>): void => {
+    if (outcome.kind !== 'denied') settings.answered?.(body, outcome.kind === 'refused');
     if (outcome.kind === 'accepted') {
       progress.accepted += 1;
       progress.bytes += Buffer.byteLength(body.text);

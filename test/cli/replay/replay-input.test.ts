@@ -1,11 +1,16 @@
 /** Files of OTLP/JSON: documents, lines, compressed, and what is none. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { gzipSync } from 'node:zlib';
+import * as zlib from 'node:zlib';
 import { afterAll, expect, test } from 'vitest';
 
-import { type ReplayBody, readBodies, signalOf } from '../../../src/cli/replay/replay-input.ts';
+import {
+  listReplayFiles,
+  type ReplayBody,
+  readBodies,
+  signalOf,
+} from '../../../src/cli/replay/replay-input.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'sluice-replay-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -26,7 +31,7 @@ const METRICS = '{"resourceMetrics":[{"a":"ü"}]}';
 
 test.each([
   ['plain', (text: string): string | Buffer => text],
-  ['gzip', (text: string): string | Buffer => gzipSync(text)],
+  ['gzip', (text: string): string | Buffer => zlib.gzipSync(text)],
 ])('one body per line, %s', async (_, pack) => {
   expect(await bodiesIn(pack(`${SPANS}\n\n${LOGS}\r\n${METRICS}`))).toEqual([
     { signal: 'traces', text: SPANS, place: ':1' },
@@ -49,7 +54,7 @@ test.each([
   ['hello', 'is no OTLP/JSON'],
   [`${SPANS}\nhello`, ':2 is no OTLP/JSON'],
   ['{"spans":[]}', 'must be an object that begins with resourceSpans'],
-  [gzipSync(SPANS).subarray(0, 25), 'unexpected end of file'],
+  [zlib.gzipSync(SPANS).subarray(0, 25), 'unexpected end of file'],
 ])('%s is refused', async (content, why) => {
   await expect(bodiesIn(content)).rejects.toThrow(why);
 });
@@ -69,4 +74,35 @@ test.each([
   ['[]', null],
 ])('%s is of %s', (text, signal) => {
   expect(signalOf(text)).toBe(signal);
+});
+
+test('pieces that were compressed one by one are one file', async () => {
+  const pieces = [`${SPANS}\n`, `${LOGS}\n`].map((text) => zlib.gzipSync(text));
+  expect((await bodiesIn(Buffer.concat(pieces))).map(({ text }) => text)).toEqual([SPANS, LOGS]);
+});
+
+test('zstd, where Node.js has it; elsewhere the advice names the version', async () => {
+  // `zstd` of "{"resourceSpans":[]}\n", twice.
+  const frame = Buffer.from('KLUv/QRYqQAAeyJyZXNvdXJjZVNwYW5zIjpbXX0KqAAxqQ==', 'base64');
+  const reading = bodiesIn(Buffer.concat([frame, frame]));
+  if ('createZstdDecompress' in zlib) {
+    expect((await reading).map(({ text }) => text)).toEqual([SPANS, SPANS]);
+  } else await expect(reading).rejects.toThrow('use Node.js 22.15 or newer');
+});
+
+test('a folder has its files in the order of their hours, of all signals', () => {
+  const archive = join(folder, 'archive');
+  const names = [
+    'logs/2026-11-20T12.jsonl.gz',
+    'logs/2026-11-20T13.jsonl.gz',
+    'traces/2026-11-20T12.jsonl.gz',
+  ];
+  for (const name of ['traces', 'logs']) mkdirSync(join(archive, name), { recursive: true });
+  for (const name of [...names, 'export-state.json', 'logs/notes.txt']) {
+    writeFileSync(join(archive, name), '');
+  }
+  const [first, second, third] = names.map((name) => join(archive, name));
+  expect(listReplayFiles(['-', archive, 'x'])).toEqual(['-', first, third, second, 'x']);
+  mkdirSync(join(folder, 'empty'));
+  expect(() => listReplayFiles([join(folder, 'empty')])).toThrow('has no files');
 });
