@@ -16,6 +16,7 @@ import { blockEvents } from './block-events.ts';
 import { errorFacts, type FailedRequest, framesOf, isConnectionError } from './error-facts.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
 import { Outages } from './outages.ts';
+import { readableLine } from './readable-line.ts';
 import { replicaEvents } from './replica-events.ts';
 import { ruleEvents } from './rule-events.ts';
 import { traceEvents } from './trace-events.ts';
@@ -470,12 +471,14 @@ export type LogDestination = DestinationStream;
 
 /**
  * Opens standard error, so that standard output stays a command's answer. When it cannot be written (a
- * closed terminal, a full disk), lines are lost and the process continues.
+ * closed terminal, a full disk), lines are lost and the process continues. Lines are JSON, and readable in a
+ * terminal.
  */
 export function openLog(): LogDestination {
   const log = pino.destination({ dest: 2, sync: false });
   log.on('error', () => {});
-  return log;
+  if (process.stderr.isTTY !== true) return log;
+  return { write: (line) => log.write(readableLine(line)) };
 }
 
 export interface Observer {
