@@ -3,11 +3,10 @@
  * `src/db/telemetry/run-delta.ts`. The scope's resource may follow its records in the body.
  */
 import {
+  addDelta,
   checkRuns,
   cutName,
-  deltaOf,
   least,
-  merge,
   type RunDelta,
   type RunDeltas,
 } from '../db/telemetry/run-delta.ts';
@@ -118,15 +117,11 @@ export class RunTally {
     return tally;
   }
 
-  /** Adds the counts to a request's deltas. */
+  /** Adds the counts to a request's deltas. Call once. */
   addTo(runs: RunDeltas, workspaceId: number, service: string | null): void {
     const serviceName = service === null ? null : cutName(service);
     for (const tally of this.#tallies.values()) {
-      const delta = deltaOf(runs, workspaceId, tally.runId);
-      merge(delta, deltaFrom(tally, workspaceId, serviceName));
-      for (let at = 0; at < tally.records.length; at += 2) {
-        addRange(delta.records, tally.records[at] as number, tally.records[at + 1] as number);
-      }
+      addDelta(runs, deltaFrom(tally, workspaceId, serviceName));
     }
   }
 }

@@ -36,21 +36,32 @@ export function countRecords(ranges: RecordRanges): number {
 /** Most bytes of a number of 32 bits. */
 const VARINT_BYTES = 5;
 
+/** Returns the most bytes that ranges have when they are encoded. */
+export function encodedBytesMax(ranges: RecordRanges): number {
+  return ranges.length * VARINT_BYTES;
+}
+
 /**
  * Encodes ranges as numbers of variable length (LEB128): the distance of each bound from the bound before
  * it; the first from 0.
+ *
+ * @param into has room for `encodedBytesMax` from `at` on
+ * @returns where they end
  */
-export function encodeRanges(ranges: RecordRanges): Buffer {
-  const bytes = Buffer.allocUnsafe(ranges.length * VARINT_BYTES);
-  let length = 0;
+export function encodeRanges(ranges: RecordRanges, into: Buffer, at: number): number {
+  let end = at;
   let before = 0;
   for (const bound of ranges) {
     let rest = bound - before;
     before = bound;
-    for (; rest > 0x7f; rest >>>= 7) length = bytes.writeUInt8((rest & 0x7f) | 0x80, length);
-    length = bytes.writeUInt8(rest, length);
+    for (; rest > 0x7f; rest >>>= 7) {
+      into[end] = (rest & 0x7f) | 0x80;
+      end += 1;
+    }
+    into[end] = rest;
+    end += 1;
   }
-  return bytes.subarray(0, length);
+  return end;
 }
 
 /** Decodes ranges. @throws {RangeError} if the bytes are none */

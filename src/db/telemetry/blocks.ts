@@ -11,7 +11,7 @@
 import { randomBytes } from 'node:crypto';
 
 import type { Hex16 } from '../../model/json.ts';
-import { addRange, encodeRanges } from '../../model/record-ranges.ts';
+import { addRange, encodedBytesMax, encodeRanges } from '../../model/record-ranges.ts';
 import type { Signal } from '../../model/telemetry.ts';
 import type { Copy } from '../pipeline.ts';
 import {
@@ -195,28 +195,26 @@ export function copyBlocks(blocks: readonly Block[]): Copy[] {
 
 /** Encodes the rows of a block's places. */
 function placesOf(block: Block): Buffer {
-  const places = [...block.places].map(([runId, ranges]) => ({
-    runId,
-    records: encodeRanges(ranges),
-  }));
-  const bytes = places.reduce((sum, { records }) => sum + PLACE_BYTES + records.length, 0);
-  const rows = Buffer.allocUnsafe(bytes);
+  let bytesMax = 0;
+  for (const ranges of block.places.values()) bytesMax += PLACE_BYTES + encodedBytesMax(ranges);
+  const rows = Buffer.allocUnsafe(bytesMax);
   const day = dayOf(block);
   let at = 0;
-  for (const { runId, records } of places) {
+  for (const [runId, ranges] of block.places) {
     at = rows.writeInt16BE(PLACE_COLUMNS.length, at);
-    for (const id of [block.id, runId]) {
-      at = rows.writeInt32BE(16, at);
-      at += rows.write(id, at, 'hex');
-    }
-    for (const value of [block.workspaceId, day]) {
-      at = rows.writeInt32BE(4, at);
-      at = rows.writeInt32BE(value, at);
-    }
-    at = rows.writeInt32BE(records.length, at);
-    at += records.copy(rows, at);
+    at = rows.writeInt32BE(16, at);
+    at += rows.write(block.id, at, 'hex');
+    at = rows.writeInt32BE(16, at);
+    at += rows.write(runId, at, 'hex');
+    at = rows.writeInt32BE(4, at);
+    at = rows.writeInt32BE(block.workspaceId, at);
+    at = rows.writeInt32BE(4, at);
+    at = rows.writeInt32BE(day, at);
+    const end = encodeRanges(ranges, rows, at + 4);
+    rows.writeInt32BE(end - at - 4, at);
+    at = end;
   }
-  return rows;
+  return rows.subarray(0, at);
 }
 
 /** Days from 2000-01-01 to the day of a block's arrival: PostgreSQL's form of a date. */

@@ -119,6 +119,25 @@ export function deltaOf(deltas: RunDeltas, workspaceId: number, runId: Hex16): R
   return fresh;
 }
 
+/**
+ * Adds a delta to those of its request. It must not be used otherwise: it becomes one of them, or part of one.
+ *
+ * @throws as `deltaOf`
+ */
+export function addDelta(deltas: RunDeltas, delta: RunDelta): void {
+  const key = `${delta.workspaceId}/${delta.runId}`;
+  const known = deltas.get(key);
+  if (known === undefined) {
+    deltas.set(key, delta);
+    checkRuns(deltas.size);
+    return;
+  }
+  merge(known, delta);
+  for (let at = 0; at < delta.records.length; at += 2) {
+    addRange(known.records, delta.records[at] as number, delta.records[at + 1] as number);
+  }
+}
+
 /** @param root facts of a root span, whose end is the end of its run; null for other spans */
 function addSpan(
   delta: RunDelta,
