@@ -12,6 +12,7 @@ const EMPTIED = [
   'places',
   'receipts',
   'runs',
+  'leases',
   'findings',
 ];
 

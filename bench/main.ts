@@ -27,6 +27,7 @@ import { BUSY_SHARE_MAX, busyNow, useOf } from './quiet.ts';
 import { readRunsBench } from './read-runs.ts';
 import { refusedBench } from './refused.ts';
 import { type RelayBenchOptions, relayBench } from './relay.ts';
+import { type RunRowsOptions, runRowsBench } from './run-rows.ts';
 import { staleBench } from './stale.ts';
 import { startBench } from './start.ts';
 
@@ -44,7 +45,15 @@ interface BesideCommandOptions extends BesideOptions {
 }
 
 /** Commands that only print. */
-const WITHOUT_RESULTS = ['beside', 'citus', 'read-runs', 'refused', 'stale', 'worst-text'];
+const WITHOUT_RESULTS = [
+  'beside',
+  'citus',
+  'read-runs',
+  'refused',
+  'run-rows',
+  'stale',
+  'worst-text',
+];
 
 /** Figures of a busy machine, or of what nobody can check out, are worth nothing to others. */
 async function reasonsNotToWrite(): Promise<string[]> {
@@ -218,6 +227,17 @@ program
   .option('--rounds <number>', 'rounds of reading all tasks', positive, 5)
   .addHelpText('after', '\nTakes half a minute.')
   .action(({ rounds }: { rounds: number }) => readRunsBench(rounds));
+program
+  .command('run-rows')
+  .description('disk and WAL of a run from its arrival to its evaluation, by stage; only prints')
+  .option('--cycles <number>', 'cycles of 2,000 runs; the first half warms up', positive, 50)
+  .option('--sessions', 'runs that name a session', false)
+  .option('--no-titles', 'runs without a title')
+  .addHelpText(
+    'after',
+    '\nTakes about a minute.\n\nExample:\n  npm run bench -- run-rows --cycles 20',
+  )
+  .action((options: RunRowsOptions) => runRowsBench(options));
 program
   .command('preview')
   .description(

@@ -8,12 +8,12 @@ import type pg from 'pg';
 const RUNS = `
   INSERT INTO runs (workspace_id, run_id, state, evaluation, name, service_name, agent_name, model,
     session_id, user_id, spans, log_records, first_arrival_at, last_arrival_at, evaluated_at,
-    evaluated_steps, unread_steps, texts, truncated_texts, unparsed_values, surfaces, text_gaps,
-    text_cap_bytes, corpus_version, corpus_identity, start_unix_nano, end_unix_nano, title, input_tokens, output_tokens)
+    evaluated_steps, unread_steps, texts, truncated_texts, unparsed_values, surfaces,
+    rule_set_id, start_unix_nano, end_unix_nano, title, input_tokens, output_tokens)
   SELECT $1, md5('run' || n)::uuid, 'completed', 'evaluated', 'invoke_agent planner',
          'service-' || n % 12, 'planner-' || n % 40, 'model-' || n % 5, 'session-' || n / 4,
          'user-' || n % 5000, 12, 3, at, at + interval '5 seconds', at + interval '1 minute',
-         15, 0, 20, 0, 0, '{step_input,tool_args,tool_result,agent_output}', '{}', 65536, '1', '\\x00',
+         15, null, 20, null, null, 39, 1,
          (extract(epoch FROM at) * 1e9)::bigint, (extract(epoch FROM at) * 1e9)::bigint + 5000000000,
          'Plan the visit of customer ' || n % 1000, 1200, 300
     FROM generate_series($2::int, $3::int) AS n,
@@ -88,6 +88,9 @@ export async function fill(
   runs: number,
   findings: number,
 ): Promise<void> {
+  await client.query(
+    `INSERT INTO rule_sets VALUES (1, 65536, '1', '\\x00', '') ON CONFLICT DO NOTHING`,
+  );
   for (let from = 1; from <= runs; from += ROWS_A_STATEMENT) {
     const to = Math.min(runs, from + ROWS_A_STATEMENT - 1);
     await client.query(RUNS, [workspaceId, from, to, runs]);

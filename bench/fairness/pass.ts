@@ -192,7 +192,7 @@ async function measureScene(
   await analyzeRecords(bench.client);
   if (noise !== null) {
     await makeDue(bench, 'workspace_id = 1', []);
-    const begun = 'EXISTS (SELECT FROM runs WHERE workspace_id = 1 AND lease_until IS NOT NULL)';
+    const begun = 'EXISTS (SELECT FROM leases WHERE workspace_id = 1)';
     await waitUntil(bench, begun, []);
   }
   const waitedMs: number[] = [];

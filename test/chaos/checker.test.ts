@@ -130,7 +130,7 @@ test('bodies of both decoders are as they were sent', async () => {
   await store(EVERY_KIND.slice(10), decodePlainly);
   const found = await readRecords({ ask: scratch.rows }, new Map());
   expect(found).toMatchObject({ changed: 0, misplaced: 0, differences: [] });
-  await scratch.rows('TRUNCATE blocks, places, runs CASCADE');
+  await scratch.rows('TRUNCATE blocks, places, runs, leases CASCADE');
 });
 
 test('a record of an acknowledged body is missing: its run names one more than there are', async () => {

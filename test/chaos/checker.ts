@@ -75,9 +75,10 @@ export function faultsOf(verdict: Verdict): string[] {
 
 /** What is shown of runs that are not evaluated in time: who has them, and what everybody does. */
 const WHY_PENDING = [
-  `SELECT state, attempts, claims, leased_by, count(*)::int AS runs,
+  `SELECT state, attempts, leased_by, count(*)::int AS runs, max(claim)::text AS "lastClaim",
           min(lease_until - now())::text AS "leftOfLease", max(last_error) AS error
-     FROM runs WHERE evaluation = 'pending' GROUP BY 1, 2, 3, 4`,
+     FROM runs LEFT JOIN leases USING (workspace_id, run_id)
+    WHERE evaluation = 'pending' GROUP BY 1, 2, 3`,
   `SELECT id, (now() - seen_at)::text AS silent FROM processes`,
   `SELECT pid, state, wait_event, (now() - state_change)::text AS since, left(query, 200) AS query
      FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()`,
@@ -145,6 +146,6 @@ export async function check(
   }
   // What is left was checked before, and is here again: stored twice, unless it was given up then.
   for (const [number, { rows }] of stored) if (!earlier.has(number)) verdict.rowsTwice += rows;
-  await cluster.ask('TRUNCATE blocks, places, runs, findings CASCADE');
+  await cluster.ask('TRUNCATE blocks, places, runs, leases, findings CASCADE');
   return verdict;
 }

@@ -154,12 +154,12 @@ test('a key has a limit of 1 to 100,000 requests per minute', async () => {
 describe('a claimed run', () => {
   const settings = { settleMs: 60_000, timeoutMs: 900_000, limit: 10 };
   const lease = () =>
-    value('SELECT extract(epoch FROM lease_until - now())::float8 FROM runs WHERE run_id = $1', [
+    value('SELECT extract(epoch FROM lease_until - now())::float8 FROM leases WHERE run_id = $1', [
       hex16(1),
     ]);
 
   beforeEach(async () => {
-    await scratch.rows('DELETE FROM runs RETURNING 1');
+    await scratch.rows('TRUNCATE runs, leases');
     await scratch.rows(
       `INSERT INTO runs (workspace_id, run_id, state, spans, log_records, last_arrival_at)
        VALUES ($1, $2, 'completed', 1, 0, now() - interval '2 minutes') RETURNING 1`,
@@ -171,7 +171,7 @@ describe('a claimed run', () => {
     const runs = await claimRuns(scratch.database, settings);
     expect(await lease()).toBeGreaterThan(290);
     expect(await lease()).toBeLessThanOrEqual(300);
-    await scratch.rows('UPDATE runs SET lease_until = now() RETURNING 1');
+    await scratch.rows('UPDATE leases SET lease_until = now() RETURNING 1');
     await renewLeases(scratch.database, runs);
     expect(await lease()).toBeGreaterThan(290);
     expect(await lease()).toBeLessThanOrEqual(300);

@@ -29,6 +29,9 @@ const RULES = 60;
 const PAGE = 50;
 const EPOCH = "'2026-11-21T12:00:00Z'::timestamptz";
 
+/** Rows that PostgreSQL sorts at a time where an index has a part of the order. */
+const SORTED_TOGETHER = 32;
+
 let scratch: MigratedDatabase;
 let mine: number;
 
@@ -222,7 +225,7 @@ describe('findings', () => {
 describe('runs', () => {
   test('without a filter look at the page, and at its findings', async () => {
     const scans = await scansFor((database) => listRuns(database, mine, {}, null, PAGE));
-    expect(rowsOf(scans, 'runs')).toBe(PAGE + 1);
+    expect(rowsOf(scans, 'runs')).toBeLessThanOrEqual(PAGE + 1 + SORTED_TOGETHER);
     expect(rowsOf(scans, 'findings')).toBeLessThanOrEqual(PAGE + 1);
     expect(fullScans(scans)).toEqual([]);
   });
@@ -237,7 +240,7 @@ describe('runs', () => {
       const scans = await scansFor((database) => listRuns(database, mine, filter, null, PAGE));
       expect(fullScans(scans)).toEqual([]);
       // Once for the page, once for the place to continue from.
-      expect(rowsOf(scans, 'runs')).toBeLessThanOrEqual(2 * RUNS_READ_MAX);
+      expect(rowsOf(scans, 'runs')).toBeLessThanOrEqual(2 * (RUNS_READ_MAX + SORTED_TOGETHER));
       const places: (string | undefined)[] = [];
       let cursor = null;
       do {

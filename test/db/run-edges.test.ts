@@ -2,9 +2,9 @@
  * When runs become due, leases end and processes count as dead, a microsecond before each moment and at it.
  * What else the queue does is in test/db/runs, which also runs on a cluster.
  */
+
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-
 import { createWorkspace } from '../../src/db/people/workspaces.ts';
 import {
   type ClaimedRun,
@@ -16,6 +16,7 @@ import {
 import { beat, endLeasesOfDead, livingProcesses } from '../../src/db/runs/processes.ts';
 import { closeSessionRuns } from '../../src/db/runs/session-runs.ts';
 import { type ClockedDatabase, openClockedDatabase } from '../support/database-clock.ts';
+import { leaseTried } from '../support/leases.ts';
 import { hex16 } from '../support/rows.ts';
 
 const SETTINGS = { settleMs: 60_000, timeoutMs: 900_000, limit: 10 };
@@ -29,7 +30,7 @@ beforeAll(async () => {
 afterAll(() => scratch.close());
 beforeEach(async () => {
   await scratch.setClock('0');
-  await scratch.rows('TRUNCATE runs, processes, session_marks');
+  await scratch.rows('TRUNCATE runs, leases, processes, session_marks');
 });
 
 /** A run whose last step arrives now. @param settles when further arrivals do not delay it any more */
@@ -97,9 +98,8 @@ test.each([
   [5, '300 s 1 us', 1],
 ])('after %d attempts and %s a run is given up: %d', async (attempts, age, count) => {
   await addRun('completed');
-  await scratch.rows("UPDATE runs SET attempts = $1, lease_until = now() + interval '300 s'", [
-    attempts,
-  ]);
+  await scratch.rows('UPDATE runs SET attempts = $1', [attempts]);
+  await leaseTried(scratch.database, "now() + interval '300 s'");
   await scratch.setClock(age);
   expect(await giveUpRuns(scratch.database)).toBe(count);
 });

@@ -40,7 +40,8 @@ function run(isAttacked: boolean): unknown[] {
 
 const count = async (condition: string): Promise<number> => {
   const { rows } = await gateway.database.query<{ n: number }>(
-    `SELECT count(*)::int AS n FROM runs WHERE ${condition}`,
+    `SELECT count(*)::int AS n FROM runs LEFT JOIN leases USING (workspace_id, run_id)
+      WHERE ${condition}`,
   );
   return rows[0]?.n ?? 0;
 };

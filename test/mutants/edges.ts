@@ -261,10 +261,9 @@ export const EDGES: readonly Mutant[] = [
     name: 'edges/lease-end',
     defect: 'a run is claimed at the moment at which its lease ends',
     file: 'src/db/runs/due-runs.ts',
-    search:
-      'isDue: `${LEASE_END} < now() AND ${hasSettled}`,\n    isFirstDue: `${LEASE_END} < now()',
+    search: "isDue: `lease_until < now() AND ${hasSettled}`,\n    isFirstDue: 'lease_until < now()",
     replacement:
-      'isDue: `${LEASE_END} <= now() AND ${hasSettled}`,\n    isFirstDue: `${LEASE_END} <= now()',
+      "isDue: `lease_until <= now() AND ${hasSettled}`,\n    isFirstDue: 'lease_until <= now()",
     tests: RUN_EDGES,
   },
   {

@@ -2,11 +2,12 @@
  * A run that was claimed before goes alone, one at a time. So of those a claim takes one per thread,
  * however many are due, and none while 16 of them wait here: other processes may have nothing to do.
  */
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { claimRuns } from '../../src/db/runs/evaluation-queue.ts';
 import { Claims } from '../../src/pool/claims.ts';
 import { heardProcess } from '../support/heartbeat.ts';
+import { leaseTried } from '../support/leases.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
 
 const TIMES = {
@@ -25,20 +26,19 @@ beforeAll(async () => {
 });
 afterAll(() => scratch.close());
 beforeEach(async () => {
-  await scratch.database.query('TRUNCATE runs, session_marks');
+  await scratch.database.query('TRUNCATE runs, leases, session_marks');
 });
 
 /** Finished and settled runs; ids continue from `from`. */
 async function insertRuns(from: number, count: number, attempts: number): Promise<void> {
   await scratch.database.query(
-    `INSERT INTO runs (workspace_id, run_id, state, spans, log_records, attempts, lease_until,
-       last_arrival_at)
+    `INSERT INTO runs (workspace_id, run_id, state, spans, log_records, attempts, last_arrival_at)
      SELECT 1, lpad(to_hex(n), 32, '0')::uuid, 'completed', 1, 0, $3::int,
-            CASE WHEN $3::int > 0 THEN now() - interval '1 second' END,
             now() - interval '2 minutes'
        FROM generate_series($1::int, $1::int + $2::int - 1) AS n`,
     [from, count, attempts],
   );
+  await leaseTried(scratch.database);
 }
 
 function openClaims(threads: number): Claims {

@@ -1,10 +1,11 @@
 /** The order in which claimed runs are handed out, and when they are given back. */
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { Claims } from '../../src/pool/claims.ts';
 import type { EvaluateTask, TaskPace } from '../../src/pool/tasks.ts';
 import { BATCH_RUNS_MAX } from '../../src/pool/waiting-runs.ts';
 import { heardProcess } from '../support/heartbeat.ts';
+import { leaseTried } from '../support/leases.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
 
 let scratch: MigratedDatabase;
@@ -26,7 +27,7 @@ afterEach(async () => {
   expect(failures).toEqual([]);
 });
 beforeEach(async () => {
-  await scratch.database.query('TRUNCATE runs, findings CASCADE');
+  await scratch.database.query('TRUNCATE runs, leases, findings CASCADE');
   paces = [];
   failures = [];
   const failed = (why: unknown): void => {
@@ -96,7 +97,7 @@ test('runs that have waited for more than a second are given back, without a los
   await insertRuns(1, count);
   const { runs: taken } = await next();
   const leased = `SELECT lease_until IS NOT NULL AS leased, count(*)::int AS n
-     FROM runs GROUP BY 1 ORDER BY 1`;
+     FROM runs LEFT JOIN leases USING (workspace_id, run_id) GROUP BY 1 ORDER BY 1`;
   expect(await scratch.rows(leased)).toEqual([{ leased: true, n: count }]);
   const now = performance.now();
   vi.spyOn(performance, 'now').mockReturnValue(now + 1001);
@@ -172,7 +173,7 @@ test('stopping gives everything back', async () => {
   await claims.requeueWaiting();
   expect(claims.waiting).toEqual([]);
   const left = await scratch.rows(
-    'SELECT attempts, lease_until, leased_by FROM runs GROUP BY 1, 2, 3',
+    'SELECT attempts, lease_until, leased_by FROM runs LEFT JOIN leases USING (run_id) GROUP BY 1, 2, 3',
   );
   expect(left).toEqual([{ attempts: 0, lease_until: null, leased_by: null }]);
 });
@@ -180,6 +181,7 @@ test('stopping gives everything back', async () => {
 test('few of the runs that were claimed before wait here to go alone, however many are due', async () => {
   await insertRuns(1, 60);
   await scratch.database.query('UPDATE runs SET attempts = 1');
+  await leaseTried(scratch.database);
   for (let claim = 0; claim < 40; claim += 1) expect(await claims.next()).toBeNull();
   expect(claims.waiting).toHaveLength(16);
   expect(claims.nextApart()?.runs).toHaveLength(1);
@@ -190,6 +192,7 @@ test('few of the runs that were claimed before wait here to go alone, however ma
 test('while more of those are due, the last that is taken has quick lanes claim again', async () => {
   await insertRuns(1, 2);
   await scratch.database.query('UPDATE runs SET attempts = 1');
+  await leaseTried(scratch.database);
   const wakes: TaskPace[][] = [];
   for (let claim = 0; claim < 3; claim += 1) {
     expect(await claims.next()).toBeNull();

@@ -32,7 +32,7 @@ beforeAll(async () => {
 afterAll(() => scratch.close());
 beforeEach(async () => {
   events = [];
-  await scratch.database.query('TRUNCATE runs, session_marks');
+  await scratch.database.query('TRUNCATE runs, leases, session_marks');
 });
 
 function openClaims(database: Database = scratch.database): Claims {
@@ -137,7 +137,7 @@ test('runs of a claim whose answer was lost are claimed again at the next claim'
     query: {
       value: async (...statement: Parameters<Database['query']>) => {
         const answer = await database.query(...statement);
-        if (!lose || !String(statement[0]).includes('leased_by = $8')) return answer;
+        if (!lose || !String(statement[0]).includes('INSERT INTO leases')) return answer;
         lose = false;
         throw new Error('connection lost');
       },
@@ -147,7 +147,7 @@ test('runs of a claim whose answer was lost are claimed again at the next claim'
 
   expect(await claims.next()).toBeNull();
   expect(lose).toBe(false);
-  const [leased] = await scratch.rows('SELECT leased_by IS NOT NULL AS leased FROM runs');
+  const [leased] = await scratch.rows('SELECT leased_by IS NOT NULL AS leased FROM leases');
   expect(leased).toEqual({ leased: true });
 
   const task = await claims.next();

@@ -66,7 +66,7 @@ beforeAll(async () => {
 });
 afterAll(() => scratch.close());
 beforeEach(async () => {
-  await scratch.database.query('TRUNCATE runs, findings, processes CASCADE');
+  await scratch.database.query('TRUNCATE runs, leases, findings, processes CASCADE');
   logged = [];
   reports = [];
 });
@@ -205,7 +205,7 @@ function passOf(
 const states = (): Promise<Record<string, unknown>[]> =>
   scratch.rows(
     `SELECT evaluation, attempts, lease_until IS NOT NULL AS leased, last_error, count(*)::int AS n
-       FROM runs GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4`,
+       FROM runs LEFT JOIN leases USING (workspace_id, run_id) GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4`,
   );
 const PENDING = { evaluation: 'pending', attempts: 0, leased: false, last_error: null };
 const EVALUATED = { evaluation: 'evaluated', attempts: 1, leased: false, last_error: null };
@@ -534,10 +534,10 @@ test('leases of runs under way and waiting are renewed', async () => {
   const pass = passOf(endless, 1, scratch.database, { renewMs: 20 });
   pass.start();
   const leased = async (): Promise<boolean> =>
-    (await scratch.rows(`SELECT 1 FROM runs WHERE lease_until > now() + interval '200 seconds'`))
+    (await scratch.rows(`SELECT 1 FROM leases WHERE lease_until > now() + interval '200 seconds'`))
       .length === 3;
   await waitFor(leased, { ...SOON, what: 'three runs are claimed' });
-  await scratch.database.query(`UPDATE runs SET lease_until = now() + interval '1 second'`);
+  await scratch.database.query(`UPDATE leases SET lease_until = now() + interval '1 second'`);
   await waitFor(leased, { ...SOON, what: 'three leases are renewed' });
   await pass.stop();
   expect(await states()).toEqual([{ ...PENDING, n: 3 }]);
@@ -551,7 +551,8 @@ test('the runs of a process that died are taken over, each alone, and cost no at
     [dead],
   );
   await scratch.database.query(
-    `UPDATE runs SET claims = 1, leased_by = $1, lease_until = now() + interval '4 minutes'`,
+    `INSERT INTO leases (workspace_id, run_id, leased_by, lease_until, claimed_to, claimed_rows)
+     SELECT workspace_id, run_id, $1, now() + interval '4 minutes', now(), 1 FROM runs`,
     [dead],
   );
   const pass = passOf(evaluated(), 1, scratch.database, { beatMs: 20, judgesAfterMs: 40 });
@@ -626,7 +627,9 @@ test('counts what was stored: not a run that went to another, nor its findings',
   await insertRuns(2);
   const pass = passOf(async (run, signal) => {
     if (run.runId === hex16(1)) {
-      await scratch.database.query('UPDATE runs SET claims = 2 WHERE run_id = $1', [hex16(1)]);
+      await scratch.database.query('UPDATE leases SET claim = claim + 1 WHERE run_id = $1', [
+        hex16(1),
+      ]);
     }
     return await evaluated(['critical'], 'nothing')(run, signal);
   });

@@ -85,7 +85,7 @@ afterAll(async () => {
   await workers.close();
   await scratch.close();
 });
-beforeEach(() => scratch.database.query('TRUNCATE runs, findings, places, blocks CASCADE'));
+beforeEach(() => scratch.database.query('TRUNCATE runs, leases, findings, places, blocks CASCADE'));
 
 const BOTH_RULES = { mask: Uint8Array.of(1, 1), ruleSetSha256: DIGEST, redactExcerpts: false };
 const RULES = { mask: Uint8Array.of(1), ruleSetSha256: DIGEST, redactExcerpts: false };
@@ -213,7 +213,7 @@ test('says what was checked: nothing, where there was no text', async () => {
 
 test('a run that went to somebody else is lost, and nothing of it stored', async () => {
   const task = await taskOf(PROMPT);
-  const stale = { ...task, runs: task.runs.map((run) => ({ ...run, claim: 7 })) };
+  const stale = { ...task, runs: task.runs.map((run) => ({ ...run, claim: 0 })) };
   expect(await evaluate(stale)).toEqual(oneRun({ kind: 'lost' }));
   expect(await scratch.rows('SELECT 1 FROM findings')).toEqual([]);
 });
@@ -248,7 +248,7 @@ test('several runs are read and stored together; what went to somebody else is l
   for (const [id, text] of [PROMPT, '{}', PROMPT].entries()) await storeRun(hex16(id + 1), text);
   const [first, second, third] = await claimAll();
   if (first === undefined || second === undefined || third === undefined) throw new Error('few');
-  const runs = [first, { ...second, claim: 7 }, third];
+  const runs = [first, { ...second, claim: 0 }, third];
   expect(await evaluate(quickTask(runs))).toEqual({
     kind: 'done',
     costs: expect.any(Array),
@@ -291,7 +291,8 @@ test('every run is judged by the rules of its own workspace', async () => {
   });
   expect(
     await scratch.rows(
-      `SELECT encode(rule_set_sha256, 'hex') AS digest FROM runs ORDER BY workspace_id`,
+      `SELECT encode(rule_set_sha256, 'hex') AS digest
+         FROM runs JOIN rule_sets ON rule_sets.id = rule_set_id ORDER BY workspace_id`,
     ),
   ).toEqual([{ digest: DIGEST }, { digest: 'ef'.repeat(32) }]);
 });
@@ -479,7 +480,7 @@ test('ending a thread ends all its tasks, wherever they are; another takes its p
 
 /** Lets the run be claimed again at once. */
 const endLeases = () =>
-  scratch.database.query("UPDATE runs SET lease_until = now() - interval '1 second'");
+  scratch.database.query("UPDATE leases SET lease_until = now() - interval '1 second'");
 const toolResult = (text: string) =>
   JSON.stringify({ 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.call.result': text });
 

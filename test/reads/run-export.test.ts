@@ -29,7 +29,7 @@ beforeAll(async () => {
   for (const days of [0, 1]) await ensureDay(scratch.database, NOON_MS + days * DAY_MS);
 });
 afterAll(() => scratch.close());
-beforeEach(() => scratch.rows('TRUNCATE blocks, places, runs CASCADE'));
+beforeEach(() => scratch.rows('TRUNCATE blocks, places, runs, leases CASCADE'));
 
 /** Stores a body as a server does; false when it is not decodable. */
 async function store(
@@ -97,7 +97,7 @@ describe.each(['traces', 'logs'] as const)('%s', (signal) => {
     const random = fc.array(fc.tuple(fc.integer(), habits), { minLength: 1, maxLength: 3 });
     await fc.assert(
       fc.asyncProperty(random, async (bodies) => {
-        await scratch.rows('TRUNCATE blocks, places, runs CASCADE');
+        await scratch.rows('TRUNCATE blocks, places, runs, leases CASCADE');
         const sent: string[] = [];
         for (const [seed, how] of bodies) {
           const numbers = dice(seed, 0);

@@ -29,7 +29,7 @@ beforeAll(async () => {
 });
 afterAll(() => scratch.close());
 beforeEach(async () => {
-  await scratch.database.query('TRUNCATE runs, blocks, places');
+  await scratch.database.query('TRUNCATE runs, leases, blocks, places');
 });
 
 describe('a page of steps', () => {

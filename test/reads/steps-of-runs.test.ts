@@ -30,7 +30,7 @@ beforeAll(async () => {
 });
 afterAll(() => scratch.close());
 beforeEach(async () => {
-  await scratch.database.query('TRUNCATE runs, places, blocks');
+  await scratch.database.query('TRUNCATE runs, leases, places, blocks');
 });
 
 const NOTHING_LOST = { blocks: 0, steps: 0 };

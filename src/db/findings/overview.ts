@@ -18,6 +18,7 @@ import { OPEN_STATES } from '../../model/triage.ts';
 import { type Database, onlyRow } from '../database.ts';
 import type { ReadChoice } from '../replica/read-choice.ts';
 import { waitingRuns } from '../runs/due-runs.ts';
+import { HAS_NAMES_ONLY } from '../runs/surface-bits.ts';
 import { isActive, isExcepted } from './exceptions.ts';
 import { hasState } from './triage.ts';
 
@@ -47,7 +48,7 @@ interface HourRow extends Omit<HourCounts, 'lagMs'> {
 export const HOUR = `
   SELECT count(*)::int AS runs, coalesce(sum(spans + log_records), 0)::float8 AS steps,
          count(*) FILTER (WHERE evaluation = 'pending')::int AS open,
-         count(*) FILTER (WHERE texts = 0 OR surfaces <@ '{tool_name}')::int AS "withoutText",
+         count(*) FILTER (WHERE texts = 0 OR ${HAS_NAMES_ONLY})::int AS "withoutText",
          count(*) FILTER (WHERE evaluation = 'evaluation_failed')::int AS "failedEvaluations",
          ${MS(`avg(${LAG})`)} AS mean, ${MS(`max(${LAG})`)} AS most
     FROM runs
@@ -94,15 +95,13 @@ export const DAY_NAMES = `
   ) AS named WHERE name IS NOT NULL AND place <= ${DAY_NAMES_MAX}
    ORDER BY place, name`;
 
-/** Reads the indexes `runs_finished` and `runs_claimed`, for this workspace only. */
+/** Reads the index `runs_finished`, for this workspace only. */
 export const WAITING = `
   SELECT EXISTS (SELECT FROM runs WHERE workspace_id = $1) AS any,
          least(count(*), ${WAITING_MAX})::int AS waiting,
          count(*) > ${WAITING_MAX} AS "moreWait",
          ${MS('min(last_arrival_at)')} AS "oldestWaitingMs"
-    FROM (${waitingRuns('fresh', '$1', `${WAITING_MAX + 1}`)}
-          UNION ALL
-          ${waitingRuns('again', '$1', `${WAITING_MAX + 1}`)}) AS waiting`;
+    FROM ${waitingRuns('$1', `${WAITING_MAX + 1}`)} AS waiting`;
 
 /**
  * A value that changes whenever the count of a past day can change: the ledger records every decision

@@ -4,7 +4,7 @@
 --   workspaces and people    workspaces, users, memberships, identities, invitations, sessions,
 --                            device_logins, api_keys, audit_ledger
 --   telemetry                blocks, places, new_blocks, receipts, rejected_requests
---   runs                     runs, session_marks, processes
+--   runs                     rule_sets, runs, leases, session_marks, processes
 --   findings                 findings, finding_states, finding_history, finding_exceptions, finding_views
 --   rules                    rule_overrides, rule_previews, rule_costs
 --   alerts                   alert_destinations, alert_outbox, alert_deliveries, assignment_mails
@@ -298,8 +298,20 @@ CREATE UNIQUE INDEX rejected_requests_counted
 -- Runs.
 ---------------------------------------------------------------------------------------------------
 
--- One run per trace or prompt of a session, and workspace. Columns from `evaluated_at` on are null until
--- the run is evaluated.
+-- What runs were evaluated with: few rows, each named by a digest of the others (src/db/runs/rule-sets.ts).
+CREATE TABLE rule_sets (
+  id              bigint PRIMARY KEY,
+  -- SURFACE_CAP_BYTES at that time
+  text_cap_bytes  integer NOT NULL,
+  corpus_version  text NOT NULL,
+  -- 20 bytes (`corpusIdentity`): package archive and reviewed file list together
+  corpus_identity bytea NOT NULL,
+  rule_set_sha256 bytea NOT NULL
+);
+
+-- One run per trace or prompt of a session, and workspace. A row is written twice, when the run arrives and
+-- when it is evaluated, and kept for long: what runs share is in `rule_sets`, what a claim needs in `leases`,
+-- and a count of an evaluation that is 0, or an empty list, is null. `texts` is null until the run is evaluated.
 CREATE TABLE runs (
   start_unix_nano      bigint,
   end_unix_nano        bigint,
@@ -307,104 +319,80 @@ CREATE TABLE runs (
   last_arrival_at      timestamptz NOT NULL DEFAULT now(),
   -- later arrivals do not delay the evaluation: set when a run begins and again when it finishes
   settles_until        timestamptz,
+  evaluated_at         timestamptz,
+  -- the rows that were evaluated, as `leases.claimed_…`
+  evaluated_to         timestamptz,
+  -- when steps were evaluated after the others, the last time
+  late_evaluated_at    timestamptz,
+  rule_set_id          bigint,
+  -- sums over its steps, as their senders report them
+  input_tokens         bigint,
+  output_tokens        bigint,
+  cost_usd             double precision,
   run_id               uuid NOT NULL,
+  -- the session whose course ends the run, if it has no span to end it
+  session_key          uuid,
   workspace_id         integer NOT NULL,
   spans                integer NOT NULL,
   log_records          integer NOT NULL,
   -- spans that were sent again with the same content. The evaluation subtracts them from `spans`:
   -- spans + repeated_spans + log_records rows are stored
   repeated_spans       integer NOT NULL DEFAULT 0,
-  -- how often the run was claimed: the fencing token, which only grows. Whoever completes a run names it
-  claims               integer NOT NULL DEFAULT 0,
+  evaluated_steps      integer,
+  -- surface texts that the steps held; 0 says that the instrumentation sends none
+  texts                integer,
+  -- steps that were there but past the limits of one evaluation
+  unread_steps         integer,
+  -- steps among `evaluated_steps` that were evaluated after the others
+  late_evaluated_steps integer,
+  -- texts of which only the beginning was matched
+  truncated_texts      integer,
+  -- values that were matched as written, because parsing them would have taken too much
+  unparsed_values      integer,
+  -- attributes with text that no convention reads, and the keys of the first of them
+  unread_texts         integer,
   -- evaluations that began alone or ended undecided
   attempts             smallint NOT NULL DEFAULT 0,
+  -- bits of the surfaces of its texts; tool_name alone where the sender sends no other text
+  surfaces             smallint,
   -- it was evaluated, and has steps that were not
   late_waits           boolean NOT NULL DEFAULT false,
   state                text NOT NULL CHECK (state IN ('running', 'completed', 'failed', 'timed_out')),
   evaluation           text NOT NULL DEFAULT 'pending'
                        CHECK (evaluation IN ('pending', 'evaluated', 'evaluation_failed')),
+  -- names and ids as sent
   name                 text,
   service_name         text,
-  last_error           text,
-  -- the session whose course ends the run, if it has no span to end it
-  session_key          uuid,
-
-  -- the process that evaluates it, or null; after a release `lease_until` is when it may be claimed again
-  leased_by            uuid,
-  lease_until          timestamptz,
-  -- the rows that the last claim evaluates: those that arrived until then, except rows of these
-  -- transactions, which had begun by then and were not committed (src/db/runs/late-steps.ts)
-  claimed_to           timestamptz,
-  claimed_without      timestamptz[],
-  -- how many rows the run had then
-  claimed_rows         integer,
-
-  evaluated_at         timestamptz,
-  -- the rows that were evaluated, as with `claimed_…`
-  evaluated_to         timestamptz,
-  evaluated_without    timestamptz[],
-  evaluated_steps      integer,
-  -- steps that were there but past the limits of one evaluation
-  unread_steps         integer,
-  -- steps among `evaluated_steps` that were evaluated after the others, and when last
-  late_evaluated_steps integer NOT NULL DEFAULT 0,
-  late_evaluated_at    timestamptz,
-  corpus_version       text,
-  -- 20 bytes (`corpusIdentity`): package archive and reviewed file list together
-  corpus_identity      bytea,
-  rule_set_sha256      bytea,
-
-  -- surface texts that the steps held; 0 says that the instrumentation sends none
-  texts                integer,
-  -- texts of which only the beginning was matched, and SURFACE_CAP_BYTES at that time
-  truncated_texts      integer,
-  text_cap_bytes       integer,
-  -- values that were matched as written, because parsing them would have taken too much
-  unparsed_values      integer,
-  -- attributes with text that no convention reads, and the keys of the first of them
-  unread_texts         integer,
-  unread_keys          text[],
-  -- roles of messages that are not known
-  unknown_roles        text[],
-  -- surfaces of its texts; {tool_name} where the sender sends no other text
-  surfaces             text[],
-  -- why not all of its text is here; empty when nothing says so
-  text_gaps            text[],
-  -- the line of configuration or code that makes its instrumentation send text
-  capture_hint         text,
-
-  -- names and ids as sent
   agent_name           text,
   model                text,
   session_id           text,
   user_id              text,
-  -- sums over its steps, as their senders report them
-  input_tokens         bigint,
-  output_tokens        bigint,
-  cost_usd             double precision,
+  last_error           text,
+  unread_keys          text[],
+  -- roles of messages that are not known
+  unknown_roles        text[],
+  -- why not all of its text is here
+  text_gaps            text[],
+  -- the line of configuration or code that makes its instrumentation send text
+  capture_hint         text,
+  evaluated_without    timestamptz[],
   -- the beginning of the first text that a user sent; removed with the steps, and by redaction
   title                text,
   PRIMARY KEY (workspace_id, run_id)
 );
 ALTER TABLE runs ALTER COLUMN title SET STATISTICS 0;
 
--- One index for each way of becoming due (src/db/runs/due-runs.ts, which has the same conditions), in the
--- order of what the settle time and the time-out count from. A workspace's runs are beside each other, so
--- that a claim goes from one workspace to the next without reading what lies between. The 5 is
--- ATTEMPTS_MAX.
+-- Runs that wait, in the order of what the settle time and the time-out count from (src/db/runs/due-runs.ts,
+-- which has the same conditions). A workspace's runs are beside each other, so that a claim goes from one
+-- workspace to the next without reading what lies between. The 5 is ATTEMPTS_MAX.
 CREATE INDEX runs_finished ON runs (workspace_id, least(last_arrival_at, settles_until))
-  WHERE (evaluation = 'pending' OR late_waits) AND state <> 'running' AND attempts = 0
-    AND lease_until IS NULL;
+  WHERE (evaluation = 'pending' OR late_waits) AND state <> 'running' AND attempts < 5;
 CREATE INDEX runs_running ON runs (workspace_id, least(last_arrival_at, settles_until))
   WHERE evaluation = 'pending' AND state = 'running' AND attempts < 5;
--- leased, or to be tried again: few
-CREATE INDEX runs_claimed ON runs
-  (workspace_id, coalesce(lease_until, '-infinity'), least(last_arrival_at, settles_until))
-  WHERE (evaluation = 'pending' OR late_waits) AND state <> 'running' AND attempts < 5
-    AND (attempts > 0 OR lease_until IS NOT NULL);
 CREATE INDEX runs_exhausted ON runs (workspace_id, run_id)
   WHERE (evaluation = 'pending' OR late_waits) AND attempts >= 5;
-CREATE INDEX runs_by_arrival ON runs (workspace_id, first_arrival_at, run_id);
+-- Runs of one batch have the same time, so that PostgreSQL stores it once for all of them.
+CREATE INDEX runs_by_arrival ON runs (workspace_id, first_arrival_at);
 CREATE INDEX runs_by_session ON runs (workspace_id, session_id, start_unix_nano)
   WHERE session_id IS NOT NULL;
 -- In the order in which a mark completes them, so that those it does not complete are not read.
@@ -412,6 +400,28 @@ CREATE INDEX runs_of_open_sessions ON runs (workspace_id, session_key, start_uni
   WHERE session_key IS NOT NULL AND state = 'running' AND evaluation = 'pending';
 -- Titles to be removed.
 CREATE INDEX runs_with_title ON runs (workspace_id, first_arrival_at) WHERE title IS NOT NULL;
+
+-- Runs that are claimed, or were and have been released. UNLOGGED: after a crash of PostgreSQL, and on a standby
+-- that takes over, it is empty. Then every claim is void, and the runs are due.
+CREATE SEQUENCE claims;
+CREATE UNLOGGED TABLE leases (
+  -- the fencing token, which only grows. Whoever completes a run names it
+  claim           bigint NOT NULL DEFAULT nextval('claims'),
+  -- the run may be claimed from then on
+  lease_until     timestamptz NOT NULL,
+  -- the rows that the claim evaluates: those that arrived until then, except rows of these transactions, which
+  -- had begun by then and were not committed (src/db/runs/late-steps.ts)
+  claimed_to      timestamptz NOT NULL,
+  run_id          uuid NOT NULL,
+  -- the process that evaluates the run, or null
+  leased_by       uuid,
+  workspace_id    integer NOT NULL,
+  -- how many rows the run had then
+  claimed_rows    integer NOT NULL,
+  claimed_without timestamptz[],
+  PRIMARY KEY (workspace_id, run_id)
+);
+CREATE INDEX leases_by_end ON leases (workspace_id, lease_until);
 
 -- Moments after which a session's earlier runs are over: a prompt (of `run_id`), or its end. Written by
 -- ingest, removed by the pass (src/db/runs/session-runs.ts).

@@ -6,7 +6,7 @@ import type { FindingDraft, FurtherPlace } from '../../model/findings.ts';
 import type { Severity, Snapshot } from '../../model/rules.ts';
 import type { RunFacts } from '../../model/runs.ts';
 import type { Usage } from '../../model/step-details.ts';
-import { SURFACES, type Surface } from '../../model/steps.ts';
+import type { Surface } from '../../model/steps.ts';
 import { QUEUE_ALERTS } from '../alerts/outbox.ts';
 import type { Queryable } from '../database.ts';
 import { isFirstExcepted } from '../findings/exceptions.ts';
@@ -15,6 +15,8 @@ import { NAME_CHARS_MAX } from '../findings/findings.ts';
 import { WAITS } from './due-runs.ts';
 import type { ClaimedRun } from './evaluation-queue.ts';
 import { EVALUATED_PART, HAS_MORE } from './late-steps.ts';
+import { ruleSetId } from './rule-sets.ts';
+import { toBits } from './surface-bits.ts';
 
 /** One run's outcome, ready to be stored. */
 export interface EvaluatedRun {
@@ -64,14 +66,18 @@ interface PlacedFinding {
 const plus = (column: string, own = column): string =>
   `CASE WHEN own.late AND r.${column} IS NOT NULL THEN r.${column} + coalesce(own.${own}, 0)
         ELSE own.${own} END`;
-/** The words of an evaluation; of a late part the different ones of both, in order, at most so many. */
+/** A sum that is null where it is 0. */
+const plusOrNull = (column: string, own = column): string => `nullif(${plus(column, own)}, 0)`;
+/**
+ * The words of an evaluation, or null; of a late part the different ones of both, in order, at most so many.
+ */
 const words = (column: string, own = column): string =>
-  `CASE WHEN own.late AND r.${column} IS NOT NULL
+  `nullif(CASE WHEN own.late AND r.${column} IS NOT NULL
         THEN ARRAY(SELECT word FROM (
           SELECT unnest(r.${column}) AS word
            UNION SELECT json_array_elements_text(own.${own})) AS of_both
-           ORDER BY array_position('{${SURFACES.join(',')}}', word), word LIMIT ${WORDS_MAX})
-        ELSE ARRAY(SELECT json_array_elements_text(own.${own})) END`;
+           ORDER BY word LIMIT ${WORDS_MAX})
+        ELSE ARRAY(SELECT json_array_elements_text(own.${own})) END, '{}')`;
 /** Most keys and roles of a run that are named. */
 const WORDS_MAX = 20;
 
@@ -81,25 +87,25 @@ const WORDS_MAX = 20;
  */
 const MARK = `
     UPDATE runs AS r
-       SET evaluation = 'evaluated', lease_until = NULL, leased_by = NULL,
+       SET evaluation = 'evaluated',
            attempts = CASE WHEN ${HAS_MORE} THEN 0 ELSE own.attempt END, last_error = NULL,
            ${EVALUATED_PART},
            evaluated_at = CASE WHEN own.late THEN r.evaluated_at ELSE now() END,
            late_evaluated_at = CASE WHEN own.late THEN now() END,
-           late_evaluated_steps = CASE WHEN own.late THEN r.late_evaluated_steps + own.steps ELSE 0 END,
+           late_evaluated_steps = CASE WHEN own.late
+             THEN nullif(coalesce(r.late_evaluated_steps, 0) + own.steps, 0) END,
            spans = r.spans - own.repeated + CASE WHEN own.late THEN 0 ELSE r.repeated_spans END,
            repeated_spans = ${plus('repeated_spans', 'repeated')},
            evaluated_steps = ${plus('evaluated_steps', 'steps')},
-           unread_steps = ${plus('unread_steps', 'unread')}, texts = ${plus('texts')},
-           truncated_texts = ${plus('truncated_texts', 'truncated')}, corpus_version = $1,
-           corpus_identity = decode($39, 'hex'),
-           rule_set_sha256 = decode(own.digest, 'hex'), state = own.state, agent_name = own.agent,
+           unread_steps = ${plusOrNull('unread_steps', 'unread')}, texts = ${plus('texts')},
+           truncated_texts = ${plusOrNull('truncated_texts', 'truncated')},
+           rule_set_id = own.rule_set, state = own.state, agent_name = own.agent,
            model = own.model, session_id = own.session, user_id = own."user",
            text_gaps = ${words('text_gaps', 'gaps')},
-           surfaces = ${words('surfaces')},
-           text_cap_bytes = own.cap, unparsed_values = ${plus('unparsed_values', 'unparsed')},
+           surfaces = CASE WHEN own.late THEN coalesce(r.surfaces, 0) ELSE 0 END | own.surfaces,
+           unparsed_values = ${plusOrNull('unparsed_values', 'unparsed')},
            capture_hint = CASE WHEN own.late AND r.capture_hint IS NULL THEN NULL ELSE own.hint END,
-           unread_texts = ${plus('unread_texts')},
+           unread_texts = ${plusOrNull('unread_texts')},
            unread_keys = ${words('unread_keys')},
            unknown_roles = ${words('unknown_roles')},
            input_tokens = ${plus('input_tokens')}, output_tokens = ${plus('output_tokens')},
@@ -112,6 +118,17 @@ const MARK = `
 /** A name of the run: late steps do not change it. */
 const known = (column: string, own = column): string =>
   `CASE WHEN r.late_waits THEN coalesce(r.${column}, t.${own}) ELSE t.${own} END AS ${own}`;
+
+const STORE_RULE_SETS = `, rule_set AS (
+    INSERT INTO rule_sets (id, text_cap_bytes, corpus_version, corpus_identity, rule_set_sha256)
+    SELECT DISTINCT own.rule_set, own.cap, $1, decode($39, 'hex'), decode(own.digest, 'hex') FROM own
+     WHERE NOT EXISTS (SELECT FROM rule_sets WHERE id = own.rule_set)
+        ON CONFLICT DO NOTHING
+  )`;
+const END_LEASES = `, ended AS (
+    DELETE FROM leases USING own
+     WHERE leases.workspace_id = own.workspace_id AND leases.run_id = own.run_id
+  )`;
 
 /** Leaves the runs pending. */
 const DO_NOT_MARK = 'SELECT * FROM own';
@@ -138,31 +155,36 @@ const MERGED = mergedPlaces('findings', 'excluded');
  * LATERAL makes the planner find each run by its key, in the order of keys. Where few runs were pending
  * when it last looked, it has compared every pending run with all of the evaluated ones.
  *
- * @param mark statement that updates the runs, which are locked
+ * @param mark statement that updates the runs, which are locked, and returns them
+ * @param others further statements on the runs, each with a comma before it
  */
-const storing = (mark: string): string => `
+const storing = (mark: string, others = ''): string => `
   WITH own AS (
     SELECT t.workspace_id, t.run_id, t.place, t.steps, t.unread, t.texts, t.truncated, t.digest, t.state,
            ${known('agent_name', 'agent')}, ${known('model')},
            ${known('session_id', 'session')}, ${known('user_id', '"user"')},
            t.gaps, t.surfaces, t.cap, t.unparsed, t.hint, t.attempt, t.input_tokens, t.output_tokens,
            t.cost, t.title, t.repeated, t.unread_texts, t.unread_keys, t.unknown_roles,
+           t.rule_set, r.claimed_to, r.claimed_without, r.claimed_rows,
            left(r.service_name, ${NAME_CHARS_MAX}) AS service, r.late_waits AS late FROM (
-      SELECT * FROM unnest($2::int[], $3::uuid[], $4::int[], $5::int[], $6::int[], $7::int[],
+      SELECT * FROM unnest($2::int[], $3::uuid[], $4::bigint[], $5::int[], $6::int[], $7::int[],
         $8::int[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[], $14::text[],
-        $15::json[], $16::json[], $17::int[], $18::int[], $19::text[], $40::int[], $43::float8[], $44::float8[], $45::float8[], $46::text[], $47::int[], $48::int[], $49::json[], $50::json[]) WITH ORDINALITY
+        $15::json[], $16::smallint[], $17::int[], $18::int[], $19::text[], $40::int[], $43::float8[], $44::float8[], $45::float8[], $46::text[], $47::int[], $48::int[], $49::json[], $50::json[],
+        $52::bigint[]) WITH ORDINALITY
         AS t (workspace_id, run_id, claim, steps, unread, texts, truncated, digest, state, agent,
-              model, session, "user", gaps, surfaces, cap, unparsed, hint, attempt, input_tokens, output_tokens, cost, title, repeated, unread_texts, unread_keys, unknown_roles, place)
+              model, session, "user", gaps, surfaces, cap, unparsed, hint, attempt, input_tokens, output_tokens, cost, title, repeated, unread_texts, unread_keys, unknown_roles, rule_set, place)
        ORDER BY workspace_id, run_id
     ) AS t CROSS JOIN LATERAL (
-      SELECT service_name, agent_name, model, session_id, user_id, late_waits FROM runs
-       WHERE workspace_id = t.workspace_id AND run_id = t.run_id AND claims = t.claim
+      SELECT service_name, agent_name, model, session_id, user_id, late_waits, claimed_to,
+             claimed_without, claimed_rows
+        FROM runs JOIN leases USING (workspace_id, run_id)
+       WHERE workspace_id = t.workspace_id AND run_id = t.run_id AND claim = t.claim
          AND ${WAITS}
          FOR UPDATE
     ) AS r
   ), done AS (
     ${mark}
-  ), workspace AS (
+  )${others}, workspace AS (
     SELECT id, redact_excerpts FROM workspaces WHERE id = ANY ($20::int[]) ORDER BY id FOR SHARE
   ), stored AS (
     INSERT INTO findings (workspace_id, run_id, corpus_version, rule_id, rule_version,
@@ -203,7 +225,7 @@ const storing = (mark: string): string => `
            AS severities
     FROM done`;
 
-const COMPLETE_RUNS = storing(MARK);
+const COMPLETE_RUNS = storing(MARK, `${STORE_RULE_SETS}${END_LEASES}`);
 const KEEP_FINDINGS = storing(DO_NOT_MARK);
 
 /**
@@ -298,6 +320,9 @@ async function store(
       evaluations.map(({ facts }) => JSON.stringify(facts.unreadKeys)),
       evaluations.map(({ facts }) => JSON.stringify(facts.unknownRoles)),
       findings.map(({ further }) => JSON.stringify(further, wellFormed)),
+      evaluations.map(({ ruleSetSha256, textCapBytes }) =>
+        ruleSetId(corpus, ruleSetSha256, textCapBytes),
+      ),
     ],
   });
   const stored = new Map(rows.map(({ place, severities }) => [place, severities]));
@@ -366,7 +391,7 @@ function runColumns(evaluations: readonly EvaluatedRun[]): unknown[] {
     column(({ facts }) => facts.sessionId),
     column(({ facts }) => facts.userId),
     column(({ facts }) => JSON.stringify(facts.textGaps)),
-    column(({ surfaces }) => JSON.stringify(surfaces)),
+    column(({ surfaces }) => toBits(surfaces)),
     column(({ textCapBytes }) => textCapBytes),
     column(({ unparsedValues }) => unparsedValues),
     column(({ facts }) => facts.captureHint),

@@ -1,15 +1,16 @@
 /**
- * The three ways in which a run becomes due, as SQL. For each there is a partial index on `runs`
+ * The three ways in which a run becomes due, as SQL. For each there is an index
  * (`migrations/0001-initial.sql`) with the runs of a workspace in the order in which they are claimed.
  *
  *   timed out  no root, and no arrival for RUN_TIMEOUT_MS
  *   again      claimed before; its lease has ended, or it was released
- *   fresh      finished, settled, and never claimed or requeued since
+ *   fresh      finished, settled, and has no lease
  *
  * A run that was evaluated and has late steps is due in the last two ways, for these steps.
  *
  * Conditions and order must be the same as in the indexes: otherwise the planner may choose an
- * index that reads all runs of a workspace, including evaluated ones.
+ * index that reads all runs of a workspace, including evaluated ones. Leased runs are in the index of finished
+ * ones and are skipped: they are few, and first.
  */
 import { SETTLES_FROM } from './run-times.ts';
 
@@ -19,19 +20,23 @@ export const ATTEMPTS_MAX = 5;
 /** The first two parameters of every statement that uses these conditions, in milliseconds. */
 const SETTLE = 'make_interval(secs => $1::float8 / 1000)';
 const TIMEOUT = 'make_interval(secs => $2::float8 / 1000)';
-const LEASE_END = `coalesce(lease_until, '-infinity')`;
 
 /** The condition on runs that wait for an evaluation, or for one of their late steps. */
 export const WAITS = "(evaluation = 'pending' OR late_waits)";
 
-/** The condition on runs that are leased, or were and have been released. */
-export const WAS_CLAIMED = `${WAITS} AND (attempts > 0 OR lease_until IS NOT NULL)`;
+const IS_RUNNING = `evaluation = 'pending' AND state = 'running' AND attempts < ${ATTEMPTS_MAX}`;
+const IS_FINISHED = `${WAITS} AND state <> 'running' AND attempts < ${ATTEMPTS_MAX}`;
+
+/** A subquery in the select list is carried out run by run, in the order of the index. */
+const HAS_NO_LEASE = `(SELECT l.claim FROM leases AS l
+            WHERE l.workspace_id = run.workspace_id AND l.run_id = run.run_id) IS NULL`;
 
 interface WayToBeDue {
-  /** the index's condition */
-  readonly waits: string;
-  /** the index's columns after the workspace */
+  readonly from: string;
+  /** columns of the index, with the condition on them */
+  readonly workspace: string;
   readonly order: string;
+  readonly waits: string;
   readonly isDue: string;
   /** condition on the first run in index order; false only if no run of the workspace is due */
   readonly isFirstDue: string;
@@ -44,40 +49,52 @@ const hasSettled = `${SETTLES_FROM} <= now() - ${SETTLE}`;
 
 const DUE: Readonly<Record<DueKind, WayToBeDue>> = {
   timedOut: {
-    waits: `evaluation = 'pending' AND state = 'running' AND attempts < ${ATTEMPTS_MAX}`,
+    from: 'runs AS run',
+    workspace: 'run.workspace_id',
     order: SETTLES_FROM,
+    waits: IS_RUNNING,
     isDue: hasTimedOut,
     isFirstDue: hasTimedOut,
   },
   again: {
-    waits: `${WAS_CLAIMED} AND state <> 'running' AND attempts < ${ATTEMPTS_MAX}`,
-    order: `${LEASE_END}, ${SETTLES_FROM}`,
-    isDue: `${LEASE_END} < now() AND ${hasSettled}`,
-    isFirstDue: `${LEASE_END} < now()`,
+    from: 'leases AS lease JOIN runs AS run USING (workspace_id, run_id)',
+    workspace: 'lease.workspace_id',
+    order: `lease_until, ${SETTLES_FROM}`,
+    waits: IS_FINISHED,
+    isDue: `lease_until < now() AND ${hasSettled}`,
+    isFirstDue: 'lease_until < now()',
   },
   fresh: {
-    waits: `${WAITS} AND state <> 'running' AND attempts = 0 AND lease_until IS NULL`,
+    from: 'runs AS run',
+    workspace: 'run.workspace_id',
     order: SETTLES_FROM,
+    waits: `${IS_FINISHED} AND ${HAS_NO_LEASE}`,
     isDue: hasSettled,
     isFirstDue: hasSettled,
   },
 };
 
 /** Runs of a workspace that are due in one way, the longest-waiting first. */
-export const dueRuns = (kind: DueKind, workspace: string, limit: string): string => `
-  SELECT workspace_id, run_id FROM runs
-   WHERE workspace_id = ${workspace} AND ${DUE[kind].waits} AND ${DUE[kind].isDue}
+export const dueRuns = (kind: DueKind, workspace: string, limit: string, columns = ''): string => `
+  SELECT run.run_id${columns} FROM ${DUE[kind].from}
+   WHERE ${DUE[kind].workspace} = ${workspace} AND ${DUE[kind].waits} AND ${DUE[kind].isDue}
    ORDER BY ${DUE[kind].order} LIMIT ${limit}`;
 
 /** The next workspace after `after` with a run waiting in one way, and whether that run is due. */
-export const nextWorkspace = (kind: DueKind, after: string, when: string): string => `
-  SELECT workspace_id AS id, ${DUE[kind].isFirstDue} AS due FROM runs
-   WHERE ${when} AND workspace_id > ${after} AND ${DUE[kind].waits}
-   ORDER BY workspace_id, ${DUE[kind].order} LIMIT 1`;
+export const nextWorkspace = (kind: DueKind, after: string, when: string): string => {
+  const { from, workspace, waits, order, isFirstDue } = DUE[kind];
+  // The lease alone decides in which order runs are claimed again.
+  const [table, condition, first] =
+    kind === 'again' ? ['leases AS lease', 'true', 'lease_until'] : [from, waits, order];
+  return `
+  SELECT ${workspace} AS id, ${isFirstDue} AS due FROM ${table}
+   WHERE ${when} AND ${workspace} > ${after} AND ${condition}
+   ORDER BY ${workspace}, ${first} LIMIT 1`;
+};
 
 /** Runs of all workspaces that are due in one way, with the moment from which each waits. */
 const dueFrom = (kind: DueKind, limit: number): string => `
-  (SELECT ${SETTLES_FROM} AS "from" FROM runs
+  (SELECT ${SETTLES_FROM} AS "from" FROM ${DUE[kind].from}
     WHERE ${DUE[kind].waits} AND ${DUE[kind].isDue} LIMIT ${limit})`;
 
 /**
@@ -90,8 +107,8 @@ export const backlogOf = (limit: number): string => `
            AS "oldestSeconds"
     FROM (${dueFrom('fresh', limit)} UNION ALL ${dueFrom('again', limit)}) AS due`;
 
-/** Runs of a workspace that wait in one way, due or not, in the order in which they become due. */
-export const waitingRuns = (kind: DueKind, workspace: string, limit: string): string => `
+/** Finished runs of a workspace that wait, due or not, in the order in which they become due. */
+export const waitingRuns = (workspace: string, limit: string): string => `
   (SELECT last_arrival_at FROM runs
-    WHERE workspace_id = ${workspace} AND ${DUE[kind].waits}
-    ORDER BY ${DUE[kind].order} LIMIT ${limit})`;
+    WHERE workspace_id = ${workspace} AND ${IS_FINISHED}
+    ORDER BY ${SETTLES_FROM} LIMIT ${limit})`;

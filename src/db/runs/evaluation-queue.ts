@@ -6,20 +6,21 @@
  *      ▲                 │ release, requeue, or the lease ends: it expires, or its process is dead
  *      └─────────────────┘ … after ATTEMPTS_MAX attempts: giveUpRuns sets evaluation_failed
  *
- * A run whose late steps wait is claimed, completed and given up in the same way. A claim is for the steps
- * that had arrived by then and were not evaluated (late-steps.ts).
- * `claims` is the fencing token, and grows with each claim and release: a process that has lost its
- * lease, or given it back, names an older one, and changes nothing. An attempt is counted when a run
- * begins to be evaluated alone (beginAttempt) or ends undecided (releaseRun). Runs that a process had
+ * A claim locks its runs and writes one row of `leases` for each; the runs' own rows stay as they are. A run
+ * whose late steps wait is claimed, completed and given up in the same way. A claim is for the steps that had
+ * arrived by then and were not evaluated (late-steps.ts).
+ * `leases.claim` is the fencing token, and grows with each claim and release: a process that has lost its
+ * lease, or given it back, names an older one, or one that is gone, and changes nothing. An attempt is counted
+ * when a run begins to be evaluated alone (beginAttempt) or ends undecided (releaseRun). Runs that a process had
  * only claimed, or was evaluating together, lose no attempt when it dies; they go alone the next time.
- * Statements over several runs lock them in key order, as ingest does.
+ * Statements lock runs before their leases, and several of either in key order, as ingest does.
  */
 import type { RunRef, RunState } from '../../model/runs.ts';
 import type { Database } from '../database.ts';
 import { utcDayOf } from '../sql-times.ts';
 import { type ClaimSettings, ClaimTurns } from './claim-turns.ts';
 import { ATTEMPTS_MAX, dueRuns, WAITS } from './due-runs.ts';
-import { CLAIMED_PART, UNEVALUATED_STEPS } from './late-steps.ts';
+import { CLAIMED_ROWS, CLAIMED_TO, UNEVALUATED_STEPS } from './late-steps.ts';
 
 /** A lease that is not renewed ends after this; much earlier when its process is dead (processes.ts). */
 const LEASE_SECONDS = 300;
@@ -51,32 +52,49 @@ const KINDS = [
   ['fresh', 'fresh'],
 ] as const;
 
-/** `$3` to `$6` are the turns, column by column; `$7` is their sum, for the planner; `$8` who claims. */
+/** Columns of `run` that a claim is made of. */
+const CLAIMED = `, run.workspace_id, run.state, run.attempts, ${CLAIMED_ROWS} AS claimed_rows,
+                 ${UNEVALUATED_STEPS} AS steps, run.late_waits, run.first_arrival_at, run.last_arrival_at`;
+const LEASE_END = `now() + make_interval(secs => ${LEASE_SECONDS})`;
+
+/**
+ * `$3` to `$6` are the turns, column by column; `$7` is their sum, for the planner; `$8` who claims. A claim
+ * may begin before another one commits that takes the same run: then the lease is there, and the run is not
+ * claimed again.
+ */
 const CLAIM = `
-  UPDATE runs AS r
-     SET lease_until = now() + make_interval(secs => ${LEASE_SECONDS}),
-         leased_by = $8::uuid, claims = r.claims + 1, ${CLAIMED_PART},
-         state = CASE WHEN r.state = 'running' THEN 'timed_out' ELSE r.state END,
-         settles_until = CASE WHEN r.state = 'running' THEN now() ELSE r.settles_until END
-    FROM (SELECT due.*, turn.place AS turn
-            FROM unnest($3::int[], $4::int[], $5::int[], $6::int[]) WITH ORDINALITY
-                 AS turn (workspace_id, timed_out, again, fresh, place)
-           CROSS JOIN LATERAL (
-             SELECT run.*, row_number() OVER () AS round FROM (${KINDS.map(
-               ([kind, share]) => `
-               SELECT *, ${kind === 'again'} AS "isRetry" FROM (
-                 ${dueRuns(kind, 'turn.workspace_id', `turn.${share}`)} FOR UPDATE SKIP LOCKED
-               ) AS ${share}`,
-             ).join(' UNION ALL ')}
-             ) AS run
-           ) AS due LIMIT $7::int) AS due
-   WHERE r.workspace_id = due.workspace_id AND r.run_id = due.run_id
-  RETURNING r.workspace_id AS "workspaceId", r.run_id AS "runId", r.claims AS claim,
-            r.attempts + 1 AS attempt, due."isRetry", r.state,
-            ${utcDayOf('r.first_arrival_at')} AS "firstArrivalOn",
-            ${utcDayOf('r.last_arrival_at')} AS "lastArrivalOn",
-            ${UNEVALUATED_STEPS} AS steps, r.late_waits AS "isLate",
-            due.round::int, due.turn::int`;
+  WITH due AS MATERIALIZED (
+    SELECT run.*, turn.place AS turn
+      FROM unnest($3::int[], $4::int[], $5::int[], $6::int[]) WITH ORDINALITY
+           AS turn (workspace_id, timed_out, again, fresh, place)
+     CROSS JOIN LATERAL (
+       SELECT run.*, row_number() OVER () AS round FROM (${KINDS.map(
+         ([kind, share]) => `
+         SELECT *, ${kind === 'again'} AS was_claimed FROM (
+           ${dueRuns(kind, 'turn.workspace_id', `turn.${share}`, CLAIMED)} FOR UPDATE SKIP LOCKED
+         ) AS ${share}`,
+       ).join(' UNION ALL ')}
+       ) AS run
+     ) AS run LIMIT $7::int
+  ), timed_out AS (
+    UPDATE runs AS r SET state = 'timed_out', settles_until = now() FROM due
+     WHERE r.workspace_id = due.workspace_id AND r.run_id = due.run_id AND due.state = 'running'
+  ), leased AS (
+    INSERT INTO leases AS l (workspace_id, run_id, leased_by, lease_until, claimed_to, claimed_rows)
+    SELECT workspace_id, run_id, $8::uuid, ${LEASE_END}, ${CLAIMED_TO}, claimed_rows FROM due AS run
+        ON CONFLICT (workspace_id, run_id) DO UPDATE
+       SET claim = excluded.claim, leased_by = excluded.leased_by, lease_until = excluded.lease_until,
+           claimed_to = excluded.claimed_to, claimed_rows = excluded.claimed_rows, claimed_without = NULL
+     WHERE l.lease_until < now()
+    RETURNING l.workspace_id, l.run_id, l.claim
+  )
+  SELECT due.workspace_id AS "workspaceId", due.run_id AS "runId", leased.claim::float8 AS claim,
+         due.attempts + 1 AS attempt, due.was_claimed OR due.attempts > 0 AS "isRetry",
+         CASE WHEN due.state = 'running' THEN 'timed_out' ELSE due.state END AS state,
+         ${utcDayOf('due.first_arrival_at')} AS "firstArrivalOn",
+         ${utcDayOf('due.last_arrival_at')} AS "lastArrivalOn",
+         due.steps, due.late_waits AS "isLate", due.round::int, due.turn::int
+    FROM due JOIN leased USING (workspace_id, run_id)`;
 
 /**
  * Leases finished and settled runs; other processes get other runs. A run without a root becomes
@@ -129,25 +147,36 @@ export async function claimRuns(
  */
 export async function giveUpRuns(database: Database): Promise<number> {
   const { rowCount } = await database.query(
-    `UPDATE runs AS r
-        SET evaluation = 'evaluation_failed', late_waits = false, lease_until = NULL, leased_by = NULL,
+    `WITH lost AS (
+       SELECT workspace_id, run_id FROM runs AS r
+        WHERE ${WAITS} AND attempts >= ${ATTEMPTS_MAX}
+          AND NOT EXISTS (SELECT FROM leases AS l
+                           WHERE l.workspace_id = r.workspace_id AND l.run_id = r.run_id
+                             AND l.lease_until >= now())
+        ORDER BY workspace_id, run_id LIMIT ${GIVE_UP_MAX} FOR UPDATE SKIP LOCKED
+     ), ended AS (
+       DELETE FROM leases AS l USING lost
+        WHERE l.workspace_id = lost.workspace_id AND l.run_id = lost.run_id
+     )
+     UPDATE runs AS r
+        SET evaluation = 'evaluation_failed', late_waits = false,
             last_error = coalesce(last_error, 'the lease ran out: the process had ended')
-       FROM (SELECT workspace_id, run_id FROM runs
-              WHERE ${WAITS} AND attempts >= ${ATTEMPTS_MAX}
-                AND (lease_until IS NULL OR lease_until < now())
-              ORDER BY workspace_id, run_id LIMIT ${GIVE_UP_MAX} FOR UPDATE SKIP LOCKED) AS lost
+       FROM lost
       WHERE r.workspace_id = lost.workspace_id AND r.run_id = lost.run_id`,
   );
   return rowCount ?? 0;
 }
 
-/** The runs that the caller still has leased, locked in key order; `$1` to `$4` are `keysOf`. */
+const CLAIMS = `unnest($1::int[], $2::uuid[], $3::bigint[], $4::int[])
+                   AS t (workspace_id, run_id, claim, attempt)`;
+
+/** The runs that the caller still has leased, with their leases, locked in key order; `$1` to `$4` are `keysOf`. */
 const OWN_RUNS = `
   SELECT r.workspace_id, r.run_id, t.attempt
-    FROM runs r JOIN unnest($1::int[], $2::uuid[], $3::int[], $4::int[]) AS t (w, run, claim, attempt)
-      ON r.workspace_id = t.w AND r.run_id = t.run AND r.claims = t.claim
+    FROM ${CLAIMS} JOIN runs AS r USING (workspace_id, run_id)
+    JOIN leases AS l ON l.workspace_id = r.workspace_id AND l.run_id = r.run_id AND l.claim = t.claim
    WHERE ${WAITS}
-   ORDER BY r.workspace_id, r.run_id FOR UPDATE OF r`;
+   ORDER BY r.workspace_id, r.run_id FOR UPDATE OF r, l`;
 
 function keysOf(runs: readonly ClaimedRun[]): unknown[] {
   return [
@@ -161,9 +190,11 @@ function keysOf(runs: readonly ClaimedRun[]): unknown[] {
 /** Renews the leases of runs. */
 export async function renewLeases(database: Database, runs: readonly ClaimedRun[]): Promise<void> {
   await database.query(
-    `UPDATE runs AS r SET lease_until = now() + make_interval(secs => ${LEASE_SECONDS})
-       FROM (${OWN_RUNS}) AS own
-      WHERE r.workspace_id = own.workspace_id AND r.run_id = own.run_id`,
+    `UPDATE leases AS l SET lease_until = ${LEASE_END}
+       FROM (SELECT workspace_id, run_id
+               FROM ${CLAIMS} JOIN leases AS l USING (workspace_id, run_id, claim)
+              ORDER BY workspace_id, run_id FOR UPDATE OF l) AS own
+      WHERE l.workspace_id = own.workspace_id AND l.run_id = own.run_id`,
     keysOf(runs),
   );
 }
@@ -183,6 +214,13 @@ export async function beginAttempt(database: Database, run: ClaimedRun): Promise
   return rowCount === 1;
 }
 
+/** Keeps the leases of `kept`, which other processes may claim again. */
+const keepLeases = (until: string): string => `
+  UPDATE leases AS l SET claim = nextval('claims'), leased_by = NULL, lease_until = ${until}
+    FROM kept WHERE l.workspace_id = kept.workspace_id AND l.run_id = kept.run_id`;
+const DELETE_LEASES = `
+  DELETE FROM leases AS l USING own WHERE l.workspace_id = own.workspace_id AND l.run_id = own.run_id`;
+
 /**
  * Requeues runs as if they had not been claimed: their attempt is not counted. For runs whose
  * evaluation did not begin, or ended for a reason outside the run.
@@ -190,10 +228,13 @@ export async function beginAttempt(database: Database, run: ClaimedRun): Promise
 export async function requeueRuns(database: Database, runs: readonly ClaimedRun[]): Promise<void> {
   if (runs.length === 0) return;
   await database.query(
-    `UPDATE runs AS r SET attempts = own.attempt - 1, claims = r.claims + 1,
-            lease_until = NULL, leased_by = NULL
-       FROM (${OWN_RUNS}) AS own
-      WHERE r.workspace_id = own.workspace_id AND r.run_id = own.run_id`,
+    `WITH own AS (${OWN_RUNS}), kept AS (SELECT * FROM own WHERE attempt > 1),
+          uncounted AS (
+            UPDATE runs AS r SET attempts = own.attempt - 1 FROM own
+             WHERE r.workspace_id = own.workspace_id AND r.run_id = own.run_id
+               AND r.attempts <> own.attempt - 1),
+          again AS (${keepLeases("'-infinity'")})
+     ${DELETE_LEASES} AND own.attempt = 1`,
     keysOf(runs),
   );
 }
@@ -206,12 +247,12 @@ export async function requeueRuns(database: Database, runs: readonly ClaimedRun[
  */
 export async function releaseRun(database: Database, run: ClaimedRun, why: string): Promise<void> {
   await database.query(
-    `UPDATE runs
-        SET last_error = $4, leased_by = NULL, attempts = $5::int, claims = claims + 1,
-            lease_until = CASE WHEN $5::int < ${ATTEMPTS_MAX}
-                            THEN now() + make_interval(secs => ${RETRY_DELAY_SECONDS} * $5::int)
-                          END
-      WHERE workspace_id = $1 AND run_id = $2 AND claims = $3 AND ${WAITS}`,
-    [run.workspaceId, run.runId, run.claim, why, run.attempt],
+    `WITH own AS (${OWN_RUNS}), kept AS (SELECT * FROM own WHERE attempt < ${ATTEMPTS_MAX}),
+          counted AS (
+            UPDATE runs AS r SET last_error = $5, attempts = own.attempt FROM own
+             WHERE r.workspace_id = own.workspace_id AND r.run_id = own.run_id),
+          again AS (${keepLeases(`now() + make_interval(secs => ${RETRY_DELAY_SECONDS} * kept.attempt)`)})
+     ${DELETE_LEASES} AND own.attempt >= ${ATTEMPTS_MAX}`,
+    [...keysOf([run]), why],
   );
 }

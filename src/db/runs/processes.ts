@@ -20,19 +20,12 @@ import {
 } from '../database.ts';
 import { BROTLI, READS_ZSTD } from '../telemetry/codecs.ts';
 import { lockCodec } from '../telemetry/new-blocks.ts';
-import { ATTEMPTS_MAX, WAITS, WAS_CLAIMED } from './due-runs.ts';
 
 /** A process that was silent for this long counts as dead. */
 const DEAD_AFTER_SECONDS = 15;
 const LEAVE_TIMEOUT_MS = 2000;
 
 const IS_DEAD = `seen_at < now() - interval '${DEAD_AFTER_SECONDS} seconds'`;
-
-/** Claimed runs; one condition for each partial index. */
-const CLAIMED = [
-  `${WAS_CLAIMED} AND state <> 'running' AND attempts < ${ATTEMPTS_MAX}`,
-  `${WAITS} AND attempts >= ${ATTEMPTS_MAX}`,
-];
 
 /**
  * Adds the row of a process.
@@ -147,20 +140,16 @@ async function endLeases(
   processIds: readonly string[],
   except: readonly RunRef[] = [],
 ): Promise<number> {
-  let runs = 0;
-  for (const claimed of CLAIMED) {
-    const { rowCount } = await database.query(
-      `UPDATE runs AS r SET lease_until = now(), leased_by = NULL
-         FROM (SELECT workspace_id, run_id FROM runs
-                WHERE ${claimed} AND leased_by = ANY ($1::uuid[])
-                  AND (workspace_id, run_id) NOT IN (SELECT * FROM unnest($2::int[], $3::uuid[]))
-                ORDER BY workspace_id, run_id FOR UPDATE) AS own
-        WHERE r.workspace_id = own.workspace_id AND r.run_id = own.run_id`,
-      [processIds, except.map(({ workspaceId }) => workspaceId), except.map(({ runId }) => runId)],
-    );
-    runs += rowCount ?? 0;
-  }
-  return runs;
+  const { rowCount } = await database.query(
+    `UPDATE leases AS l SET lease_until = now(), leased_by = NULL
+       FROM (SELECT workspace_id, run_id FROM leases
+              WHERE leased_by = ANY ($1::uuid[])
+                AND (workspace_id, run_id) NOT IN (SELECT * FROM unnest($2::int[], $3::uuid[]))
+              ORDER BY workspace_id, run_id FOR UPDATE) AS own
+      WHERE l.workspace_id = own.workspace_id AND l.run_id = own.run_id`,
+    [processIds, except.map(({ workspaceId }) => workspaceId), except.map(({ runId }) => runId)],
+  );
+  return rowCount ?? 0;
 }
 
 /** Removes the row of a process that has no lease any more. A stop waits for this. */

@@ -12,6 +12,7 @@ import { NAME_CHARS_MAX } from '../findings/findings.ts';
 import { fromMicros, toMicros, utcDayOf } from '../sql-times.ts';
 import { suggestedNames } from '../suggested-names.ts';
 import { SETTLES_FROM } from './run-times.ts';
+import { HAS_NAMES_ONLY, toSurfaces } from './surface-bits.ts';
 
 /** A run and the UTC days (`2026-11-20`) of its first and last arrival. */
 interface FoundRun {
@@ -21,6 +22,11 @@ interface FoundRun {
   readonly firstArrivalOn: string;
   readonly lastArrivalOn: string;
 }
+
+/** A count that is null where it is 0. It is not known before the run is evaluated, as its texts. */
+const orZero = (column: string): string => `coalesce(r.${column}, 0 * r.texts)`;
+const orEmpty = (column: string): string =>
+  `coalesce(r.${column}, CASE WHEN r.texts IS NOT NULL THEN '{}'::text[] END)`;
 
 /** Counted over the unique index of a run's findings: at most one per rule. */
 const COLUMNS = `
@@ -36,16 +42,17 @@ const COLUMNS = `
   ${SETTLES_FROM} AS "settlesFrom", r.session_key IS NOT NULL AS "isOfSession",
   r.spans, r.repeated_spans AS "repeatedSpans", r.log_records AS "logRecords", r.evaluated_at AS "evaluatedAt",
   r.evaluated_steps AS "evaluatedSteps", r.late_waits AS "lateWaits",
-  r.late_evaluated_steps AS "lateEvaluatedSteps", r.late_evaluated_at AS "lateEvaluatedAt", r.unread_steps AS "unreadSteps", r.texts,
-  r.surfaces, r.truncated_texts AS "truncatedTexts", r.text_cap_bytes AS "textCapBytes",
-  r.unparsed_values AS "unparsedValues", r.text_gaps AS "textGaps",
-  r.unread_texts AS "unreadTexts", r.unread_keys AS "unreadKeys",
-  r.unknown_roles AS "unknownRoles", r.capture_hint AS "captureHint",
-  r.corpus_version AS "corpusVersion", encode(r.corpus_identity, 'hex') AS "corpusIdentity",
+  coalesce(r.late_evaluated_steps, 0) AS "lateEvaluatedSteps", r.late_evaluated_at AS "lateEvaluatedAt", ${orZero('unread_steps')} AS "unreadSteps", r.texts,
+  r.surfaces, ${orZero('truncated_texts')} AS "truncatedTexts", s.text_cap_bytes AS "textCapBytes",
+  ${orZero('unparsed_values')} AS "unparsedValues", ${orEmpty('text_gaps')} AS "textGaps",
+  ${orZero('unread_texts')} AS "unreadTexts", ${orEmpty('unread_keys')} AS "unreadKeys",
+  ${orEmpty('unknown_roles')} AS "unknownRoles", r.capture_hint AS "captureHint",
+  s.corpus_version AS "corpusVersion", encode(s.corpus_identity, 'hex') AS "corpusIdentity",
   found.severities, found."redactedNames",
   ${toMicros('r.first_arrival_at')} AS "atMicros",
   ${utcDayOf('r.first_arrival_at')} AS "firstArrivalOn", ${utcDayOf('r.last_arrival_at')} AS "lastArrivalOn"`;
 const FOUND = `JOIN workspaces w ON w.id = r.workspace_id
+  LEFT JOIN rule_sets s ON s.id = r.rule_set_id
   LEFT JOIN LATERAL (
     SELECT array_agg(f.severity) AS severities,
            CASE WHEN w.redact_excerpts THEN (
@@ -64,7 +71,8 @@ const NEWEST_FIRST = 'ORDER BY r.first_arrival_at DESC, r.run_id DESC';
 /** Runs that one page reads: about 50 ms of work (two slow cores). */
 export const RUNS_READ_MAX = 10_000;
 
-interface RunRow extends Omit<RunSummary, 'severities'> {
+interface RunRow extends Omit<RunSummary, 'severities' | 'surfaces'> {
+  readonly surfaces: number | null;
   readonly severities: readonly Severity[] | null;
   readonly redactedNames: FoundRun['redactedNames'] | null;
   readonly atMicros: string;
@@ -78,9 +86,14 @@ function toRun({
   lastArrivalOn: _last,
   redactedNames: _names,
   severities,
+  surfaces,
   ...row
 }: RunRow): RunSummary {
-  return { ...row, severities: severities ?? [] };
+  return {
+    ...row,
+    surfaces: surfaces === null ? null : toSurfaces(surfaces),
+    severities: severities ?? [],
+  };
 }
 
 /** Conditions of a WHERE clause and the values of their parameters. */
@@ -125,18 +138,18 @@ function afterCursor(all: Conditions, { atMicros, id }: PageCursor): void {
 
 const EVALUATED = "r.evaluation = 'evaluated'";
 const WITH_TEXT = `${EVALUATED} AND r.texts > 0`;
-const NAMES_ONLY = "(r.surfaces <@ '{tool_name}')";
-const LIMITED = `(r.spans + r.log_records > r.evaluated_steps OR r.unread_steps > 0
-  OR r.truncated_texts > 0 OR r.unparsed_values > 0 OR cardinality(r.text_gaps) > 0
-  OR r.unread_texts > 0 OR cardinality(r.unknown_roles) > 0)`;
+const LIMITED = `(r.spans + r.log_records > r.evaluated_steps OR ${orZero('unread_steps')} > 0
+  OR ${orZero('truncated_texts')} > 0 OR ${orZero('unparsed_values')} > 0
+  OR cardinality(${orEmpty('text_gaps')}) > 0 OR ${orZero('unread_texts')} > 0
+  OR cardinality(${orEmpty('unknown_roles')}) > 0)`;
 /** `checkOf` (run-check.ts) as conditions; a test compares the two. */
 const IS_CHECKED: Readonly<Record<Checked, string>> = {
   pending: "r.evaluation = 'pending'",
   failed: "r.evaluation = 'evaluation_failed'",
   nothing: `${EVALUATED} AND r.texts = 0`,
-  tool_names_only: `${WITH_TEXT} AND ${NAMES_ONLY}`,
-  partly: `${WITH_TEXT} AND NOT ${NAMES_ONLY} AND ${LIMITED}`,
-  fully: `${WITH_TEXT} AND NOT ${NAMES_ONLY} AND NOT ${LIMITED}`,
+  tool_names_only: `${WITH_TEXT} AND ${HAS_NAMES_ONLY}`,
+  partly: `${WITH_TEXT} AND NOT ${HAS_NAMES_ONLY} AND ${LIMITED}`,
+  fully: `${WITH_TEXT} AND NOT ${HAS_NAMES_ONLY} AND NOT ${LIMITED}`,
 };
 
 /** Conditions that take the run's row. */
@@ -152,7 +165,10 @@ function addUnindexed(all: Conditions, filter: ReadFilter): void {
   addName('r.model', filter.model);
   addName('r.user_id', filter.userId);
   addName('r.session_id', filter.sessionId);
-  all.add((value) => `(cardinality(r.text_gaps) > 0) = ${value}`, filter.textIncomplete);
+  all.add(
+    (value) => `(cardinality(${orEmpty('text_gaps')}) > 0) = ${value}`,
+    filter.textIncomplete,
+  );
   if (filter.checked !== undefined) all.addText(IS_CHECKED[filter.checked]);
   all.add((value) => `(found.severities IS NOT NULL) = ${value}`, filter.hasFindings);
 }

@@ -3,7 +3,7 @@
  * (docs/decisions/0046-citus.md): on which shard a run's steps are, and whether all of them can be read.
  */
 import type { Database } from '../database.ts';
-import { partOf } from './late-steps.ts';
+import { LEASES, partOf, WHOLE_RUN } from './late-steps.ts';
 import type { RunToRead } from './run-to-read.ts';
 
 /** Runs whose steps are on one shard. */
@@ -25,16 +25,18 @@ export async function byShard(
   database: Database,
   runs: readonly RunToRead[],
 ): Promise<readonly ShardOfRuns[]> {
+  const areClaimed = runs.some(({ steps }) => steps !== undefined);
   const { rows } = await database.query<ShardOfRuns>(
     `SELECT array_agg(place::int - 1 ORDER BY place) AS places, array_agg(total ORDER BY place) AS totals,
             json_build_array(json_agg(claimed_to::text ORDER BY place),
               json_agg(claimed_without::text ORDER BY place), json_agg(evaluated_to::text ORDER BY place),
               json_agg(evaluated_without::text ORDER BY place)) AS parts
-       FROM (SELECT t.place, t.run_id, ${partOf('t.claimed')},
+       FROM (SELECT t.place, t.run_id, ${areClaimed ? partOf('t.claimed') : WHOLE_RUN},
                     coalesce(t.claimed, r.spans + r.repeated_spans + r.log_records, 0) AS total
                FROM unnest($1::int[], $2::uuid[], $3::int[]) WITH ORDINALITY
                     AS t (workspace_id, run_id, claimed, place)
-               LEFT JOIN runs AS r ON r.workspace_id = t.workspace_id AND r.run_id = t.run_id) AS run
+               LEFT JOIN runs AS r ON r.workspace_id = t.workspace_id AND r.run_id = t.run_id
+               ${areClaimed ? LEASES : ''}) AS run
       GROUP BY get_shard_id_for_distribution_column('places', run_id)
       ORDER BY min(place)`,
     [

@@ -8,7 +8,7 @@
 import type { Connection } from '../database.ts';
 import { NEXT_TURN, type PipelineStep, runPipeline, type Statement } from '../pipeline.ts';
 import { SEQUENTIAL, type TelemetryPlacement } from '../placement.ts';
-import { arrivedSteps } from '../runs/late-steps.ts';
+import { ARRIVED_AFTER_CLAIMS, arrivedSteps } from '../runs/late-steps.ts';
 import type { SettleAllowance } from '../runs/run-times.ts';
 import { type Block, copyBlocks } from './blocks.ts';
 import type { EncodedRequest } from './encoded-request.ts';
@@ -81,6 +81,14 @@ function upsertRuns(deltas: readonly RunDelta[], allowance: SettleAllowance | nu
   };
 }
 
+/** Follows `upsertRuns` of the same runs. */
+function noteAfterClaims(deltas: readonly RunDelta[]): Statement {
+  return {
+    text: ARRIVED_AFTER_CLAIMS,
+    columns: [deltas.map(({ workspaceId }) => workspaceId), deltas.map(({ runId }) => runId)],
+  };
+}
+
 const runCharacters = ({ name, serviceName }: RunDelta): number =>
   (name?.length ?? 0) + (serviceName?.length ?? 0);
 
@@ -123,6 +131,7 @@ function* stepsOf(
   const deltas = mergeDeltas(requests.map(({ runs }) => runs));
   if (areMany) yield NEXT_TURN;
   for (const rows of rowGroups(deltas, runCharacters)) yield upsertRuns(rows, allowance);
+  for (const rows of rowGroups(deltas)) yield noteAfterClaims(rows);
 }
 
 /**

@@ -8,8 +8,8 @@
 import { decodeRanges, type RecordRanges } from '../../model/record-ranges.ts';
 import type { Signal } from '../../model/telemetry.ts';
 import type { Database, Queryable } from '../database.ts';
-import { byPlacement, placementOf, type TelemetryPlacement } from '../placement.ts';
-import { isInPart, partOf } from '../runs/late-steps.ts';
+import { placementOf, type TelemetryPlacement } from '../placement.ts';
+import { isInPart, LEASES, partOf, WHOLE_RUN } from '../runs/late-steps.ts';
 import type { RunToRead } from '../runs/run-to-read.ts';
 import { byShard } from '../runs/shards.ts';
 import {
@@ -77,19 +77,20 @@ const SIGNALS = new Map(
  * The runs, with how many of their records are to be read. A statement that runs on a worker cannot read the
  * table of runs, which is on the coordinator, so it gets the numbers as parameters (`byShard`).
  */
-const RUNS: Readonly<Record<TelemetryPlacement, string>> = {
-  local: `SELECT t.*, coalesce(t.claimed, r.spans + r.repeated_spans + r.log_records) AS total, ${partOf('t.claimed')}
+const localRuns = (areClaimed: boolean): string => `
+    SELECT t.*, coalesce(t.claimed, r.spans + r.repeated_spans + r.log_records) AS total,
+           ${areClaimed ? partOf('t.claimed') : WHOLE_RUN}
       FROM unnest($1::int[], $2::uuid[], $3::date[], $4::date[], $8::int[], $9::boolean[]) WITH ORDINALITY
            AS t (workspace_id, run_id, first_on, last_on, claimed, is_late, run_place)
-      JOIN runs AS r ON r.workspace_id = t.workspace_id AND r.run_id = t.run_id`,
-  distributed: `SELECT *
+      JOIN runs AS r ON r.workspace_id = t.workspace_id AND r.run_id = t.run_id
+      ${areClaimed ? LEASES : ''}`;
+const DISTRIBUTED_RUNS = `SELECT *
       FROM (SELECT workspace_id, run_id, first_on, last_on, total, is_late, run_place, claimed_to,
                    claimed_without::timestamptz[], evaluated_to, evaluated_without::timestamptz[]
               FROM unnest($1::int[], $2::uuid[], $3::date[], $4::date[], $8::int[], $9::boolean[],
                      $10::timestamptz[], $11::text[], $12::timestamptz[], $13::text[]) WITH ORDINALITY
                    AS t (workspace_id, run_id, first_on, last_on, total, is_late, claimed_to,
-                         claimed_without, evaluated_to, evaluated_without, run_place)) AS t`,
-};
+                         claimed_without, evaluated_to, evaluated_without, run_place)) AS t`;
 
 /** Makes Citus send the whole statement to the worker that has the shard of the statement's runs. */
 const ON_SHARD: Readonly<Record<TelemetryPlacement, string>> = {
@@ -107,9 +108,8 @@ const ofRun = (placement: TelemetryPlacement): string =>
  * LATERAL with LIMIT makes PostgreSQL look up each run by the index. Without statistics of today's
  * partition it might read the whole partition instead.
  */
-const FIND = byPlacement(
-  (placement) => `
-  WITH run AS (${RUNS[placement]})
+const placesOf = (placement: TelemetryPlacement, runs: string): string => `
+  WITH run AS (${runs})
   SELECT run.run_place::int - 1 AS run, run.total, place.block_id AS "blockId",
          place.arrived_on::text AS "arrivedOn", place.records, place.is_in_part AS "isInPart"
     FROM run LEFT JOIN LATERAL (
@@ -120,8 +120,12 @@ const FIND = byPlacement(
        WHERE is_in_part OR run.is_late
        ORDER BY is_in_part DESC, arrived_on, block_id LIMIT $7
     ) AS place ON true
-   ORDER BY run.run_place, place.arrived_on, place.block_id`,
-);
+   ORDER BY run.run_place, place.arrived_on, place.block_id`;
+const FIND = {
+  claimed: placesOf('local', localRuns(true)),
+  local: placesOf('local', localRuns(false)),
+  distributed: placesOf('distributed', DISTRIBUTED_RUNS),
+};
 
 interface FoundRow extends Omit<RunPlace, 'records' | 'blockId'> {
   /** index of the run in the request */
@@ -147,13 +151,14 @@ export async function findPlaces(
 ): Promise<readonly PlacesOfRun[]> {
   if ((await placementOf(database)) === 'local') {
     const claimed = runs.map(({ steps }) => steps ?? null);
-    return await find(database, 'local', runs, placesMax, claimed, []);
+    const areClaimed = claimed.some((steps) => steps !== null);
+    return await findIn(database, areClaimed ? 'claimed' : 'local', runs, placesMax, claimed, []);
   }
   const found = runs.map((): PlacesOfRun => ({ total: 0, places: [] }));
   for (const shard of await byShard(database, runs)) {
     const own = shard.places.flatMap((index) => runs[index] ?? []);
     const { totals, parts } = shard;
-    const places = await find(database, 'distributed', own, placesMax, totals, parts);
+    const places = await findIn(database, 'distributed', own, placesMax, totals, parts);
     for (const [at, one] of places.entries()) found[shard.places[at] ?? -1] = one;
   }
   return found;
@@ -163,9 +168,9 @@ export async function findPlaces(
  * @param counts how many records each claim is for; of distributed runs also those of unclaimed runs
  * @param parts of distributed runs: `ShardOfRuns.parts`
  */
-async function find(
+async function findIn(
   database: Database,
-  placement: TelemetryPlacement,
+  kind: keyof typeof FIND,
   runs: readonly RunToRead[],
   placesMax: number,
   counts: readonly (number | null)[],
@@ -173,7 +178,7 @@ async function find(
 ): Promise<readonly PlacesOfRun[]> {
   const firstDays = runs.map(({ firstArrivalOn }) => firstArrivalOn);
   const lastDays = runs.map(({ lastArrivalOn }) => lastArrivalOn);
-  const { rows } = await database.query<FoundRow>(FIND[placement], [
+  const { rows } = await database.query<FoundRow>(FIND[kind], [
     runs.map(({ workspaceId }) => workspaceId),
     runs.map(({ runId }) => runId),
     firstDays,

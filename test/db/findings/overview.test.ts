@@ -1,10 +1,12 @@
 /** What the first page counts: exactly, per hour and day (UTC), of one workspace alone; and how often. */
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Database } from '../../../src/db/database.ts';
 import { createOverviewReader, readOverview } from '../../../src/db/findings/overview.ts';
 import { createWorkspace } from '../../../src/db/people/workspaces.ts';
 import { fromPrimary } from '../../../src/db/replica/read-choice.ts';
+import { toBits } from '../../../src/db/runs/surface-bits.ts';
+import type { Surface } from '../../../src/model/steps.ts';
 import { DIGESTED } from '../../support/finding-columns.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
 import { hex16 } from '../../support/rows.ts';
@@ -26,7 +28,7 @@ interface StoredRun {
   /** seconds from the last arrival to the evaluation */
   readonly lag?: number;
   readonly texts?: number;
-  readonly surfaces?: readonly string[];
+  readonly surfaces?: readonly Surface[];
   readonly attempts?: number;
 }
 
@@ -47,7 +49,7 @@ async function insertRun(workspaceId: number, run: StoredRun): Promise<void> {
       run.at,
       run.lag ?? null,
       run.texts ?? null,
-      run.surfaces ?? null,
+      run.surfaces === undefined ? null : toBits(run.surfaces),
     ],
   );
 }
@@ -76,7 +78,7 @@ beforeAll(async () => {
   theirs = (await createWorkspace(scratch.database, 'theirs', 'Theirs')).id;
 });
 afterAll(() => scratch.close());
-beforeEach(() => scratch.database.query('TRUNCATE runs, findings CASCADE'));
+beforeEach(() => scratch.database.query('TRUNCATE runs, leases, findings CASCADE'));
 
 const nothingKnown = () => ({
   hours: new Map(),

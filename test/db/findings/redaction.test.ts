@@ -47,7 +47,7 @@ beforeAll(async () => {
 });
 afterAll(() => scratch.close());
 beforeEach(async () => {
-  await scratch.database.query('TRUNCATE runs, findings CASCADE');
+  await scratch.database.query('TRUNCATE runs, leases, findings CASCADE');
   await scratch.database.query('UPDATE workspaces SET redact_excerpts = false');
 });
 

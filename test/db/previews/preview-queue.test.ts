@@ -39,7 +39,7 @@ beforeAll(async () => {
 afterAll(() => scratch.close());
 beforeEach(async () => {
   await scratch.setClock('0');
-  await scratch.rows('TRUNCATE runs, rule_previews');
+  await scratch.rows('TRUNCATE runs, leases, rule_previews');
 });
 
 const start = (workspaceId = 1) => startPreview(scratch.database, workspaceId, WANTED, ACTOR);

@@ -28,7 +28,9 @@ beforeAll(async () => {
 });
 afterAll(() => scratch.close());
 beforeEach(async () => {
-  await scratch.rows('TRUNCATE runs, findings, finding_states, finding_history, alert_outbox');
+  await scratch.rows(
+    'TRUNCATE runs, leases, findings, finding_states, finding_history, alert_outbox',
+  );
   workspaces += 1;
   ({ id: workspaceId } = await createWorkspace(scratch.database, `w${workspaces}`, 'A workspace'));
   ({ id: userId } = await addPerson(scratch.database, workspaceId, 'member'));

@@ -2,13 +2,14 @@
  * Workspaces that flood the queue, and others that wait beside them, on a real PostgreSQL. Asserts
  * what a claim reads, never how long it takes.
  */
+
 import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-
 import { ClaimTurns, shareOut } from '../../../src/db/runs/claim-turns.ts';
 import { claimRuns } from '../../../src/db/runs/evaluation-queue.ts';
 import type { RunState } from '../../../src/model/runs.ts';
 import { casesOf } from '../../support/exhaustive.ts';
+import { leaseTried } from '../../support/leases.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
 
 const SETTINGS = { settleMs: 60_000, timeoutMs: 900_000, limit: 64, retries: 1 };
@@ -23,7 +24,7 @@ beforeAll(async () => {
 afterAll(() => scratch.close());
 beforeEach(async () => {
   turns = new ClaimTurns();
-  await scratch.database.query('TRUNCATE runs');
+  await scratch.database.query('TRUNCATE runs, leases');
 });
 
 interface Backlog {
@@ -45,6 +46,7 @@ async function insert(
        FROM generate_series($1::int, $2::int) AS w, generate_series(1, $3::int) AS n`,
     [...workspaces, runs, state, attempts, age],
   );
+  await leaseTried(scratch.database);
 }
 
 const claim = () => claimRuns(scratch.database, SETTINGS, turns);
@@ -153,7 +155,7 @@ describe('a claim', () => {
     });
     await fc.assert(
       fc.asyncProperty(fc.array(backlog, { minLength: 1, maxLength: 12 }), async (all) => {
-        await scratch.database.query('TRUNCATE runs');
+        await scratch.database.query('TRUNCATE runs, leases');
         for (const { workspace, state, ...more } of all) {
           const attempts = state === 'running' ? 0 : more.attempts;
           await insert([workspace, workspace], { ...more, state, attempts });

@@ -26,7 +26,7 @@ beforeAll(async () => {
 });
 afterAll(() => scratch.close());
 beforeEach(async () => {
-  await scratch.database.query('TRUNCATE runs, findings CASCADE');
+  await scratch.database.query('TRUNCATE runs, leases, findings CASCADE');
   await scratch.database.query('UPDATE workspaces SET redact_excerpts = false');
 });
 
@@ -90,10 +90,11 @@ test('every run gets its own findings, facts and counts', async () => {
   expect(
     await scratch.rows(
       `SELECT evaluation, evaluated_steps AS steps, texts, agent_name AS agent, text_gaps AS gaps,
-              encode(rule_set_sha256, 'hex') = repeat('ab', 32) AS usual FROM runs ORDER BY run_id`,
+              encode(rule_set_sha256, 'hex') = repeat('ab', 32) AS usual
+         FROM runs JOIN rule_sets ON rule_sets.id = rule_set_id ORDER BY run_id`,
     ),
   ).toEqual([
-    { evaluation: 'evaluated', steps: 1, texts: 1, agent: null, gaps: [], usual: true },
+    { evaluation: 'evaluated', steps: 1, texts: 1, agent: null, gaps: null, usual: true },
     {
       evaluation: 'evaluated',
       steps: 7,
@@ -102,14 +103,14 @@ test('every run gets its own findings, facts and counts', async () => {
       gaps: ['cut_by_sender'],
       usual: true,
     },
-    { evaluation: 'evaluated', steps: 1, texts: 0, agent: null, gaps: [], usual: false },
+    { evaluation: 'evaluated', steps: 1, texts: 0, agent: null, gaps: null, usual: false },
   ]);
 });
 
 test('version and identity of the corpus are stored with the run and with its findings', async () => {
   const runs = await claimed(mine);
   await completeRuns(scratch.database, evaluations(runs, [{ findings: [findingDraft()] }]), CORPUS);
-  for (const table of ['runs', 'findings']) {
+  for (const table of ['runs JOIN rule_sets ON rule_sets.id = rule_set_id', 'findings']) {
     expect(
       await scratch.rows(
         `SELECT corpus_version AS version, encode(corpus_identity, 'hex') AS identity FROM ${table}`,
@@ -182,11 +183,12 @@ test('what of a run was checked is stored with it', async () => {
   expect(
     await scratch.rows(
       `SELECT surfaces, truncated_texts, text_cap_bytes, unparsed_values, capture_hint,
-              unread_texts, unread_keys, unknown_roles FROM runs`,
+              unread_texts, unread_keys, unknown_roles
+         FROM runs JOIN rule_sets ON rule_sets.id = rule_set_id`,
     ),
   ).toEqual([
     {
-      surfaces: ['step_input', 'tool_name'],
+      surfaces: 0b1000001,
       truncated_texts: 2,
       text_cap_bytes: 1024,
       unparsed_values: 3,
@@ -196,6 +198,33 @@ test('what of a run was checked is stored with it', async () => {
       unknown_roles: ['oracle'],
     },
   ]);
+});
+
+test('what runs were evaluated with is stored once for all of them', async () => {
+  const runs = await claimed(mine, theirs, mine, mine, mine);
+  await scratch.database.query('TRUNCATE rule_sets');
+  const others = [
+    {},
+    {},
+    { ruleSetSha256: 'cd'.repeat(32) },
+    { textCapBytes: 65_537 },
+    { ruleSetSha256: 'cd'.repeat(32) },
+  ];
+  await completeRuns(scratch.database, evaluations(runs.slice(0, 4), others), CORPUS);
+  await completeRuns(scratch.database, evaluations(runs.slice(4), others.slice(4)), CORPUS);
+  expect(
+    await scratch.rows(
+      `SELECT encode(rule_set_sha256, 'hex') AS digest, text_cap_bytes, corpus_version,
+              encode(corpus_identity, 'hex') AS identity, count(*)::int AS runs
+         FROM rule_sets JOIN runs ON rule_set_id = rule_sets.id GROUP BY rule_sets.id ORDER BY 1, 2`,
+    ),
+  ).toEqual(
+    [
+      { digest: 'ab'.repeat(32), text_cap_bytes: 65_536, runs: 2 },
+      { digest: 'ab'.repeat(32), text_cap_bytes: 65_537, runs: 1 },
+      { digest: 'cd'.repeat(32), text_cap_bytes: 65_536, runs: 2 },
+    ].map((one) => ({ corpus_version: CORPUS.version, identity: CORPUS.identity, ...one })),
+  );
 });
 
 test('spans that were sent again are taken off its sums, once however often it is evaluated', async () => {
@@ -210,7 +239,8 @@ test('spans that were sent again are taken off its sums, once however often it i
     [3, 2],
     [1, 4],
   ] as const) {
-    await database.query("UPDATE runs SET evaluation = 'pending', lease_until = NULL");
+    await database.query("UPDATE runs SET evaluation = 'pending'");
+    await database.query('TRUNCATE leases');
     const runs = await claimRuns(database, { settleMs: 0, timeoutMs: 0, limit: 1 });
     await completeRuns(database, evaluations(runs, [{ repeatedSpans, steps }]), CORPUS);
     expect(await counts()).toEqual({
@@ -223,7 +253,7 @@ test('spans that were sent again are taken off its sums, once however often it i
 
 test('a run that went to somebody else is left alone, its neighbours are stored', async () => {
   const runs = await claimed(mine, mine);
-  const stale = runs.map((run, index) => (index === 0 ? { ...run, claim: 7 } : run));
+  const stale = runs.map((run, index) => (index === 0 ? { ...run, claim: 0 } : run));
   const found = { findings: [findingDraft()] };
   const stored = await completeRuns(scratch.database, evaluations(stale, [found, found]), CORPUS);
   expect(stored).toEqual([null, ['high']]);

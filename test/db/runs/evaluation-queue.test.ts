@@ -2,6 +2,7 @@
  * Claiming, completing and releasing runs, through a real PostgreSQL. Time passes by UPDATE:
  * nothing here waits for a clock.
  */
+
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { readBacklog } from '../../../src/db/runs/backlog.ts';
 import type { EvaluatedRun } from '../../../src/db/runs/complete-runs.ts';
@@ -20,6 +21,7 @@ import type { Hex16 } from '../../../src/model/json.ts';
 import type { Severity } from '../../../src/model/rules.ts';
 import type { RunState } from '../../../src/model/runs.ts';
 import { completeRun } from '../../support/complete-run.ts';
+import { leaseTried } from '../../support/leases.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
 import { findingDraft, hex8, hex16, runFacts } from '../../support/rows.ts';
 
@@ -46,7 +48,7 @@ beforeAll(async () => {
 });
 afterAll(() => scratch.close());
 beforeEach(async () => {
-  await scratch.database.query('TRUNCATE runs, findings CASCADE');
+  await scratch.database.query('TRUNCATE runs, leases, findings CASCADE');
 });
 
 /** A run of workspace 1 whose last arrival is so many seconds ago. */
@@ -106,7 +108,7 @@ async function claimOne(): Promise<ClaimedRun> {
 }
 
 const endLeases = (): Promise<unknown> =>
-  scratch.database.query(`UPDATE runs SET lease_until = now() - interval '1 second'`);
+  scratch.database.query(`UPDATE leases SET lease_until = now() - interval '1 second'`);
 
 function evaluation(run: ClaimedRun, fields: Partial<OneRun> = {}): OneRun {
   return {
@@ -131,7 +133,7 @@ function evaluation(run: ClaimedRun, fields: Partial<OneRun> = {}): OneRun {
 const stateOf = async (runId: Hex16 = RUN): Promise<Record<string, unknown>> => {
   const [row] = await scratch.rows(
     `SELECT state, evaluation, attempts, lease_until IS NOT NULL AS leased, last_error
-       FROM runs WHERE run_id = $1`,
+       FROM runs LEFT JOIN leases USING (workspace_id, run_id) WHERE run_id = $1`,
     [runId],
   );
   return row ?? {};
@@ -145,7 +147,7 @@ describe('claiming', () => {
     await insertRun(RUN, 'completed', SETTLE_S - 5);
     expect(await claim()).toEqual([]);
     await scratch.database.query(`UPDATE runs SET last_arrival_at = now() - interval '61 seconds'`);
-    expect(await claim()).toMatchObject([{ workspaceId: 1, runId: RUN, claim: 1, attempt: 1 }]);
+    expect(await claim()).toMatchObject([{ workspaceId: 1, runId: RUN, attempt: 1 }]);
     expect(await stateOf()).toEqual({
       state: 'completed',
       evaluation: 'pending',
@@ -245,6 +247,7 @@ describe('claiming', () => {
     await insertRun(hex16(0xa1), 'completed', 3000);
     await insertRun(hex16(0xa2), 'completed', 2000);
     await scratch.database.query('UPDATE runs SET attempts = 1 WHERE run_id >= $1', [hex16(0xa1)]);
+    await leaseTried(scratch.database);
     const taken = await claimRuns(scratch.database, { ...SETTINGS, limit: 2, retries: 1 });
     expect(taken.map(({ attempt }) => attempt).sort()).toEqual([1, 2]);
     const again = await claimRuns(scratch.database, { ...SETTINGS, limit: 2, retries: 1 });
@@ -289,7 +292,49 @@ describe('leases', () => {
     await claim();
     expect(await claim()).toEqual([]);
     await endLeases();
-    expect(await claim()).toMatchObject([{ workspaceId: 1, runId: RUN, claim: 2, attempt: 1 }]);
+    expect(await claim()).toMatchObject([{ workspaceId: 1, runId: RUN, attempt: 1 }]);
+  });
+
+  test('after a crash of PostgreSQL, which empties the leases, runs are due and their claims are void', async () => {
+    for (const id of [1, 2, 3]) await insertRun(hex16(id));
+    const before = await claim();
+    await scratch.database.query('TRUNCATE leases');
+    const [lost] = before;
+    if (lost === undefined) throw new Error('nothing was claimed');
+    expect(await complete(lost)).toBeNull();
+    expect(await beginAttempt(scratch.database, lost)).toBe(false);
+    await releaseRun(scratch.database, lost, 'out of memory');
+    await requeueRuns(scratch.database, before);
+    expect(await stateOf(hex16(1))).toMatchObject({ evaluation: 'pending', attempts: 0 });
+    const after = await claim();
+    expect(after.map(({ runId }) => runId).sort()).toEqual([hex16(1), hex16(2), hex16(3)]);
+    expect(await complete(lost)).toBeNull();
+    for (const run of after) expect(await complete(run)).toEqual(['high']);
+  });
+
+  test('a claim writes no row of a finished run, and a completion leaves no lease', async () => {
+    await insertRun(RUN);
+    const version = () => scratch.rows('SELECT xmin::text, ctid::text FROM runs');
+    const before = await version();
+    const run = await claimOne();
+    await renewLeases(scratch.database, [run]);
+    expect(await version()).toEqual(before);
+    await complete(run);
+    expect(await scratch.rows('SELECT run_id FROM leases')).toEqual([]);
+  });
+
+  test('a claim that began before another one committed leaves its run alone', async () => {
+    await insertRun(RUN);
+    const other = await scratch.database.connect();
+    await other.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
+    // Its snapshot is older than the first claim, as that of a statement that waited.
+    await other.query('SELECT FROM leases');
+    const run = await claimOne();
+    const claimedLate = claimRuns(other as unknown as typeof scratch.database, SETTINGS);
+    await expect(claimedLate).rejects.toThrow('could not serialize');
+    await other.query('ROLLBACK');
+    other.release();
+    expect(await complete(run)).toEqual(['high']);
   });
 
   test('a lease lasts five minutes', async () => {
@@ -297,7 +342,7 @@ describe('leases', () => {
     await claim();
     const [row] = await scratch.rows(
       `SELECT lease_until > now() + interval '290 seconds' AS over,
-              lease_until <= now() + interval '300 seconds' AS under FROM runs`,
+              lease_until <= now() + interval '300 seconds' AS under FROM leases`,
     );
     expect(row).toEqual({ over: true, under: true });
   });
@@ -339,7 +384,7 @@ describe('leases', () => {
     await endLeases();
     await renewLeases(scratch.database, stale);
     const left = await scratch.rows(
-      `SELECT run_id, lease_until > now() + interval '290 seconds' AS renewed FROM runs ORDER BY 1`,
+      `SELECT run_id, lease_until > now() + interval '290 seconds' AS renewed FROM leases ORDER BY 1`,
     );
     expect(left).toEqual([
       { run_id: hex16(1), renewed: false },
@@ -357,7 +402,8 @@ describe('leases', () => {
     await renewLeases(scratch.database, [first, second]);
     expect(
       await scratch.rows(
-        `SELECT lease_until < now() + interval '1 minute' AS soon FROM runs ORDER BY run_id`,
+        `SELECT lease_until < now() + interval '1 minute' AS soon
+           FROM runs LEFT JOIN leases USING (workspace_id, run_id) ORDER BY run_id`,
       ),
     ).toEqual(expect.arrayContaining([{ soon: null }, { soon: true }]));
   });
@@ -396,7 +442,9 @@ describe('completing', () => {
     const [stored] = await scratch.rows(
       `SELECT evaluation, evaluated_at IS NOT NULL AS timed, lease_until, last_error,
               evaluated_steps, unread_steps, texts, truncated_texts, corpus_version,
-              encode(rule_set_sha256, 'hex') AS digest FROM runs`,
+              encode(rule_set_sha256, 'hex') AS digest
+         FROM runs LEFT JOIN leases USING (workspace_id, run_id)
+         JOIN rule_sets ON rule_sets.id = rule_set_id`,
     );
     expect(stored).toEqual({
       evaluation: 'evaluated',
@@ -511,7 +559,7 @@ describe('releasing and giving up', () => {
       expect(await claim()).toEqual([]);
       const [row] = await scratch.rows(
         `SELECT evaluation, last_error, round(extract(epoch FROM lease_until - now()))::int AS waits
-           FROM runs`,
+           FROM runs JOIN leases USING (workspace_id, run_id)`,
       );
       expect(row).toMatchObject({ evaluation: 'pending', last_error: 'out of memory' });
       expect(Math.abs(Number(row?.waits) - attempt * 10)).toBeLessThan(5);
@@ -574,7 +622,7 @@ describe('releasing and giving up', () => {
     await scratch.database.query('UPDATE runs SET attempts = 4 WHERE run_id = $1', [hex16(3)]);
     expect(await giveUpRuns(scratch.database)).toBe(0);
     await scratch.database.query(
-      `UPDATE runs SET lease_until = now() - interval '1 second' WHERE run_id <> $1`,
+      `UPDATE leases SET lease_until = now() - interval '1 second' WHERE run_id <> $1`,
       [hex16(2)],
     );
     expect(await giveUpRuns(scratch.database)).toBe(1);

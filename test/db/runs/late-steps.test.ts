@@ -42,7 +42,7 @@ beforeAll(async () => {
   await ensureDay(scratch.database, NOW);
 });
 afterAll(() => scratch.close());
-beforeEach(() => scratch.database.query('TRUNCATE runs, findings, places, blocks CASCADE'));
+beforeEach(() => scratch.database.query('TRUNCATE runs, leases, findings, places, blocks CASCADE'));
 
 /** A step of the run, named by its number, which is its time too. The first one is the root. */
 const step = (number: number, fields: Parameters<typeof spanRow>[0] = {}) =>
@@ -267,7 +267,7 @@ describe('late steps', () => {
       expect(run).toMatchObject({ isLate: true, attempt });
       if (attempt === 2) await send([step(3)]);
       await releaseRun(scratch.database, run, 'broken');
-      await scratch.rows(`UPDATE runs SET lease_until = now() - interval '1 second'`);
+      await scratch.rows(`UPDATE leases SET lease_until = now() - interval '1 second'`);
       if (attempt > 2) expect(await namesOf(run)).toEqual(['2: 2', '3: 3']);
     }
     expect(await claim()).toBe(null);

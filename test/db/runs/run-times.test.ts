@@ -41,7 +41,7 @@ beforeAll(async () => {
 });
 afterAll(() => scratch.close());
 beforeEach(async () => {
-  await scratch.database.query('TRUNCATE runs, blocks, places, session_marks');
+  await scratch.database.query('TRUNCATE runs, leases, blocks, places, session_marks');
 });
 
 async function arrive(fields: Partial<RowsRequest>): Promise<void> {

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createWorkspace } from '../../../src/db/people/workspaces.ts';
 import { findRun, listRuns, suggestRunNames } from '../../../src/db/runs/runs.ts';
+import { toBits } from '../../../src/db/runs/surface-bits.ts';
 import { checkOf } from '../../../src/model/run-check.ts';
 import type { PageCursor, RunFilter } from '../../../src/model/runs.ts';
 import { CHECKED } from '../../../src/model/runs.ts';
@@ -28,7 +29,8 @@ async function insertRun(workspaceId: number, id: number, run: Stored): Promise<
     `INSERT INTO runs (workspace_id, run_id, state, evaluation, name, service_name, spans,
        log_records, first_arrival_at, last_arrival_at, agent_name, model, session_id, user_id,
        text_gaps, texts)
-     VALUES ($1, $2, $3, $4, 'root', 'shop', 3, 1, $5, $5, $6, 'm-1', $7, 'u-1', $8, 5)`,
+     VALUES ($1, $2, $3, $4, 'root', 'shop', 3, 1, $5, $5, $6, 'm-1', $7, 'u-1', $8,
+       CASE WHEN $8::text[] IS NOT NULL THEN 5 END)`,
     [
       workspaceId,
       hex16(id),
@@ -164,14 +166,19 @@ test.each(CHECKED.map((checked) => [checked]))(
     const cases = CHECKED_CASES.map((one, index) => ({ ...one, id: hex16(100 + index) }));
     await scratch.database.query('DELETE FROM runs WHERE run_id >= $1', [hex16(100)]);
     for (const one of cases) {
-      const fields = checkedFields(one);
+      const { textCapBytes, surfaces, ...fields } = checkedFields(one);
+      await scratch.database.query(
+        `INSERT INTO rule_sets SELECT cap, cap, '4.0.0', '', '' FROM unnest($1::int[]) AS cap
+          WHERE cap IS NOT NULL ON CONFLICT DO NOTHING`,
+        [[textCapBytes]],
+      );
       await scratch.database.query(
         `INSERT INTO runs (workspace_id, run_id, state, evaluation, spans, log_records, evaluated_steps,
-         unread_steps, texts, surfaces, truncated_texts, text_cap_bytes, unparsed_values, text_gaps,
-         unread_texts, unread_keys, unknown_roles, capture_hint, first_arrival_at)
+         unread_steps, texts, truncated_texts, unparsed_values, text_gaps,
+         unread_texts, unread_keys, unknown_roles, capture_hint, surfaces, rule_set_id, first_arrival_at)
        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,
                '2026-11-22')`,
-        [theirs, one.id, ...Object.values(fields)],
+        [theirs, one.id, ...Object.values(fields), surfaces && toBits(surfaces), textCapBytes],
       );
     }
     const since = new Date('2026-11-22T00:00:00Z');

@@ -52,7 +52,7 @@ beforeAll(async () => {
 afterAll(() => scratch.close());
 beforeEach(async () => {
   logRuns = new LogRuns();
-  await scratch.database.query('TRUNCATE runs, blocks, places, session_marks');
+  await scratch.database.query('TRUNCATE runs, leases, blocks, places, session_marks');
 });
 
 function record(
@@ -312,7 +312,7 @@ describe('the end of a run', () => {
     const insertMarks = fc.array(marked, { minLength: 1, maxLength: 8 });
     await fc.assert(
       fc.asyncProperty(begun, insertMarks, async (runs, said) => {
-        await scratch.database.query('TRUNCATE runs, session_marks');
+        await scratch.database.query('TRUNCATE runs, leases, session_marks');
         await scratch.database.query(
           `INSERT INTO runs (workspace_id, run_id, state, spans, log_records, session_key,
              start_unix_nano)

@@ -69,7 +69,7 @@ beforeAll(async () => {
 afterAll(() => scratch.close());
 beforeEach(async () => {
   events = recordEvents();
-  await scratch.database.query('TRUNCATE blocks, places, runs');
+  await scratch.database.query('TRUNCATE blocks, places, runs, leases');
 });
 
 function createWriter(

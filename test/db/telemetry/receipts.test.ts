@@ -43,7 +43,7 @@ afterAll(async () => {
 beforeEach(async () => {
   resends = 0;
   failed = [];
-  await scratch.database.query('TRUNCATE blocks, places, runs, receipts');
+  await scratch.database.query('TRUNCATE blocks, places, runs, leases, receipts');
 });
 
 function createWriter(

@@ -30,7 +30,7 @@ beforeAll(async () => {
 });
 afterAll(() => scratch.close());
 beforeEach(async () => {
-  await scratch.database.query('TRUNCATE runs, places, blocks');
+  await scratch.database.query('TRUNCATE runs, leases, places, blocks');
 });
 
 const runOf = (number: number, days = 0) => ({

@@ -122,7 +122,7 @@ describe.each([
       [instrumented.gateway.workspace.id],
     );
     expect(rows).toEqual([
-      { state: 'completed', agent_name: 'parcels', model: 'mock-model-id', text_gaps: [] },
+      { state: 'completed', agent_name: 'parcels', model: 'mock-model-id', text_gaps: null },
     ]);
   });
 });

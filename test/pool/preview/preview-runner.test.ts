@@ -53,7 +53,7 @@ beforeAll(async () => {
 afterAll(() => scratch.close());
 beforeEach(async () => {
   await Promise.all(runners.splice(0).map((runner) => runner.stop()));
-  await scratch.database.query('TRUNCATE runs, rule_previews');
+  await scratch.database.query('TRUNCATE runs, leases, rule_previews');
 });
 
 /** Evaluated runs, one a minute back from now, and one that is too old. */
