@@ -15,7 +15,7 @@ import { NumberReader, Numbers } from './varints.ts';
 /** Bytes that the hash of a place depends on: those before it. */
 const WINDOW = 32;
 /** Least bytes of a repeat. */
-const REPEAT_BYTES_MIN = 32;
+const REPEAT_BYTES_MIN = 48;
 /** Least distance of places. */
 const STEP = 32;
 
@@ -65,6 +65,8 @@ export class DocumentStream {
   /** end of the repeat before that one */
   #from = WINDOW;
   readonly #repeats = new Numbers();
+  /** of all repeats */
+  #repeatedBytes = 0;
   /** start and end in the stream of each piece that is no repeat */
   #literals: number[] = [];
 
@@ -76,6 +78,7 @@ export class DocumentStream {
     this.#repeat = noRepeat();
     this.#from = WINDOW;
     this.#repeats.clear();
+    this.#repeatedBytes = 0;
     this.#literals = [];
     const bits = 32 - Math.clz32(bytesExpected / STEP);
     this.#shift = 32 - Math.min(PLACES_BITS_MAX, Math.max(PLACES_BITS_MIN, bits));
@@ -135,6 +138,11 @@ export class DocumentStream {
     return at;
   }
 
+  /** Bytes that are no repeats, so far. */
+  get literalBytes(): number {
+    return this.#length - WINDOW - this.#repeatedBytes;
+  }
+
   end(): CollectedDocuments {
     this.#endRepeat();
     this.#literals.push(this.#from, this.#length);
@@ -173,6 +181,7 @@ export class DocumentStream {
     const bytes = this.#same(end - distance, end, start);
     if (bytes > 0) this.#append(end - distance, bytes);
     this.#repeat.end = end + bytes;
+    this.#repeatedBytes += bytes;
     return start + bytes;
   }
 
@@ -192,6 +201,7 @@ export class DocumentStream {
     if (length - start + bytes < REPEAT_BYTES_MIN) return -1;
     this.#endRepeat();
     this.#repeat = { start, end: length + bytes, distance };
+    this.#repeatedBytes += length + bytes - start;
     this.#length = length;
     this.#append(place, bytes);
     return bytes;
@@ -256,6 +266,7 @@ const DAMAGED = 'its repeats do not fit its documents';
  * @throws {RangeError} when they have another length
  */
 export function putRepeatsBack({ literals, repeats }: CollectedDocuments, bytes: number): Buffer {
+  if (bytes < 0) throw new RangeError(DAMAGED);
   const documents = Buffer.allocUnsafe(bytes);
   const numbers = new NumberReader(repeats);
   let length = 0;

@@ -1,34 +1,34 @@
 /**
- * The lines of a packed block without their documents: JSON with an empty string for each (`text-splitter.ts`). It is
- * enough for the tree of a run.
+ * The lines of a packed block without their attributes and documents: JSON with empty lists and strings instead
+ * (`text-splitter.ts`). It is enough for the tree of a run.
  */
-import { DOCUMENT_BYTES_MIN } from './text-splitter.ts';
+import type { TextWithHoles } from './text-splitter.ts';
 import { NumberReader } from './varints.ts';
 
 const QUOTE = 0x22;
+const OPEN_LIST = 0x5b;
+const DAMAGED = 'its parts do not fit';
 
-/** Where documents were in a text. */
+/** Where something was taken out of a text. */
 export class Holes {
-  /** positions in the narrow text, in rising order */
+  /** positions, in rising order */
   readonly positions: readonly number[];
-  /** bytes of the documents */
+  /** bytes that were there */
   readonly lengths: readonly number[];
-  /** of all documents */
+  /** all of them */
   readonly bytes: number;
 
-  /** @throws {RangeError} when they do not fit the narrow text */
-  constructor(narrow: Buffer, encoded: Buffer) {
-    const numbers = new NumberReader(encoded);
+  /** @throws {RangeError} when they do not fit the text */
+  constructor({ text, holes }: TextWithHoles) {
+    const numbers = new NumberReader(holes);
     const positions: number[] = [];
     const lengths: number[] = [];
     let position = 0;
     let bytes = 0;
     while (!numbers.isAtEnd) {
       position += numbers.next();
-      const length = numbers.next() + DOCUMENT_BYTES_MIN;
-      if (narrow[position - 1] !== QUOTE || narrow[position] !== QUOTE) {
-        throw new RangeError('its holes do not fit its text');
-      }
+      if (position > text.length) throw new RangeError(DAMAGED);
+      const length = numbers.next();
       positions.push(position);
       lengths.push(length);
       bytes += length;
@@ -38,7 +38,7 @@ export class Holes {
     this.bytes = bytes;
   }
 
-  /** Returns the bytes of the documents that were in a range of the narrow text. */
+  /** Returns the bytes that were taken out of a range of the text. */
   bytesIn(start: number, end: number): number {
     let bytes = 0;
     for (let at = this.#firstFrom(start); at < this.positions.length; at += 1) {
@@ -61,19 +61,71 @@ export class Holes {
   }
 }
 
-/** @param documents of the holes: as many bytes as they have */
-export function joinText(narrow: Buffer, holes: Holes, documents: Buffer): Buffer {
-  const text = Buffer.allocUnsafe(narrow.length + documents.length);
-  let length = 0;
-  let from = 0;
-  let document = 0;
-  for (const [index, hole] of holes.positions.entries()) {
-    const end = document + (holes.lengths[index] as number);
-    length += narrow.copy(text, length, from, hole);
-    length += documents.copy(text, length, document, end);
-    from = hole;
-    document = end;
+/** A text that is read from its beginning to its end. */
+class Source {
+  readonly text: Buffer;
+  at = 0;
+
+  constructor(text: Buffer) {
+    this.text = text;
   }
-  narrow.copy(text, length, from);
+
+  /** Copies the next bytes. @returns the position behind them */
+  copyTo(target: Buffer, position: number, bytes: number): number {
+    const end = this.at + bytes;
+    if (bytes < 0 || end > this.text.length || position + bytes > target.length)
+      throw new RangeError(DAMAGED);
+    this.text.copy(target, position, this.at, end);
+    this.at = end;
+    return position + bytes;
+  }
+}
+
+/**
+ * Joins the parts of a text.
+ *
+ * @param bytes of the text
+ * @throws {RangeError} when they do not fit each other
+ */
+export function joinText(
+  bytes: number,
+  narrow: TextWithHoles,
+  attributes: TextWithHoles,
+  documents: Buffer,
+): Buffer {
+  if (narrow.text.length + attributes.text.length + documents.length !== bytes) {
+    throw new RangeError(DAMAGED);
+  }
+  const text = Buffer.allocUnsafe(bytes);
+  const [narrowSource, own, taken] = [narrow.text, attributes.text, documents].map(
+    (source) => new Source(source),
+  ) as [Source, Source, Source];
+  const holes = new Holes(narrow);
+  const inner = new Holes(attributes);
+  let next = 0;
+  let length = 0;
+  for (const [index, hole] of holes.positions.entries()) {
+    length = narrowSource.copyTo(text, length, hole - narrowSource.at);
+    const end = length + (holes.lengths[index] as number);
+    if (narrow.text[hole - 1] === QUOTE) {
+      length = taken.copyTo(text, length, end - length);
+      continue;
+    }
+    if (narrow.text[hole - 1] !== OPEN_LIST) throw new RangeError(DAMAGED);
+    while (length < end) {
+      const before = (inner.positions[next] ?? Number.POSITIVE_INFINITY) - own.at;
+      if (before > end - length) {
+        length = own.copyTo(text, length, end - length);
+        break;
+      }
+      length = own.copyTo(text, length, before);
+      length = taken.copyTo(text, length, inner.lengths[next] as number);
+      next += 1;
+    }
+    if (length !== end) throw new RangeError(DAMAGED);
+  }
+  const rest = narrow.text.length - narrowSource.at;
+  if (length + rest !== bytes || next < inner.positions.length) throw new RangeError(DAMAGED);
+  narrowSource.copyTo(text, length, rest);
   return text;
 }

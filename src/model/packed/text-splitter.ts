@@ -1,11 +1,13 @@
 /**
- * Splits JSON texts into a narrow text, which has an empty string for each long one, and the documents: the
- * contents of the long strings, one after another, as they were sent (with their escapes).
+ * Splits JSON texts into three: a narrow text without attributes, the attributes, and the documents: the contents of
+ * long strings, one after another, as they were sent (with their escapes).
  *
- *   text       {"key":"prompt","value":{"stringValue":"a long text"}}
- *   narrow     {"key":"prompt","value":{"stringValue":""}}
- *   holes                                           └ 39, 11 bytes
- *   documents  a long text
+ *   text        {"spanId":"a1","attributes":[{"key":"prompt","value":{"stringValue":"a long text"}}]}
+ *   narrow      {"spanId":"a1","attributes":[]}
+ *   holes                                   └ 28, 56 bytes
+ *   attributes  {"key":"prompt","value":{"stringValue":""}}
+ *   holes                                       └ 40, 11 bytes
+ *   documents   a long text
  *
  * Keys of objects stay, so the narrow text is JSON with the same members. `joinText` gives the text, byte for byte.
  */
@@ -16,12 +18,18 @@ import { Numbers } from './varints.ts';
 /** Least bytes of a string that is taken out. */
 export const DOCUMENT_BYTES_MIN = 64;
 
+/** A text with something taken out. */
+export interface TextWithHoles {
+  readonly text: Buffer;
+  /** for each hole: its distance from the one before, the bytes that were there */
+  readonly holes: Buffer;
+}
+
 export interface SplitText extends CollectedDocuments {
   /** of the text */
   readonly bytes: number;
-  readonly narrow: Buffer;
-  /** for each document: its distance in the narrow text from the one before, its bytes above the minimum */
-  readonly holes: Buffer;
+  readonly narrow: TextWithHoles;
+  readonly attributes: TextWithHoles;
 }
 
 const QUOTE = 0x22;
@@ -29,32 +37,72 @@ const BACKSLASH = 0x5c;
 const COLON = 0x3a;
 const COMMA = 0x2c;
 const OPEN_LIST = 0x5b;
+const CLOSE_LIST = 0x5d;
 const SPACE = 0x20;
+const ATTRIBUTES = Buffer.from('attributes"');
+
+/** The text that is being written, in memory that is used again. */
+class Layer {
+  bytes: Buffer = Buffer.alloc(0);
+  length = 0;
+  readonly #holes = new Numbers();
+  /** position of the last one */
+  #hole = 0;
+
+  begin(): void {
+    this.length = 0;
+    this.#holes.clear();
+    this.#hole = 0;
+  }
+
+  putByte(byte: number): void {
+    this.bytes[this.length] = byte;
+    this.length += 1;
+  }
+
+  put(text: Buffer, from: number, end: number): void {
+    this.length += text.copy(this.bytes, this.length, from, end);
+  }
+
+  /** @param bytes of what is not put here */
+  putHole(bytes: number): void {
+    this.#holes.put(this.length - this.#hole);
+    this.#holes.put(bytes);
+    this.#hole = this.length;
+  }
+
+  end(): TextWithHoles {
+    const text = Buffer.from(this.bytes.subarray(0, this.length));
+    this.bytes = kept(this.bytes);
+    return { text, holes: this.#holes.copy() };
+  }
+}
 
 /** Splits the texts of one block after another, in the same memory. */
 export class TextSplitter {
-  #narrow: Buffer = Buffer.alloc(0);
-  #narrowBytes = 0;
+  readonly #narrow = new Layer();
+  readonly #attributes = new Layer();
   readonly #documents = new DocumentStream();
-  readonly #holes = new Numbers();
-  /** position in the narrow text of the last document */
-  #hole = 0;
   #bytes = 0;
   /** the next position in the text that is split */
   #at = 0;
 
   /** Begins a block. @param bytesExpected of all texts */
   begin(bytesExpected: number): void {
-    this.#narrowBytes = 0;
-    this.#holes.clear();
-    this.#hole = 0;
-    this.#bytes = 0;
+    this.#narrow.begin();
+    this.#attributes.begin();
     this.#documents.begin(bytesExpected);
+    this.#bytes = 0;
   }
 
   /** Bytes of the texts so far. */
   get bytes(): number {
     return this.#bytes;
+  }
+
+  /** Bytes of the parts so far, without holes and repeats. */
+  get partsBytes(): number {
+    return this.#narrow.length + this.#attributes.length + this.#documents.literalBytes;
   }
 
   /**
@@ -65,86 +113,151 @@ export class TextSplitter {
    */
   put(text: Buffer): void {
     this.#bytes += text.length;
-    this.#narrow = withRoom(this.#narrow, this.#narrowBytes, text.length);
+    for (const layer of [this.#narrow, this.#attributes]) {
+      layer.bytes = withRoom(layer.bytes, layer.length, text.length);
+    }
     this.#at = 0;
-    while (this.#putUpToString(text)) this.#putString(text);
+    while (this.#putUpToString(text)) {
+      const start = this.#at;
+      this.#putString(text, this.#narrow);
+      if (this.#at - start === ATTRIBUTES.length && isAttributes(text, start)) {
+        this.#putAttributes(text);
+      }
+    }
   }
 
+  /** @param byte no part of a string */
   putByte(byte: number): void {
     this.#bytes += 1;
-    this.#narrow = withRoom(this.#narrow, this.#narrowBytes, 1);
-    this.#narrow[this.#narrowBytes] = byte;
-    this.#narrowBytes += 1;
+    this.#narrow.bytes = withRoom(this.#narrow.bytes, this.#narrow.length, 1);
+    this.#narrow.putByte(byte);
   }
 
   end(): SplitText {
-    const narrow = Buffer.from(this.#narrow.subarray(0, this.#narrowBytes));
-    this.#narrow = kept(this.#narrow);
-    const { literals, repeats } = this.#documents.end();
-    return { bytes: this.#bytes, narrow, holes: this.#holes.copy(), literals, repeats };
+    return {
+      bytes: this.#bytes,
+      narrow: this.#narrow.end(),
+      attributes: this.#attributes.end(),
+      ...this.#documents.end(),
+    };
   }
 
-  // Bytes of the narrow text are copied one by one: most pieces are so short that a call for each takes longer.
+  // Bytes are copied one by one: most pieces are so short that a call for each takes longer.
 
   /** Copies the text with the opening quote of the next string. @returns false if there is none */
   #putUpToString(text: Buffer): boolean {
-    const narrow = this.#narrow;
+    const layer = this.#narrow;
+    const { bytes } = layer;
+    let { length } = layer;
     let at = this.#at;
-    let length = this.#narrowBytes;
     let byte = 0;
     while (byte !== QUOTE && at < text.length) {
       byte = text[at] as number;
-      narrow[length] = byte;
+      bytes[length] = byte;
       length += 1;
       at += 1;
     }
     this.#at = at;
-    this.#narrowBytes = length;
+    layer.length = length;
     return byte === QUOTE && at < text.length;
   }
 
   /** Copies a string, or takes it out. */
-  #putString(text: Buffer): void {
-    const narrow = this.#narrow;
+  #putString(text: Buffer, layer: Layer): void {
+    const { bytes } = layer;
+    let { length } = layer;
     const start = this.#at;
     const last = Math.min(text.length, start + DOCUMENT_BYTES_MIN);
     let at = start;
-    let length = this.#narrowBytes;
     let byte = 0;
     while (byte !== QUOTE && at < last) {
       byte = text[at] as number;
-      narrow[length] = byte;
+      bytes[length] = byte;
       length += 1;
       at += 1;
       if (byte !== BACKSLASH || at === text.length) continue;
-      narrow[length] = text[at] as number;
+      bytes[length] = text[at] as number;
       length += 1;
       at += 1;
     }
     this.#at = at;
-    this.#narrowBytes = length;
-    if (byte === QUOTE || last < start + DOCUMENT_BYTES_MIN) return;
-    if (isValue(text, start)) {
-      this.#narrowBytes -= at - start;
-      this.#takeOut(text, start);
-    } else {
-      const end = endOfString(text, at) + 1;
-      this.#narrowBytes += text.copy(narrow, this.#narrowBytes, at, end);
-      this.#at = end;
-    }
+    layer.length = length;
+    if (byte !== QUOTE && last === start + DOCUMENT_BYTES_MIN) this.#endLong(text, start, layer);
   }
 
-  /** Takes out a string whose opening quote is in the narrow text. */
-  #takeOut(text: Buffer, start: number): void {
-    const end = this.#documents.take(text, start);
-    this.#holes.put(this.#narrowBytes - this.#hole);
-    this.#holes.put(end - start - DOCUMENT_BYTES_MIN);
-    this.#hole = this.#narrowBytes;
+  /** Copies the rest of a long key, or takes a long value out. */
+  #endLong(text: Buffer, start: number, layer: Layer): void {
+    let end: number;
+    if (isValue(text, start)) {
+      layer.length -= this.#at - start;
+      end = this.#documents.take(text, start);
+      layer.putHole(end - start);
+    } else {
+      end = endOfString(text, this.#at);
+      layer.put(text, this.#at, end);
+    }
     // The closing quote must not begin the next string.
-    this.#narrow[this.#narrowBytes] = QUOTE;
-    this.#narrowBytes += 1;
+    layer.putByte(QUOTE);
     this.#at = end + 1;
   }
+
+  /** Takes out the elements of a list of attributes, which may follow. */
+  #putAttributes(text: Buffer): void {
+    let start = skipSpace(text, this.#at);
+    if (text[start] !== COLON) return;
+    start = skipSpace(text, start + 1);
+    if (text[start] !== OPEN_LIST) return;
+    start += 1;
+    this.#narrow.put(text, this.#at, start);
+    this.#at = start;
+    for (let depth = 1; depth > 0; ) {
+      depth = this.#putUpToStringOf(text, depth);
+      if (depth > 0) this.#putString(text, this.#attributes);
+      if (this.#at >= text.length) break;
+    }
+    if (this.#at > start) this.#narrow.putHole(this.#at - start);
+  }
+
+  /**
+   * Copies attributes up to the next string, or up to the end of their list.
+   *
+   * @param depth how many lists are open
+   * @returns how many lists are open then; 0 at the end
+   */
+  #putUpToStringOf(text: Buffer, depth: number): number {
+    const layer = this.#attributes;
+    const { bytes } = layer;
+    let { length } = layer;
+    let at = this.#at;
+    let open = depth;
+    for (let byte = 0; byte !== QUOTE && at < text.length; at += 1) {
+      byte = text[at] as number;
+      if (byte === OPEN_LIST) open += 1;
+      else if (byte === CLOSE_LIST) {
+        open -= 1;
+        if (open === 0) break;
+      }
+      bytes[length] = byte;
+      length += 1;
+    }
+    this.#at = at;
+    layer.length = length;
+    return open;
+  }
+}
+
+/** @param start of a string with so many bytes, after its opening quote */
+function isAttributes(text: Buffer, start: number): boolean {
+  for (let at = 0; at < ATTRIBUTES.length; at += 1) {
+    if (text[start + at] !== ATTRIBUTES[at]) return false;
+  }
+  return true;
+}
+
+function skipSpace(text: Buffer, start: number): number {
+  let at = start;
+  while ((text[at] ?? COLON) <= SPACE) at += 1;
+  return at;
 }
 
 /**
@@ -167,7 +280,5 @@ function isValue(text: Buffer, start: number): boolean {
   while ((text[before] ?? COLON) <= SPACE) before -= 1;
   const byte = text[before];
   if (byte !== COMMA) return byte === COLON || byte === OPEN_LIST;
-  let after = endOfString(text, start) + 1;
-  while ((text[after] ?? COLON + 1) <= SPACE) after += 1;
-  return text[after] !== COLON;
+  return text[skipSpace(text, endOfString(text, start) + 1)] !== COLON;
 }

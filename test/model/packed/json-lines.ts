@@ -1,6 +1,8 @@
 /** JSON lines for tests of packed texts, and how they are split. */
 import fc from 'fast-check';
 
+import { putRepeatsBack } from '../../../src/model/packed/document-stream.ts';
+import { joinText } from '../../../src/model/packed/narrow-text.ts';
 import { type SplitText, TextSplitter } from '../../../src/model/packed/text-splitter.ts';
 
 /** Parts of strings, with escapes, U+0000 and lone surrogates. */
@@ -27,6 +29,9 @@ const string = fc
 const other = fc.constantFrom('0', '-1.50e+300', '9'.repeat(100), 'true', 'null', '[]', '{}');
 const space = fc.constantFrom('', '', ' ', '\t ');
 
+const key = (text: fc.Arbitrary<string>): fc.Arbitrary<string> =>
+  fc.oneof(text, fc.constant('"attributes"'));
+
 const { json } = fc.letrec<{ json: string; list: string; object: string; text: string }>((tie) => ({
   json: fc.oneof({ depthSize: 'small' }, tie('text'), other, tie('list'), tie('object')),
   text: fc.oneof(
@@ -37,7 +42,7 @@ const { json } = fc.letrec<{ json: string; list: string; object: string; text: s
     .tuple(fc.array(tie('json'), { maxLength: 4 }), space)
     .map(([values, gap]) => `[${values.join(`${gap},`)}${gap}]`),
   object: fc
-    .tuple(fc.array(fc.tuple(tie('text'), tie('json')), { maxLength: 4 }), space)
+    .tuple(fc.array(fc.tuple(key(tie('text')), tie('json')), { maxLength: 4 }), space)
     .map(([members, gap]) => {
       const all = members.map(([key, value]) => `${key}${gap}:${gap}${value}`);
       return `{${gap}${all.join(`,${gap}`)}}`;
@@ -48,6 +53,12 @@ const { json } = fc.letrec<{ json: string; list: string; object: string; text: s
 export const jsonLines = fc
   .array(json, { maxLength: 6 })
   .map((lines) => Buffer.from(lines.map((line) => `${line}\n`).join('')));
+
+/** Joins the parts of a text. */
+export function joined({ bytes, narrow, attributes, ...documents }: SplitText): Buffer {
+  const left = bytes - narrow.text.length - attributes.text.length;
+  return joinText(bytes, narrow, attributes, putRepeatsBack(documents, left));
+}
 
 const shared = new TextSplitter();
 

@@ -3,28 +3,25 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 
 import { putRepeatsBack } from '../../../src/model/packed/document-stream.ts';
-import { Holes, joinText } from '../../../src/model/packed/narrow-text.ts';
+import { Holes } from '../../../src/model/packed/narrow-text.ts';
 import {
   DOCUMENT_BYTES_MIN,
   type SplitText,
   TextSplitter,
 } from '../../../src/model/packed/text-splitter.ts';
-import { jsonLines, split } from './json-lines.ts';
+import { joined, jsonLines, split } from './json-lines.ts';
 
-function joined(parts: SplitText): Buffer {
-  const holes = new Holes(parts.narrow, parts.holes);
-  return joinText(parts.narrow, holes, putRepeatsBack(parts, holes.bytes));
-}
-
+/** The lines of a text as values, without attributes and some strings. */
 function parsedLines(text: Buffer, isEmptied: (text: string) => boolean): unknown {
   return text
     .toString()
     .split('\n')
     .slice(0, -1)
     .map((line) =>
-      JSON.parse(line, (_, value: unknown) =>
-        typeof value === 'string' && isEmptied(value) ? '' : value,
-      ),
+      JSON.parse(line, (key, value: unknown) => {
+        if (key === 'attributes' && Array.isArray(value)) return [];
+        return typeof value === 'string' && isEmptied(value) ? '' : value;
+      }),
     );
 }
 
@@ -37,7 +34,7 @@ describe('a text', () => {
         expect(parts.bytes).toBe(text.length);
         expect(joined(parts)).toEqual(text);
         const isLong = (value: string): boolean => value.length > DOCUMENT_BYTES_MIN / 6;
-        expect(parsedLines(parts.narrow, isLong)).toEqual(parsedLines(text, isLong));
+        expect(parsedLines(parts.narrow.text, isLong)).toEqual(parsedLines(text, isLong));
       }),
     );
   });
@@ -59,7 +56,7 @@ describe('a text', () => {
     );
     const text = `{"${long}" : "${short}","a":["${long}"],"${long}":1}\n`;
     const parts = split(Buffer.from(text));
-    expect(parts.narrow.toString()).toBe(`{"${long}" : "${short}","a":[""],"${long}":1}\n`);
+    expect(parts.narrow.text.toString()).toBe(`{"${long}" : "${short}","a":[""],"${long}":1}\n`);
     expect(joined(parts).toString()).toBe(text);
   });
 
@@ -88,14 +85,50 @@ describe('a text', () => {
   });
 });
 
-test('holes say how long the documents of a record are', () => {
+describe('attributes', () => {
+  const long = 'x'.repeat(70);
+
+  test.each([
+    ['{"attributes":[{"a":[1]}],"b":2}', '{"attributes":[],"b":2}', '{"a":[1]}'],
+    ['{"attributes" : [ "]" ] }', '{"attributes" : [] }', ' "]" '],
+    [`{"attributes":["${long}"]}`, '{"attributes":[]}', '""'],
+    [`["attributes","${long}"]`, '["attributes",""]', ''],
+    ['{"attributes":[],"x":[1]}', '{"attributes":[],"x":[1]}', ''],
+    ['{"attributes":null,"x":["attributes"]}', '{"attributes":null,"x":["attributes"]}', ''],
+    ['{"attributes":{"attributes":[1]}}', '{"attributes":{"attributes":[]}}', '1'],
+    ['{"attributes":[{"attributes":[1]}]}', '{"attributes":[]}', '{"attributes":[1]}'],
+  ])('of %s are taken out', (text, narrow, attributes) => {
+    const parts = split(Buffer.from(`${text}\n`));
+    expect(parts.narrow.text.toString()).toBe(`${narrow}\n`);
+    expect(parts.attributes.text.toString()).toBe(attributes);
+    expect(joined(parts).toString()).toBe(`${text}\n`);
+  });
+
+  test('may end with the text', () => {
+    const splitter = new TextSplitter();
+    for (const text of [
+      '{"attributes',
+      '{"attributes"',
+      '{"attributes":',
+      '{"attributes":[',
+      '{"attributes":[1,"a"',
+    ]) {
+      splitter.begin(0);
+      splitter.put(Buffer.from(text));
+      expect(joined(splitter.end()).toString()).toBe(text);
+    }
+  });
+});
+
+test('holes say how many bytes of a record were taken out', () => {
   const values = [70, 80, 90].map((length) => `"${'x'.repeat(length)}"`);
-  const { narrow, holes: encoded } = split(Buffer.from(`[${values.join()}]\n`));
-  expect(narrow.toString()).toBe('["","",""]\n');
-  const holes = new Holes(narrow, encoded);
-  expect(holes.bytesIn(0, narrow.length)).toBe(240);
+  const { narrow } = split(Buffer.from(`[${values.join()},{"attributes":[1,"a"]}]\n`));
+  expect(narrow.text.toString()).toBe('["","","",{"attributes":[]}]\n');
+  const holes = new Holes(narrow);
+  expect(holes.bytesIn(0, narrow.text.length)).toBe(245);
   expect(holes.bytesIn(4, 6)).toBe(80);
-  expect(holes.bytesIn(narrow.length, narrow.length)).toBe(0);
+  expect(holes.bytesIn(10, 28)).toBe(5);
+  expect(holes.bytesIn(narrow.text.length, narrow.text.length)).toBe(0);
 });
 
 describe('repeats', () => {

@@ -2,17 +2,12 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 
-import { putRepeatsBack } from '../../../src/model/packed/document-stream.ts';
-import { Holes, joinText } from '../../../src/model/packed/narrow-text.ts';
 import { type BlockRecord, recordsOf } from '../../../src/otlp/lines/block-records.ts';
 import { LINE_BYTES_MAX } from '../../../src/otlp/lines/lines.ts';
-import {
-  PACKED_BYTES_MAX,
-  type PackedLines,
-  packLines,
-} from '../../../src/otlp/lines/packed-lines.ts';
+import { PACKED_BYTES_MAX, packLines } from '../../../src/otlp/lines/packed-lines.ts';
 import type { Frame } from '../../../src/otlp/lines/record-finder.ts';
 import { toEnd } from '../../../src/otlp/pieces.ts';
+import { joined } from '../../model/packed/json-lines.ts';
 
 const ALL = [0, Number.MAX_SAFE_INTEGER];
 
@@ -27,15 +22,9 @@ function contentOf({ bytes, frame }: Pick<BlockRecord, 'bytes' | 'frame'>): stri
   return heads;
 }
 
-/** Returns the text of a block. */
-function textOf({ text }: PackedLines): Buffer {
-  const holes = new Holes(text.narrow, text.holes);
-  return joinText(text.narrow, holes, putRepeatsBack(text, holes.bytes));
-}
-
 /** Packs runs and reads them again, by the records of their blocks. */
 function packedAndRead(runs: readonly (readonly BlockRecord[])[]) {
-  const blocks = toEnd(packLines(runs)).map((block) => ({ ...block, text: textOf(block) }));
+  const blocks = toEnd(packLines(runs)).map((block) => ({ ...block, text: joined(block.text) }));
   const found = runs.map((): BlockRecord[] => []);
   for (const { text, records, runs: packed } of blocks) {
     const own = read(text);
@@ -99,6 +88,22 @@ describe('runs', () => {
   });
 });
 
+/** A run of records with so many bytes that do not repeat. */
+function unlike(seed: number, ...sizes: readonly number[]): readonly BlockRecord[] {
+  let state = seed;
+  const word = (): string => {
+    state = Math.imul(state ^ (state >>> 15), 0x2c1b3c6d) + 0x9e3779b9;
+    return `"${(state >>> 0).toString(16)}"`;
+  };
+  return sized(...sizes).map((record, index) => {
+    const words: string[] = [];
+    for (let bytes = 0; bytes < (sizes[index] ?? 0); bytes += words.at(-1)?.length ?? 0) {
+      words.push(word());
+    }
+    return { ...record, bytes: Buffer.from(`[${words.join()}]`) };
+  });
+}
+
 /** A run of records of so many bytes. */
 function sized(...sizes: readonly number[]): readonly BlockRecord[] {
   const frame = read(Buffer.from(lineOf('', 'r', ['s'])))[0]?.frame;
@@ -112,6 +117,8 @@ function sized(...sizes: readonly number[]): readonly BlockRecord[] {
 }
 
 describe('sizes', () => {
+  const kib = (...sizes: readonly number[]): number[] => sizes.map((size) => size * 1024);
+
   const half = PACKED_BYTES_MAX / 2;
 
   test('a run that fits a block is not parted; a larger one has several', () => {
@@ -141,5 +148,27 @@ describe('sizes', () => {
     const lines = blocks[0]?.text.toString().trimEnd().split('\n') ?? [];
     expect(lines).toHaveLength(3);
     for (const line of lines) expect(line.length).toBeLessThan(LINE_BYTES_MAX);
+  });
+
+  test('no run begins in a block whose parts are long', () => {
+    const runs = [1, 2, 3, 4].map((seed) => unlike(seed, ...kib(100, 200)));
+    const { blocks } = packedAndRead(runs);
+    expect(blocks.map(({ runs: packed }) => packed.map(({ run }) => run))).toEqual([
+      [0, 1, 2],
+      [3],
+    ]);
+  });
+
+  test('a run continues in another block when the parts are longer', () => {
+    const { blocks, found } = packedAndRead([unlike(1, ...kib(450, 450, 300, 10))]);
+    expect(blocks.map(({ records }) => records)).toEqual([3, 1]);
+    expect(found[0]).toHaveLength(4);
+  });
+
+  test('what repeats does not count', () => {
+    const record = unlike(1, ...kib(300));
+    const text = Buffer.from(JSON.stringify({ text: record[0]?.bytes.toString() }));
+    const runs = Array.from({ length: 5 }, () => record.map((one) => ({ ...one, bytes: text })));
+    expect(packedAndRead(runs).blocks).toHaveLength(1);
   });
 });

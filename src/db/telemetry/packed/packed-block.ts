@@ -2,8 +2,9 @@
  * Packed blocks: lines of OTLP/JSON of whole runs (`src/otlp/lines/packed-lines.ts`) in two parts, each compressed
  * (docs/decisions/0081-packed-runs.md). The narrow part is enough for the tree of a run.
  *
- *   lines ─► narrow text, holes ──────────────────► narrow part
- *        └─► documents ─► literals and repeats ───► documents
+ *   lines ─► narrow text, holes ───────────────► narrow part
+ *        ├─► attributes, holes ────────────────► documents
+ *        └─► documents ─► literals, repeats ──►
  *
  * A block is read as it was packed or not at all: each part has a checksum, and the documents fit only the holes.
  */
@@ -29,13 +30,13 @@ export interface PackedBlock {
 export type NarrowBlock = Pick<StoredBlock, 'id'> & Omit<PackedBlock, 'documents'>;
 export type StoredPackedBlock = Pick<StoredBlock, 'id'> & PackedBlock;
 
-/** The lines of a packed block with an empty string for each document. */
+/** The lines of a packed block with an empty list for all attributes, and an empty string for each document. */
 export interface NarrowText {
   readonly text: Buffer;
   readonly holes: Holes;
 }
 
-/** Bytes of a length at the beginning of a part. */
+/** Bytes of the length of a piece, at the beginning of a part. */
 const LENGTH_BYTES = 4;
 
 /**
@@ -44,22 +45,24 @@ const LENGTH_BYTES = 4;
  * @param codec the codec of new blocks
  */
 export async function compressPacked(
-  { bytes, narrow, holes, literals, repeats }: SplitText,
+  { bytes, narrow, attributes, literals, repeats }: SplitText,
   codec = BROTLI,
 ): Promise<PackedBlock> {
   const [narrowPart, documents] = await Promise.all([
-    compressPart(codec, narrow, holes),
-    compressPart(codec, literals, repeats),
+    compressPart(codec, [narrow.text, narrow.holes]),
+    compressPart(codec, [attributes.text, attributes.holes, literals, repeats]),
   ]);
   return { codec, bytes, narrow: narrowPart, documents };
 }
 
-async function compressPart(number: number, first: Buffer, second: Buffer): Promise<PackedPart> {
+async function compressPart(number: number, pieces: readonly Buffer[]): Promise<PackedPart> {
   const codec = CODECS.get(number);
   if (codec === undefined) throw new RangeError(`codec ${number} is not known`);
-  const length = Buffer.allocUnsafe(LENGTH_BYTES);
-  length.writeUInt32LE(first.length);
-  const part = Buffer.concat([length, first, second]);
+  const lengths = Buffer.allocUnsafe(LENGTH_BYTES * pieces.length);
+  for (const [index, { length }] of pieces.entries()) {
+    lengths.writeUInt32LE(length, LENGTH_BYTES * index);
+  }
+  const part = Buffer.concat([lengths, ...pieces]);
   const data = await codec.pack(part);
   return { bytes: part.length, checksum: checksumOf(data), data };
 }
@@ -72,8 +75,8 @@ async function compressPart(number: number, first: Buffer, second: Buffer): Prom
  * @throws {UnsupportedCodecError}
  */
 export async function readNarrow(block: NarrowBlock, codecs: Codecs = CODECS): Promise<NarrowText> {
-  const [text, holes] = await readPart(block, block.narrow, codecs);
-  return ofBlock(block.id, () => ({ text, holes: new Holes(text, holes) }));
+  const [text, holes] = await readPart<Pieces>(block, block.narrow, 2, codecs);
+  return ofBlock(block.id, () => ({ text, holes: new Holes({ text, holes }) }));
 }
 
 /**
@@ -87,25 +90,36 @@ export async function readPacked(
   block: StoredPackedBlock,
   codecs: Codecs = CODECS,
 ): Promise<Buffer> {
-  const [{ text, holes }, [literals, repeats]] = await Promise.all([
-    readNarrow(block, codecs),
-    readPart(block, block.documents, codecs),
+  const { bytes } = block;
+  const [[text, holes], [own, ownHoles, literals, repeats]] = await Promise.all([
+    readPart<Pieces>(block, block.narrow, 2, codecs),
+    readPart<FourPieces>(block, block.documents, 4, codecs),
   ]);
   return ofBlock(block.id, () => {
-    if (text.length + holes.bytes !== block.bytes) throw new RangeError('its length differs');
-    return joinText(text, holes, putRepeatsBack({ literals, repeats }, holes.bytes));
+    const taken = putRepeatsBack({ literals, repeats }, bytes - text.length - own.length);
+    return joinText(bytes, { text, holes }, { text: own, holes: ownHoles }, taken);
   });
 }
 
-async function readPart(
+type Pieces = readonly [Buffer, Buffer];
+type FourPieces = readonly [...Pieces, ...Pieces];
+
+async function readPart<P extends Pieces | FourPieces>(
   { id, codec }: NarrowBlock,
   part: PackedPart,
+  count: P['length'],
   codecs: Codecs,
-): Promise<readonly [first: Buffer, second: Buffer]> {
+): Promise<P> {
   const bytes = await readBlock({ id, codec, ...part }, codecs);
-  const end = LENGTH_BYTES + (bytes.length < LENGTH_BYTES ? 0 : bytes.readUInt32LE());
-  if (end > bytes.length) throw new UnreadableBlockError(id, 'a part of it is damaged');
-  return [bytes.subarray(LENGTH_BYTES, end), bytes.subarray(end)];
+  const pieces: Buffer[] = [];
+  let at = LENGTH_BYTES * count;
+  for (let index = 0; index < count && at <= bytes.length; index += 1) {
+    const end = at + bytes.readUInt32LE(LENGTH_BYTES * index);
+    pieces.push(bytes.subarray(at, end));
+    at = end;
+  }
+  if (at !== bytes.length) throw new UnreadableBlockError(id, 'a part of it is damaged');
+  return pieces as readonly Buffer[] as P;
 }
 
 /** Runs a function whose RangeError says why the block is damaged. */
