@@ -7,7 +7,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
-import { SpanStatusCode } from '@opentelemetry/api';
+import { ROOT_CONTEXT, SpanStatusCode, trace } from '@opentelemetry/api';
 import { SeverityNumber } from '@opentelemetry/api-logs';
 import { OTLPLogExporter } from '@opentelemetry/exporter-logs-otlp-http';
 import {
@@ -23,6 +23,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 
 import { runCommand } from '../support/command.ts';
 import { canRunJq } from '../support/programs.ts';
+import { waitFor } from '../support/wait-for.ts';
 import { type Gateway, openGateway } from './gateway.ts';
 
 const PAGE = readFileSync(join(import.meta.dirname, '../../docs/export.md'), 'utf8');
@@ -193,6 +194,38 @@ test('a search in log records', async () => {
   expect(bodies.join()).toContain('The Refund was paid.');
   expect(bodies.join()).toContain('no refund');
   expect(bodies.join()).not.toContain('Nothing');
+});
+
+test('whole runs of an agent, and records of a service, of what the SDK sent', async () => {
+  const processor = new BatchSpanProcessor(new OTLPTraceExporter(destination('/v1/traces')));
+  const provider = new BasicTracerProvider({
+    resource: resource('triage'),
+    spanProcessors: [processor],
+  });
+  const tracer = provider.getTracer('agent');
+  const names = { 'gen_ai.agent.name': 'Triage', 'gen_ai.operation.name': 'invoke_agent' };
+  const root = tracer.startSpan('invoke_agent Triage', { attributes: names });
+  const within = trace.setSpan(ROOT_CONTEXT, root);
+  tracer.startSpan('execute_tool search', {}, within).end();
+  root.end();
+  await provider.shutdown();
+  const exported = async (...words: readonly string[]): Promise<string[]> => {
+    const settings = { DATABASE_URL: gateway.databaseUrl };
+    const { stdout } = await runCommand(['export', ...words], settings);
+    const lines = stdout.split('\n').slice(0, -1);
+    return lines.flatMap((line) =>
+      [...line.matchAll(/"name":"(\w+ \w+)"/g)].map(([, name]) => name ?? ''),
+    );
+  };
+  const own = ['execute_tool search', 'invoke_agent Triage'];
+  await waitFor(async () => (await exported('--agent', 'Triage')).length > 0, {
+    withinMs: 60_000,
+    what: 'the run is evaluated',
+  });
+  expect((await exported('--agent', 'Triage')).sort()).toEqual(own);
+  expect((await exported('--run', root.spanContext().traceId)).sort()).toEqual(own);
+  expect((await exported('--service', 'triage')).sort()).toEqual(own);
+  expect(await exported('--service', 'bank-agent', '--signal', 'traces')).toHaveLength(6);
 });
 
 test('a Parquet file has the same spans', async () => {

@@ -12,6 +12,7 @@ import { USE_ZSTD_NODE } from '../../db/telemetry/codecs.ts';
 
 import { OperatorError } from '../../errors.ts';
 import type { Signal } from '../../model/telemetry.ts';
+import { zstdFrames } from './zstd-frames.ts';
 
 /** What a server takes by default (MAX_DECODED_BODY_BYTES). */
 const BODY_BYTES_MAX = 64 * 1024 * 1024;
@@ -65,36 +66,42 @@ function isFolder(name: string): boolean {
   return statSync(name, { throwIfNoEntry: false })?.isDirectory() === true;
 }
 
-/** @throws {OperatorError} if this Node.js cannot read the compression */
-function decompressorOf(name: string, first: Buffer): Duplex | null {
-  if (first.subarray(0, GZIP_MAGIC.length).equals(GZIP_MAGIC)) return zlib.createGunzip();
-  if (!first.subarray(0, ZSTD_MAGIC.length).equals(ZSTD_MAGIC)) return null;
+type Chunks = AsyncGenerator<Buffer>;
+
+/** @throws {OperatorError} if this Node.js has no zstd */
+function createZstd(name: string): Duplex {
   // The types are those of Node.js 20, which has no zstd.
   const create: unknown = Reflect.get(zlib, 'createZstdDecompress');
   if (typeof create === 'function') return create() as Duplex;
   throw new OperatorError(`${name} is compressed with zstd: ${USE_ZSTD_NODE}`);
 }
 
+async function* decompressed(chunks: Chunks, decompressor: Duplex): Chunks {
+  const input = Readable.from(chunks);
+  input.on('error', (error) => decompressor.destroy(error));
+  yield* input.pipe(decompressor) as AsyncIterable<Buffer>;
+}
+
 /** The content, decompressed when it begins as gzip or zstd does. */
-async function* contentOf(name: string): AsyncGenerator<Buffer> {
+async function* contentOf(name: string): Chunks {
   const source = name === '-' ? process.stdin : createReadStream(name);
   const chunks = (source as AsyncIterable<Buffer>)[Symbol.asyncIterator]();
   const first = await chunks.next();
   if (first.done === true) return;
-  const all = async function* (): AsyncGenerator<Buffer> {
+  const all = async function* (): Chunks {
     yield first.value;
     for (let next = await chunks.next(); next.done !== true; next = await chunks.next()) {
       yield next.value;
     }
   };
-  const inflated = decompressorOf(name, first.value);
-  if (inflated === null) {
-    yield* all();
-    return;
-  }
-  const input = Readable.from(all());
-  input.on('error', (error) => inflated.destroy(error));
-  yield* input.pipe(inflated) as AsyncIterable<Buffer>;
+  if (startsWith(first.value, GZIP_MAGIC)) yield* decompressed(all(), zlib.createGunzip());
+  else if (startsWith(first.value, ZSTD_MAGIC)) {
+    for await (const frame of zstdFrames(all())) yield* decompressed(frame, createZstd(name));
+  } else yield* all();
+}
+
+function startsWith(bytes: Buffer, magic: Buffer): boolean {
+  return bytes.subarray(0, magic.length).equals(magic);
 }
 
 /** Lines with their numbers; one that is longer than a body may be is an error. */
