@@ -51,6 +51,10 @@ const RUSSIAN =
   'Добрый день! Подскажите, пожалуйста, когда придёт моя посылка, и можно ли изменить адрес доставки. ';
 const CHINESE =
   '您好，请问我的包裹什么时候到？我想修改收货地址，并且查询一下上个月的订单明细和发票信息。';
+const JAPANESE =
+  'こんにちは。荷物はいつ届きますか。配送先の住所を変更したいので、先月の注文の明細と請求書も確認させてください。';
+const HINDI =
+  'नमस्ते, कृपया बताइए कि मेरा पार्सल कब आएगा और क्या मैं शुक्रवार से पहले डिलीवरी का पता बदल सकता हूँ। ';
 const ARABIC = 'مرحبا، متى تصل الطرود الخاصة بي وهل يمكنني تغيير عنوان التسليم قبل يوم الجمعة؟ ';
 
 function stringsIn(value: JsonValue): string[] {
@@ -123,6 +127,8 @@ export function textKinds(corpus: VerifiedCorpus): TextKind[] {
     kind('attack mixture', attack, 20 * KIB),
     kind('Russian', repeated(RUSSIAN.repeat(20), 60 * KIB), 2 * KIB),
     kind('Chinese', repeated(CHINESE.repeat(20), 60 * KIB), 2 * KIB),
+    kind('Japanese', repeated(JAPANESE.repeat(20), 60 * KIB), 2 * KIB),
+    kind('Hindi', repeated(HINDI.repeat(20), 60 * KIB), 2 * KIB),
     kind('Arabic', repeated(ARABIC.repeat(20), 60 * KIB), 2 * KIB),
     kind('base64', noise(300 * KIB).toString('base64'), 20 * KIB),
     kind('minified code', minified, 20 * KIB),

@@ -96,17 +96,30 @@ function visitRewrites(text: string, visit: VisitRewrite): void {
       continue;
     }
     const kind = known === UNKNOWN ? classify(unit) : known;
-    if (kind === ATTACHING || (kind === CHANGED && kindOf(text.charCodeAt(at + 1)) === ATTACHING)) {
+    if (isInCluster(kind, text, at)) {
       // From the letter before it to the end of all attached characters and surrogate pairs.
-      const from = kind === ATTACHING ? Math.max(0, at - 1) : at;
+      const from = kind === CHANGED ? at : Math.max(0, at - 1);
       at += 1;
-      while (at < text.length && kindOf(text.charCodeAt(at)) === ATTACHING) at += 1;
+      while (kindAt(text, at) >= LONE) at += 1;
       if (!visitClusters(text, from, at, visit)) return;
       continue;
     }
-    if (kind === CHANGED && !visit(at, at + 1, changedUnits.get(unit) ?? '')) return;
+    if (kind === CHANGED && !visit(at, at + 1, readingOf(unit))) return;
     at += 1;
   }
+}
+
+/** Checks whether a unit that is not plain is part of a cluster that must be normalised as a whole. */
+function isInCluster(kind: number, text: string, at: number): boolean {
+  if (kind === ATTACHING) return true;
+  const next = kindAt(text, at + 1);
+  return next >= LONE;
+}
+
+/** @param unit that is normalised to something else */
+function readingOf(unit: number): string {
+  const read = changedTo[unit] as number;
+  return read === 0 ? (changedUnits.get(unit) ?? '') : String.fromCharCode(read);
 }
 
 function visitClusters(text: string, from: number, to: number, visit: VisitRewrite): boolean {
@@ -119,32 +132,80 @@ function visitClusters(text: string, from: number, to: number, visit: VisitRewri
 }
 
 /**
- * Classes of UTF-16 units: normalised to themselves, to something else, or attached to the letter
- * before or the unit beside them. A table that caches a pure function, one per thread.
+ * Classes of UTF-16 units: normalised to themselves; to something else; marks that stay as they are
+ * behind a letter, and change only among marks (a virama, Arabic vowels); attached to the letter before
+ * or the unit beside them. A table that caches a pure function, one per thread.
  */
 const UNKNOWN = 0;
 const PLAIN = 1;
 const CHANGED = 2;
-const ATTACHING = 3;
+const LONE = 3;
+const ATTACHING = 4;
 const kinds = new Uint8Array(0x1_0000).fill(PLAIN, 0, 0x80).fill(UNKNOWN, 0x0b, 0x0c);
 /** changed unit → its normalised form */
 const changedUnits = new Map<number, string>();
+/** changed unit → its normalised form if that is one unit, else 0 */
+const changedTo = new Uint16Array(0x1_0000);
 
-/** @param unit NaN past a text's end */
-function kindOf(unit: number): number {
-  const known = kinds[unit];
-  return known === undefined || known === UNKNOWN ? classify(unit) : known;
+/** The class of the unit at an offset; behind a text all is plain. */
+function kindAt(text: string, at: number): number {
+  if (at >= text.length) return PLAIN;
+  const unit = text.charCodeAt(at);
+  const known = kinds[unit] as number;
+  return known === UNKNOWN ? classify(unit) : known;
 }
 
 function classify(unit: number): number {
-  if (Number.isNaN(unit)) return PLAIN;
   const letter = String.fromCharCode(unit);
   const isHalf = unit >= 0xd800 && unit <= 0xdfff;
   const read = normaliseCluster(letter);
-  const kind = isHalf || IS_ATTACHED.test(letter) ? ATTACHING : read === letter ? PLAIN : CHANGED;
+  let kind = read === letter ? PLAIN : CHANGED;
+  if (isHalf) kind = ATTACHING;
+  else if (IS_ATTACHED.test(letter)) kind = read === letter ? kindOfMark(letter) : ATTACHING;
   kinds[unit] = kind;
-  if (kind === CHANGED) changedUnits.set(unit, read);
+  if (kind !== CHANGED) return kind;
+  changedUnits.set(unit, read);
+  if (read.length === 1) changedTo[unit] = read.charCodeAt(0);
   return kind;
+}
+
+/** Marks with a low and a high combining class: one of them changes places with any mark that has one. */
+const LOW_MARK = '\u0334';
+const HIGH_MARK = '\u0345';
+const MARK = /\p{M}/u;
+
+/**
+ * A mark that composes with no letter stays where it is. Without a combining class it is like a letter;
+ * with one it changes places with other marks only.
+ * @param mark that is normalised to itself
+ */
+function kindOfMark(mark: string): number {
+  composing ??= composingUnits();
+  if (!MARK.test(mark) || composing.has(mark)) return ATTACHING;
+  const isOrdered = isDecomposed(`x${mark}${LOW_MARK}`) || isDecomposed(`x${HIGH_MARK}${mark}`);
+  return isOrdered ? LONE : PLAIN;
+}
+
+/** Characters that may be composed with the one before them. */
+let composing: ReadonlySet<string> | null = null;
+
+function composingUnits(): Set<string> {
+  const found = new Set<string>();
+  for (let unit = 0x80; unit < 0x1_0000; unit += 1) {
+    if (unit === FIRST_HANGUL) unit = LAST_HANGUL;
+    const letter = String.fromCharCode(unit);
+    if (!isDecomposed(letter)) continue;
+    for (const part of [...letter.normalize('NFD')].slice(1)) found.add(part);
+  }
+  return found;
+}
+
+/** Hangul syllables, whose vowels and finals are attached anyway. */
+const FIRST_HANGUL = 0xac00;
+const LAST_HANGUL = 0xd7a4;
+
+function isDecomposed(text: string): boolean {
+  return text.normalize('NFD') !== text;
 }
 
 /**
@@ -166,9 +227,6 @@ interface Normalised {
   readonly changes: Changes<readonly number[]> | null;
 }
 
-/** A text from this many unchanged units on is a piece of its own; shorter ones are copied. */
-const PIECE_UNITS = 64;
-
 /**
  * Normalises a text.
  * @param changesMax most changes that are listed
@@ -177,69 +235,51 @@ export function normaliseWithChanges(text: string, changesMax: number): Normalis
   const written: number[] = [];
   const normalised: number[] = [];
   let isListed = true;
-  const pieces: string[] = [];
-  const units = new Units();
   let from = 0;
-  let shift = 0;
+  let length = 0;
   visitRewrites(text, (start, end, cluster) => {
-    if (start - from >= PIECE_UNITS) {
-      pieces.push(units.take(), text.slice(from, start));
-    } else {
-      units.add(text, from, start);
-    }
-    units.add(cluster, 0, cluster.length);
+    length = appendUnits(cluster, 0, cluster.length, appendUnits(text, from, start, length));
     from = end;
-    const normalisedEnd = start + shift + cluster.length;
-    if (written.length > 0 && written.at(-1) === start) {
-      written[written.length - 1] = end;
-      normalised[normalised.length - 1] = normalisedEnd;
-    } else if (written.length === 2 * changesMax) {
+    const last = written.length - 1;
+    if (last > 0 && written[last] === start) {
+      written[last] = end;
+      normalised[last] = length;
+    } else if (last + 1 === 2 * changesMax) {
       isListed = false;
     } else {
       written.push(start, end);
-      normalised.push(start + shift, normalisedEnd);
+      normalised.push(length - cluster.length, length);
     }
-    shift = normalisedEnd - end;
     return true;
   });
   const changes = isListed ? { written, normalised } : null;
   if (from === 0) return { text, changes };
-  pieces.push(units.take(), text.slice(from));
-  return { text: pieces.join(''), changes };
+  length = appendUnits(text, from, text.length, length);
+  return { text: asBytes.toString('utf16le', 0, 2 * length), changes };
 }
 
-/** Builds a string unit by unit, which costs less than a piece for every changed letter. */
-class Units {
-  #units = Buffer.allocUnsafe(0);
-  #length = 0;
+/** Buffer for the units of a normalised text, one per thread. It grows with the longest text. */
+let units = new Uint16Array(0);
+let asBytes = Buffer.alloc(0);
 
-  /** Adds the units of a text from `from` to `to`. */
-  add(text: string, from: number, to: number): void {
-    const needed = this.#length + 2 * (to - from);
-    if (needed > this.#units.length) this.#grow(needed);
-    const units = this.#units;
-    let length = this.#length;
-    for (let at = from; at < to; at += 1) {
-      const unit = text.charCodeAt(at);
-      units[length] = unit & 0xff;
-      units[length + 1] = unit >>> 8;
-      length += 2;
-    }
-    this.#length = length;
-  }
+/**
+ * Writes the units of a text from `from` to `to` into the buffer: a string for every changed letter
+ * costs more.
+ * @returns the units in the buffer
+ */
+function appendUnits(text: string, from: number, to: number, length: number): number {
+  const needed = length + to - from;
+  if (needed > units.length) growUnits(needed);
+  let end = length;
+  for (let at = from; at < to; at += 1, end += 1) units[end] = text.charCodeAt(at);
+  return end;
+}
 
-  /** The units so far; the next ones begin another string. */
-  take(): string {
-    const taken = this.#units.toString('utf16le', 0, this.#length);
-    this.#length = 0;
-    return taken;
-  }
-
-  #grow(needed: number): void {
-    const larger = Buffer.allocUnsafe(2 * needed);
-    this.#units.copy(larger, 0, 0, this.#length);
-    this.#units = larger;
-  }
+function growUnits(needed: number): void {
+  const larger = new Uint16Array(2 * needed);
+  larger.set(units);
+  units = larger;
+  asBytes = Buffer.from(larger.buffer);
 }
 
 /** The text as it looks to a reader; the same string when nothing changes. */

@@ -47,6 +47,8 @@ export interface TextReading {
   readonly toWritten: (range: CharacterRange) => CharacterRange;
   /** byte offset between characters → UTF-16 offset in this reading */
   readonly toUnits: (offset: number) => number;
+  /** number of changes that `changes` lists; Infinity where that is null */
+  readonly changeCount: number;
   /**
    * Where the normalised reading differs from the written one, in byte offsets. A match that touches
    * none of these ranges, not even with the character on either side, is also a match of the written
@@ -73,6 +75,9 @@ const CHANGES_MAX = 200;
 
 /** ZERO WIDTH NO-BREAK SPACE; at the beginning of a text it is a byte order mark. */
 const NO_BREAK_SPACE = '\ufeff';
+
+/** The only character of ASCII that is normalised to another. */
+const VERTICAL_TAB = '\v';
 
 /** A text, up to the most that is ever matched of it. */
 interface Source {
@@ -132,6 +137,7 @@ function readEnd({ text, bytes, offset, contextUnits }: End): TextReading[] {
         return { start: offset + start, end: offset + end };
       },
       toUnits: unitCounter(read),
+      changeCount: Number.POSITIVE_INFINITY,
       changes: () => null,
       wider: () => null,
     };
@@ -155,6 +161,7 @@ function readWritten(source: Source, beginning: Beginning): TextReading {
     firmBytes: cut ? bytes.byteLength : Number.POSITIVE_INFINITY,
     toWritten: (range) => range,
     toUnits: unitCounter(bytes),
+    changeCount: Number.POSITIVE_INFINITY,
     changes: () => null,
     wider: widerOf(source, beginning, readWritten),
   };
@@ -177,6 +184,7 @@ function readSpaced(source: Source, beginning: Beginning): TextReading | null {
     firmBytes: firmBytes(text, normalised, beginning.cut),
     toWritten: (range) => toWrittenRange(text, range),
     toUnits: unitCounter(bytes),
+    changeCount: Number.POSITIVE_INFINITY,
     changes: () => null,
     wider: widerOf(source, beginning, readSpaced),
   };
@@ -185,11 +193,11 @@ function readSpaced(source: Source, beginning: Beginning): TextReading | null {
 /** @returns null when there is nothing to normalise */
 function readNormalised(source: Source, beginning: Beginning): TextReading | null {
   const { text, bytes, cut } = beginning;
+  if (bytes.byteLength === text.length && !text.includes(VERTICAL_TAB)) return null;
   const { text: normalised, changes } = normaliseWithChanges(text, cut ? 0 : CHANGES_MAX);
   if (normalised === text) return null;
   const normalisedBytes = Buffer.from(normalised);
-  // A match of the written reading that touches the cut may not be confirmed.
-  const inBytes = cut || changes === null ? null : changesInBytes(changes, text, normalised);
+  let inBytes: Changes<Int32Array> | null = null;
   return {
     form: 'normalised',
     bytes: normalisedBytes,
@@ -197,7 +205,13 @@ function readNormalised(source: Source, beginning: Beginning): TextReading | nul
     firmBytes: firmBytes(text, normalised, cut),
     toWritten: (range) => toWrittenRange(bytes.toString(), range),
     toUnits: unitCounter(normalisedBytes),
-    changes: () => inBytes,
+    // A match of the written reading that touches the cut may not be confirmed.
+    changeCount: cut || changes === null ? Number.POSITIVE_INFINITY : changes.written.length / 2,
+    changes: () => {
+      if (cut || changes === null) return null;
+      inBytes ??= changesInBytes(changes, text, normalised);
+      return inBytes;
+    },
     wider: widerOf(source, beginning, readNormalised),
   };
 }
@@ -236,15 +250,29 @@ function changesInBytes(
   };
 }
 
-/** UTF-16 offsets into a text, in order, as offsets into its UTF-8. */
+/** UTF-16 offsets between characters of a text, in order, as offsets into its UTF-8. */
 function byteOffsets(text: string, offsets: readonly number[]): Int32Array {
-  let units = 0;
+  const found = new Int32Array(offsets.length);
+  let at = 0;
   let bytes = 0;
-  return Int32Array.from(offsets, (offset) => {
-    bytes += Buffer.byteLength(text.slice(units, offset));
-    units = offset;
-    return bytes;
-  });
+  for (let index = 0; index < found.length; index += 1) {
+    const end = offsets[index] as number;
+    for (; at < end; at += 1) {
+      const unit = text.charCodeAt(at);
+      if (unit < 0x80) bytes += 1;
+      else if (unit < 0x800) bytes += 2;
+      else if (isPair(unit, text.charCodeAt(at + 1))) {
+        bytes += 4;
+        at += 1;
+      } else bytes += 3;
+    }
+    found[index] = bytes;
+  }
+  return found;
+}
+
+function isPair(unit: number, next: number): boolean {
+  return (unit & 0xfc00) === 0xd800 && (next & 0xfc00) === 0xdc00;
 }
 
 /** Finds the leftmost match in a reading's bytes that starts at `from` or later. */

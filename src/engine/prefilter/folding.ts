@@ -8,6 +8,8 @@
  * texts are not kept: the search maps bytes by `FOLDED` and skips repeated blanks.
  */
 
+import { isAscii } from 'node:buffer';
+
 export const BLANK = 32;
 const ZERO = 48;
 
@@ -51,7 +53,7 @@ export interface SearchedText {
 
 /** Replaces the non-ASCII letters that equal an ASCII one. Copies only texts that have them: few. */
 export function replaceAsciiEquals(text: Buffer): SearchedText {
-  if (!text.includes(LONG_S_BYTES) && !text.includes(KELVIN_BYTES)) {
+  if (isAscii(text) || !(text.includes(LONG_S_BYTES) || text.includes(KELVIN_BYTES))) {
     return { bytes: text, origin: null };
   }
   const bytes = Buffer.allocUnsafe(text.length);

@@ -6,7 +6,7 @@
 import type { Changes } from '../matcher/normalised-text.ts';
 import { foldedBefore, foldedBehind } from './folding.ts';
 import type { LiteralHits } from './literal-hits.ts';
-import type { LiteralSearch } from './literal-search.ts';
+import type { LiteralScan } from './literal-scan.ts';
 
 /**
  * The ranges to search: each change, and as much around it as the longest literal has.
@@ -33,7 +33,7 @@ export function rangesAround(
 }
 
 interface NormalisedSearch {
-  readonly literals: LiteralSearch;
+  readonly literals: LiteralScan;
   readonly bytes: Buffer;
   readonly changes: Changes<Int32Array>;
   /** from `rangesAround` */
@@ -48,7 +48,6 @@ interface NormalisedSearch {
  * is searched. So a hit may be added twice, but none is missed; and the hits of a literal are in
  * order, because a hit that overlaps a change begins after one that ends before it.
  * @param written hits of the written reading, from one search
- * @param from first of these hits to copy
  * @param until end of the hits to copy
  * @param around buffer
  * @param normalised receives the hits
@@ -56,12 +55,11 @@ interface NormalisedSearch {
 export function updateHits(
   { literals, bytes, changes, ranges }: NormalisedSearch,
   written: LiteralHits,
-  from: number,
   until: number,
   around: LiteralHits,
   normalised: LiteralHits,
 ): void {
-  let hit = from;
+  let hit = 0;
   // The start of the part between two changes, in each reading.
   let writtenFrom = 0;
   let normalisedFrom = 0;

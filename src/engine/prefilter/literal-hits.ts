@@ -4,6 +4,8 @@ import { doubled } from './int-arrays.ts';
 
 /** Initial capacity; it doubles when it is full. */
 const INITIAL_CAPACITY = 256;
+/** Most hits of a literal of one letter; with more of them it counts as being everywhere. */
+const LETTER_HITS_MAX = 32;
 const NO_TEXT: SearchedText = { bytes: Buffer.alloc(0), origin: null };
 
 /** Facts about literals, by id. Typed arrays, so that threads can share them. */
@@ -36,6 +38,8 @@ export class LiteralHits {
   readonly first: Int32Array;
   /** hit → the literal's next hit, -1 at the end */
   following = new Int32Array(INITIAL_CAPACITY);
+  /** letter's literal id → number of its hits */
+  readonly #letterHits: Uint8Array;
   readonly #shapes: LiteralShapes;
   /** folded bytes of the longest literal */
   readonly #longest: number;
@@ -43,6 +47,7 @@ export class LiteralHits {
   readonly #literals: Int32Array;
   #literalCount = 0;
   #count = 0;
+  #hasEverywhere = false;
   #text = NO_TEXT;
 
   constructor(shapes: LiteralShapes) {
@@ -50,6 +55,7 @@ export class LiteralHits {
     this.#longest = shapes.lengths.reduce((longest, length) => Math.max(longest, length), 0);
     this.first = new Int32Array(shapes.lengths.length).fill(-1);
     this.#literals = new Int32Array(shapes.lengths.length);
+    this.#letterHits = new Uint8Array(shapes.lengths.length);
   }
 
   get count(): number {
@@ -63,9 +69,13 @@ export class LiteralHits {
 
   /** Sets the next text. */
   enter(text: SearchedText): void {
-    for (const literal of this.literals) this.first[literal] = -1;
+    for (const literal of this.literals) {
+      this.first[literal] = -1;
+      this.#letterHits[literal] = 0;
+    }
     this.#literalCount = 0;
     this.#count = 0;
+    this.#hasEverywhere = false;
     this.#text = text;
   }
 
@@ -93,6 +103,28 @@ export class LiteralHits {
     this.#count = hit + 1;
     this.literalOf[hit] = literal;
     this.lastByte[hit] = lastByte;
+  }
+
+  /**
+   * Adds a hit of a literal of one letter, on the conditions of `add`. Of a frequent one, as every
+   * second letter of Russian, the first hits are kept.
+   */
+  addLetter(literal: number, lastByte: number): void {
+    const hits = this.#letterHits[literal] as number;
+    if (hits > LETTER_HITS_MAX) return;
+    this.#letterHits[literal] = hits + 1;
+    if (hits < LETTER_HITS_MAX) this.add(literal, lastByte);
+    else this.#hasEverywhere = true;
+  }
+
+  /** Whether any literal may be anywhere. */
+  get hasEverywhere(): boolean {
+    return this.#hasEverywhere;
+  }
+
+  /** Whether the literal has more hits than were kept: it may be anywhere. */
+  isEverywhere(literal: number): boolean {
+    return (this.#letterHits[literal] as number) > LETTER_HITS_MAX;
   }
 
   /**

@@ -56,6 +56,8 @@ const PAGE_BYTES = 65_536;
 const CLASS_BYTES = 16;
 const CLASS_BUCKET_SHIFT = 4;
 const CLASS_BUCKETS = 8;
+/** The bit of bytes beyond ASCII; their column is 0, that of no literal. */
+const NON_ASCII = 0x80;
 /** Two characters. */
 const PAIR = 2 ** (2 * COLUMN_BITS) - 1;
 
@@ -120,7 +122,8 @@ const ENTRIES_END = 9;
 const CLASS = 10;
 const FOUND = 11;
 const INDEX = 12;
-const LAST = INDEX + CLASSES.length;
+const BYTE = INDEX + CLASSES.length;
+const LAST = BYTE + 1;
 const TEXT = LAST + 1;
 
 const last32 = i32.wrap(get(LAST));
@@ -157,8 +160,17 @@ function notePlaces(at: Layout, blank: number): Code {
   return block(
     loop(
       leaveIf(1, i32.geU(get(AT), get(LENGTH))),
-      set(COLUMN, i32.load8(i32.load8(get(AT), at.bytes), at.columnOf)),
+      set(BYTE, i32.load8(get(AT), at.bytes)),
       increase(AT, 1),
+      // Beyond ASCII no literal ends: not worth a hash.
+      block(
+        leaveIf(0, i32.eqz(i32.and(get(BYTE), i32.const(NON_ASCII)))),
+        set(LAST, i64.shl(get(LAST), i64.const(BigInt(COLUMN_BITS)))),
+        i32.store8(get(TEXT_COLUMN), i32.const(0)),
+        increase(TEXT_COLUMN, 1),
+        leave(1),
+      ),
+      set(COLUMN, i32.load8(get(BYTE), at.columnOf)),
       // A blank behind a blank is as if it were not there.
       leaveIf(
         0,

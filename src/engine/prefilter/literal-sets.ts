@@ -120,6 +120,20 @@ export class SetPositions {
     return this.#lastLink[set] !== -1;
   }
 
+  /** Whether a literal of the set is everywhere: not all of its positions are known. */
+  isEverywhere(set: number): boolean {
+    const hits = this.#hits;
+    if (hits === null || !hits.hasEverywhere) return false;
+    for (
+      let link = this.#lastLink[set] as number;
+      link !== -1;
+      link = this.#before[link] as number
+    ) {
+      if (hits.isEverywhere(this.#literalOf[link] as number)) return true;
+    }
+    return false;
+  }
+
   /** The positions at which literals of a set begin, in order. */
   of(set: number): Int32Array {
     const known = this.#positions[set] ?? null;

@@ -44,9 +44,14 @@ export class WindowFinder {
     const after = branches.extentOf(tables.after[branch] as number);
     const isAnywhere = before >= length && after >= length;
     if (isAnywhere && branches.companion(branch, 0) < 0) return false;
+    const set = tables.set[branch] as number;
+    if (this.#positions.isEverywhere(set)) {
+      if (ranges?.length !== 0) windows.push(0, length);
+      return true;
+    }
     let last = -1;
     let range = 0;
-    for (const anchor of this.#positions.of(tables.set[branch] as number)) {
+    for (const anchor of this.#positions.of(set)) {
       const from = Math.max(0, anchor - before);
       const to = Math.min(length, anchor + after);
       if (ranges !== null) {
@@ -76,6 +81,7 @@ export class WindowFinder {
     for (let index = 0; index < COMPANIONS_MAX; index += 1) {
       const set = branches.companion(branch, index);
       if (set < 0) break;
+      if (this.#positions.isEverywhere(set)) continue;
       const positions = this.#positions.of(set);
       const least = anchor - branches.back(branch, index);
       const most = anchor + branches.ahead(branch, index);

@@ -2,10 +2,8 @@
  * Owns the prefilter's tables of the patterns: the automata of their literals, and the requirements of
  * each pattern. Plain data and typed arrays: built once, shared by all match threads.
  */
-import { isAscii } from 'node:buffer';
 import { createHash } from 'node:crypto';
 
-import { type Automaton, createAutomaton } from './aho-corasick.ts';
 import {
   type AnchoredBranch,
   type BranchTables,
@@ -18,6 +16,7 @@ import { createEndingTables, type EndingTables } from './literal-endings.ts';
 import { type LiteralShapes, shapesOf } from './literal-hits.ts';
 import { type SetsOfLiterals, SetTable, setsOfLiterals } from './literal-sets.ts';
 import { NO_EXTENT } from './match-extent.ts';
+import { createNonAsciiTables, type NonAsciiTables } from './non-ascii-literals.ts';
 import {
   type Branch,
   createRequirementsReader,
@@ -40,7 +39,7 @@ export interface PrefilterTables {
   /** of the literals that are all ASCII */
   readonly ascii: EndingTables;
   /** of the others */
-  readonly nonAscii: Automaton;
+  readonly nonAscii: NonAsciiTables;
   readonly shapes: LiteralShapes;
   readonly sets: SetsOfLiterals;
   readonly branches: BranchTables;
@@ -75,7 +74,7 @@ export function createPrefilterTables(
     always: Int32Array.from(always),
     alwaysOnPages,
     ascii: createEndingTables(literals.bytes),
-    nonAscii: createAutomaton(literals.bytes, (literal) => !isAscii(literal)),
+    nonAscii: createNonAsciiTables(literals.bytes),
     shapes: shapesOf(literals.bytes),
     sets: setsOfLiterals(sets.sets, literals.bytes.length),
     branches: branchTables(branches, sets.sets.length),

@@ -8,16 +8,14 @@
  *        ──► their other literals near it? ──► windows as wide as a match can be ──► RE2
  */
 import type { Changes } from '../matcher/normalised-text.ts';
-import type { Automaton } from './aho-corasick.ts';
 import { Branches, COMPANIONS_MAX } from './branches.ts';
 import { replaceAsciiEquals, type SearchedText } from './folding.ts';
 import { rangesAround, updateHits } from './incremental-search.ts';
 import { LiteralHits } from './literal-hits.ts';
 import { LiteralScan } from './literal-scan.ts';
-import { createSearch, findNonAsciiLiterals } from './literal-search.ts';
 import { SetPositions } from './literal-sets.ts';
 import { type MatchWindows, mergeWindows, WindowFinder } from './match-windows.ts';
-import { nonAsciiRuns } from './non-ascii.ts';
+import { NonAsciiScan } from './non-ascii-scan.ts';
 import type { PrefilterTables } from './prefilter-tables.ts';
 import { MeasuredBounds } from './text-bounds.ts';
 import { type PageRange, TextPages } from './unicode-pages.ts';
@@ -29,9 +27,11 @@ export type Candidates = ReadonlyMap<number, MatchWindows>;
 interface SearchedReading {
   /** UTF-8 */
   readonly bytes: Buffer;
+  /** number of changes; Infinity for null */
+  readonly changeCount: number;
   /**
    * Of the normalised reading, where it differs from the written one: only matches that touch these
-   * ranges, or the character on either side, are needed. Null for all. Called once, if at all.
+   * ranges, or the character on either side, are needed. Null for all.
    */
   readonly changes: () => Changes<Int32Array> | null;
 }
@@ -41,7 +41,7 @@ export class Prefilter {
   readonly #always: Int32Array;
   readonly #alwaysOnPages: ReadonlyMap<number, readonly PageRange[]>;
   readonly #ascii: LiteralScan;
-  readonly #nonAscii: Automaton;
+  readonly #nonAscii: NonAsciiScan;
   readonly #branches: Branches;
   readonly #pages = new TextPages();
   readonly #written: LiteralHits;
@@ -56,7 +56,7 @@ export class Prefilter {
     this.#always = tables.always;
     this.#alwaysOnPages = tables.alwaysOnPages;
     this.#ascii = new LiteralScan(tables.ascii);
-    this.#nonAscii = tables.nonAscii;
+    this.#nonAscii = new NonAsciiScan(tables.nonAscii);
     this.#branches = new Branches(tables.branches);
     this.#written = new LiteralHits(shapes);
     this.#normalised = new LiteralHits(shapes);
@@ -74,33 +74,35 @@ export class Prefilter {
     readings: readonly SearchedReading[],
     isSearched: (pattern: number) => boolean,
   ): Candidates[] {
-    const longest = Math.max(this.#ascii.longest, this.#nonAscii.longest);
     // Number of ASCII hits of the written reading; null if letters were replaced in it.
     let asciiCount: number | null = null;
-    return readings.map(({ bytes, changes: changesOf }, index) => {
-      const nonAscii = nonAsciiRuns(bytes);
-      const text = nonAscii.length === 0 ? { bytes, origin: null } : replaceAsciiEquals(bytes);
-      const changes = index === 0 ? null : changesOf();
+    return readings.map(({ bytes, changeCount, changes: changesOf }, index) => {
+      const text = replaceAsciiEquals(bytes);
       const isUnchanged = text.origin === null;
-      if (changes !== null && isUnchanged && asciiCount !== null) {
-        const ranges = rangesAround(bytes, changes, longest);
-        if (ranges !== null) {
+      const changesIn = () => (index === 0 ? null : changesOf());
+      // Around so many changes there is all of the text.
+      const isChanged = 2 * this.#ascii.longest * changeCount > bytes.length;
+      if (isUnchanged && asciiCount !== null && !isChanged) {
+        const changes = changesIn();
+        const ranges = changes && rangesAround(bytes, changes, this.#ascii.longest);
+        if (changes !== null && ranges !== null) {
+          const hits = this.#normalised;
           this.#updateHits(text, changes, ranges, asciiCount);
-          const { normalised } = changes;
-          return this.#candidatesIn(bytes, nonAscii, this.#normalised, isSearched, normalised);
+          this.#nonAscii.read(bytes, hits);
+          return this.#candidatesIn(bytes, hits, isSearched, changesIn);
         }
       }
       const hits = this.#written;
       hits.enter(text);
       this.#ascii.find(text.bytes, hits);
       asciiCount = isUnchanged ? hits.count : null;
-      const runs = isUnchanged ? nonAscii : nonAsciiRuns(text.bytes);
-      findNonAsciiLiterals(this.#nonAscii, text.bytes, hits, runs);
-      return this.#candidatesIn(bytes, nonAscii, hits, isSearched, changes?.normalised ?? null);
+      this.#nonAscii.read(text.bytes, hits);
+      if (!isUnchanged) this.#nonAscii.read(bytes, null);
+      return this.#candidatesIn(bytes, hits, isSearched, changesIn);
     });
   }
 
-  /** The hits of the normalised reading, from those of the written one. */
+  /** The hits of ASCII literals in the normalised reading, from those in the written one. */
   #updateHits(
     text: SearchedText,
     changes: Changes<Int32Array>,
@@ -108,34 +110,32 @@ export class Prefilter {
     asciiCount: number,
   ): void {
     const { bytes } = text;
-    const written = this.#written;
     this.#normalised.enter(text);
-    for (const [literals, from, until] of [
-      [this.#ascii, 0, asciiCount],
-      [createSearch(this.#nonAscii), asciiCount, written.count],
-    ] as const) {
-      const search = { literals, bytes, changes, ranges };
-      updateHits(search, written, from, until, this.#around, this.#normalised);
-    }
+    const search = { literals: this.#ascii, bytes, changes, ranges };
+    updateHits(search, this.#written, asciiCount, this.#around, this.#normalised);
   }
 
-  /** @param ranges only matches that touch one of these are needed; null for all */
+  /**
+   * @param text the one that `#nonAscii` read last
+   * @param changes only matches that touch one of these are needed; null for all
+   */
   #candidatesIn(
     text: Buffer,
-    nonAscii: readonly number[],
     hits: LiteralHits,
     isSearched: (pattern: number) => boolean,
-    ranges: Int32Array | null,
+    changes: SearchedReading['changes'],
   ): Candidates {
     const found = new Map<number, number[] | null>();
     for (const pattern of this.#always) if (isSearched(pattern)) found.set(pattern, null);
-    this.#pages.enter(text, nonAscii);
+    this.#pages.enter(this.#nonAscii.pages);
     for (const [pattern, pages] of this.#alwaysOnPages) {
       if (this.#pages.hasAny(pages) && isSearched(pattern)) found.set(pattern, null);
     }
     const branches = this.#branches;
-    branches.enter(new MeasuredBounds(text, nonAscii));
-    for (const branch of this.#possibleBranches(hits)) {
+    branches.enter(new MeasuredBounds(text, this.#nonAscii.continuations));
+    const possible = this.#possibleBranches(hits);
+    const ranges = possible.length === 0 ? null : (changes()?.normalised ?? null);
+    for (const branch of possible) {
       const pattern = branches.tables.pattern[branch] as number;
       const known = found.get(pattern);
       if (known === null || !isSearched(pattern)) continue;

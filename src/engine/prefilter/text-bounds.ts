@@ -26,25 +26,17 @@ function bytesThat(isIn: (byte: number) => boolean): Uint8Array {
 
 /** Upper bounds: a length may be a little more than the longest run. */
 export class MeasuredBounds implements TextBounds {
+  readonly continuations: number;
   readonly #text: Uint8Array;
-  readonly #nonAscii: readonly number[];
   readonly #longest = new Map<Run, number>();
-  #continuations = -1;
 
   /**
    * @param text UTF-8
-   * @param nonAscii its runs of non-ASCII bytes
+   * @param continuations its continuation bytes
    */
-  constructor(text: Uint8Array, nonAscii: readonly number[]) {
+  constructor(text: Uint8Array, continuations: number) {
     this.#text = text;
-    this.#nonAscii = nonAscii;
-  }
-
-  get continuations(): number {
-    if (this.#continuations < 0) {
-      this.#continuations = continuationsIn(this.#text, this.#nonAscii);
-    }
-    return this.#continuations;
+    this.continuations = continuations;
   }
 
   longest(run: Run): number {
@@ -54,17 +46,6 @@ export class MeasuredBounds implements TextBounds {
     this.#longest.set(run, longest);
     return longest;
   }
-}
-
-function continuationsIn(text: Uint8Array, nonAscii: readonly number[]): number {
-  let count = 0;
-  for (let run = 0; run < nonAscii.length; run += 2) {
-    const end = nonAscii[run + 1] as number;
-    for (let at = nonAscii[run] as number; at < end; at += 1) {
-      count += (text[at] as number) < 0xc0 ? 1 : 0;
-    }
-  }
-  return count;
 }
 
 /** Shorter runs count as this long. */

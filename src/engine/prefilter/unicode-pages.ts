@@ -10,8 +10,10 @@ import { hasWithin } from './int-arrays.ts';
 export type Pages = readonly PageRange[] | null;
 export type PageRange = readonly [from: number, to: number];
 
-const PAGE_BITS = 3;
-const PAGES = 0x11_0000 >> PAGE_BITS;
+/** Bits of a code point within its page. */
+export const PAGE_BITS = 3;
+export const PAGES = 0x11_0000 >> PAGE_BITS;
+const NONE = new Int32Array(0);
 
 export function pageOf(codePoint: number): number {
   return codePoint >> PAGE_BITS;
@@ -34,28 +36,12 @@ function sizeOf(pages: readonly PageRange[]): number {
 
 /** The pages of a text; reused for the next text. */
 export class TextPages {
-  readonly #isPresent = new Uint8Array(PAGES);
   /** in order, each once */
-  #pages = new Int32Array(0);
+  #pages = NONE;
 
-  /**
-   * @param text UTF-8; other bytes give any page
-   * @param nonAscii its runs of non-ASCII bytes
-   */
-  enter(text: Uint8Array, nonAscii: readonly number[]): void {
-    for (const page of this.#pages) this.#isPresent[page] = 0;
-    const pages: number[] = [];
-    for (let run = 0; run < nonAscii.length; run += 2) {
-      const end = nonAscii[run + 1] as number;
-      for (let at = nonAscii[run] as number; at < end; at += 1) {
-        if ((text[at] as number) < 0xc0) continue;
-        const page = pageAt(text, at);
-        if (this.#isPresent[page] !== 0) continue;
-        this.#isPresent[page] = 1;
-        pages.push(page);
-      }
-    }
-    this.#pages = Int32Array.from(pages).sort();
+  /** @param pages that the text has characters of, each once */
+  enter(pages: readonly number[]): void {
+    this.#pages = pages.length === 0 ? NONE : Int32Array.from(pages).sort();
   }
 
   hasAny(pages: readonly PageRange[]): boolean {
@@ -68,16 +54,4 @@ export class TextPages {
     }
     return false;
   }
-}
-
-/** The page of the non-ASCII character at an offset. */
-function pageAt(text: Uint8Array, at: number): number {
-  const byte = text[at] as number;
-  const second = (text[at + 1] ?? 0) & 63;
-  if (byte < 0xe0) return ((byte & 31) << 3) | (second >> 3);
-  const third = (text[at + 2] ?? 0) & 63;
-  // The lower bits of the last byte are within the page.
-  if (byte < 0xf0) return ((byte & 15) << 9) | (second << 3) | (third >> 3);
-  const fourth = (text[at + 3] ?? 0) & 63;
-  return ((byte & 7) << 15) | (second << 9) | (third << 3) | (fourth >> 3);
 }

@@ -63,6 +63,7 @@ export const i32 = {
   const: (value: number): Code => [0x41, ...signed(BigInt(value))],
   add: two(0x6a),
   sub: two(0x6b),
+  mul: two(0x6c),
   and: two(0x71),
   or: two(0x72),
   shl: two(0x74),
@@ -148,7 +149,7 @@ export function moduleOf(
 }
 
 export interface WasmInstance {
-  readonly memory: { readonly buffer: ArrayBuffer };
+  readonly memory: { readonly buffer: ArrayBuffer; readonly grow: (pages: number) => number };
   readonly functions: Readonly<Record<string, (...values: number[]) => number>>;
 }
 

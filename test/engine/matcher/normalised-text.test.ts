@@ -102,6 +102,42 @@ describe('normalise', () => {
     expect(normalise('привет')).toBe('пpиbet');
   });
 
+  it('reads marks of any script as NFKC does, wherever they are', () => {
+    // Letters that are no look-alikes, marks of every kind: with and without a class, composing or not.
+    const marks = [
+      '\u0301',
+      '\u0323',
+      '\u0334',
+      '\u0345',
+      '\u093c',
+      '\u094d',
+      '\u093f',
+      '\u05b0',
+      '\u05bc',
+    ];
+    const others = [
+      '\u0651',
+      '\u064e',
+      '\u0654',
+      '\u0e31',
+      '\u0e48',
+      '\u0e33',
+      '\u3099',
+      '\u0dca',
+      '\u0ddc',
+    ];
+    const letters = [...'zéक\u0958ששגกංගﬁ ', 'がﾊ'];
+    const unit = fc.constantFrom(...letters, ...marks, ...others, '\u200d');
+    fc.assert(
+      fc.property(fc.string({ unit, maxLength: 9 }), (text) => {
+        const whole = text.replaceAll('\u200d', '').normalize('NFKC');
+        fc.pre(!/^\p{M}/u.test(text) && !/\u200d\p{M}/u.test(text));
+        expect(normalise(text)).toBe(whole);
+      }),
+      { numRuns: 20_000 },
+    );
+  });
+
   it('never throws', () => {
     const anything = fc.string({ unit: anyCharacter });
     fc.assert(fc.property(anything, (text) => typeof normalise(text) === 'string'));

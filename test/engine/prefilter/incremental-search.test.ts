@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { prepareText } from '../../../src/engine/matcher/prepared-text.ts';
-import { createAutomaton } from '../../../src/engine/prefilter/aho-corasick.ts';
 import { rangesAround, updateHits } from '../../../src/engine/prefilter/incremental-search.ts';
+import { createEndingTables } from '../../../src/engine/prefilter/literal-endings.ts';
 import { LiteralHits, shapesOf } from '../../../src/engine/prefilter/literal-hits.ts';
-import { createSearch, findLiterals } from '../../../src/engine/prefilter/literal-search.ts';
+import { LiteralScan } from '../../../src/engine/prefilter/literal-scan.ts';
 import { casesOf } from '../../support/exhaustive.ts';
 
 /** The positions of each literal, in the order of its list. */
@@ -25,25 +25,25 @@ function bothWays(literals: readonly string[], text: string) {
   const changes = read?.changes() ?? null;
   if (written === undefined || read === undefined || changes === null) return null;
   const bytes = literals.map((literal) => Buffer.from(literal));
-  const automaton = createAutomaton(bytes, () => true);
+  const scan = new LiteralScan(createEndingTables(bytes));
   const [first, around, second, searched] = [0, 1, 2, 3].map(
     () => new LiteralHits(shapesOf(bytes)),
   ) as [LiteralHits, LiteralHits, LiteralHits, LiteralHits];
   first.enter({ bytes: written.bytes, origin: null });
-  findLiterals(automaton, written.bytes, first);
+  scan.find(written.bytes, first);
   const again = { bytes: read.bytes, origin: null };
   // Whether it pays is another question: in a longer text it always does.
   const long = Buffer.concat([read.bytes, Buffer.alloc(100_000, 'x')]);
   const { length } = read.bytes;
-  const ranges = rangesAround(long, changes, automaton.longest)?.map((offset) =>
+  const ranges = rangesAround(long, changes, scan.longest)?.map((offset) =>
     Math.min(offset, length),
   );
   if (ranges === undefined) throw new Error('there is room for all of them');
-  const reading = { literals: createSearch(automaton), bytes: read.bytes, changes, ranges };
+  const reading = { literals: scan, bytes: read.bytes, changes, ranges };
   second.enter(again);
-  updateHits(reading, first, 0, first.count, around, second);
+  updateHits(reading, first, first.count, around, second);
   searched.enter(again);
-  findLiterals(automaton, read.bytes, searched);
+  scan.find(read.bytes, searched);
   return {
     updated: placesOf(second, literals.length),
     searched: placesOf(searched, literals.length),

@@ -1,31 +1,30 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createAutomaton } from '../../../src/engine/prefilter/aho-corasick.ts';
 import { foldLiteral, replaceAsciiEquals } from '../../../src/engine/prefilter/folding.ts';
 import { createEndingTables } from '../../../src/engine/prefilter/literal-endings.ts';
 import { LiteralHits, shapesOf } from '../../../src/engine/prefilter/literal-hits.ts';
 import { LiteralScan } from '../../../src/engine/prefilter/literal-scan.ts';
-import {
-  findLiterals,
-  findNonAsciiLiterals,
-} from '../../../src/engine/prefilter/literal-search.ts';
-import { nonAsciiRuns } from '../../../src/engine/prefilter/non-ascii.ts';
+import { createNonAsciiTables } from '../../../src/engine/prefilter/non-ascii-literals.ts';
+import { NonAsciiScan } from '../../../src/engine/prefilter/non-ascii-scan.ts';
 import { casesOf } from '../../support/exhaustive.ts';
 
 type Search = (literals: readonly Buffer[], bytes: Buffer, hits: LiteralHits) => void;
 
-const byAutomaton: Search = (literals, bytes, hits) =>
-  findLiterals(createAutomaton(literals, all), bytes, hits);
 const byScan: Search = (literals, bytes, hits) =>
   new LiteralScan(createEndingTables(literals)).find(bytes, hits);
-const nearNonAscii: Search = (literals, bytes, hits) =>
-  findNonAsciiLiterals(createAutomaton(literals, all), bytes, hits, nonAsciiRuns(bytes));
+const byCharacters: Search = (literals, bytes, hits) =>
+  new NonAsciiScan(createNonAsciiTables(literals)).read(bytes, hits);
 
-const all = () => true;
 const bytesOf = (literals: readonly string[]) => literals.map((literal) => Buffer.from(literal));
 
+/** Both searches, as the prefilter has them. */
+const byBoth: Search = (literals, bytes, hits) => {
+  byScan(literals, bytes, hits);
+  byCharacters(literals, bytes, hits);
+};
+
 /** Where each literal begins and ends in a text. */
-function hitsIn(literals: readonly string[], text: string, how: Search = byAutomaton) {
+function hitsIn(literals: readonly string[], text: string, how: Search = byBoth) {
   const searched = replaceAsciiEquals(Buffer.from(text));
   const hits = new LiteralHits(shapesOf(bytesOf(literals)));
   hits.enter(searched);
@@ -40,18 +39,27 @@ function hitsIn(literals: readonly string[], text: string, how: Search = byAutom
   });
 }
 
-/** The same, by folding the text and looking at every place of it. */
+/** The same, by looking at every place of the folded text. */
 function hitsByHand(literals: readonly string[], text: string): [number, number][][] {
   const units = [...text.matchAll(/[\t\n\f\r ]+|./gsu)].map(([unit]) => unit);
   const folded = units.map(foldLiteral);
-  const offsets = units.map((_, at) => Buffer.byteLength(units.slice(0, at).join('')));
-  offsets.push(Buffer.byteLength(text));
+  /** index in the folded text → offset in the text's bytes */
+  const offsets = new Map<number, number>();
+  let index = 0;
+  let offset = 0;
+  for (const [at, unit] of units.entries()) {
+    offsets.set(index, offset);
+    index += folded[at]?.length ?? 0;
+    offset += Buffer.byteLength(unit);
+  }
+  offsets.set(index, offset);
+  const whole = folded.join('');
   return literals.map((literal) => {
     const found: [number, number][] = [];
-    const { length } = [...literal];
-    for (let at = 0; at + length <= units.length; at += 1) {
-      if (folded.slice(at, at + length).join('') !== literal) continue;
-      found.push([offsets[at] ?? -1, offsets[at + length] ?? -1]);
+    for (let at = whole.indexOf(literal); at !== -1; at = whole.indexOf(literal, at + 1)) {
+      const start = offsets.get(at);
+      const end = offsets.get(at + literal.length);
+      if (start !== undefined && end !== undefined) found.push([start, end]);
     }
     return found;
   });
@@ -93,61 +101,71 @@ describe('the search', () => {
     );
   });
 
-  it('finds long literals, of which not every state is resolved', () => {
-    const long = fc
-      .string({ unit: fc.constantFrom('a', 'b', ' '), minLength: 5, maxLength: 12 })
-      .filter((one) => !/^ | {2}/.test(one));
-    const given = fc.string({ unit: fc.constantFrom('a', 'b', ' ', '\n', 'c'), maxLength: 200 });
-    fc.assert(
-      fc.property(fc.uniqueArray(long, { minLength: 1, maxLength: 40 }), given, (literals, one) => {
-        const within = [...literals, one.trim().replace(/\s+/g, ' ').slice(0, 9) || 'abcab'];
-        const distinct = [...new Set(within.map((each) => each.trimStart()))];
-        expect(hitsIn(distinct, one)).toEqual(hitsByHand(distinct, one));
-      }),
-      { numRuns: casesOf(1000) },
-    );
+  it.each([6, 120, 400])(
+    'by characters finds the literals beyond ASCII in %i of them',
+    (maxLength) => {
+      const units = ['a', 'b', ' ', '0', 'é', '漢', 'я', '😀'];
+      const beyond = fc
+        .string({ unit: fc.constantFrom(...units), minLength: 1, maxLength: 9 })
+        .filter((one) => !/^ | {2}/.test(one) && /[^ -z]/.test(one));
+      const given = fc.string({
+        unit: fc.constantFrom(
+          ...units,
+          'A',
+          'a',
+          'a',
+          'a',
+          '\n',
+          '7',
+          's',
+          'ſ',
+          'яя',
+          'aaaaaaaaa',
+          'b'.repeat(40),
+          ' '.repeat(19),
+          '漢'.repeat(9),
+        ),
+        maxLength,
+      });
+      fc.assert(
+        fc.property(fc.uniqueArray(beyond, { maxLength: 8 }), given, (some, one) => {
+          // Literals that the text has.
+          const own = foldLiteral(one.replaceAll(/[ſ]/g, 's').replaceAll(/\s+/g, ' ')).trim();
+          const within = [0, 3, 11].map((from) =>
+            own
+              .slice(from, from + 5)
+              .trim()
+              .toWellFormed(),
+          );
+          const found = within.filter((each) => /[^ -z]/.test(each) && !each.includes('\ufffd'));
+          const literals = [...new Set([...some, ...found])];
+          expect(hitsIn(literals, one, byCharacters)).toEqual(hitsByHand(literals, one));
+        }),
+        { numRuns: casesOf(1500) },
+      );
+    },
+  );
+
+  it('by characters reads texts longer than a piece, and than what it read before', () => {
+    const scan = new NonAsciiScan(createNonAsciiTables(bytesOf(['яé', 'é b'])));
+    for (const length of [0, 16_370, 16_383, 200_000, 3]) {
+      for (const filler of ['a', 'я', '漢', ' ']) {
+        const bytes = Buffer.from(`${filler.repeat(length)}яé   b${filler.repeat(length)}`);
+        const hits = new LiteralHits(shapesOf(bytesOf(['яé', 'é b'])));
+        hits.enter({ bytes, origin: null });
+        scan.read(bytes, hits);
+        const at = Buffer.byteLength(filler) * length;
+        expect([...hits.lastByte.subarray(0, hits.count)].sort((a, b) => a - b)).toEqual([
+          at + 3,
+          at + 7,
+        ]);
+        expect(scan.continuations).toBe(bytes.length - [...bytes.toString()].length);
+      }
+    }
   });
 
-  it('resolves fewer levels when their children have no short numbers', () => {
-    const letters = 'abcdefghijklmnopqrstuvwxyz'.split('');
-    const literals = letters.flatMap((a) =>
-      letters.flatMap((b) => letters.flatMap((c) => [`${a}${b}${c}x`, `${a}${b}${c}yz`])),
-    );
-    const automaton = createAutomaton(bytesOf(literals), all);
-    expect(automaton.labels.length).toBeGreaterThan(0x8000);
-    expect(automaton.resolved).toBe(1 + 26 + 26 ** 2);
-    const found = hitsIn(literals, 'zzzx qrsyz');
-    expect(found[literals.indexOf('zzzx')]).toEqual([[0, 4]]);
-    expect(found[literals.indexOf('qrsyz')]).toEqual([[5, 10]]);
-    expect(found.flat()).toHaveLength(2);
-  });
-
-  it('takes only the literals that the automaton is to find', () => {
-    const literals = bytesOf(['a', 'b']);
-    const hits = new LiteralHits(shapesOf(literals));
-    const bytes = Buffer.from('ab');
-    hits.enter({ bytes, origin: null });
-    findLiterals(
-      createAutomaton(literals, (one) => one[0] === 98),
-      bytes,
-      hits,
-    );
-    hits.link();
-    expect([...hits.literals]).toEqual([1]);
-  });
-
-  it('that has only non-ASCII literals finds them by searching only near such bytes', () => {
-    const beyond = literal.filter((one) => one.includes('é'));
-    const given = fc.string({
-      unit: fc.constantFrom('a', 'a', 'a', 'b', ' ', '\n', 'é', '漢', 's'),
-      maxLength: 120,
-    });
-    fc.assert(
-      fc.property(fc.uniqueArray(beyond, { maxLength: 6 }), given, (literals, one) => {
-        expect(hitsIn(literals, one, nearNonAscii)).toEqual(hitsIn(literals, one));
-      }),
-      { numRuns: casesOf(2000) },
-    );
+  it('by characters ignores literals of ASCII', () => {
+    expect(hitsIn(['a', 'aé', 'é'], 'aé', byCharacters)).toEqual([[], [[0, 3]], [[1, 3]]]);
   });
 });
 
@@ -187,7 +205,7 @@ describe('the scan', () => {
             middle +
             filler.repeat(30)
           ).repeat(2);
-          expect(hitsIn(literals, given, byScan)).toEqual(hitsIn(literals, given));
+          expect(hitsIn(literals, given, byScan)).toEqual(hitsByHand(literals, given));
         },
       ),
       { numRuns: casesOf(500) },
@@ -263,13 +281,31 @@ describe('the scan', () => {
 });
 
 describe('hits', () => {
+  it('of one letter are kept up to 32; with more the letter may be anywhere', () => {
+    const literals = bytesOf(['я', 'é', 'яя']);
+    const hits = new LiteralHits(shapesOf(literals));
+    for (const [text, counts, isFrequent] of [
+      ['я'.repeat(32), [32, 0, 31], false],
+      ['я'.repeat(33), [32, 0, 32], true],
+      ['яé', [1, 1, 0], false],
+    ] as const) {
+      const bytes = Buffer.from(text);
+      hits.enter({ bytes, origin: null });
+      byCharacters(literals, bytes, hits);
+      const found = [...hits.literalOf.subarray(0, hits.count)];
+      expect(literals.map((_, id) => found.filter((one) => one === id).length)).toEqual(counts);
+      hits.link();
+      expect([hits.hasEverywhere, hits.isEverywhere(0)]).toEqual([isFrequent, isFrequent]);
+      expect([1, 2].some((id) => hits.isEverywhere(id))).toBe(false);
+    }
+  });
+
   it('grow, and are forgotten', () => {
     const literals = bytesOf(['a']);
-    const automaton = createAutomaton(literals, all);
     const hits = new LiteralHits(shapesOf(literals));
     const bytes = Buffer.from('a'.repeat(5000));
     hits.enter({ bytes, origin: null });
-    findLiterals(automaton, bytes, hits);
+    byScan(literals, bytes, hits);
     hits.link();
     expect([hits.count, hits.startOf(4999)]).toEqual([5000, 4999]);
     hits.enter({ bytes: Buffer.from('b'), origin: null });

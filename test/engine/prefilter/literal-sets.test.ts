@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { createAutomaton } from '../../../src/engine/prefilter/aho-corasick.ts';
+import { createEndingTables } from '../../../src/engine/prefilter/literal-endings.ts';
 import { LiteralHits, shapesOf } from '../../../src/engine/prefilter/literal-hits.ts';
-import { findLiterals } from '../../../src/engine/prefilter/literal-search.ts';
+import { LiteralScan } from '../../../src/engine/prefilter/literal-scan.ts';
 import { SetPositions, setsOfLiterals } from '../../../src/engine/prefilter/literal-sets.ts';
 
 describe('the places of sets', () => {
   const literals = ['a', 'b', 'c'].map((literal) => Buffer.from(literal));
-  const automaton = createAutomaton(literals, () => true);
+  const scan = new LiteralScan(createEndingTables(literals));
   const hits = new LiteralHits(shapesOf(literals));
   const places = new SetPositions(
     setsOfLiterals([Int32Array.of(0), Int32Array.of(1, 2)], literals.length),
@@ -14,7 +14,7 @@ describe('the places of sets', () => {
   const enter = (text: string) => {
     const bytes = Buffer.from(text);
     hits.enter({ bytes, origin: null });
-    findLiterals(automaton, bytes, hits);
+    scan.find(bytes, hits);
     places.enter(hits);
   };
 

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createAutomaton } from '../../../src/engine/prefilter/aho-corasick.ts';
 import { Branches, branchTables } from '../../../src/engine/prefilter/branches.ts';
+import { createEndingTables } from '../../../src/engine/prefilter/literal-endings.ts';
 import { LiteralHits, shapesOf } from '../../../src/engine/prefilter/literal-hits.ts';
-import { findLiterals } from '../../../src/engine/prefilter/literal-search.ts';
+import { LiteralScan } from '../../../src/engine/prefilter/literal-scan.ts';
 import {
   SetPositions,
   SetTable,
@@ -53,14 +53,10 @@ function windowsIn(
   const bytes = Buffer.from(text);
   const hits = new LiteralHits(shapesOf(literals));
   hits.enter({ bytes, origin: null });
-  findLiterals(
-    createAutomaton(literals, () => true),
-    bytes,
-    hits,
-  );
+  new LiteralScan(createEndingTables(literals)).find(bytes, hits);
   const positions = new SetPositions(setsOfLiterals(sets.sets, literals.length));
   positions.enter(hits);
-  branches.enter(new MeasuredBounds(bytes, []));
+  branches.enter(new MeasuredBounds(bytes, 0));
   const windows: number[] = [];
   const touched = ranges === null ? null : Int32Array.from(ranges);
   const finder = new WindowFinder(branches, positions);

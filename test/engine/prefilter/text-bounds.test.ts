@@ -1,11 +1,15 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { nonAsciiRuns } from '../../../src/engine/prefilter/non-ascii.ts';
+import { createNonAsciiTables } from '../../../src/engine/prefilter/non-ascii-literals.ts';
+import { NonAsciiScan } from '../../../src/engine/prefilter/non-ascii-scan.ts';
 import { MeasuredBounds } from '../../../src/engine/prefilter/text-bounds.ts';
+
+const scan = new NonAsciiScan(createNonAsciiTables([]));
 
 function boundsOf(text: string) {
   const bytes = Buffer.from(text);
-  const bounds = new MeasuredBounds(bytes, nonAsciiRuns(bytes));
+  scan.read(bytes, null);
+  const bounds = new MeasuredBounds(bytes, scan.continuations);
   return {
     continuations: bounds.continuations,
     word: bounds.longest('word'),
@@ -52,27 +56,6 @@ describe('the bounds of a text', () => {
           line: longest(/[^\n]+/gu),
         });
       }),
-    );
-  });
-});
-
-describe('runs beyond ASCII', () => {
-  it('are found wherever the bytes lie in memory', () => {
-    const unit = fc.constantFrom('a', 'a', 'a', 'bcdefghi', 'é', '漢', '😀');
-    fc.assert(
-      fc.property(fc.string({ unit, maxLength: 40 }), fc.nat({ max: 9 }), (text, skew) => {
-        const memory = new Uint8Array(skew + Buffer.byteLength(text));
-        memory.set(Buffer.from(text), skew);
-        const bytes = memory.subarray(skew);
-        const runs: number[] = [];
-        bytes.forEach((byte, at) => {
-          if (byte < 0x80) return;
-          if (runs.at(-1) === at) runs[runs.length - 1] = at + 1;
-          else runs.push(at, at + 1);
-        });
-        expect(nonAsciiRuns(bytes)).toEqual(runs);
-      }),
-      { numRuns: 1000 },
     );
   });
 });

@@ -1,13 +1,18 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { nonAsciiRuns } from '../../../src/engine/prefilter/non-ascii.ts';
+import { createNonAsciiTables } from '../../../src/engine/prefilter/non-ascii-literals.ts';
+import { NonAsciiScan } from '../../../src/engine/prefilter/non-ascii-scan.ts';
 import { type PageRange, pageOf, TextPages } from '../../../src/engine/prefilter/unicode-pages.ts';
 import { anyCharacter } from '../../support/any-character.ts';
 
 const pages = new TextPages();
+const scan = new NonAsciiScan(createNonAsciiTables([]));
+const enter = (text: string): void => {
+  scan.read(Buffer.from(text), null);
+  pages.enter(scan.pages);
+};
 const touched = (text: string, ...wanted: number[]): boolean => {
-  const bytes = Buffer.from(text);
-  pages.enter(bytes, nonAsciiRuns(bytes));
+  enter(text);
   return pages.hasAny(wanted.map((page): PageRange => [page, page]));
 };
 
@@ -32,8 +37,7 @@ it('ASCII touches none, and a text is forgotten with the next', () => {
 });
 
 it('ranges of pages are touched when one within them is', () => {
-  const bytes = Buffer.from('a — b 漢');
-  pages.enter(bytes, nonAsciiRuns(bytes));
+  enter('a — b 漢');
   expect(pages.hasAny([[0x400, 0x403]])).toBe(true);
   expect(
     pages.hasAny([
