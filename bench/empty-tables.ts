@@ -8,6 +8,8 @@ const EMPTIED = [
   'spans',
   'log_records',
   'metric_points',
+  'hot_blocks',
+  'hot_places',
   'blocks',
   'places',
   'receipts',

@@ -16,7 +16,7 @@ export interface Contents {
 
 /** Of older checkouts that are measured beside this one. */
 const OLDER_TABLES = { traces: 'spans', logs: 'log_records', metrics: 'metric_points' } as const;
-const BLOCK_TABLES = ['blocks', 'places', 'receipts'];
+const BLOCK_TABLES = ['hot_blocks', 'hot_places', 'blocks', 'places', 'receipts'];
 
 /** The tables of a list that the database has. */
 export async function presentTables(
@@ -48,8 +48,10 @@ export async function countRecords(
   signal: Signal,
   workspaceId: number | null = null,
 ): Promise<number> {
+  const blocks = (await presentTables(client, ['hot_blocks'])).length > 0;
+  const arrival = blocks && signal !== 'metrics' ? 'hot_blocks' : 'blocks';
   const [table, count, values] = (await isInBlocks(client, signal))
-    ? ['blocks WHERE signal = $2', 'coalesce(sum(records), 0)', [SIGNAL_NUMBERS[signal]]]
+    ? [`${arrival} WHERE signal = $2`, 'coalesce(sum(records), 0)', [SIGNAL_NUMBERS[signal]]]
     : [`${OLDER_TABLES[signal]} WHERE true`, 'count(*)', []];
   const { rows } = await client.query<{ records: number }>(
     `SELECT ${count}::int AS records FROM ${table} AND ($1::int IS NULL OR workspace_id = $1)`,

@@ -2,9 +2,9 @@
  * Distributes the telemetry of a database over the workers of a Citus cluster
  * (docs/decisions/0046-citus.md): `sluice migrate --citus`, or the first start of a server on a cluster.
  *
- *   blocks            hashed by block_id
- *   places            hashed by run_id: those of a run are on one shard
- *   everything else   plain tables of the coordinator
+ *   hot_blocks, blocks   hashed by block_id
+ *   hot_places, places   hashed by run_id: those of a run are on one shard
+ *   everything else      plain tables of the coordinator
  */
 import { OperatorError } from '../errors.ts';
 import { type Connection, type Database, inTransaction, limitedStatement } from './database.ts';
@@ -92,6 +92,8 @@ function requireUsable(cluster: Cluster | null): Cluster {
 
 const DISTRIBUTED_TABLES = [
   ['blocks', 'block_id'],
+  ['hot_blocks', 'block_id'],
+  ['hot_places', 'run_id'],
   ['places', 'run_id'],
 ] as const;
 
@@ -160,7 +162,7 @@ export async function distributeIfEmpty(
   if (cluster === null || cluster.workers === 0) return null;
   if ((await lookUp(database)) === 'distributed') return null;
   const { rows } = await database.query<{ hasRows: boolean }>(
-    `SELECT EXISTS (SELECT FROM blocks) AS "hasRows"`,
+    `SELECT EXISTS (SELECT FROM hot_blocks) OR EXISTS (SELECT FROM blocks) AS "hasRows"`,
   );
   const isUsed = rows[0]?.hasRows === true || (await livingProcesses(database)) > 0;
   return isUsed ? 'has telemetry' : await distribute(database);

@@ -16,10 +16,10 @@ import { ensureFirstWorkspace, FIRST_SLUG, type FirstKeys } from '../db/people/f
 import { listenForKeyChanges } from '../db/people/key-changes.ts';
 import { firstWorkspace } from '../db/people/workspaces.ts';
 import { UPKEEP_EVERY_MS } from '../db/retention/deletion.ts';
+import { upkeepPartitions } from '../db/retention/partition-upkeep.ts';
 import { Retention } from '../db/retention/retention.ts';
 import { readBacklog } from '../db/runs/backlog.ts';
 import { BlockCompressor } from '../db/telemetry/block-codec.ts';
-import { upkeepPartitions } from '../db/telemetry/partition-upkeep.ts';
 import { ensureDays, ensureReceipts } from '../db/telemetry/partitions.ts';
 import { loadManifest, verifyCorpus } from '../engine/corpus/corpus.ts';
 import { runnableRules } from '../engine/rules/effective-set.ts';

@@ -11,6 +11,13 @@ export function addRange(ranges: number[], start: number, end: number): void {
   else ranges.push(start, end);
 }
 
+/** Adds ranges to a list. @param more none of them starts before the last end of the list */
+export function addRanges(ranges: number[], more: RecordRanges): void {
+  for (let at = 0; at < more.length; at += 2) {
+    addRange(ranges, more[at] as number, more[at + 1] as number);
+  }
+}
+
 /** Returns the first records, at most so many. */
 export function firstRecords(ranges: RecordRanges, recordsMax: number): RecordRanges {
   const first: number[] = [];
@@ -22,6 +29,18 @@ export function firstRecords(ranges: RecordRanges, recordsMax: number): RecordRa
     rest -= end - start;
   }
   return first;
+}
+
+/** Returns the number of a record by its position among all, from 0. */
+export function nthRecord(ranges: RecordRanges, position: number): number {
+  let rest = position;
+  for (let at = 0; at < ranges.length; at += 2) {
+    const start = ranges[at] as number;
+    const length = (ranges[at + 1] as number) - start;
+    if (rest < length) return start + rest;
+    rest -= length;
+  }
+  throw new RangeError('a record that the ranges do not have');
 }
 
 /** Returns the number of records. */

@@ -20,9 +20,12 @@ export interface TreeStep {
   readonly nameKey: number;
   /** bytes of its record */
   readonly stored: number;
-  /** the block that has its record, and the record's number in the block */
+  /** the block in which its record arrived, and the record's number in it */
   readonly blockId: string;
   readonly ordinal: number;
+  /** the block that has its record now, shared by steps, and the record's number in it */
+  readonly storedIn: { readonly blockId: string; readonly arrivedOn: string };
+  readonly storedAs: number;
   /** how often it was sent again, with the same content */
   readonly repeats: number;
 }

@@ -3,6 +3,14 @@ import type { Logger } from 'pino';
 
 import type { Metrics } from './metrics.ts';
 
+export interface PackedRuns {
+  readonly runs: number;
+  readonly blocks: number;
+  /** before and after compression */
+  readonly bytes: number;
+  readonly storedBytes: number;
+}
+
 /** Maximum number of blocks whose log lines are remembered; then all are forgotten. */
 const BLOCKS_MAX = 10_000;
 
@@ -20,6 +28,20 @@ export function blockEvents(log: Logger, metrics: Metrics) {
       logged.add(blockId);
       metrics.faults.inc({ place: 'block' });
       log.error({ blockId, why }, 'a stored block cannot be read; its steps are not evaluated');
+    },
+
+    /** The records of runs were packed. */
+    runsPacked({ runs, blocks, bytes, storedBytes }: PackedRuns): void {
+      metrics.packedRuns.inc(runs);
+      metrics.packedBlocks.inc(blocks);
+      metrics.packedBytes.inc({ form: 'text' }, bytes);
+      metrics.packedBytes.inc({ form: 'stored' }, storedBytes);
+    },
+
+    /** Runs were evaluated, and their records could not be packed; the end of their hot day packs them. */
+    runsNotPacked(why: string): void {
+      metrics.faults.inc({ place: 'packing' });
+      log.warn({ why }, 'evaluated runs could not be packed; that is tried again after HOT_DAYS');
     },
   };
 }

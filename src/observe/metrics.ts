@@ -50,6 +50,13 @@ function declareMetrics(registry: Registry) {
       'Rows past retention that were deleted, by table; partitions are dropped uncounted.',
       ['table'],
     ),
+    packedRuns: counter('packed_runs_total', 'Runs whose records were packed.', []),
+    packedBlocks: counter('packed_blocks_total', 'Packed blocks that were stored.', []),
+    packedBytes: counter(
+      'packed_bytes_total',
+      'Bytes of packed blocks: text, and what is stored of it.',
+      ['form'],
+    ),
     clockDifference: new Gauge({
       name: 'sluice_clock_difference_seconds',
       help: "How far this machine's clock is ahead of PostgreSQL's.",

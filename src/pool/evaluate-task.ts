@@ -14,7 +14,7 @@
 import type { LimitFunction } from 'p-limit';
 import { type Database, ping } from '../db/database.ts';
 import { isOutage } from '../db/outage.ts';
-import { completeRuns, type EvaluatedRun } from '../db/runs/complete-runs.ts';
+import type { EvaluatedRun } from '../db/runs/complete-runs.ts';
 import type { ClaimedRun } from '../db/runs/evaluation-queue.ts';
 import { RunEvaluation } from '../engine/evaluate.ts';
 import type { Matcher } from '../engine/matcher/matcher.ts';
@@ -29,6 +29,7 @@ import { rescueFindings } from './rescue.ts';
 import type { RuleMeter } from './rule-meter.ts';
 import { createFlow, type Flow } from './slice-scheduler.ts';
 import { type SliceDependencies, workInSlices } from './slices.ts';
+import { type StoredEvaluations, storeEvaluations } from './store-evaluations.ts';
 import type {
   EvaluateTask,
   RunOutcome,
@@ -81,7 +82,9 @@ export async function evaluateTask(task: EvaluateTask, context: TaskContext): Pr
   try {
     await reach(database);
     const isAnySize = task.isLarge || task.pace === 'apart';
-    const limits = isAnySize ? {} : { runBytesMax: TOGETHER_BYTES_MAX };
+    const limits = isAnySize
+      ? { keepsRecords: true }
+      : { keepsRecords: true, runBytesMax: TOGETHER_BYTES_MAX };
     const unreadableBlocks: UnreadableBlock[] = [];
     const read = await readStepsOfRuns(database, task.runs, limits, (blockId, { message }) => {
       unreadableBlocks.push({ blockId, why: message });
@@ -91,8 +94,9 @@ export async function evaluateTask(task: EvaluateTask, context: TaskContext): Pr
       task.pace === 'quick'
         ? await quickTasks(() => judgeQuick(read, task, context))
         : await judgeAll(read, task, context);
-    const outcomes = await store(judged, context);
-    return { kind: 'done', runs: outcomes, costs: context.meter.take(), unreadableBlocks };
+    const { outcomes, packed, notPacked } = await store(judged, read, context);
+    const costs = context.meter.take();
+    return { kind: 'done', runs: outcomes, costs, unreadableBlocks, packed, notPacked };
   } catch (error) {
     if (error instanceof Unreachable) return { kind: 'unreachable', why: error.message };
     return { kind: isOutage(error) ? 'unreachable' : 'failed', why: reasonOf(error) };
@@ -214,16 +218,22 @@ function conclude(
 
 async function store(
   judged: readonly Judged[],
+  read: ReadRuns,
   { database, settings }: TaskContext,
-): Promise<RunOutcome[]> {
-  const decided = judged.flatMap((one) => (one.kind === 'decided' ? [one.evaluation] : []));
-  if (decided.length === 0) return judged.filter((one) => one.kind !== 'decided');
+): Promise<{ readonly outcomes: RunOutcome[] } & Omit<StoredEvaluations, 'severities'>> {
+  const decided = judged.flatMap((one, index) =>
+    one.kind === 'decided' ? [{ evaluation: one.evaluation, hot: read[index]?.hot ?? [] }] : [],
+  );
+  if (decided.length === 0) {
+    const outcomes = judged.filter((one) => one.kind !== 'decided');
+    return { outcomes, packed: null, notPacked: null };
+  }
   await reach(database);
-  const stored = await completeRuns(database, decided, settings.snapshot);
+  const { severities, ...rest } = await storeEvaluations(database, decided, settings.snapshot);
   let next = 0;
-  return judged.map((one): RunOutcome => {
+  const outcomes = judged.map((one): RunOutcome => {
     if (one.kind !== 'decided') return one;
-    const findings = stored[next++] ?? null;
+    const findings = severities[next++] ?? null;
     if (findings === null) return { kind: 'lost' };
     return {
       kind: 'evaluated',
@@ -237,6 +247,7 @@ async function store(
       isOverBudget: one.isOverBudget,
     };
   });
+  return { outcomes, ...rest };
 }
 
 /** What of a run was checked, before any step can be late. */

@@ -48,7 +48,10 @@ export interface LaneDependencies {
   readonly pace: TaskPace;
   readonly claims: Claims;
   readonly timing: LaneTiming;
-  readonly events: Pick<Events, 'runsTriedApart' | 'runReached' | 'blockUnreadable'>;
+  readonly events: Pick<
+    Events,
+    'runsTriedApart' | 'runReached' | 'blockUnreadable' | 'runsPacked' | 'runsNotPacked'
+  >;
   readonly onOutcome: (outcome: Settled) => void;
   readonly onCosts: (costs: readonly MeteredRule[]) => void;
 }
@@ -184,6 +187,8 @@ export class Lane {
         this.#deps.onCosts(outcome.costs);
         for (const { blockId, why } of outcome.unreadableBlocks)
           events.blockUnreadable(blockId, why);
+        if (outcome.packed !== null) events.runsPacked(outcome.packed);
+        if (outcome.notPacked !== null) events.runsNotPacked(outcome.notPacked);
         await this.#settleRuns(task, outcome.runs);
         return;
       case 'failed':

@@ -67,6 +67,8 @@ export interface PassDependencies {
     | 'zstdRecorded'
     | 'runsTriedApart'
     | 'blockUnreadable'
+    | 'runsPacked'
+    | 'runsNotPacked'
     | 'sessionMarksFailed'
     | 'sessionMarksApplied'
     | 'findingsStored'

@@ -4,6 +4,7 @@
  */
 import type { ClaimedRun } from '../db/runs/evaluation-queue.ts';
 import type { RunToRead } from '../db/runs/run-to-read.ts';
+import type { PackedCounts } from '../db/telemetry/packed/store-packed.ts';
 import type { PrefilterTables } from '../engine/prefilter/prefilter-tables.ts';
 import type { Rule, Severity, Snapshot } from '../model/rules.ts';
 import type { CheckedOutcome } from '../model/run-check.ts';
@@ -127,6 +128,10 @@ export type TaskOutcome =
       /** what its thread has measured since the last task */
       readonly costs: readonly MeteredRule[];
       readonly unreadableBlocks: readonly UnreadableBlock[];
+      /** the runs that were packed; null for none */
+      readonly packed: PackedCounts | null;
+      /** why runs were stored without being packed */
+      readonly notPacked: string | null;
     }
   /** nothing was stored; it is unknown which run caused it */
   | { readonly kind: 'failed'; readonly why: string }

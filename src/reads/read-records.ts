@@ -3,17 +3,12 @@
  * others are read.
  */
 import type { Database } from '../db/database.ts';
-import { type BlockKey, readBlocks } from '../db/telemetry/stored-places.ts';
-import { countRecords, type RecordRanges } from '../model/record-ranges.ts';
+import { type RecordsOfBlock, readBlocks } from '../db/telemetry/stored-blocks.ts';
+import { countRecords } from '../model/record-ranges.ts';
 import type { UnreadableBlocks } from '../model/runs.ts';
 import type { Pieces } from '../otlp/pieces.ts';
 import { inTurns } from './piece-work.ts';
 import type { StepSignal } from './read-step.ts';
-
-/** Records of a block that are to be read. */
-export interface RecordsOfBlock extends BlockKey {
-  readonly records: RecordRanges;
-}
 
 /** A block that could be read. */
 export interface ReadBlock extends RecordsOfBlock {

@@ -2,8 +2,10 @@
 
 import type { Database } from '../db/database.ts';
 import type { RunToRead } from '../db/runs/run-to-read.ts';
-import { type BlockText, findPlaces, readBlocks } from '../db/telemetry/stored-places.ts';
+import { type BlockText, readBlocks } from '../db/telemetry/stored-blocks.ts';
+import { findPlaces } from '../db/telemetry/stored-places.ts';
 import type { RecordRanges } from '../model/record-ranges.ts';
+import { byStoredBlock, storedRecordsOf } from './placed-records.ts';
 
 /** Most places of a run. A run with more cannot be exported alone. */
 const PLACES_MAX = 200_000;
@@ -22,8 +24,9 @@ export async function* blocksOfRun(database: Database, run: RunToRead): AsyncGen
     throw new RangeError(`Run ${run.runId} has more than ${PLACES_MAX} places.`);
   }
   let at = 0;
-  for await (const block of readBlocks(database, places)) {
-    yield { block, wanted: places[at]?.records ?? [] };
+  const stored = [...byStoredBlock(places).values()].flatMap(storedRecordsOf);
+  for await (const block of readBlocks(database, stored)) {
+    yield { block, wanted: stored[at]?.records ?? [] };
     at += 1;
   }
 }

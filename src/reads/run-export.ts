@@ -8,15 +8,16 @@ import { createHash } from 'node:crypto';
 import { findWorkspaceById } from '../db/people/workspaces.ts';
 import type { ReadChoice } from '../db/replica/read-choice.ts';
 import { UnreadableBlockError } from '../db/telemetry/block-codec.ts';
-import {
-  type BlockText,
-  findPlaces,
-  type RunPlace,
-  readBlocks,
-} from '../db/telemetry/stored-places.ts';
+import { type BlockKey, type BlockText, readBlocks } from '../db/telemetry/stored-blocks.ts';
+import { findPlaces, type RunPlace } from '../db/telemetry/stored-places.ts';
 import { SluiceError } from '../errors.ts';
 import type { Hex16 } from '../model/json.ts';
-import { countRecords, firstRecords, type RecordRanges } from '../model/record-ranges.ts';
+import {
+  addRanges,
+  countRecords,
+  firstRecords,
+  type RecordRanges,
+} from '../model/record-ranges.ts';
 import { RUN_NOT_EXPORTED } from '../model/runs.ts';
 import { findRecords } from '../otlp/lines/block-records.ts';
 import { cutLines } from '../otlp/lines/lines.ts';
@@ -30,8 +31,8 @@ export type ExportedSignal = 'traces' | 'logs';
 /** Most steps of an export, and most places of a run, of both signals, that it looks at. */
 const STEPS_MAX = 20_000;
 const PLACES_MAX = 40_000;
-/** Blocks that are read together, until their texts are longer than this. */
-const SLICE = { blocks: 4, bytes: 2 * 1024 * 1024 };
+/** Blocks that are read together, until their texts are longer than this, and the most places in them. */
+const SLICE = { blocks: 4, bytes: 2 * 1024 * 1024, places: 1000 };
 
 const LINE_FEED = Buffer.from('\n');
 
@@ -86,6 +87,37 @@ function* linesOfRun(
   return Buffer.concat(lines.flatMap(({ parts }) => [...parts, LINE_FEED]));
 }
 
+/**
+ * Returns the records of a block in places that follow each other. Blocks of the other signal may come between
+ * them: the packed spans and log records of a run are in two blocks, and their places take turns.
+ *
+ * @param at the first of these places
+ * @param blocks those that were read
+ */
+function recordsIn(
+  block: BlockText,
+  places: readonly RunPlace[],
+  at: number,
+  blocks: ReadonlyMap<string, BlockText>,
+): { readonly records: RecordRanges; readonly next: number } {
+  const records: number[] = [];
+  let next = at;
+  for (; next < places.length; next += 1) {
+    const { stored, isHot } = places[next] as RunPlace;
+    const own = blocks.get(stored.blockId);
+    if (own === block) {
+      // A damaged place has none.
+      if (stored.records.length === 0 && next > at) break;
+      addRanges(records, stored.records);
+      if (isHot) return { records, next: next + 1 };
+    } else if (!isOfOtherSignal(own, block)) break;
+  }
+  return { records, next };
+}
+
+const isOfOtherSignal = (one: BlockText | undefined, other: BlockText): boolean =>
+  one !== undefined && one.signal !== null && other.signal !== null && one.signal !== other.signal;
+
 interface Shared {
   readonly turns: PieceWork;
   /** counts the running exports; `take` throws where another one is too much */
@@ -98,13 +130,28 @@ export function createRunExporter(
   steps: Pick<RunSteps, 'find'>,
   { turns, slots }: Shared,
 ) {
-  /** Reads the first blocks of the places, at least one. */
-  const readSlice = (workspaceId: number, places: readonly RunPlace[]): Promise<BlockText[]> =>
+  /**
+   * Reads the blocks of the first places, at least one.
+   *
+   * @param known the last blocks that were read: a packed block has the records of many places
+   */
+  const readSlice = (
+    workspaceId: number,
+    places: readonly RunPlace[],
+    known: ReadonlyMap<string, BlockText>,
+  ): Promise<Map<string, BlockText>> =>
     read({ workspaceId, isExport: true }, async (db) => {
-      const blocks: BlockText[] = [];
+      const blocks = new Map<string, BlockText>();
+      const wanted = new Map<string, BlockKey>();
+      for (const { stored } of places) {
+        const block = known.get(stored.blockId);
+        if (block !== undefined) blocks.set(stored.blockId, block);
+        else if (wanted.size < SLICE.blocks) wanted.set(stored.blockId, stored);
+        else break;
+      }
       let bytes = 0;
-      for await (const block of readBlocks(db, places)) {
-        blocks.push(block);
+      for await (const block of readBlocks(db, wanted.values())) {
+        blocks.set(block.blockId, block);
         bytes += 'text' in block ? block.text.length : 0;
         if (bytes > SLICE.bytes) break;
       }
@@ -126,13 +173,19 @@ export function createRunExporter(
       const places = found?.places ?? [];
       const exported = new ExportedSpans();
       let left = STEPS_MAX;
+      let blocks = new Map<string, BlockText>();
       for (let at = 0; at < places.length && left > 0; ) {
-        const blocks = await readSlice(workspaceId, places.slice(at, at + SLICE.blocks));
-        for (const block of blocks) {
-          const { records = [] } = places[at] ?? {};
-          at += 1;
-          if (block.signal !== null && block.signal !== signal) continue;
+        blocks = await readSlice(workspaceId, places.slice(at, at + SLICE.places), blocks);
+        while (at < places.length && left > 0) {
+          const block = blocks.get(places[at]?.stored.blockId ?? '');
+          if (block === undefined) break;
+          if (block.signal !== null && block.signal !== signal) {
+            at += 1;
+            continue;
+          }
           if ('error' in block) throw block.error;
+          const { records, next } = recordsIn(block, places, at, blocks);
+          at = next;
           if (records.length === 0)
             throw new UnreadableBlockError(block.blockId, 'its place is damaged');
           const wanted = firstRecords(records, left);

@@ -12,6 +12,7 @@ import type { UnreadableBlocks } from '../model/runs.ts';
 import { compareAsRead, inTimeOrder, type Numbered, numberSteps } from '../model/step-order.ts';
 import type { Step } from '../model/steps.ts';
 import type { BlockRecord } from '../otlp/lines/block-records.ts';
+import { arrivedAs } from './placed-records.ts';
 import { digestOf, readHead, readStep, type StepHead, type StepSignal } from './read-step.ts';
 
 /** Steps that are sorted in one turn of the event loop. */
@@ -34,6 +35,15 @@ export interface StepsOfRun {
   readonly repeats: number;
   /** blocks that could not be read; `unread` includes their steps */
   readonly unreadable: UnreadableBlocks;
+  /** the hot records that were read, if they are kept: all of a place, or none */
+  readonly hot: readonly HotRecords[];
+}
+
+/** All records of a hot place, in their order. */
+export interface HotRecords {
+  readonly place: RunPlace;
+  readonly signal: StepSignal;
+  readonly records: BlockRecord[];
 }
 
 /** A record that was found. */
@@ -63,6 +73,8 @@ export class RunReading {
   readonly lacksPlaces: boolean;
   readonly #total: number;
   readonly #bytesMax: number;
+  /** hot records by place; null: not kept */
+  readonly #hot: Map<RunPlace, HotRecords> | null;
   /** of a short run */
   #held: HeldRecord[] = [];
   readonly #records: ReadRecord[] = [];
@@ -72,11 +84,16 @@ export class RunReading {
   bytes = 0;
 
   /** @param places up to `stepsMax` of them */
-  constructor({ total, places }: PlacesOfRun, { stepsMax, bytesMax }: StepLimits) {
+  constructor(
+    { total, places }: PlacesOfRun,
+    { stepsMax, bytesMax }: StepLimits,
+    keepsRecords = false,
+  ) {
     const own = places.filter(({ isInPart }) => isInPart);
     this.lacksPlaces = places.length < stepsMax && countOf(own) < total;
     this.#total = total;
     this.#bytesMax = bytesMax;
+    this.#hot = keepsRecords ? new Map() : null;
     this.places = firstPlaces(places, stepsMax);
   }
 
@@ -95,6 +112,7 @@ export class RunReading {
       this.bytes += length;
     }
     this.#held.push({ record, signal, place });
+    if (place.isInPart && place.isHot) this.#keep(record, signal, place);
     // Records that the claim is not for have no limit in bytes.
     if (place.isInPart && this.bytes <= SHORT_BYTES_MAX) return;
     for (const held of this.#held) {
@@ -104,9 +122,24 @@ export class RunReading {
     this.#held = [];
   }
 
-  /** Counts records of a place that could not be read. */
-  lose({ isInPart }: RunPlace, records: number): void {
-    if (!isInPart || records === 0) return;
+  #keep(record: BlockRecord, signal: StepSignal, place: RunPlace): void {
+    const known = this.#hot?.get(place);
+    if (known === undefined) this.#hot?.set(place, { place, signal, records: [record] });
+    else known.records.push(record);
+  }
+
+  /** Returns the places of which all records were read. */
+  #hotRecords(): readonly HotRecords[] {
+    return this.places.flatMap((place) => {
+      const own = this.#hot?.get(place);
+      const isWhole = own?.records.length === countRecords(place.records);
+      return own === undefined || !isWhole ? [] : [own];
+    });
+  }
+
+  /** Counts records of the claim in a block that could not be read. */
+  lose(records: number): void {
+    if (records === 0) return;
     const { blocks, steps } = this.#unreadable;
     this.#unreadable = { blocks: blocks + 1, steps: steps + records };
   }
@@ -118,6 +151,7 @@ export class RunReading {
       // More steps may have arrived since the total was read.
       unread: Math.max(this.#unreadable.steps, this.#total - this.#read),
       unreadable: this.#unreadable,
+      hot: this.#hotRecords(),
     };
     if (this.bytes <= SHORT_BYTES_MAX) return this.#shortSteps(counts);
     if (this.#records.length > TURN_STEPS) await nextTurn();
@@ -161,7 +195,7 @@ function toReadRecord(
     endUnixNano: head.endUnixNano,
     arrivedOn,
     blockId,
-    ordinal: record.ordinal,
+    ordinal: arrivedAs(place, record.ordinal),
     content,
     step,
   };
@@ -182,11 +216,23 @@ export function firstPlaces(places: readonly RunPlace[], stepsMax: number): RunP
   let own = 0;
   return places.flatMap((place) => {
     const before = place.isInPart ? own : all;
-    const records = firstRecords(place.records, stepsMax - before);
-    all += countRecords(place.records);
-    if (place.isInPart) own += countRecords(place.records);
-    return records.length === 0 ? [] : [{ ...place, records }];
+    const count = countRecords(place.records);
+    all += count;
+    if (place.isInPart) own += count;
+    const rest = stepsMax - before;
+    if (count === 0 || rest <= 0) return [];
+    return [count <= rest ? place : cutPlace(place, rest)];
   });
+}
+
+function cutPlace(place: RunPlace, recordsMax: number): RunPlace {
+  const { records, stored } = place;
+  return {
+    ...place,
+    records: firstRecords(records, recordsMax),
+    stored: { ...stored, records: firstRecords(stored.records, recordsMax) },
+    isHot: false,
+  };
 }
 
 /**

@@ -6,7 +6,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 
 import type { Database } from '../db/database.ts';
 import type { RunToRead } from '../db/runs/run-to-read.ts';
-import { findPlaces } from '../db/telemetry/stored-places.ts';
+import type { RecordsOfBlock } from '../db/telemetry/stored-blocks.ts';
+import { findPlaces, type RunPlace } from '../db/telemetry/stored-places.ts';
 import { addRange } from '../model/record-ranges.ts';
 import { possibleRepeats, SentSpans } from '../model/repeated-spans.ts';
 import type { StoredTree, TreeStep } from '../model/run-tree.ts';
@@ -14,7 +15,8 @@ import { compareAsRead, type Numbered, numberSteps } from '../model/step-order.t
 import { findRecords, recordsOf } from '../otlp/lines/block-records.ts';
 import { readNarrow } from '../otlp/lines/narrow-record.ts';
 import type { Pieces } from '../otlp/pieces.ts';
-import { type ReadBlock, type RecordsOfBlock, readRecords } from './read-records.ts';
+import { arrivedAs, byStoredBlock, PlacedRecords, storedRecordsOf } from './placed-records.ts';
+import { type ReadBlock, readRecords } from './read-records.ts';
 import { digestOf } from './read-step.ts';
 import { firstPlaces } from './run-reading.ts';
 
@@ -39,7 +41,11 @@ export async function readTree(
   const [found] = await findPlaces(database, [run], stepsMax);
   const first = firstPlaces(found?.places ?? [], stepsMax);
   const steps: ReadStep[] = [];
-  const unreadable = await readRecords(database, first, (block) => takeSteps(block, steps));
+  const blocks = byStoredBlock(first);
+  const wanted = [...blocks.values()].flatMap(storedRecordsOf);
+  const unreadable = await readRecords(database, wanted, (block) =>
+    takeSteps(block, blocks.get(block.blockId) ?? [], steps),
+  );
   steps.sort(compareAsRead);
   if (steps.length > TURN_STEPS) await nextTurn();
   const repeats = await findRepeats(database, steps);
@@ -54,11 +60,16 @@ export async function readTree(
 /** Adds the steps of a block. A literal, because copies of objects take a third of the time. */
 function* takeSteps(
   { signal, text, records, blockId, arrivedOn }: ReadBlock,
+  places: readonly { readonly place: RunPlace }[],
   steps: ReadStep[],
 ): Pieces<number> {
   const source = signal === 'traces' ? 'span' : 'log';
   const found = yield* findRecords(signal, text, records, (walk) => readNarrow(source, walk, text));
-  for (const { item: ordinal, start, end, value } of found) {
+  const storedIn = { blockId, arrivedOn };
+  const placed = new PlacedRecords(places);
+  for (const { item, start, end, value } of found) {
+    const place = placed.ownerOf(item)?.place;
+    if (place === undefined) break;
     const { spanId, parentSpanId, startUnixNano, endUnixNano, isError, nameKey } = value;
     steps.push({
       number: 0,
@@ -67,13 +78,15 @@ function* takeSteps(
       parentSpanId,
       startUnixNano,
       endUnixNano,
-      arrivedOn,
+      arrivedOn: place.arrivedOn,
       twin: 0,
       isError,
       nameKey,
       stored: end - start,
-      blockId,
-      ordinal,
+      blockId: place.blockId,
+      ordinal: arrivedAs(place, item),
+      storedIn,
+      storedAs: item,
       repeats: 0,
     });
   }
@@ -99,7 +112,7 @@ async function findRepeats(
     function* ({ signal, text, blockId, records }) {
       const found = yield* recordsOf(signal, text, records);
       for (const record of found) {
-        digests.set(addressOf({ blockId, ordinal: record.ordinal }), digestOf(record));
+        digests.set(addressOf(blockId, record.ordinal), digestOf(record));
         yield;
       }
       return found.length;
@@ -107,7 +120,7 @@ async function findRepeats(
   );
   const sent = new SentSpans<ReadStep>();
   for (const span of spans) {
-    const digest = digests.get(addressOf(span));
+    const digest = digests.get(storedAddressOf(span));
     if (digest === undefined || span.spanId === null) continue;
     // The digest includes the trace id.
     const earlier = sent.repeatedBy(span, '', span.spanId, digest);
@@ -116,18 +129,24 @@ async function findRepeats(
   return repeats;
 }
 
-/** Returns what identifies a step in its run. */
-export const addressOf = ({ blockId, ordinal }: Pick<TreeStep, 'blockId' | 'ordinal'>): string =>
-  `${blockId} ${ordinal}`;
+/** Returns what identifies a stored record. */
+export const addressOf = (blockId: string, ordinal: number): string => `${blockId} ${ordinal}`;
 
-/** Returns the records of steps by block. */
+/** Returns what identifies the stored record of a step. */
+export const storedAddressOf = ({
+  storedIn,
+  storedAs,
+}: Pick<TreeStep, 'storedIn' | 'storedAs'>): string => addressOf(storedIn.blockId, storedAs);
+
+/** Returns the stored records of steps by block. */
 export function recordsOfSteps(
-  steps: readonly Pick<TreeStep, 'blockId' | 'arrivedOn' | 'ordinal'>[],
+  steps: readonly Pick<TreeStep, 'storedIn' | 'storedAs'>[],
 ): readonly RecordsOfBlock[] {
   const blocks = new Map<string, { arrivedOn: string; ordinals: Set<number> }>();
-  for (const { blockId, arrivedOn, ordinal } of steps) {
+  for (const { storedIn, storedAs } of steps) {
+    const { blockId, arrivedOn } = storedIn;
     const block = blocks.get(blockId) ?? { arrivedOn, ordinals: new Set() };
-    block.ordinals.add(ordinal);
+    block.ordinals.add(storedAs);
     blocks.set(blockId, block);
   }
   return [...blocks].map(([blockId, { arrivedOn, ordinals }]) => {

@@ -19,7 +19,7 @@ import {
 } from './chosen-steps.ts';
 import { readRecords } from './read-records.ts';
 import { readStep, type StepSignal, toStep } from './read-step.ts';
-import { addressOf, recordsOfSteps } from './run-tree.ts';
+import { addressOf, recordsOfSteps, storedAddressOf } from './run-tree.ts';
 
 export interface PagedStep {
   readonly step: Step;
@@ -84,14 +84,14 @@ export async function readStepPage(
   chosen: ChosenSteps = {},
 ): Promise<StepPage> {
   const { steps: kept, sought, above } = choosePage(tree.steps, limits, chosen);
-  const byAddress = new Map(kept.map((one) => [addressOf(one.step), one]));
+  const byAddress = new Map(kept.map((one) => [storedAddressOf(one.step), one]));
   const read = new Map<KeptStep, ReadOne>();
   const wanted = recordsOfSteps(kept.map(({ step }) => step));
   const damaged = await readRecords(database, wanted, function* (block) {
     const { signal, text, blockId, records } = block;
     const found = yield* recordsOf(signal, text, records);
     for (const record of found) {
-      const one = byAddress.get(addressOf({ blockId, ordinal: record.ordinal }));
+      const one = byAddress.get(addressOf(blockId, record.ordinal));
       if (one !== undefined) read.set(one, yield* readOne(signal, record, one, limits));
       yield;
     }

@@ -12,15 +12,15 @@ import { requireFinished } from '../db/runs/shards.ts';
 import {
   type BlockKey,
   type BlockText,
-  findPlaces,
   MissingBlockError,
-  type RunPlace,
   readBlocks,
-} from '../db/telemetry/stored-places.ts';
-import { addRange, countRecords } from '../model/record-ranges.ts';
+} from '../db/telemetry/stored-blocks.ts';
+import { findPlaces, type RunPlace } from '../db/telemetry/stored-places.ts';
+import { countRecords } from '../model/record-ranges.ts';
 import { type BlockRecord, recordsOf } from '../otlp/lines/block-records.ts';
 import { PIECE_BYTES, type Pieces } from '../otlp/pieces.ts';
 import { inTurns } from './piece-work.ts';
+import { PlacedRecords } from './placed-records.ts';
 import type { StepSignal } from './read-step.ts';
 import { RunReading, type StepsOfRun } from './run-reading.ts';
 
@@ -36,12 +36,15 @@ export interface ReadLimits extends StepLimits {
   readonly togetherBytesMax: number;
   /** a larger run is not read together with others */
   readonly runBytesMax: number;
+  /** the hot records are returned with the steps, to be packed */
+  readonly keepsRecords: boolean;
 }
 const LIMITS: ReadLimits = {
   stepsMax: 20_000,
   bytesMax: 64 * MIB,
   togetherBytesMax: TOGETHER_BYTES_MAX,
   runBytesMax: Number.MAX_SAFE_INTEGER,
+  keepsRecords: false,
 };
 
 /**
@@ -73,7 +76,7 @@ export async function readStepsOfRuns(
   const all = { ...LIMITS, ...limits };
   const found = await findPlaces(database, runs, all.stepsMax);
   const reading = new RunsReading(
-    found.map((places) => new RunReading(places, all)),
+    found.map((places) => new RunReading(places, all, all.keepsRecords)),
     all,
   );
   const missing: BlockKey[] = [];
@@ -113,8 +116,9 @@ class RunsReading {
     this.#fitting = runs.length;
     for (const [index, run] of runs.entries()) {
       for (const place of run.places) {
-        const known = this.#places.get(place.blockId);
-        if (known === undefined) this.#places.set(place.blockId, [{ index, run, place }]);
+        const { blockId } = place.stored;
+        const known = this.#places.get(blockId);
+        if (known === undefined) this.#places.set(blockId, [{ index, run, place }]);
         else known.push({ index, run, place });
       }
     }
@@ -126,9 +130,9 @@ class RunsReading {
     for (const [index, { places }] of this.runs.entries()) {
       for (const place of places) {
         if (!this.#isRead(index)) break;
-        if (begun.has(place.blockId)) continue;
-        begun.add(place.blockId);
-        yield place;
+        if (begun.has(place.stored.blockId)) continue;
+        begun.add(place.stored.blockId);
+        yield place.stored;
       }
     }
   }
@@ -141,17 +145,18 @@ class RunsReading {
   *take(block: BlockText, report: ReportBlock): Pieces<void> {
     const places = this.#places.get(block.blockId) ?? [];
     const wanted = places.filter(({ index }) => this.#isRead(index));
-    if ('error' in block || block.signal === 'metrics') {
-      for (const { run, place } of wanted) run.lose(place, countRecords(place.records));
-      return;
+    const left = new Map(wanted.map((of) => [of, countRecords(of.place.records)]));
+    if ('text' in block && block.signal !== 'metrics') {
+      const before = new Map(left);
+      try {
+        yield* takeRecords(block.text, block.signal, left);
+      } catch (error) {
+        if (!(error instanceof RangeError)) throw error;
+        report(block.blockId, error);
+        for (const [of, records] of before) left.set(of, records);
+      }
     }
-    try {
-      yield* takeRecords(block.text, block.signal, wanted);
-    } catch (error) {
-      if (!(error instanceof RangeError)) throw error;
-      report(block.blockId, error);
-      for (const { run, place } of wanted) run.lose(place, countRecords(place.records));
-    }
+    loseRecords(left);
     this.#limit();
   }
 
@@ -177,32 +182,30 @@ class RunsReading {
   }
 }
 
-/** Records of one run in a block, from `start` to `end` (not included). */
-interface Segment {
-  readonly start: number;
-  readonly end: number;
-  readonly of: PlaceOfRun;
+/** Counts records of each run that a block should have, and that were not read. */
+function loseRecords(left: ReadonlyMap<PlaceOfRun, number>): void {
+  const lost = new Map<RunReading, number>();
+  for (const [{ run, place }, records] of left) {
+    if (place.isInPart) lost.set(run, (lost.get(run) ?? 0) + records);
+  }
+  for (const [run, records] of lost) run.lose(records);
 }
 
-/** Gives each record of a block to its run. Counts records that the block does not have. */
+/**
+ * Gives each record of a block to its run.
+ *
+ * @param left how many records of each place are not read yet
+ */
 function* takeRecords(
   text: Buffer,
   signal: StepSignal,
-  places: readonly PlaceOfRun[],
+  left: Map<PlaceOfRun, number>,
 ): Pieces<void> {
-  const segments = places.flatMap(segmentsOf).sort((one, other) => one.start - other.start);
-  const wanted: number[] = [];
-  for (const { start, end } of segments) {
-    const from = Math.max(start, wanted.at(-1) ?? 0);
-    if (from < end) addRange(wanted, from, end);
-  }
-  const left = new Map(places.map((of) => [of, countRecords(of.place.records)]));
-  let at = 0;
+  const placed = new PlacedRecords([...left.keys()]);
   let bytes = 0;
-  for (const record of detached(text, yield* recordsOf(signal, text, wanted))) {
-    while (record.ordinal >= (segments[at]?.end ?? Number.POSITIVE_INFINITY)) at += 1;
-    const of = segments[at]?.of;
-    if (of === undefined) break;
+  for (const record of detached(text, yield* recordsOf(signal, text, placed.wanted))) {
+    const of = placed.ownerOf(record.ordinal);
+    if (of === null) break;
     of.run.take(record, signal, of.place);
     left.set(of, (left.get(of) ?? 0) - 1);
     bytes += record.bytes.length;
@@ -210,7 +213,6 @@ function* takeRecords(
     bytes = 0;
     yield;
   }
-  for (const [{ run, place }, records] of left) run.lose(place, records);
 }
 
 /** Copies records that are a small part of their block, so that they do not hold all of its text. */
@@ -224,13 +226,4 @@ function detached(text: Buffer, records: readonly BlockRecord[]): readonly Block
     at += record.bytes.copy(own, at);
     return { ...record, bytes: own.subarray(start, at) };
   });
-}
-
-function segmentsOf(of: PlaceOfRun): Segment[] {
-  const { records } = of.place;
-  const segments: Segment[] = [];
-  for (let at = 0; at < records.length; at += 2) {
-    segments.push({ start: records[at] as number, end: records[at + 1] as number, of });
-  }
-  return segments;
 }

@@ -67,7 +67,7 @@ async function changeLines(signal: Signal, replace: (lines: string) => string): 
   const text = Buffer.from(replace(lines));
   const { codec, data } = await new BlockCompressor().compress(WORKSPACE, [text]);
   await scratch.rows(
-    'UPDATE blocks SET codec = $1, data = $2, bytes = $3, checksum = $4 WHERE block_id = $5',
+    'UPDATE hot_blocks SET codec = $1, data = $2, bytes = $3, checksum = $4 WHERE block_id = $5',
     [codec, data, text.length, checksumOf(data), block.id],
   );
 }
@@ -130,7 +130,7 @@ test('bodies of both decoders are as they were sent', async () => {
   await store(EVERY_KIND.slice(10), decodePlainly);
   const found = await readRecords({ ask: scratch.rows }, new Map());
   expect(found).toMatchObject({ changed: 0, misplaced: 0, differences: [] });
-  await scratch.rows('TRUNCATE blocks, places, runs, leases CASCADE');
+  await scratch.rows('TRUNCATE hot_blocks, blocks, hot_places, places, runs, leases CASCADE');
 });
 
 test('a record of an acknowledged body is missing: its run names one more than there are', async () => {
@@ -213,7 +213,7 @@ test('a log record got a run, which no place names', async () => {
 
 test('a block is in another workspace, and the places of its run are not', async () => {
   await store([HARMLESS]);
-  await scratch.rows('UPDATE blocks SET workspace_id = 2');
+  await scratch.rows('UPDATE hot_blocks SET workspace_id = 2');
   expect(faultsOf(await checked([delivery(HARMLESS, 'acknowledged')]))).toEqual([
     `recordsChanged: ${ROWS_PER_BODY}`,
     `recordsMisplaced: ${2 * ROWS_PER_BODY}`,
@@ -266,16 +266,16 @@ test.each([
 });
 
 test.each([
-  ['a place is missing', 'DELETE FROM places', ROWS_PER_BODY],
-  ['a place is there twice', 'INSERT INTO places SELECT * FROM places', ROWS_PER_BODY],
+  ['a place is missing', 'DELETE FROM hot_places', ROWS_PER_BODY],
+  ['a place is there twice', 'INSERT INTO hot_places SELECT * FROM hot_places', ROWS_PER_BODY],
   [
     'a place is of another run',
-    `UPDATE places SET run_id = '${'a'.repeat(32)}'`,
+    `UPDATE hot_places SET run_id = '${'a'.repeat(32)}'`,
     2 * ROWS_PER_BODY,
   ],
-  ['a place is in another workspace', 'UPDATE places SET workspace_id = 2', 2 * ROWS_PER_BODY],
-  ['a place names a record too many', "UPDATE places SET records = '\\x00c901'", 1],
-  ['a place names two records too few', "UPDATE places SET records = '\\x02c601'", 2],
+  ['a place is in another workspace', 'UPDATE hot_places SET workspace_id = 2', 2 * ROWS_PER_BODY],
+  ['a place names a record too many', "UPDATE hot_places SET records = '\\x00c901'", 1],
+  ['a place names two records too few', "UPDATE hot_places SET records = '\\x02c601'", 2],
 ])('%s', async (_name, sql, records) => {
   await store([HARMLESS]);
   await scratch.rows(sql);
@@ -286,7 +286,9 @@ test.each([
 
 test('a block that cannot be read: its records are changed and lost', async () => {
   await store([METRICS]);
-  await scratch.rows('UPDATE blocks SET data = set_byte(data, 9, (get_byte(data, 9) + 1) % 256)');
+  await scratch.rows(
+    'UPDATE hot_blocks SET data = set_byte(data, 9, (get_byte(data, 9) + 1) % 256)',
+  );
   expect(faultsOf(await checked([delivery(METRICS, 'acknowledged')]))).toEqual([
     `rowsLost: ${ROWS_PER_BODY}`,
     `recordsChanged: ${ROWS_PER_BODY}`,

@@ -146,6 +146,8 @@ export async function check(
   }
   // What is left was checked before, and is here again: stored twice, unless it was given up then.
   for (const [number, { rows }] of stored) if (!earlier.has(number)) verdict.rowsTwice += rows;
-  await cluster.ask('TRUNCATE blocks, places, runs, leases, findings CASCADE');
+  await cluster.ask(
+    'TRUNCATE hot_blocks, blocks, hot_places, places, runs, leases, findings CASCADE',
+  );
   return verdict;
 }

@@ -105,7 +105,7 @@ describe('reading a run', () => {
   /** As the database, and keeps the plans of statements on places. */
   function explaining(plans: string[]): Database {
     const query = async (text: string, values: unknown[]) => {
-      if (/FROM places\b/.test(text)) {
+      if (/FROM hot_places\b/.test(text)) {
         const { rows } = await scratch.database.query(`EXPLAIN ${text}`, values);
         plans.push(rows.map((row) => row['QUERY PLAN']).join('\n'));
       }
@@ -198,7 +198,7 @@ describe('partitions', () => {
     await ensureDays(scratch.database, DAY, quiet);
     const reader = await scratch.database.connect();
     await reader.query('BEGIN');
-    await reader.query('SELECT count(*) FROM blocks_2027_01_10');
+    await reader.query('SELECT count(*) FROM hot_blocks_2027_01_10');
     const later = DAY + 2 * DAY_MS;
     await expect(dropOutdated(scratch.database, later, 1, quiet)).rejects.toMatchObject({
       code: '55P03',
@@ -206,7 +206,7 @@ describe('partitions', () => {
     await reader.query('COMMIT');
     reader.release();
     await dropOutdated(scratch.database, later, 1, quiet);
-    const left = await scratch.rows(`SELECT to_regclass('blocks_2027_01_10') AS name`);
+    const left = await scratch.rows(`SELECT to_regclass('hot_blocks_2027_01_10') AS name`);
     expect(left).toEqual([{ name: null }]);
   });
 });
@@ -228,7 +228,7 @@ describe('distributing', () => {
         ['kept', hex16(1)],
         ['alone', null],
       ]);
-      const left = await database.query('SELECT FROM ONLY blocks_2026_11_20');
+      const left = await database.query('SELECT FROM ONLY hot_blocks_2026_11_20');
       expect(left.rowCount).toBe(2);
     } finally {
       await database.end();

@@ -92,10 +92,10 @@ test('so is one that hangs in the middle of its COPY, with megabytes still to se
   const writer = createWriter();
   await writer.offer(named('before'));
   const holder = await database.connect();
-  await holder.query('BEGIN; LOCK TABLE blocks IN EXCLUSIVE MODE');
+  await holder.query('BEGIN; LOCK TABLE hot_blocks IN EXCLUSIVE MODE');
   const lost = expect(writer.offer(named('lost', 24e6))).rejects.toMatchObject(REFUSED);
   const isWaiting = `SELECT 1 FROM pg_locks
-                      WHERE NOT granted AND relation = 'blocks'::regclass`;
+                      WHERE NOT granted AND relation = 'hot_blocks'::regclass`;
   await waitFor(async () => (await database.query(isWaiting)).rows.length > 0, {
     withinMs: 20_000,
     what: 'the COPY to wait for its table',

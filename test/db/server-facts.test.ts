@@ -56,12 +56,12 @@ test('a schema that is complete, and one that lacks a migration and a partition'
     missingPartitions: [],
   });
   await rows('DELETE FROM schema_migrations');
-  await rows('ALTER TABLE places DETACH PARTITION places_2026_11_23');
-  await rows('DROP TABLE blocks_2026_11_22');
+  await rows('ALTER TABLE hot_places DETACH PARTITION hot_places_2026_11_23');
+  await rows('DROP TABLE hot_blocks_2026_11_22');
   expect(await readSchema(database, NOW_MS)).toEqual({
     missingMigrations: ['0001-initial.sql'],
     historyFault: null,
-    missingPartitions: ['blocks_2026_11_22', 'places_2026_11_23'],
+    missingPartitions: ['hot_blocks_2026_11_22', 'hot_places_2026_11_23'],
   });
   await rows('INSERT INTO schema_migrations (version, name, sha256) VALUES (9999, $1, $1)', ['x']);
   expect(await readSchema(database, NOW_MS)).toMatchObject({

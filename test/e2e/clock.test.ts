@@ -47,7 +47,7 @@ test.each([
     );
     expect(found.map(({ run_id }) => run_id)).toEqual(sent);
     const { rows: days } = await database.query<{ age: number }>(
-      `SELECT DISTINCT (now() AT TIME ZONE 'UTC')::date - arrived_on AS age FROM places`,
+      `SELECT DISTINCT (now() AT TIME ZONE 'UTC')::date - arrived_on AS age FROM hot_places`,
     );
     // Midnight may have passed since.
     for (const { age } of days) expect([0, 1]).toContain(age);

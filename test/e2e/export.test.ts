@@ -327,11 +327,11 @@ describe('what is refused', () => {
 
 test('a damaged block is named, everything else is exported, and the exit code is 2', async () => {
   const [block] = await scratch.rows(
-    `SELECT block_id AS id, data FROM blocks WHERE signal = 3 AND workspace_id = 1
+    `SELECT block_id AS id, data FROM hot_blocks WHERE signal = 3 AND workspace_id = 1
       ORDER BY block_id OFFSET 3 LIMIT 1`,
   );
   const id = String(block?.id);
-  const set = 'UPDATE blocks SET data = $2 WHERE block_id = $1';
+  const set = 'UPDATE hot_blocks SET data = $2 WHERE block_id = $1';
   await scratch.rows(set, [id, Buffer.concat([block?.data as Buffer, Buffer.from([1])])]);
   try {
     const out = join(folder, 'a');

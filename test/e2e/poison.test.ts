@@ -26,7 +26,7 @@ let gateway: Gateway;
 beforeAll(async () => {
   gateway = await openGateway();
   await gateway.database.query(
-    `ALTER TABLE places ADD CONSTRAINT no_poison CHECK (run_id <> '${POISON}')`,
+    `ALTER TABLE hot_places ADD CONSTRAINT no_poison CHECK (run_id <> '${POISON}')`,
   );
 });
 afterAll(async () => {
@@ -46,7 +46,7 @@ async function sendTogether(bodies: readonly (readonly unknown[])[]) {
   const connection = await gateway.database.connect();
   try {
     await connection.query('BEGIN');
-    await connection.query('LOCK TABLE blocks IN EXCLUSIVE MODE');
+    await connection.query('LOCK TABLE hot_blocks IN EXCLUSIVE MODE');
     const answers = bodies.map(send);
     await waitFor(
       async () => {

@@ -112,7 +112,7 @@ describe.skipIf(!isRoot && !mustRunAll)('a server in one container', () => {
     url.password = (await readFile(join(folder.home, 'password'), 'utf8')).trim();
     url.port = (await readFile(join(folder.home, 'port'), 'utf8')).trim();
     url.hostname = '127.0.0.1';
-    expect(await ask(url.href, 'SELECT sum(records)::int FROM blocks')).toEqual([
+    expect(await ask(url.href, 'SELECT sum(records)::int FROM hot_blocks')).toEqual([
       load.acknowledged(),
     ]);
     expect(await readFile(join(folder.home, 'server.log'), 'utf8')).not.toContain('PANIC');

@@ -142,7 +142,7 @@ test('somebody who reads an expired partition keeps neither the start nor the in
   const database = createDatabase(url, 3, { connectionLost: () => {} });
   for (const day of [1, 2]) await ensureDay(database, Date.UTC(2020, 0, day));
   const reader = await database.connect();
-  await reader.query('BEGIN; SELECT 1 FROM blocks; SELECT 1 FROM places_2020_01_02');
+  await reader.query('BEGIN; SELECT 1 FROM hot_blocks; SELECT 1 FROM hot_places_2020_01_02');
   const expired = async (): Promise<unknown[]> => {
     const { rows } = await database.query(
       "SELECT relname FROM pg_class WHERE relname LIKE '%2020_01_0_' AND relkind = 'r' ORDER BY 1",
@@ -156,9 +156,9 @@ test('somebody who reads an expired partition keeps neither the start nor the in
       what: 'the partitions that nobody reads to be dropped',
     });
     expect(await expired()).toEqual([
-      'blocks_2020_01_01',
-      'blocks_2020_01_02',
-      'places_2020_01_02',
+      'hot_blocks_2020_01_01',
+      'hot_blocks_2020_01_02',
+      'hot_places_2020_01_02',
     ]);
     await waitFor(() => server.stderr().split('maintenance failed').length === 2, {
       withinMs: 60_000,
@@ -191,7 +191,7 @@ test('a single process compresses new blocks with the best codec that its Node.j
     expect(status).toBe(200);
     await client.connect();
     const { rows } = await client.query(
-      'SELECT blocks.codec, new_blocks.codec AS recorded FROM blocks, new_blocks',
+      'SELECT blocks.codec, new_blocks.codec AS recorded FROM hot_blocks, new_blocks',
     );
     const codec = READS_ZSTD ? ZSTD : BROTLI;
     expect(rows).toEqual([{ codec, recorded: codec }]);

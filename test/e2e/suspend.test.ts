@@ -74,7 +74,7 @@ test.runIf(canSuspend).each([1, 3])(
     );
     expect(found.map(({ run }) => run).sort()).toEqual(sent.sort());
     const { rows: late } = await database.query(
-      `SELECT arrived_on, first_arrival_at FROM places s
+      `SELECT arrived_on, first_arrival_at FROM hot_places s
          JOIN runs r ON r.workspace_id = s.workspace_id AND r.run_id = s.run_id
         WHERE arrived_on NOT IN (((first_arrival_at - interval '2 minutes') AT TIME ZONE 'UTC')::date,
                                  (first_arrival_at AT TIME ZONE 'UTC')::date)`,

@@ -55,7 +55,7 @@ async function withClaimedRuns(work: () => Promise<unknown>): Promise<void> {
     const sent = await post(`${server.observeUrl}/v1/traces`, keys.agent, traceBody(spans.flat()));
     expect(sent.status).toBe(200);
     await holder.query('BEGIN');
-    await holder.query('LOCK TABLE places IN ACCESS EXCLUSIVE MODE');
+    await holder.query('LOCK TABLE hot_places IN ACCESS EXCLUSIVE MODE');
     await database.query(
       "UPDATE runs SET last_arrival_at = last_arrival_at - interval '5 minutes'",
     );

@@ -82,13 +82,16 @@ test('a run whose blocks can be read says nothing of blocks', async () => {
 });
 
 describe.each([
-  ['changed', 'UPDATE blocks SET data = overlay(data PLACING $2 FROM 9 FOR 4) WHERE block_id = $1'],
-  ['cut', 'UPDATE blocks SET data = substr(data, 1, length($2)) WHERE block_id = $1'],
-  ['missing', 'DELETE FROM blocks WHERE block_id = $1 AND length($2) = 4'],
+  [
+    'changed',
+    'UPDATE hot_blocks SET data = overlay(data PLACING $2 FROM 9 FOR 4) WHERE block_id = $1',
+  ],
+  ['cut', 'UPDATE hot_blocks SET data = substr(data, 1, length($2)) WHERE block_id = $1'],
+  ['missing', 'DELETE FROM hot_blocks WHERE block_id = $1 AND length($2) = 4'],
 ])('a run with a block that is %s', (_, statement) => {
   beforeAll(async () => {
     const { rows } = await gateway.database.query<{ id: string }>(
-      `SELECT block_id AS id FROM places WHERE run_id = $1 ORDER BY block_id DESC LIMIT 1`,
+      `SELECT block_id AS id FROM hot_places WHERE run_id = $1 ORDER BY block_id DESC LIMIT 1`,
       [traceId],
     );
     const damaged = Buffer.from([1, 2, 3, 4]);

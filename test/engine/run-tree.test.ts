@@ -29,6 +29,8 @@ function step(number: number, fields: Partial<TreeStep> = {}): TreeStep {
     stored: 100,
     blockId: '0',
     ordinal: number,
+    storedIn: { blockId: '0', arrivedOn: '2026-11-20' },
+    storedAs: number,
     repeats: 0,
     ...fields,
   };

@@ -141,7 +141,8 @@ function threadOf(answer: Answer, stalledMs = () => 0): MatchThread {
     }
     const outcomes: RunOutcome[] = [];
     for (const settle of judged) outcomes.push(await settle());
-    return { kind: 'done', costs: [], unreadableBlocks: [], runs: outcomes } as const;
+    const packing = { packed: null, notPacked: null };
+    return { kind: 'done', costs: [], unreadableBlocks: [], ...packing, runs: outcomes } as const;
   };
   return {
     evaluate: (task) => evaluate(task, controller.signal),
@@ -182,6 +183,8 @@ function passOf(
     runReached: () => {},
     runsTriedApart: note('apart:'),
     blockUnreadable: note('block:'),
+    runsPacked: note('packed:'),
+    runsNotPacked: note('not packed:'),
     runLost: note('lost'),
     runChecked: ({ checked }) => checked !== 'fully' && logged.push(`checked ${checked}`),
     runOverBudget: note('over budget'),

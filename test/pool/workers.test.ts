@@ -85,7 +85,11 @@ afterAll(async () => {
   await workers.close();
   await scratch.close();
 });
-beforeEach(() => scratch.database.query('TRUNCATE runs, leases, findings, places, blocks CASCADE'));
+beforeEach(() =>
+  scratch.database.query(
+    'TRUNCATE runs, leases, findings, hot_places, places, hot_blocks, blocks CASCADE',
+  ),
+);
 
 const BOTH_RULES = { mask: Uint8Array.of(1, 1), ruleSetSha256: DIGEST, redactExcerpts: false };
 const RULES = { mask: Uint8Array.of(1), ruleSetSha256: DIGEST, redactExcerpts: false };
@@ -141,6 +145,8 @@ const oneRun = (outcome: object) => ({
   runs: [outcome],
   costs: expect.any(Array),
   unreadableBlocks: [],
+  packed: expect.any(Object),
+  notPacked: null,
 });
 const withRules = (task: EvaluateTask, rules: Partial<typeof RULES>): EvaluateTask => ({
   ...task,
@@ -220,14 +226,14 @@ test('a run that went to somebody else is lost, and nothing of it stored', async
 
 test('a task that cannot be read fails, for a reason without its text', async () => {
   const task = await taskOf(PROMPT);
-  await scratch.database.query('ALTER TABLE places RENAME COLUMN records TO records_away');
+  await scratch.database.query('ALTER TABLE hot_places RENAME COLUMN records TO records_away');
   try {
     expect(await evaluate(task)).toEqual({
       kind: 'failed',
       why: 'error 42703 column p.records does not exist',
     });
   } finally {
-    await scratch.database.query('ALTER TABLE places RENAME COLUMN records_away TO records');
+    await scratch.database.query('ALTER TABLE hot_places RENAME COLUMN records_away TO records');
   }
   expect(await runRow()).toMatchObject({ evaluation: 'pending', attempts: 0 });
 });
@@ -253,6 +259,8 @@ test('several runs are read and stored together; what went to somebody else is l
     kind: 'done',
     costs: expect.any(Array),
     unreadableBlocks: [],
+    packed: expect.objectContaining({ runs: 2, blocks: 1 }),
+    notPacked: null,
     runs: [
       { kind: 'evaluated', findings: ['high'], checked: 'fully', isOverBudget: false, ...READ },
       { kind: 'lost' },
@@ -266,6 +274,10 @@ test('several runs are read and stored together; what went to somebody else is l
     { run_id: hex16(2), evaluation: 'pending' },
     { run_id: hex16(3), evaluation: 'evaluated' },
   ]);
+  const packed = await scratch.rows(
+    'SELECT run_id, cardinality(sources) AS n FROM places ORDER BY 1',
+  );
+  expect(packed).toEqual([1, 3].map((id) => ({ run_id: hex16(id), n: 1 })));
   expect(await scratch.rows('SELECT count(DISTINCT evaluated_at)::int AS times FROM runs')).toEqual(
     [{ times: 1 }],
   );
@@ -276,7 +288,7 @@ test('every run is judged by the rules of its own workspace', async () => {
   for (const [id, workspace] of [1, 2].entries()) {
     await storeRun(hex16(id + 1), PROMPT);
     await scratch.database.query(
-      `WITH moved AS (UPDATE places SET workspace_id = $2 WHERE run_id = $1)
+      `WITH moved AS (UPDATE hot_places SET workspace_id = $2 WHERE run_id = $1)
        UPDATE runs SET workspace_id = $2 WHERE run_id = $1`,
       [hex16(id + 1), workspace],
     );
@@ -432,6 +444,8 @@ test('a run that is too large to be read together with others is left to a long 
     kind: 'done',
     costs: expect.any(Array),
     unreadableBlocks: [],
+    packed: expect.objectContaining({ runs: 1, blocks: 1 }),
+    notPacked: null,
     runs: [
       { kind: 'long', isLarge: true },
       { kind: 'evaluated', findings: ['high'], checked: 'fully', isOverBudget: false, ...READ },
@@ -462,7 +476,7 @@ test('ending a thread ends all its tasks, wherever they are; another takes its p
   const task = await taskOf(PROMPT);
   const blocker = await scratch.database.connect();
   await blocker.query('BEGIN');
-  await blocker.query('LOCK TABLE places');
+  await blocker.query('LOCK TABLE hot_places');
   const blocked = [evaluate(task), evaluate(task)].map((one) =>
     one.catch((error: unknown) => (error instanceof Error ? error.message : error)),
   );

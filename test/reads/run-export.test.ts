@@ -2,18 +2,16 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 
-import type { ReadChoice } from '../../src/db/replica/read-choice.ts';
 import { SIGNAL_NUMBERS } from '../../src/db/telemetry/blocks.ts';
 import { LogRuns } from '../../src/db/telemetry/log-runs.ts';
 import { ensureDay } from '../../src/db/telemetry/partitions.ts';
 import { decodePlainly } from '../../src/ingest/plain-decoder.ts';
-import { toEnd } from '../../src/otlp/pieces.ts';
-import { createRunExporter, type ExportedSignal } from '../../src/reads/run-export.ts';
-import { RunSteps } from '../../src/reads/run-steps.ts';
+import type { ExportedSignal } from '../../src/reads/run-export.ts';
 import { dice, exportTree } from '../otlp/export-trees.ts';
 import { type Habits, writeJson } from '../otlp/json-writer.ts';
 import { recordsIn } from '../support/exact-records.ts';
 import { casesOf } from '../support/exhaustive.ts';
+import { beginExport, exportRun } from '../support/export-run.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
 import { DAY_MS, hex8, hex16, NOON_MS } from '../support/rows.ts';
 import { storeRequests } from '../support/store-requests.ts';
@@ -29,7 +27,9 @@ beforeAll(async () => {
   for (const days of [0, 1]) await ensureDay(scratch.database, NOON_MS + days * DAY_MS);
 });
 afterAll(() => scratch.close());
-beforeEach(() => scratch.rows('TRUNCATE blocks, places, runs, leases CASCADE'));
+beforeEach(() =>
+  scratch.rows('TRUNCATE hot_blocks, blocks, hot_places, places, runs, leases CASCADE'),
+);
 
 /** Stores a body as a server does; false when it is not decodable. */
 async function store(
@@ -53,27 +53,10 @@ async function store(
   }
 }
 
-/** Starts to export a run. */
-async function begin(signal: ExportedSignal, runId = RUN): Promise<AsyncGenerator<Buffer>> {
-  const read = async <T>(_reader: unknown, work: (db: typeof scratch.database) => Promise<T>) =>
-    work(scratch.database);
-  const choice = { read, find: read } as unknown as ReadChoice;
-  const turns = {
-    takeInPieces: async <T>(_workspaceId: number, work: Iterator<void, T, void>) =>
-      toEnd(work as Generator<void, T, void>),
-  };
-  const slots = { take: () => {}, release: () => {} };
-  const exporter = createRunExporter(choice, new RunSteps(choice), { turns, slots });
-  return await exporter.exportOtlp(WORKSPACE, runId, signal);
-}
-
-/** The lines of a run. */
-async function exported(signal: ExportedSignal, runId = RUN): Promise<string[]> {
-  let text = '';
-  for await (const chunk of await begin(signal, runId)) text += chunk.toString();
-  expect(text === '' || text.endsWith('\n')).toBe(true);
-  return text.split('\n').slice(0, -1);
-}
+const begin = (signal: ExportedSignal, runId = RUN) =>
+  beginExport(scratch.database, WORKSPACE, runId, signal);
+const exported = (signal: ExportedSignal, runId = RUN) =>
+  exportRun(scratch.database, WORKSPACE, runId, signal);
 
 const span = (at: number, members = ''): string =>
   `{"traceId":"${RUN}","spanId":"${hex8(at)}","name":"step ${at}"${members}}`;
@@ -97,7 +80,7 @@ describe.each(['traces', 'logs'] as const)('%s', (signal) => {
     const random = fc.array(fc.tuple(fc.integer(), habits), { minLength: 1, maxLength: 3 });
     await fc.assert(
       fc.asyncProperty(random, async (bodies) => {
-        await scratch.rows('TRUNCATE blocks, places, runs, leases CASCADE');
+        await scratch.rows('TRUNCATE hot_blocks, blocks, hot_places, places, runs, leases CASCADE');
         const sent: string[] = [];
         for (const [seed, how] of bodies) {
           const numbers = dice(seed, 0);
@@ -162,7 +145,7 @@ test('many blocks come in the order of arrival, a few at a time', async () => {
     const chunks = await begin('traces');
     const first = await chunks.next();
     expect(namesIn([first.value?.toString() ?? ''])).toEqual(['step 1', 'step 2']);
-    const read = statements.filter((text) => text.includes('FROM blocks'));
+    const read = statements.filter((text) => text.includes('FROM hot_blocks'));
     expect(read).toHaveLength(1);
     await chunks.return(undefined);
   } finally {
@@ -206,17 +189,20 @@ describe('a part of the run that cannot be read', () => {
     await scratch.rows(fault);
     return await begin('traces');
   }
-  const SECOND = '(SELECT block_id FROM blocks ORDER BY block_id OFFSET 1 LIMIT 1)';
+  const SECOND = '(SELECT block_id FROM hot_blocks ORDER BY block_id OFFSET 1 LIMIT 1)';
 
   test.each([
     [
       'its checksum differs',
-      `UPDATE blocks SET checksum = checksum + 1 WHERE block_id = ${SECOND}`,
+      `UPDATE hot_blocks SET checksum = checksum + 1 WHERE block_id = ${SECOND}`,
     ],
-    ['its codec is not known', `UPDATE blocks SET codec = 99 WHERE block_id = ${SECOND}`],
-    ['it is missing', `DELETE FROM blocks WHERE block_id = ${SECOND}`],
-    ['its place is damaged', `UPDATE places SET records = '\\x80' WHERE block_id = ${SECOND}`],
-    ['it has fewer records', `UPDATE places SET records = '\\x0002' WHERE block_id = ${SECOND}`],
+    ['its codec is not known', `UPDATE hot_blocks SET codec = 99 WHERE block_id = ${SECOND}`],
+    ['it is missing', `DELETE FROM hot_blocks WHERE block_id = ${SECOND}`],
+    ['its place is damaged', `UPDATE hot_places SET records = '\\x80' WHERE block_id = ${SECOND}`],
+    [
+      'it has fewer records',
+      `UPDATE hot_places SET records = '\\x0002' WHERE block_id = ${SECOND}`,
+    ],
   ])('%s: what comes before it is given, and then the export fails', async (_what, fault) => {
     const chunks = await plant(fault);
     expect(namesIn([(await chunks.next()).value?.toString() ?? ''])).toEqual(['step 1']);
@@ -226,7 +212,7 @@ describe('a part of the run that cannot be read', () => {
   test('a block of the other signal does not matter', async () => {
     await store('traces', traces([span(1)]));
     await store('logs', `{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"traceId":"${RUN}"}]}]}]}`);
-    await scratch.rows('UPDATE blocks SET checksum = checksum + 1 WHERE signal = $1', [
+    await scratch.rows('UPDATE hot_blocks SET checksum = checksum + 1 WHERE signal = $1', [
       SIGNAL_NUMBERS.logs,
     ]);
     expect(namesIn(await exported('traces'))).toEqual(['step 1']);

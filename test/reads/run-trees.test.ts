@@ -19,7 +19,7 @@ const run = (spans: number) =>
 function openReads() {
   const reads: { answer: () => void; fail: () => void }[] = [];
   const query = (text: string) =>
-    text.includes('FROM places')
+    text.includes('FROM hot_places')
       ? new Promise((resolve, reject) => {
           reads.push({
             answer: () => resolve({ rows: [] }),

@@ -29,7 +29,7 @@ beforeAll(async () => {
 });
 afterAll(() => scratch.close());
 beforeEach(async () => {
-  await scratch.database.query('TRUNCATE runs, leases, blocks, places');
+  await scratch.database.query('TRUNCATE runs, leases, hot_blocks, blocks, hot_places, places');
 });
 
 describe('a page of steps', () => {
@@ -300,7 +300,7 @@ describe('a page of steps', () => {
       await scratch.database.query(`DELETE FROM ${table} WHERE arrived_on = $1`, [dayOf(NOON_MS)]);
     }
     expect(await open()).toEqual(['third']);
-    await scratch.database.query('TRUNCATE places, blocks');
+    await scratch.database.query('TRUNCATE hot_places, places, hot_blocks, blocks');
     await store({ logs: [equal('fifth')] });
     expect(await open()).toEqual([]);
   });
@@ -382,11 +382,11 @@ describe('a page of steps', () => {
   });
 
   test.each([
-    ['damaged', `UPDATE blocks SET data = 'damaged' WHERE block_id = $1`],
-    ['cut', 'UPDATE blocks SET data = substr(data, 1, 20) WHERE block_id = $1'],
-    ['of another length', 'UPDATE blocks SET bytes = bytes - 1 WHERE block_id = $1'],
-    ['of an unknown codec', 'UPDATE blocks SET codec = 9 WHERE block_id = $1'],
-    ['missing', 'DELETE FROM blocks WHERE block_id = $1'],
+    ['damaged', `UPDATE hot_blocks SET data = 'damaged' WHERE block_id = $1`],
+    ['cut', 'UPDATE hot_blocks SET data = substr(data, 1, 20) WHERE block_id = $1'],
+    ['of another length', 'UPDATE hot_blocks SET bytes = bytes - 1 WHERE block_id = $1'],
+    ['of an unknown codec', 'UPDATE hot_blocks SET codec = 9 WHERE block_id = $1'],
+    ['missing', 'DELETE FROM hot_blocks WHERE block_id = $1'],
   ])(
     'without a block that is %s has the other steps, and counts those of the block',
     async (_, damage) => {

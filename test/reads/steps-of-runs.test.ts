@@ -30,7 +30,7 @@ beforeAll(async () => {
 });
 afterAll(() => scratch.close());
 beforeEach(async () => {
-  await scratch.database.query('TRUNCATE runs, leases, places, blocks');
+  await scratch.database.query('TRUNCATE runs, leases, hot_places, places, hot_blocks, blocks');
 });
 
 const NOTHING_LOST = { blocks: 0, steps: 0 };
@@ -65,6 +65,7 @@ test('a span, whole', async () => {
   });
   expect(await readSteps(scratch.database, RUN)).toEqual({
     bytes: expect.any(Number),
+    hot: [],
     steps: [
       {
         source: 'span',
@@ -129,6 +130,7 @@ test('a log record, with and without a span, a time and a name', async () => {
   };
   expect(await readSteps(scratch.database, RUN)).toEqual({
     bytes: expect.any(Number),
+    hot: [],
     steps: [
       {
         ...plain,
@@ -459,7 +461,7 @@ describe('several runs at once', () => {
     const texts = query.mock.calls.map(([text]) => String(text));
     query.mockRestore();
     expect(read).toEqual(numbers.map((number) => [`${number}`, `${number}`, 0]));
-    expect(texts.filter((text) => text.includes('FROM blocks'))).toHaveLength(1);
+    expect(texts.filter((text) => text.includes('FROM hot_blocks'))).toHaveLength(1);
   });
 
   test('runs without steps take no room: they are read up to the first that does not fit', async () => {
@@ -489,20 +491,20 @@ describe('a block that cannot be read', () => {
   };
 
   test.each([
-    ['is damaged', `UPDATE blocks SET data = substr(data, 2)`, 'its checksum differs'],
-    ['is missing', `DELETE FROM blocks`, 'it is missing'],
+    ['is damaged', `UPDATE hot_blocks SET data = substr(data, 2)`, 'its checksum differs'],
+    ['is missing', `DELETE FROM hot_blocks`, 'it is missing'],
     ['has a text that is no JSON', null, 'cut'],
   ])('%s', async (_, change, why) => {
     await store({ spans: [span(1, 1), span(2, 2)] });
     await store({ spans: [span(1, 3), span(2, 4), span(1, 5)] });
     await store({ spans: [span(3, 6), span(1, 7)] });
-    const rows = await scratch.rows('SELECT block_id FROM blocks ORDER BY block_id');
+    const rows = await scratch.rows('SELECT block_id FROM hot_blocks ORDER BY block_id');
     const id = String(rows[1]?.block_id);
     if (change !== null) await scratch.rows(`${change} WHERE block_id = $1`, [id]);
     else {
       const data = brotliCompressSync('{"resourceSpans":[{"scopeSpans":[{"spans":[{"');
       await scratch.rows(
-        'UPDATE blocks SET data = $2, bytes = 45, checksum = $3 WHERE block_id = $1',
+        'UPDATE hot_blocks SET data = $2, bytes = 45, checksum = $3 WHERE block_id = $1',
         [id, data, checksumOf(data)],
       );
     }
@@ -521,7 +523,7 @@ describe('a block that cannot be read', () => {
 
   test('and has the whole run makes it unreadable', async () => {
     await store({ spans: [span(1, 1)] });
-    await scratch.rows('UPDATE blocks SET codec = 9');
+    await scratch.rows('UPDATE hot_blocks SET codec = 9');
     const [only] = await readStepsOfRuns(scratch.database, [run(1)]);
     expect(only?.unreadable).toEqual({ blocks: 1, steps: 1 });
     expect(only === null || only === undefined ? null : isUnreadable(only)).toBe(true);
@@ -529,7 +531,7 @@ describe('a block that cannot be read', () => {
 
   test('records that a block does not have are lost', async () => {
     await store({ spans: [span(1, 1), span(2, 2)] });
-    await scratch.rows(`UPDATE places SET records = '\\x0005' WHERE run_id = $1`, [hex16(1)]);
+    await scratch.rows(`UPDATE hot_places SET records = '\\x0005' WHERE run_id = $1`, [hex16(1)]);
     await scratch.rows('UPDATE runs SET spans = 5 WHERE run_id = $1', [hex16(1)]);
     const [one] = await read();
     // The second span is of another run, but the damaged place claims it.

@@ -11,6 +11,7 @@ export const NO_STEPS: StepsOfRun = {
   unread: 0,
   repeats: 0,
   unreadable: { blocks: 0, steps: 0 },
+  hot: [],
 };
 
 export async function readSteps(

@@ -22,18 +22,21 @@ export interface StoredLine {
 
 export type Reader = Pick<pg.Pool, 'query'>;
 
+/** The table that gets a signal. */
+const arrivalTable = (signal: Signal): string => (signal === 'metrics' ? 'blocks' : 'hot_blocks');
+
 /** Blocks read at a time. */
 const PAGE_BLOCKS = 16;
 const BEFORE_ALL = '00000000-0000-0000-0000-000000000000';
 
-/** The blocks of a signal, in the order of their ids, with a page of them in memory. */
+/** The blocks of a signal as it arrived, in the order of their ids, with a page of them in memory. */
 export async function* eachBlock(database: Reader, signal: Signal): AsyncGenerator<BlockRow> {
   let after = BEFORE_ALL;
   for (;;) {
     const { rows } = await database.query<BlockRow>(
       `SELECT block_id::text AS id, workspace_id AS "workspaceId", signal, codec, bytes, records,
               arrived_on::text AS "arrivedOn", checksum, data
-         FROM blocks WHERE signal = $1 AND block_id > $2 ORDER BY block_id LIMIT ${PAGE_BLOCKS}`,
+         FROM ${arrivalTable(signal)} WHERE signal = $1 AND block_id > $2 ORDER BY block_id LIMIT ${PAGE_BLOCKS}`,
       [SIGNAL_NUMBERS[signal], after],
     );
     yield* rows;
@@ -74,7 +77,7 @@ export async function storedRecords(
   workspaceId?: number,
 ): Promise<number> {
   const { rows } = await database.query<{ n: number }>(
-    `SELECT coalesce(sum(records), 0)::int AS n FROM blocks
+    `SELECT coalesce(sum(records), 0)::int AS n FROM ${arrivalTable(signal)}
       WHERE signal = $1 AND workspace_id = coalesce($2, workspace_id)`,
     [SIGNAL_NUMBERS[signal], workspaceId ?? null],
   );
@@ -141,7 +144,7 @@ export type Address = `${string}/${number}`;
 export async function runsOfRecords(database: Reader): Promise<Map<Address, string>> {
   const { rows } = await database.query<{ blockId: string; runId: string; records: Buffer }>(
     `SELECT block_id::text AS "blockId", replace(run_id::text, '-', '') AS "runId", records
-       FROM places`,
+       FROM hot_places`,
   );
   const runs = new Map<Address, string>();
   for (const { blockId, runId, records } of rows) {

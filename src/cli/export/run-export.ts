@@ -20,7 +20,7 @@ import {
 import { UnsupportedCodecError } from '../../db/telemetry/block-codec.ts';
 import { FIRST_ID, lastBlockOf, readSlice } from '../../db/telemetry/day-blocks.ts';
 import { oldestDay, utcDay } from '../../db/telemetry/partitions.ts';
-import type { BlockText } from '../../db/telemetry/stored-places.ts';
+import type { BlockText } from '../../db/telemetry/stored-blocks.ts';
 import { OperatorError } from '../../errors.ts';
 import type { Hex16 } from '../../model/json.ts';
 import type { RecordRanges } from '../../model/record-ranges.ts';

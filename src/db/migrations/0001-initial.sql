@@ -3,7 +3,8 @@
 --
 --   workspaces and people    workspaces, users, memberships, identities, invitations, sessions,
 --                            device_logins, api_keys, audit_ledger
---   telemetry                blocks, places, new_blocks, receipts, rejected_requests
+--   telemetry                hot_blocks, hot_places, blocks, places, new_blocks, receipts,
+--                            rejected_requests
 --   runs                     rule_sets, runs, leases, session_marks, processes
 --   findings                 findings, finding_states, finding_history, finding_exceptions, finding_views
 --   rules                    rule_overrides, rule_previews, rule_costs
@@ -204,8 +205,10 @@ ALTER TABLE audit_ledger ENABLE ALWAYS TRIGGER audit_ledger_stays;
 -- Telemetry, partitioned by the UTC day of arrival (src/db/telemetry/partitions.ts).
 ---------------------------------------------------------------------------------------------------
 
--- Telemetry as it was sent: compressed lines of OTLP/JSON (docs/decisions/0063-blocks.md).
-CREATE TABLE blocks (
+-- Telemetry as it was sent: compressed lines of OTLP/JSON (docs/decisions/0063-blocks.md). Traces and logs arrive
+-- in hot blocks; their records are packed by run into blocks that are kept, and the hot blocks are dropped after
+-- HOT_DAYS (docs/decisions/0082-hot-and-packed-blocks.md).
+CREATE TABLE hot_blocks (
   block_id     uuid NOT NULL,
   workspace_id integer NOT NULL,
   arrived_on   date NOT NULL,
@@ -222,11 +225,11 @@ CREATE TABLE blocks (
   -- lines, each an export request with a line feed at its end
   data         bytea NOT NULL
 ) PARTITION BY RANGE (arrived_on);
-ALTER TABLE blocks ALTER COLUMN data SET STORAGE EXTERNAL;
-CREATE INDEX blocks_by_id ON blocks (block_id);
+ALTER TABLE hot_blocks ALTER COLUMN data SET STORAGE EXTERNAL;
+CREATE INDEX hot_blocks_by_id ON hot_blocks (block_id);
 
--- Which records of a block belong to a run: its spans, or its log records.
-CREATE TABLE places (
+-- Which records of a hot block belong to a run: its spans, or its log records.
+CREATE TABLE hot_places (
   block_id     uuid NOT NULL,
   run_id       uuid NOT NULL,
   -- when the transaction that stored it began (src/db/runs/late-steps.ts)
@@ -237,6 +240,47 @@ CREATE TABLE places (
   records      bytea NOT NULL
 ) PARTITION BY RANGE (arrived_on);
 -- The workspace comes first: a workspace that learns the trace id of another one's run cannot slow it down.
+CREATE INDEX hot_places_by_run ON hot_places (workspace_id, run_id);
+
+-- Metrics as they were sent, and packed records of traces and logs that arrived on this day. A packed block has two
+-- parts (docs/decisions/0081-packed-runs.md). A hot block that cannot be read is kept here as it is.
+CREATE TABLE blocks (
+  block_id        uuid NOT NULL,
+  workspace_id    integer NOT NULL,
+  arrived_on      date NOT NULL,
+  bytes           integer NOT NULL,
+  records         integer NOT NULL,
+  checksum        integer NOT NULL,
+  -- of a packed block, else null: bytes of both parts before compression, and the checksum of the narrow part;
+  -- `checksum` and `data` are those of the documents
+  narrow_bytes    integer,
+  documents_bytes integer,
+  narrow_checksum integer,
+  signal          smallint NOT NULL,
+  codec           smallint NOT NULL,
+  narrow          bytea,
+  data            bytea NOT NULL
+) PARTITION BY RANGE (arrived_on);
+ALTER TABLE blocks
+  ALTER COLUMN narrow SET STORAGE EXTERNAL,
+  ALTER COLUMN data SET STORAGE EXTERNAL;
+CREATE INDEX blocks_by_id ON blocks (block_id);
+
+-- Which records of a packed block belong to a run, and where they arrived. The hot places of the run in these
+-- hot blocks are not read any more.
+CREATE TABLE places (
+  block_id       uuid NOT NULL,
+  run_id         uuid NOT NULL,
+  -- as its latest hot place
+  arrived_at     timestamptz NOT NULL,
+  workspace_id   integer NOT NULL,
+  arrived_on     date NOT NULL,
+  records        bytea NOT NULL,
+  -- the hot blocks in which the records arrived, in the order of arrival
+  sources        uuid[] NOT NULL,
+  -- the numbers of the records in them (src/db/telemetry/packed/sources.ts)
+  source_records bytea NOT NULL
+) PARTITION BY RANGE (arrived_on);
 CREATE INDEX places_by_run ON places (workspace_id, run_id);
 
 -- One row: the codec of new blocks. It becomes zstd when every process reads that, and never brotli again

@@ -68,10 +68,10 @@ const PREPARED = `EXISTS (SELECT FROM pg_prepared_xact() WHERE gid LIKE 'citus\\
  * statement there.
  */
 const UNFINISHED_RUN = `
-  SELECT (SELECT count(*) FROM places WHERE run_id = $1 AND arrived_on = $2) >= 0 AND ${PREPARED}
+  SELECT (SELECT count(*) FROM hot_places WHERE run_id = $1 AND arrived_on = $2) >= 0 AND ${PREPARED}
       AS "isUnfinished"`;
 const UNFINISHED_BLOCK = `
-  SELECT (SELECT count(*) FROM blocks WHERE block_id = $1 AND arrived_on = $2) >= 0 AND ${PREPARED}
+  SELECT (SELECT count(*) FROM hot_blocks WHERE block_id = $1 AND arrived_on = $2) >= 0 AND ${PREPARED}
       AS "isUnfinished"`;
 
 /**

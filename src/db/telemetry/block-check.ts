@@ -1,18 +1,15 @@
 /** Reads a sample of the stored blocks and places, for `sluice doctor`. */
-import { decodeRanges } from '../../model/record-ranges.ts';
+import { countRecords, decodeRanges } from '../../model/record-ranges.ts';
 import { onlyRow, type Queryable } from '../database.ts';
 import { lookUp } from '../placement.ts';
-import {
-  readBlock,
-  type StoredBlock,
-  UnreadableBlockError,
-  UnsupportedCodecError,
-} from './block-codec.ts';
+import { UnreadableBlockError, UnsupportedCodecError } from './block-codec.ts';
 import { CODECS, type Codecs } from './codecs.ts';
+import { decodeSources } from './packed/sources.ts';
+import { HOT_TEXT_COLUMNS, readText, TEXT_COLUMNS, type TextRow } from './stored-blocks.ts';
 
-/** Maximum number of blocks to read: about 6 MB. */
+/** Maximum number of blocks to read, half of them hot: about 6 MB. */
 export const CHECKED_BLOCKS_MAX = 100;
-/** Maximum number of places to check. */
+/** Maximum number of places to check, half of them hot. */
 export const CHECKED_PLACES_MAX = 100;
 /** Pages of a table to sample; each has at least one row, and mostly many. */
 const SAMPLED_PAGES = 200;
@@ -59,8 +56,6 @@ async function sampleRows<Row extends object>(
   return rows;
 }
 
-const BLOCK_COLUMNS = 'block_id::text AS id, codec, bytes, checksum, data';
-
 /**
  * Checks up to `CHECKED_BLOCKS_MAX` blocks.
  *
@@ -70,17 +65,21 @@ export async function checkBlocks(
   database: Queryable,
   codecs: Codecs = CODECS,
 ): Promise<BlockCheck> {
-  const blocks = await sampleRows<StoredBlock>(
-    database,
-    'blocks',
-    BLOCK_COLUMNS,
-    CHECKED_BLOCKS_MAX,
-  );
+  const hot = `block_id::text AS id, ${HOT_TEXT_COLUMNS}, data, NULL::bytea AS narrow`;
+  const blocks = [
+    ...(await sampleRows<TextRow>(database, 'hot_blocks', hot, CHECKED_BLOCKS_MAX / 2)),
+    ...(await sampleRows<TextRow>(
+      database,
+      'blocks',
+      `block_id::text AS id, ${TEXT_COLUMNS}, data, narrow`,
+      CHECKED_BLOCKS_MAX / 2,
+    )),
+  ];
   const faults: string[] = [];
   let unsupported = 0;
   for (const block of blocks) {
     try {
-      await readBlock(block, codecs);
+      await readText(block, codecs);
     } catch (error) {
       if (error instanceof UnsupportedCodecError) unsupported += 1;
       else if (error instanceof UnreadableBlockError) faults.push(error.message);
@@ -96,13 +95,21 @@ interface StoredPlace {
   readonly workspaceId: number;
   readonly day: string;
   readonly records: Buffer;
+  /** null for a hot place */
+  readonly sources: readonly string[] | null;
+  readonly sourceRecords: Buffer;
 }
 
 const PLACE_COLUMNS = `run_id::text AS "runId", block_id::text AS "blockId",
   workspace_id AS "workspaceId", arrived_on::text AS day, records`;
+const SOURCE_COLUMNS = 'sources, source_records AS "sourceRecords"';
+const HOT_SOURCE_COLUMNS = 'NULL::uuid[] AS sources, NULL::bytea AS "sourceRecords"';
 
 /** Without a join: on a Citus cluster a place and its block are on different shards. */
 const BLOCKS_OF_PLACES = `
+  SELECT block_id::text AS "blockId", workspace_id AS "workspaceId", arrived_on::text AS day, records
+    FROM hot_blocks WHERE block_id = ANY ($1::uuid[])
+   UNION ALL
   SELECT block_id::text AS "blockId", workspace_id AS "workspaceId", arrived_on::text AS day, records
     FROM blocks WHERE block_id = ANY ($1::uuid[])`;
 
@@ -112,12 +119,17 @@ type BlockOfPlace = Pick<StoredPlace, 'blockId' | 'workspaceId' | 'day'> & {
 
 /** Checks up to `CHECKED_PLACES_MAX` places against their blocks, whose data it does not read. */
 export async function checkPlaces(database: Queryable): Promise<PlaceCheck> {
-  const places = await sampleRows<StoredPlace>(
-    database,
-    'places',
-    PLACE_COLUMNS,
-    CHECKED_PLACES_MAX,
-  );
+  const sample = (table: string, sources: string) =>
+    sampleRows<StoredPlace>(
+      database,
+      table,
+      `${PLACE_COLUMNS}, ${sources}`,
+      CHECKED_PLACES_MAX / 2,
+    );
+  const places = [
+    ...(await sample('hot_places', HOT_SOURCE_COLUMNS)),
+    ...(await sample('places', SOURCE_COLUMNS)),
+  ];
   const { rows } = await database.query<BlockOfPlace>(BLOCKS_OF_PLACES, [
     places.map(({ blockId }) => blockId),
   ]);
@@ -136,10 +148,16 @@ function faultOf(place: StoredPlace, block: BlockOfPlace | undefined): string | 
   if (block.workspaceId !== place.workspaceId) return 'the block is in another workspace';
   if (block.day !== place.day) return 'the block is of another day';
   try {
-    const end = decodeRanges(place.records).at(-1) ?? 0;
+    const records = decodeRanges(place.records);
+    const end = records.at(-1) ?? 0;
     if (end === 0) return 'it names no record';
-    if (end <= block.records) return null;
-    return `it names record ${end - 1}, and the block has ${block.records}, from 0`;
+    if (end > block.records) {
+      return `it names record ${end - 1}, and the block has ${block.records}, from 0`;
+    }
+    if (place.sources === null) return null;
+    const sources = decodeSources(place.sources.length, place.sourceRecords);
+    const arrived = sources.reduce((sum, source) => sum + countRecords(source), 0);
+    return arrived === countRecords(records) ? null : 'its sources have other records';
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
     return 'its records cannot be read';

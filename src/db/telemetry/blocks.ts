@@ -152,7 +152,7 @@ let newestId = 0;
  * Returns a UUID of version 7 (RFC 9562, method 1): the ids of one process rise, so that an index grows at
  * its end and blocks are found in the order in which they were made.
  */
-function newBlockId(atMs: number): string {
+export function newBlockId(atMs: number): string {
   newestId = Math.max(Math.floor(atMs) * IDS_PER_MS, newestId + 1);
   const bytes = randomBytes(16);
   bytes.writeUIntBE(Math.floor(newestId / IDS_PER_MS), 0, 6);
@@ -173,24 +173,30 @@ const COLUMNS = [
   'codec',
   'data',
 ];
-const COPY = `COPY blocks (${COLUMNS.join(', ')}) FROM STDIN (FORMAT binary)`;
+const COPY = (table: 'hot_blocks' | 'blocks'): string =>
+  `COPY ${table} (${COLUMNS.join(', ')}) FROM STDIN (FORMAT binary)`;
 /** A row without its data: the number of fields, and each field with its length. */
 const ROW_BYTES = 2 + (4 + 16) + 5 * (4 + 4) + 2 * (4 + 2) + 4;
 
 /** The columns of places, in COPY order. */
 const PLACE_COLUMNS = ['block_id', 'run_id', 'workspace_id', 'arrived_on', 'records'];
-const COPY_PLACES = `COPY places (${PLACE_COLUMNS.join(', ')}) FROM STDIN (FORMAT binary)`;
+const COPY_PLACES = `COPY hot_places (${PLACE_COLUMNS.join(', ')}) FROM STDIN (FORMAT binary)`;
 /** A place without its records. */
 const PLACE_BYTES = 2 + 2 * (4 + 16) + 2 * (4 + 4) + 4;
 
 /** Returns the COPYs that store blocks and their places; an empty list if there are no blocks. */
 export function copyBlocks(blocks: readonly Block[]): Copy[] {
-  if (blocks.length === 0) return [];
-  const rows = blocks.flatMap((block) => [headOf(block), block.data]);
-  const copy = { copy: COPY, pieces: [COPY_HEADER, ...rows, COPY_TRAILER] };
-  const places = blocks.flatMap((block) => (block.places.size === 0 ? [] : [placesOf(block)]));
-  if (places.length === 0) return [copy];
-  return [copy, { copy: COPY_PLACES, pieces: [COPY_HEADER, ...places, COPY_TRAILER] }];
+  const copies: Copy[] = [];
+  const add = (copy: string, rows: readonly Buffer[]): void => {
+    if (rows.length > 0) copies.push({ copy, pieces: [COPY_HEADER, ...rows, COPY_TRAILER] });
+  };
+  const rowsOf = (block: Block): Buffer[] => [headOf(block), block.data];
+  // Metrics are never packed.
+  add(COPY('hot_blocks'), blocks.filter(({ signal }) => signal !== 'metrics').flatMap(rowsOf));
+  add(COPY('blocks'), blocks.filter(({ signal }) => signal === 'metrics').flatMap(rowsOf));
+  const placed = blocks.filter(({ places }) => places.size > 0);
+  add(COPY_PLACES, placed.map(placesOf));
+  return copies;
 }
 
 /** Encodes the rows of a block's places. */

@@ -11,7 +11,8 @@ import type { Signal } from '../../model/telemetry.ts';
 import { type Database, inSnapshot, type Queryable } from '../database.ts';
 import type { UnreadableBlockError, UnsupportedCodecError } from './block-codec.ts';
 import { SIGNAL_NUMBERS } from './blocks.ts';
-import { type BlockKey, readBlocks } from './stored-places.ts';
+import { partitionName } from './partitions.ts';
+import { type BlockKey, readBlocks } from './stored-blocks.ts';
 
 /** Maximum blocks of a slice, and maximum bytes of their texts unless it is one block. */
 const SLICE_BLOCKS = 32;
@@ -51,12 +52,15 @@ export interface BlockSlice {
   readonly next: string | null;
 }
 
-const LIST = `
+const OF_WINDOW = `arrived_on = $1::date AND workspace_id = $2 AND signal = ANY ($3::smallint[])
+         AND block_id > $4::uuid AND block_id <= $5::uuid`;
+
+/** Traces and logs are read as they arrived, or packed once the hot places of the day are gone; never both. */
+const LIST = (isHot: boolean): string => `
   SELECT block_id AS "blockId", signal, records, bytes
-    FROM blocks
-   WHERE arrived_on = $1::date AND workspace_id = $2 AND signal = ANY ($3::smallint[])
-         AND block_id > $4::uuid AND block_id <= $5::uuid
-   ORDER BY block_id LIMIT $6`;
+    FROM blocks WHERE ${OF_WINDOW} ${isHot ? `AND signal = ${SIGNAL_NUMBERS.metrics}` : ''}
+   ${isHot ? `UNION ALL SELECT block_id, signal, records, bytes FROM hot_blocks WHERE ${OF_WINDOW}` : ''}
+   ORDER BY 1 LIMIT $6`;
 
 interface ListedBlock {
   readonly blockId: string;
@@ -101,7 +105,10 @@ export async function readSlice(
   const numbers = signals.map((signal) => SIGNAL_NUMBERS[signal]);
   return await inSnapshot(database, async (connection) => {
     const values = [day, workspaceId, numbers, after, end, SLICE_BLOCKS];
-    const { rows } = await connection.query<ListedBlock>(LIST, values);
+    const { rows } = await connection.query<ListedBlock>(
+      LIST(await isHot(connection, day)),
+      values,
+    );
     const listed = firstOf(rows);
     const blocks = await textsOf(connection, day, listed);
     if (listed.length < rows.length || rows.length === SLICE_BLOCKS) {
@@ -111,10 +118,20 @@ export async function readSlice(
   });
 }
 
+async function isHot(database: Queryable, day: string): Promise<boolean> {
+  const { rows } = await database.query<{ isHot: boolean }>(
+    `SELECT EXISTS (SELECT FROM pg_inherits WHERE inhrelid = to_regclass($1)) AS "isHot"`,
+    [partitionName('hot_places', day)],
+  );
+  return rows[0]?.isHot === true;
+}
+
 /** Returns the id of the last block of a day, of any workspace; null if there is none. */
 export async function lastBlockOf(database: Queryable, day: string): Promise<string | null> {
   const { rows } = await database.query<{ id: string }>(
-    'SELECT block_id AS id FROM blocks WHERE arrived_on = $1::date ORDER BY block_id DESC LIMIT 1',
+    `SELECT block_id AS id
+       FROM (SELECT block_id, arrived_on FROM blocks UNION ALL SELECT block_id, arrived_on FROM hot_blocks) AS b
+      WHERE arrived_on = $1::date ORDER BY block_id DESC LIMIT 1`,
     [day],
   );
   return rows[0]?.id ?? null;

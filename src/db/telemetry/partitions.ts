@@ -1,5 +1,5 @@
 /**
- * The daily partitions of blocks and places, and those of the receipts: made ahead of time,
+ * The daily partitions of blocks and places, hot and kept, and those of the receipts: made ahead of time,
  * dropped past retention.
  *
  * A partition is built as a table of its own and then attached: `CREATE TABLE … PARTITION OF` would
@@ -41,7 +41,7 @@ export function utcDay(epochMs: number): string {
 }
 
 /** The tables with a partition for each day of arrival. */
-export const DAILY_TABLES = ['blocks', 'places'] as const;
+export const DAILY_TABLES = ['hot_blocks', 'hot_places', 'blocks', 'places'] as const;
 
 type DailyTable = (typeof DAILY_TABLES)[number];
 type PartitionedTable = DailyTable | typeof RECEIPTS;
@@ -192,7 +192,7 @@ async function listPartitions(database: Database): Promise<Partition[]> {
        JOIN pg_class child ON child.relname ~ ('^' || parent || '_\\d{4}(_\\d\\d){2,3}$')
        LEFT JOIN pg_inherits ON inhrelid = child.oid
       WHERE child.relkind = 'r' AND pg_table_is_visible(child.oid)
-      ORDER BY detaching DESC, substr(child.relname, length(parent) + 1), parent DESC`,
+      ORDER BY detaching DESC, substr(child.relname, length(parent) + 1), parent LIKE '%places' DESC, parent`,
     [[...DAILY_TABLES, RECEIPTS]],
   );
   return rows;
@@ -313,7 +313,7 @@ export async function dropOutdated(
   const firstKeptDay = retentionDays === 0 ? '' : utcDay(nowMs - retentionDays * DAY_MS);
   const dropped: string[] = [];
   const errors: unknown[] = [];
-  /** days whose places are still there */
+  /** places that are still there */
   const placed = new Set<string>();
   for (const partition of await listPartitions(database)) {
     const { parent, name } = partition;
@@ -321,13 +321,13 @@ export async function dropOutdated(
     const firstKept = parent === RECEIPTS ? firstKeptHour : firstKeptDay;
     if (signal.aborted) break;
     if (name >= partitionName(parent, firstKept)) continue;
-    if (parent === 'blocks' && placed.has(day)) continue;
+    if (parent.endsWith('blocks') && placed.has(parent.replace('blocks', 'places') + day)) continue;
     try {
       await dropPartition(database, partition);
       dropped.push(name);
     } catch (error) {
       errors.push(error);
-      if (parent === 'places') placed.add(day);
+      if (parent.endsWith('places')) placed.add(name);
     }
   }
   if (dropped.length > 0) events.partitionsChanged([], dropped);

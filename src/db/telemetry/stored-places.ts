@@ -1,39 +1,32 @@
 /**
- * Finds the places of runs and reads blocks. A place names the records of one block that belong to a run. No statement
- * joins the two: on a Citus cluster they are on different nodes.
+ * Finds the places of runs. A place names the records of one block that belong to a run. No statement joins the
+ * two: on a Citus cluster they are on different nodes.
  *
  *   runs ─► findPlaces ─► places ─► their blocks, each once ─► readBlocks ─► texts, one at a time
+ *
+ * Records keep the address at which they arrived: a hot block and their numbers in it. Where records are packed,
+ * their hot places are ignored, whether they are still there or not, so no record is read twice.
  */
 
-import { decodeRanges, type RecordRanges } from '../../model/record-ranges.ts';
-import type { Signal } from '../../model/telemetry.ts';
-import type { Database, Queryable } from '../database.ts';
+import { countRecords, decodeRanges, type RecordRanges } from '../../model/record-ranges.ts';
+import type { Database } from '../database.ts';
 import { placementOf, type TelemetryPlacement } from '../placement.ts';
 import { isInPart, LEASES, partOf, WHOLE_RUN } from '../runs/late-steps.ts';
 import type { RunToRead } from '../runs/run-to-read.ts';
 import { byShard } from '../runs/shards.ts';
-import {
-  BLOCK_BYTES_MAX,
-  readBlock,
-  type StoredBlock,
-  UnreadableBlockError,
-  UnsupportedCodecError,
-} from './block-codec.ts';
-import { SIGNAL_NUMBERS } from './blocks.ts';
-import { CODECS, type Codecs } from './codecs.ts';
+import { decodeSources } from './packed/sources.ts';
+import type { RecordsOfBlock } from './stored-blocks.ts';
 
-/** The records of a run in one block. */
-export interface RunPlace extends BlockKey {
-  readonly records: RecordRanges;
+/** The records of a run that arrived in one block, by their numbers in it. */
+export interface RunPlace extends RecordsOfBlock {
+  /** where they are stored: as they arrived, or packed, in the same order */
+  readonly stored: RecordsOfBlock;
+  /** all records of a hot place; they are not packed */
+  readonly isHot: boolean;
+  /** when the transaction that stored them began, in microseconds since 1970 */
+  readonly arrivedAtMicros: number;
   /** the run's claim is for them; true if the run was not claimed */
   readonly isInPart: boolean;
-}
-
-/** The address of a block. */
-export interface BlockKey {
-  readonly blockId: string;
-  /** the UTC day on which it arrived (`2026-11-20`) */
-  readonly arrivedOn: string;
 }
 
 /** A run as the database counts it, and its places. */
@@ -43,35 +36,6 @@ export interface PlacesOfRun {
   /** in the order of arrival */
   readonly places: readonly RunPlace[];
 }
-
-/** A place names a block that is not stored. */
-export class MissingBlockError extends UnreadableBlockError {
-  override name = 'MissingBlockError';
-
-  constructor(blockId: string) {
-    super(blockId, 'it is missing');
-  }
-}
-
-/** The text of a block, or the error if it cannot be read. */
-export type BlockText = BlockKey &
-  (
-    | { readonly signal: Signal; readonly text: Buffer }
-    | {
-        /** null if it is not known */
-        readonly signal: Signal | null;
-        readonly error: UnreadableBlockError | UnsupportedCodecError;
-      }
-  );
-
-/** Maximum blocks that one statement reads; each has up to `BLOCK_BYTES_MAX`, and a longer one is read alone. */
-const SLICE_BLOCKS = 32;
-/** Blocks that are decompressed in the thread pool while the caller works on the one before them. */
-const BLOCKS_AHEAD = 2;
-
-const SIGNALS = new Map(
-  Object.entries(SIGNAL_NUMBERS).map(([signal, number]) => [number, signal as Signal]),
-);
 
 /**
  * The runs, with how many of their records are to be read. A statement that runs on a worker cannot read the
@@ -104,6 +68,20 @@ const ofRun = (placement: TelemetryPlacement): string =>
           AND p.arrived_on BETWEEN run.first_on - 1 AND run.last_on + 1
           AND p.arrived_on BETWEEN $5::date - 1 AND $6::date + 1 ${ON_SHARD[placement]}`;
 
+/** Selects the first places of `run` from one of the tables. */
+const selectFirst = (
+  placement: TelemetryPlacement,
+  table: 'hot_places' | 'places',
+  sources: string,
+): string => `
+      SELECT * FROM (
+        SELECT p.block_id, p.arrived_on, p.records, ${isInPart('p')} AS is_in_part, ${sources},
+               (extract(epoch FROM p.arrived_at) * 1000000)::float8 AS arrived_at
+          FROM ${table} AS p WHERE ${ofRun(placement)}
+      ) AS p
+       WHERE is_in_part OR run.is_late
+       ORDER BY is_in_part DESC, arrived_on, coalesce(sources[1], block_id)`;
+
 /**
  * LATERAL with LIMIT makes PostgreSQL look up each run by the index. Without statistics of today's
  * partition it might read the whole partition instead.
@@ -111,29 +89,29 @@ const ofRun = (placement: TelemetryPlacement): string =>
 const placesOf = (placement: TelemetryPlacement, runs: string): string => `
   WITH run AS (${runs})
   SELECT run.run_place::int - 1 AS run, run.total, place.block_id AS "blockId",
-         place.arrived_on::text AS "arrivedOn", place.records, place.is_in_part AS "isInPart"
+         place.arrived_on::text AS "arrivedOn", place.records, place.is_in_part AS "isInPart",
+         place.sources::text[], place.source_records AS "sourceRecords", place.arrived_at AS "arrivedAtMicros"
     FROM run LEFT JOIN LATERAL (
-      SELECT * FROM (
-        SELECT p.block_id, p.arrived_on, p.records, ${isInPart('p')} AS is_in_part
-          FROM places AS p WHERE ${ofRun(placement)}
-      ) AS p
-       WHERE is_in_part OR run.is_late
-       ORDER BY is_in_part DESC, arrived_on, block_id LIMIT $7
-    ) AS place ON true
-   ORDER BY run.run_place, place.arrived_on, place.block_id`;
+      (${selectFirst(placement, 'places', 'p.sources, p.source_records')} LIMIT $7)
+      UNION ALL
+      (${selectFirst(placement, 'hot_places', 'NULL::uuid[] AS sources, NULL::bytea AS source_records')} LIMIT $7)
+    ) AS place ON true`;
 const FIND = {
   claimed: placesOf('local', localRuns(true)),
   local: placesOf('local', localRuns(false)),
   distributed: placesOf('distributed', DISTRIBUTED_RUNS),
 };
 
-interface FoundRow extends Omit<RunPlace, 'records' | 'blockId'> {
+interface FoundRow extends Pick<RunPlace, 'arrivedOn' | 'isInPart' | 'arrivedAtMicros'> {
   /** index of the run in the request */
   readonly run: number;
   readonly total: number;
   /** null for a run without places */
   readonly blockId: string | null;
   readonly records: Buffer;
+  /** null for a hot place */
+  readonly sources: readonly string[] | null;
+  readonly sourceRecords: Buffer;
 }
 
 /**
@@ -167,6 +145,7 @@ export async function findPlaces(
 /**
  * @param counts how many records each claim is for; of distributed runs also those of unclaimed runs
  * @param parts of distributed runs: `ShardOfRuns.parts`
+ * @param rowsMax maximum rows of a run in each table
  */
 async function findIn(
   database: Database,
@@ -175,6 +154,7 @@ async function findIn(
   placesMax: number,
   counts: readonly (number | null)[],
   parts: readonly unknown[],
+  rowsMax: number = placesMax,
 ): Promise<readonly PlacesOfRun[]> {
   const firstDays = runs.map(({ firstArrivalOn }) => firstArrivalOn);
   const lastDays = runs.map(({ lastArrivalOn }) => lastArrivalOn);
@@ -185,20 +165,109 @@ async function findIn(
     lastDays,
     [...firstDays].sort()[0],
     [...lastDays].sort().at(-1),
-    placesMax,
+    rowsMax,
     counts,
     runs.map(({ isLate }) => isLate === true),
     ...parts,
   ]);
-  const found = runs.map((): { total: number; places: RunPlace[] } => ({ total: 0, places: [] }));
-  for (const { run, total, blockId, arrivedOn, records, isInPart: isOfPart } of rows) {
-    const of = found[run];
+  const found = runs.map(() => new FoundPlaces());
+  for (const row of rows) {
+    const of = found[row.run];
     if (of === undefined) throw new RangeError('a run that was not requested');
-    of.total = total;
-    if (blockId === null) continue;
-    of.places.push({ blockId, arrivedOn, records: toRanges(records), isInPart: isOfPart });
+    of.add(row);
   }
-  return found;
+  // Hot places that are packed took the room of others.
+  if (found.some((of) => of.lacksRows(rowsMax, placesMax))) {
+    return await findIn(database, kind, runs, placesMax, counts, parts, 2 * rowsMax);
+  }
+  return found.map((of) => of.first(placesMax));
+}
+
+/** The places of one run as they are found. */
+class FoundPlaces {
+  #total = 0;
+  #hotRows = 0;
+  readonly #packed: RunPlace[] = [];
+  #hot: RunPlace[] = [];
+  /** ids of hot blocks whose records are packed */
+  readonly #sources = new Set<string>();
+
+  add({ total, blockId, sources, ...row }: FoundRow): void {
+    this.#total = total;
+    if (blockId === null) return;
+    const { arrivedOn, isInPart, arrivedAtMicros } = row;
+    const stored = { blockId, arrivedOn, records: toRanges(row.records) };
+    const common = { isInPart, arrivedAtMicros };
+    if (sources === null) {
+      this.#hotRows += 1;
+      this.#hot.push({ ...stored, stored, isHot: true, ...common });
+      return;
+    }
+    for (const place of unpack(stored, sources, row.sourceRecords)) {
+      this.#packed.push({ ...place, isHot: false, ...common });
+      if (place.records.length > 0) this.#sources.add(place.blockId);
+    }
+  }
+
+  lacksRows(rowsMax: number, placesMax: number): boolean {
+    return this.#hotRows >= rowsMax && this.#places().length < placesMax;
+  }
+
+  first(placesMax: number): PlacesOfRun {
+    let places = this.#places();
+    if (places.length > placesMax) {
+      const own = places.filter(({ isInPart: isOwn }) => isOwn);
+      const others = places.filter(({ isInPart: isOwn }) => !isOwn);
+      places = [...own, ...others].slice(0, placesMax).sort(byArrival);
+    }
+    return { total: this.#total, places };
+  }
+
+  /** All places in the order of arrival. */
+  #places(): RunPlace[] {
+    this.#hot = this.#hot.filter(({ blockId }) => !this.#sources.has(blockId));
+    return [...this.#packed, ...this.#hot].sort(byArrival);
+  }
+}
+
+function byArrival(one: RunPlace, other: RunPlace): number {
+  if (one.arrivedOn !== other.arrivedOn) return one.arrivedOn < other.arrivedOn ? -1 : 1;
+  if (one.blockId !== other.blockId) return one.blockId < other.blockId ? -1 : 1;
+  return (one.records[0] ?? 0) - (other.records[0] ?? 0);
+}
+
+/**
+ * Returns the sources of a packed place. If these are damaged, the place is returned without records, so that they
+ * count as not read.
+ */
+function unpack(
+  stored: RecordsOfBlock,
+  blockIds: readonly string[],
+  sourceRecords: Buffer,
+): readonly Pick<RunPlace, keyof RecordsOfBlock | 'stored'>[] {
+  const { blockId, arrivedOn, records } = stored;
+  const damaged = { blockId, arrivedOn, records: [] };
+  try {
+    const decoded = decodeSources(blockIds.length, sourceRecords);
+    const sources = blockIds.map((id, index) => ({
+      blockId: id.replaceAll('-', ''),
+      arrivedOn,
+      records: decoded[index] ?? [],
+    }));
+    const only = sources.length === 1 ? sources[0] : undefined;
+    // A hot block that could not be read is kept as it is.
+    if (only?.blockId === blockId) return [{ ...only, stored }];
+    let at = records[0] ?? 0;
+    const places = sources.map((source) => {
+      const start = at;
+      at += countRecords(source.records);
+      return { ...source, stored: { blockId, arrivedOn, records: [start, at] } };
+    });
+    return at === records[1] && records.length === 2 ? places : [{ ...damaged, stored: damaged }];
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    return [{ ...damaged, stored: damaged }];
+  }
 }
 
 /** Decodes the records of a place; of a damaged one none, so that they count as not read. */
@@ -207,98 +276,6 @@ function toRanges(records: Buffer): RecordRanges {
     return decodeRanges(records);
   } catch (error) {
     if (error instanceof RangeError) return [];
-    throw error;
-  }
-}
-
-interface BlockRow extends Omit<StoredBlock, 'data'> {
-  readonly signal: number;
-  /** null for a long block */
-  readonly data: Buffer | null;
-}
-
-const BLOCKS = `
-  SELECT block_id AS id, signal, codec, bytes, checksum, CASE WHEN bytes <= $3 THEN data END AS data
-    FROM blocks WHERE block_id = ANY ($1::uuid[]) AND arrived_on = ANY ($2::date[])`;
-
-/**
- * Reads blocks one after the other, in the order of the keys. Memory is bounded: at most `SLICE_BLOCKS`
- * compressed blocks of usual size and three texts are held at a time, or one long block.
- *
- * @param keys are taken when their slice is read
- * @param codecs those of this process
- * @throws the database's error; a block that cannot be read is an answer
- */
-export async function* readBlocks(
-  database: Queryable,
-  keys: Iterable<BlockKey>,
-  codecs: Codecs = CODECS,
-): AsyncGenerator<BlockText, void, void> {
-  for (const slice of slicesOf(keys)) {
-    const rows = await blocksOf(database, slice, BLOCK_BYTES_MAX);
-    const begun: Promise<BlockText>[] = [];
-    let next = 0;
-    while (next < slice.length || begun.length > 0) {
-      while (next < slice.length && begun.length <= BLOCKS_AHEAD) {
-        const key = slice[next] as BlockKey;
-        const row = rows.get(key.blockId);
-        // A long block is read when its turn comes.
-        if (row?.data === null && begun.length > 0) break;
-        const text = textOf(database, key, row, codecs);
-        text.catch(() => {});
-        begun.push(text);
-        next += 1;
-      }
-      yield await (begun.shift() as Promise<BlockText>);
-    }
-  }
-}
-
-function* slicesOf(keys: Iterable<BlockKey>): Generator<readonly BlockKey[]> {
-  let slice: BlockKey[] = [];
-  for (const key of keys) {
-    if (slice.push(key) < SLICE_BLOCKS) continue;
-    yield slice;
-    slice = [];
-  }
-  if (slice.length > 0) yield slice;
-}
-
-/** @param bytesMax the data of longer blocks is left out */
-async function blocksOf(
-  database: Queryable,
-  keys: readonly BlockKey[],
-  bytesMax: number,
-): Promise<ReadonlyMap<string, BlockRow>> {
-  const { rows } = await database.query<BlockRow>(BLOCKS, [
-    keys.map(({ blockId }) => blockId),
-    [...new Set(keys.map(({ arrivedOn }) => arrivedOn))],
-    bytesMax,
-  ]);
-  return new Map(rows.map((row) => [row.id, row]));
-}
-
-async function textOf(
-  database: Queryable,
-  key: BlockKey,
-  row: BlockRow | undefined,
-  codecs: Codecs,
-): Promise<BlockText> {
-  const { blockId } = key;
-  const isLong = row?.data === null;
-  const stored = isLong ? (await blocksOf(database, [key], row.bytes)).get(blockId) : row;
-  const signal = SIGNALS.get(stored?.signal ?? 0) ?? null;
-  try {
-    if (stored === undefined || stored.data === null) {
-      throw new MissingBlockError(blockId);
-    }
-    const { signal: _number, data, ...block } = stored;
-    if (signal === null) throw new UnreadableBlockError(blockId, 'its signal is not known');
-    return { ...key, signal, text: await readBlock({ ...block, data }, codecs) };
-  } catch (error) {
-    if (error instanceof UnreadableBlockError || error instanceof UnsupportedCodecError) {
-      return { ...key, signal, error };
-    }
     throw error;
   }
 }

@@ -149,7 +149,7 @@ describe('a run without findings', () => {
     try {
       expect(await upkeep()).toEqual(kept === 0 ? { runs: 1 } : {});
     } finally {
-      await scratch.rows('DROP TABLE places_2026_08_12, blocks_2026_08_12');
+      await scratch.rows('DROP TABLE hot_places_2026_08_12, hot_blocks_2026_08_12');
     }
   });
 
@@ -173,7 +173,7 @@ describe('a run without findings', () => {
     await addRuns(2, 2, { daysAgo: 102 });
     expect(await upkeep()).toEqual({ runs: 1 });
     expect(await scratch.rows('SELECT run_id FROM runs')).toEqual([{ run_id: hex16(1) }]);
-    await scratch.rows('DROP TABLE places_2026_08_12, blocks_2026_08_12');
+    await scratch.rows('DROP TABLE hot_places_2026_08_12, hot_blocks_2026_08_12');
     expect(await upkeep()).toEqual({ runs: 1 });
   });
 });

@@ -42,7 +42,11 @@ beforeAll(async () => {
   await ensureDay(scratch.database, NOW);
 });
 afterAll(() => scratch.close());
-beforeEach(() => scratch.database.query('TRUNCATE runs, leases, findings, places, blocks CASCADE'));
+beforeEach(() =>
+  scratch.database.query(
+    'TRUNCATE runs, leases, findings, hot_places, places, hot_blocks, blocks CASCADE',
+  ),
+);
 
 /** A step of the run, named by its number, which is its time too. The first one is the root. */
 const step = (number: number, fields: Parameters<typeof spanRow>[0] = {}) =>

@@ -41,7 +41,9 @@ beforeAll(async () => {
 });
 afterAll(() => scratch.close());
 beforeEach(async () => {
-  await scratch.database.query('TRUNCATE runs, leases, blocks, places, session_marks');
+  await scratch.database.query(
+    'TRUNCATE runs, leases, hot_blocks, blocks, hot_places, places, session_marks',
+  );
 });
 
 async function arrive(fields: Partial<RowsRequest>): Promise<void> {

@@ -52,7 +52,9 @@ beforeAll(async () => {
 afterAll(() => scratch.close());
 beforeEach(async () => {
   logRuns = new LogRuns();
-  await scratch.database.query('TRUNCATE runs, leases, blocks, places, session_marks');
+  await scratch.database.query(
+    'TRUNCATE runs, leases, hot_blocks, blocks, hot_places, places, session_marks',
+  );
 });
 
 function record(

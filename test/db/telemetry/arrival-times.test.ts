@@ -62,7 +62,7 @@ test.each([
         partitionsChanged: () => undefined,
       },
     );
-    await scratch.database.query('TRUNCATE blocks, places, runs, leases');
+    await scratch.database.query('TRUNCATE hot_blocks, blocks, hot_places, places, runs, leases');
     const send = (name: string, agoMs: number) =>
       writer.offer(
         encodeRequest(decodedRequest({ spans: [spanRow({ name })] }), 1, Date.now() - agoMs),

@@ -20,7 +20,7 @@ afterAll(async () => {
   await writer.close();
   await scratch.close();
 });
-beforeEach(() => scratch.database.query('TRUNCATE blocks, places'));
+beforeEach(() => scratch.database.query('TRUNCATE hot_blocks, blocks, hot_places, places'));
 
 const RUN = '00000000-0000-0000-0000-000000000001';
 
@@ -32,7 +32,7 @@ async function store(): Promise<string> {
     writer.offer(encodeRequest(decodedRequest({ spans: spans(run, count) }), 1, arrivedAtMs));
   await request(1, 3);
   await Promise.all([request(2, 2), request(3, 1), request(4, 1, NOON_MS - DAY_MS)]);
-  const [place] = await scratch.rows('SELECT block_id FROM places WHERE run_id = $1', [RUN]);
+  const [place] = await scratch.rows('SELECT block_id FROM hot_places WHERE run_id = $1', [RUN]);
   const [block] = await scratch.rows('SELECT $1::uuid::text AS id', [place?.block_id]);
   return String(block?.id);
 }
@@ -49,16 +49,19 @@ test('places that fit their blocks', async () => {
 });
 
 test.each([
-  ['DELETE FROM blocks WHERE block_id = $1', 'there is no such block'],
+  ['DELETE FROM hot_blocks WHERE block_id = $1', 'there is no such block'],
   [
-    `UPDATE places SET records = '\\x0004' WHERE block_id = $1`,
+    `UPDATE hot_places SET records = '\\x0004' WHERE block_id = $1`,
     'it names record 3, and the block has 3, from 0',
   ],
-  [`UPDATE places SET records = '' WHERE block_id = $1`, 'it names no record'],
-  [`UPDATE places SET records = '\\x0080' WHERE block_id = $1`, 'its records cannot be read'],
-  ['UPDATE blocks SET workspace_id = 2 WHERE block_id = $1', 'the block is in another workspace'],
+  [`UPDATE hot_places SET records = '' WHERE block_id = $1`, 'it names no record'],
+  [`UPDATE hot_places SET records = '\\x0080' WHERE block_id = $1`, 'its records cannot be read'],
   [
-    `UPDATE blocks SET arrived_on = arrived_on - 1 WHERE block_id = $1`,
+    'UPDATE hot_blocks SET workspace_id = 2 WHERE block_id = $1',
+    'the block is in another workspace',
+  ],
+  [
+    `UPDATE hot_blocks SET arrived_on = arrived_on - 1 WHERE block_id = $1`,
     'the block is of another day',
   ],
 ])('%s: the place is named, and why', async (sql, reason) => {

@@ -31,7 +31,7 @@ afterAll(async () => {
   await writer.close();
   await scratch.close();
 });
-beforeEach(() => scratch.database.query('TRUNCATE blocks, places'));
+beforeEach(() => scratch.database.query('TRUNCATE hot_blocks, blocks, hot_places, places'));
 
 const bodyOf = (name: string, points = 1): string => {
   const dataPoints = Array.from({ length: points }, () => ({ timeUnixNano: '1', asInt: '1' }));
@@ -173,7 +173,7 @@ async function placedRecords(signal: Signal): Promise<Map<string, string[]>> {
     });
     expect(records).toHaveLength(block.records);
     const { rows } = await scratch.database.query<{ run: string; records: Buffer }>(
-      `SELECT replace(run_id::text, '-', '') AS run, records FROM places WHERE block_id = $1`,
+      `SELECT replace(run_id::text, '-', '') AS run, records FROM hot_places WHERE block_id = $1`,
       [block.id],
     );
     for (const { run, records: ranges } of rows) {

@@ -28,7 +28,7 @@ beforeAll(async () => {
 });
 afterAll(() => scratch.close());
 beforeEach(async () => {
-  await scratch.database.query('TRUNCATE blocks, places, runs, leases');
+  await scratch.database.query('TRUNCATE hot_blocks, blocks, hot_places, places, runs, leases');
 });
 
 function encode(fields: Partial<RowsRequest>, workspaceId = WORKSPACE): EncodedRequest {

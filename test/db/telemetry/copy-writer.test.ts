@@ -69,7 +69,7 @@ beforeAll(async () => {
 afterAll(() => scratch.close());
 beforeEach(async () => {
   events = recordEvents();
-  await scratch.database.query('TRUNCATE blocks, places, runs, leases');
+  await scratch.database.query('TRUNCATE hot_blocks, blocks, hot_places, places, runs, leases');
 });
 
 function createWriter(
@@ -348,18 +348,18 @@ test('a day without partitions gets them, once', async () => {
   await Promise.all([writer.offer(on(100)), writer.offer(on(101))]);
   await writer.offer(on(100));
   expect(events.partitions.flat().filter((name) => name.startsWith('blocks'))).toEqual([
-    'blocks_2027_02_28',
-    'blocks_2027_03_01',
+    'hot_blocks_2027_02_28',
+    'hot_blocks_2027_03_01',
   ]);
   // On a cluster a partition's shard has its name and a number.
   const rows = await scratch.rows(
     `SELECT substring(tableoid::regclass::text FROM 'blocks_\\d+_\\d+_\\d+') AS partition, arrived_on::text
-       FROM blocks ORDER BY 1`,
+       FROM hot_blocks ORDER BY 1`,
   );
   expect(rows).toEqual([
-    { partition: 'blocks_2027_02_28', arrived_on: '2027-02-28' },
-    { partition: 'blocks_2027_02_28', arrived_on: '2027-02-28' },
-    { partition: 'blocks_2027_03_01', arrived_on: '2027-03-01' },
+    { partition: 'hot_blocks_2027_02_28', arrived_on: '2027-02-28' },
+    { partition: 'hot_blocks_2027_02_28', arrived_on: '2027-02-28' },
+    { partition: 'hot_blocks_2027_03_01', arrived_on: '2027-03-01' },
   ]);
 });
 
@@ -445,14 +445,14 @@ describe('a database that goes away', () => {
     await scratch.database.query('SELECT pg_terminate_backend($1::int)', [pid]);
     await refused;
     await hold.release();
-    await scratch.database.query('DROP TABLE blocks_2026_11_20');
+    await scratch.database.query('DROP TABLE hot_blocks_2026_11_20');
     await writer.offer(named('after'));
     expect(await spanNames()).toEqual(['after']);
   });
 
   test.each([
-    ['dropped', 'DROP TABLE blocks_2026_11_20'],
-    ['detached', 'ALTER TABLE blocks DETACH PARTITION blocks_2026_11_20'],
+    ['dropped', 'DROP TABLE hot_blocks_2026_11_20'],
+    ['detached', 'ALTER TABLE hot_blocks DETACH PARTITION hot_blocks_2026_11_20'],
   ])('a partition that was %s is made again, and nothing is refused', async (_how, statement) => {
     const writer = createWriter({ ...ROOMY, lanes: 1 });
     await writer.offer(named('before'));
@@ -469,7 +469,7 @@ describe('a database that goes away', () => {
     const writer = createWriter({ ...ROOMY, lanes: 1 });
     await writer.offer(named('before'));
     await scratch.database.query(
-      'DROP TABLE blocks_2026_11_20; CREATE VIEW blocks_2026_11_20 AS SELECT 1 AS one',
+      'DROP TABLE hot_blocks_2026_11_20; CREATE VIEW hot_blocks_2026_11_20 AS SELECT 1 AS one',
     );
     try {
       await expect(writer.offer(named('after'))).rejects.toMatchObject({
@@ -477,7 +477,7 @@ describe('a database that goes away', () => {
         retryAfterSeconds: 1,
       });
     } finally {
-      await scratch.database.query('DROP VIEW blocks_2026_11_20');
+      await scratch.database.query('DROP VIEW hot_blocks_2026_11_20');
     }
     await writer.offer(named('again'));
     expect(await spanNames()).toEqual(['again']);

@@ -11,7 +11,7 @@ import { type MigratedDatabase, openMigratedDatabase } from '../../support/migra
 import { DAY_MS, NOON_MS } from '../../support/rows.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
-const TABLES = ['blocks', 'places'];
+const TABLES = ['blocks', 'hot_blocks', 'hot_places', 'places'];
 
 let scratch: MigratedDatabase;
 let changes: { created: string[]; dropped: string[] }[];
@@ -60,7 +60,7 @@ async function detachHalf(name: string) {
   const detacher = await scratch.database.connect();
   await detacher.query(`SET lock_timeout = '50ms'`);
   await expect(
-    detacher.query(`ALTER TABLE places DETACH PARTITION ${name} CONCURRENTLY`),
+    detacher.query(`ALTER TABLE hot_places DETACH PARTITION ${name} CONCURRENTLY`),
   ).rejects.toMatchObject({ code: '55P03' });
   detacher.release(true);
   return reader;
@@ -91,7 +91,7 @@ describe('ensuring a day', () => {
     expect(await ensureDay(scratch.database, NOON_MS + DAY_MS / 2 - 1)).toEqual([]);
     expect(await attached()).toEqual(ofDays('2026_11_20'));
     const indexes = await scratch.rows(
-      `SELECT indexdef FROM pg_indexes WHERE tablename = 'places_2026_11_20' ORDER BY 1`,
+      `SELECT indexdef FROM pg_indexes WHERE tablename = 'hot_places_2026_11_20' ORDER BY 1`,
     );
     expect(indexes).toEqual([{ indexdef: expect.stringContaining('(workspace_id, run_id)') }]);
   });
@@ -100,7 +100,7 @@ describe('ensuring a day', () => {
     await ensureDay(scratch.database, NOON_MS);
     const insert = (day: string): Promise<unknown> =>
       scratch.rows(
-        `INSERT INTO blocks (block_id, workspace_id, arrived_on, bytes, records, checksum, signal, codec,
+        `INSERT INTO hot_blocks (block_id, workspace_id, arrived_on, bytes, records, checksum, signal, codec,
            data) VALUES (gen_random_uuid(), 1, $1, 1, 1, 1, 1, 1, '')`,
         [day],
       );
@@ -119,7 +119,7 @@ describe('ensuring a day', () => {
   test('does not wait for a COPY that is under way', async () => {
     await ensureDay(scratch.database, NOON_MS);
     const writer = await scratch.database.connect();
-    await writer.query('BEGIN; LOCK TABLE blocks IN ROW EXCLUSIVE MODE');
+    await writer.query('BEGIN; LOCK TABLE hot_blocks IN ROW EXCLUSIVE MODE');
     await ensureDay(scratch.database, NOON_MS + DAY_MS);
     await writer.query('COMMIT');
     writer.release();
@@ -161,11 +161,11 @@ describe('keeping partitions', () => {
   test('retention 0 keeps everything', async () => {
     await ensureDaysOf(-400, -400);
     await keep(NOON_MS, 0);
-    expect(await tables()).toContain('blocks_2025_10_16');
+    expect(await tables()).toContain('hot_blocks_2025_10_16');
   });
 
   test('drops nothing that only looks like a partition', async () => {
-    const others = ['blocks_2020_01_01_copy', 'my_blocks_2020_01_01', 'blocks_2020_1_1'];
+    const others = ['hot_blocks_2020_01_01_copy', 'my_blocks_2020_01_01', 'hot_blocks_2020_1_1'];
     for (const name of others) await scratch.rows(`CREATE TABLE ${name} ()`);
     await keep(NOON_MS, 1);
     expect(await tables('2020')).toEqual([...others].sort());
@@ -173,25 +173,25 @@ describe('keeping partitions', () => {
 
   test('drops a table that an interrupted turn left detached', async () => {
     await ensureDaysOf(-5, -5);
-    await scratch.rows('ALTER TABLE places DETACH PARTITION places_2026_11_15');
-    expect(await attached()).not.toContain('places_2026_11_15');
+    await scratch.rows('ALTER TABLE hot_places DETACH PARTITION hot_places_2026_11_15');
+    expect(await attached()).not.toContain('hot_places_2026_11_15');
     await keep(NOON_MS, 1);
     expect(await tables()).toEqual(ofDays(...days(0, 2)));
   });
 
   test('finishes a detaching that was interrupted half-way', async () => {
     await ensureDaysOf(-5, -5);
-    const reader = await detachHalf('places_2026_11_15');
+    const reader = await detachHalf('hot_places_2026_11_15');
     // Readers are not waited for longer than a statement of ingest may wait.
     await keep(NOON_MS, 1);
     expect(failures).toMatchObject([{ code: '57014' }]);
-    expect(await tables()).toContain('places_2026_11_15');
+    expect(await tables()).toContain('hot_places_2026_11_15');
     await reader.query('COMMIT');
     reader.release();
     const pending = await scratch.rows(
       'SELECT inhrelid::regclass::text AS name FROM pg_inherits WHERE inhdetachpending',
     );
-    expect(pending).toEqual([{ name: 'places_2026_11_15' }]);
+    expect(pending).toEqual([{ name: 'hot_places_2026_11_15' }]);
     await keep(NOON_MS, 1);
     expect(await tables()).toEqual(ofDays(...days(0, 2)));
   });
@@ -199,11 +199,13 @@ describe('keeping partitions', () => {
   test('of partitions that somebody reads only those stay, and blocks whose places are read', async () => {
     await ensureDaysOf(-6, -4);
     const reader = await scratch.database.connect();
-    await reader.query('BEGIN; SELECT 1 FROM blocks_2026_11_15; SELECT 1 FROM places_2026_11_14');
+    await reader.query(
+      'BEGIN; SELECT 1 FROM hot_blocks_2026_11_15; SELECT 1 FROM hot_places_2026_11_14',
+    );
     await keep(NOON_MS, 1);
     expect(failures).toMatchObject([{ code: '55P03' }]);
-    expect(String(failures[0])).toContain('"places_2026_11_14"');
-    const read = ['blocks_2026_11_14', 'blocks_2026_11_15', 'places_2026_11_14'];
+    expect(String(failures[0])).toContain('"hot_places_2026_11_14"');
+    const read = ['hot_blocks_2026_11_14', 'hot_blocks_2026_11_15', 'hot_places_2026_11_14'];
     expect((await attached()).sort()).toEqual([...ofDays(...days(0, 2)), ...read].sort());
     expect(changes.flatMap(({ dropped }) => dropped)).toHaveLength(3 * TABLES.length - 3);
     await reader.query('COMMIT');
@@ -211,9 +213,9 @@ describe('keeping partitions', () => {
     await keep(NOON_MS, 1);
     expect(await tables()).toEqual(ofDays(...days(0, 2)));
     expect(changes.at(-1)?.dropped).toEqual([
-      'places_2026_11_14',
-      'blocks_2026_11_14',
-      'blocks_2026_11_15',
+      'hot_places_2026_11_14',
+      'hot_blocks_2026_11_14',
+      'hot_blocks_2026_11_15',
     ]);
     expect(failures).toHaveLength(1);
   });
@@ -221,10 +223,10 @@ describe('keeping partitions', () => {
   test('a reader of a whole table holds up that table alone, and leaves no setting behind', async () => {
     await ensureDaysOf(-5, -5);
     const reader = await scratch.database.connect();
-    await reader.query('BEGIN; SELECT 1 FROM blocks');
+    await reader.query('BEGIN; SELECT 1 FROM hot_blocks');
     await keep(NOON_MS, 1);
     expect(failures).toMatchObject([{ code: '55P03' }]);
-    expect(await tables()).toEqual([...ofDays(...days(0, 2)), 'blocks_2026_11_15'].sort());
+    expect(await tables()).toEqual([...ofDays(...days(0, 2)), 'hot_blocks_2026_11_15'].sort());
     await reader.query('COMMIT');
     reader.release();
     await keep(NOON_MS, 1);
@@ -237,7 +239,7 @@ describe('keeping partitions', () => {
 
   test('finishes a detaching while a process waits to create a partition', async () => {
     await ensureDay(scratch.database, NOON_MS);
-    await leaveHalfDetached('places_2026_11_20');
+    await leaveHalfDetached('hot_places_2026_11_20');
     const creating = await scratch.database.connect();
     await creating.query("BEGIN; SELECT pg_advisory_xact_lock(x'736c756963652b31'::bigint)");
     const created = ensureDay(scratch.database, NOON_MS + 9 * DAY_MS);
@@ -261,7 +263,7 @@ describe('keeping partitions', () => {
 
   test('a partition is made while a detaching is finished, without a deadlock', async () => {
     await ensureDay(scratch.database, NOON_MS);
-    await leaveHalfDetached('places_2026_11_20');
+    await leaveHalfDetached('hot_places_2026_11_20');
     const gate = await scratch.database.connect();
     await gate.query('BEGIN; SELECT pg_advisory_xact_lock(1)');
     // Creating stops after CREATE TABLE, before the partition is attached.
@@ -299,7 +301,7 @@ describe('keeping partitions', () => {
   test('partitions are made though nothing can be dropped', async () => {
     await ensureDaysOf(-5, -5);
     const reader = await scratch.database.connect();
-    await reader.query('BEGIN; SELECT 1 FROM blocks; SELECT 1 FROM places');
+    await reader.query('BEGIN; SELECT 1 FROM hot_blocks; SELECT 1 FROM hot_places');
     await ensureDays(scratch.database, NOON_MS, { partitionsChanged: () => undefined });
     expect(await attached()).toEqual(expect.arrayContaining(ofDays(...days(0, 2))));
     await reader.query('COMMIT');

@@ -43,7 +43,9 @@ afterAll(async () => {
 beforeEach(async () => {
   resends = 0;
   failed = [];
-  await scratch.database.query('TRUNCATE blocks, places, runs, leases, receipts');
+  await scratch.database.query(
+    'TRUNCATE hot_blocks, blocks, hot_places, places, runs, leases, receipts',
+  );
 });
 
 function createWriter(
@@ -204,7 +206,7 @@ describe('while the first is being stored', () => {
   /** Keeps every COPY of blocks waiting, with the receipts of its batch not yet committed. */
   async function holdSpans() {
     const holder = await scratch.database.connect();
-    await holder.query('BEGIN; LOCK TABLE blocks IN EXCLUSIVE MODE');
+    await holder.query('BEGIN; LOCK TABLE hot_blocks IN EXCLUSIVE MODE');
     endHold = async () => {
       await holder.query('COMMIT');
       holder.release();
@@ -215,7 +217,7 @@ describe('while the first is being stored', () => {
         waitFor(
           async () => {
             const rows = await scratch.rows(
-              `SELECT pid FROM pg_locks WHERE NOT granted AND relation = 'blocks'::regclass`,
+              `SELECT pid FROM pg_locks WHERE NOT granted AND relation = 'hot_blocks'::regclass`,
             );
             return rows.length === count && rows.map(({ pid }) => Number(pid));
           },

@@ -6,9 +6,9 @@
 import type { Events } from '../../observe/events.ts';
 import type { Database } from '../database.ts';
 import type { DatabaseClock } from '../database-clock.ts';
-import type { Retention } from '../retention/retention.ts';
 import { removeOutdatedTitles } from '../runs/run-titles.ts';
-import { dropOutdated, ensureDays, ensureReceipts } from './partitions.ts';
+import { dropOutdated, ensureDays, ensureReceipts } from '../telemetry/partitions.ts';
+import type { Retention } from './retention.ts';
 
 /**
  * Dropping is irreversible: PostgreSQL's clock is read first, and while it and this machine's differ,

@@ -1,8 +1,8 @@
 /** A clock that is wrong deletes nothing; very many workspaces take few statements, and a stop ends them. */
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { DatabaseClock } from '../../../src/db/database-clock.ts';
+import { upkeepPartitions } from '../../../src/db/retention/partition-upkeep.ts';
 import { Retention } from '../../../src/db/retention/retention.ts';
-import { upkeepPartitions } from '../../../src/db/telemetry/partition-upkeep.ts';
 import { ensureDay } from '../../../src/db/telemetry/partitions.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
 
@@ -25,7 +25,7 @@ async function partitionsAfter(shownMs: () => number): Promise<number> {
 
 async function spanDays(): Promise<number> {
   const [row] = await scratch.rows(
-    "SELECT count(*)::int AS n FROM pg_inherits WHERE inhparent = 'blocks'::regclass",
+    "SELECT count(*)::int AS n FROM pg_inherits WHERE inhparent = 'hot_blocks'::regclass",
   );
   return Number(row?.n);
 }

@@ -1,0 +1,205 @@
+/**
+ * Reads the texts of blocks: hot blocks, metrics, and packed blocks, whose two parts are joined.
+ */
+import type { RecordRanges } from '../../model/record-ranges.ts';
+import type { Signal } from '../../model/telemetry.ts';
+import type { Queryable } from '../database.ts';
+import {
+  BLOCK_BYTES_MAX,
+  readBlock,
+  type StoredBlock,
+  UnreadableBlockError,
+  UnsupportedCodecError,
+} from './block-codec.ts';
+import { SIGNAL_NUMBERS } from './blocks.ts';
+import { CODECS, type Codecs } from './codecs.ts';
+import { readPacked } from './packed/packed-block.ts';
+
+/** The address of a block. */
+export interface BlockKey {
+  readonly blockId: string;
+  /** the UTC day on which it arrived (`2026-11-20`) */
+  readonly arrivedOn: string;
+}
+
+/** Records of a block, by their numbers. */
+export interface RecordsOfBlock extends BlockKey {
+  readonly records: RecordRanges;
+}
+
+/** A place names a block that is not stored. */
+export class MissingBlockError extends UnreadableBlockError {
+  override name = 'MissingBlockError';
+
+  constructor(blockId: string) {
+    super(blockId, 'it is missing');
+  }
+}
+
+/** The text of a block, or the error if it cannot be read. */
+export type BlockText = BlockKey &
+  (
+    | { readonly signal: Signal; readonly text: Buffer }
+    | {
+        /** null if it is not known */
+        readonly signal: Signal | null;
+        readonly error: UnreadableBlockError | UnsupportedCodecError;
+      }
+  );
+
+/** Maximum blocks that one statement reads; each has up to `BLOCK_BYTES_MAX`, and a longer one is read alone. */
+const SLICE_BLOCKS = 32;
+const INT_MAX = 2 ** 31 - 1;
+/** Blocks that are decompressed in the thread pool while the caller works on the one before them. */
+const BLOCKS_AHEAD = 2;
+
+const SIGNALS = new Map(
+  Object.entries(SIGNAL_NUMBERS).map(([signal, number]) => [number, signal as Signal]),
+);
+
+/** The columns of the text of a block. */
+export interface TextRow extends StoredBlock {
+  /** of a packed block; else null, as the other columns of its narrow part */
+  readonly narrow: Buffer | null;
+  readonly narrowBytes: number;
+  readonly narrowChecksum: number;
+  readonly documentsBytes: number;
+}
+
+/** Columns of `blocks` for `TextRow`, without its id, `data` and `narrow`. */
+export const TEXT_COLUMNS = `codec, bytes, checksum, narrow_bytes AS "narrowBytes",
+  narrow_checksum AS "narrowChecksum", documents_bytes AS "documentsBytes"`;
+/** `TEXT_COLUMNS` of `hot_blocks`. */
+export const HOT_TEXT_COLUMNS = `codec, bytes, checksum, NULL::integer AS "narrowBytes",
+  NULL::integer AS "narrowChecksum", NULL::integer AS "documentsBytes"`;
+
+/**
+ * Reads the text of a block.
+ *
+ * @throws {UnreadableBlockError} when it is damaged
+ * @throws {UnsupportedCodecError}
+ */
+export async function readText(row: TextRow, codecs: Codecs): Promise<Buffer> {
+  const { id, codec, bytes, checksum, data, narrow } = row;
+  if (narrow === null) return await readBlock({ id, codec, bytes, checksum, data }, codecs);
+  const { narrowBytes, narrowChecksum, documentsBytes } = row;
+  return await readPacked(
+    {
+      id,
+      codec,
+      bytes,
+      narrow: { bytes: narrowBytes, checksum: narrowChecksum, data: narrow },
+      documents: { bytes: documentsBytes, checksum, data },
+    },
+    codecs,
+  );
+}
+
+interface BlockRow extends Omit<TextRow, 'data'> {
+  readonly signal: number;
+  /** null for a long block */
+  readonly data: Buffer | null;
+}
+
+/** A longer packed block is read alone. */
+const PACKED_BYTES_MAX = 8 * BLOCK_BYTES_MAX;
+
+const IS_SHORT = 'octet_length(data) <= $3 AND bytes <= $3';
+const IS_SHORT_PACKED = `octet_length(data) + coalesce(octet_length(narrow), 0) <= $3
+                AND bytes <= CASE WHEN narrow IS NULL THEN $3 ELSE $4 END`;
+
+/** Blocks of both trees. A hot block that could not be read is in both. */
+const BLOCKS = `
+  SELECT block_id AS id, ${HOT_TEXT_COLUMNS}, signal, CASE WHEN ${IS_SHORT} THEN data END AS data, NULL::bytea AS narrow
+    FROM hot_blocks WHERE block_id = ANY ($1::uuid[]) AND arrived_on = ANY ($2::date[])
+  UNION ALL
+  SELECT block_id AS id, ${TEXT_COLUMNS}, signal, CASE WHEN ${IS_SHORT_PACKED} THEN data END AS data,
+         CASE WHEN ${IS_SHORT_PACKED} THEN narrow END AS narrow
+    FROM blocks WHERE block_id = ANY ($1::uuid[]) AND arrived_on = ANY ($2::date[])`;
+
+/**
+ * Reads blocks one after the other, in the order of the keys. Memory is bounded: at most `SLICE_BLOCKS`
+ * compressed blocks of usual size and three texts are held at a time, or one long block.
+ *
+ * @param keys are taken when their slice is read
+ * @param codecs those of this process
+ * @throws the database's error; a block that cannot be read is an answer
+ */
+export async function* readBlocks(
+  database: Queryable,
+  keys: Iterable<BlockKey>,
+  codecs: Codecs = CODECS,
+): AsyncGenerator<BlockText, void, void> {
+  for (const slice of slicesOf(keys)) {
+    const rows = await blocksOf(database, slice, BLOCK_BYTES_MAX, PACKED_BYTES_MAX);
+    const begun: Promise<BlockText>[] = [];
+    let next = 0;
+    while (next < slice.length || begun.length > 0) {
+      while (next < slice.length && begun.length <= BLOCKS_AHEAD) {
+        const key = slice[next] as BlockKey;
+        const row = rows.get(key.blockId);
+        // A long block is read when its turn comes.
+        if (row?.data === null && begun.length > 0) break;
+        const text = textOf(database, key, row, codecs);
+        text.catch(() => {});
+        begun.push(text);
+        next += 1;
+      }
+      yield await (begun.shift() as Promise<BlockText>);
+    }
+  }
+}
+
+function* slicesOf(keys: Iterable<BlockKey>): Generator<readonly BlockKey[]> {
+  let slice: BlockKey[] = [];
+  for (const key of keys) {
+    if (slice.push(key) < SLICE_BLOCKS) continue;
+    yield slice;
+    slice = [];
+  }
+  if (slice.length > 0) yield slice;
+}
+
+/**
+ * @param bytesMax the data of longer blocks is left out
+ * @param packedBytesMax the same for packed blocks
+ */
+async function blocksOf(
+  database: Queryable,
+  keys: readonly BlockKey[],
+  bytesMax: number,
+  packedBytesMax: number,
+): Promise<ReadonlyMap<string, BlockRow>> {
+  const { rows } = await database.query<BlockRow>(BLOCKS, [
+    keys.map(({ blockId }) => blockId),
+    [...new Set(keys.map(({ arrivedOn }) => arrivedOn))],
+    bytesMax,
+    packedBytesMax,
+  ]);
+  return new Map(rows.map((row) => [row.id, row]));
+}
+
+async function textOf(
+  database: Queryable,
+  key: BlockKey,
+  row: BlockRow | undefined,
+  codecs: Codecs,
+): Promise<BlockText> {
+  const { blockId } = key;
+  const isLong = row?.data === null;
+  const stored = isLong ? (await blocksOf(database, [key], INT_MAX, INT_MAX)).get(blockId) : row;
+  const signal = SIGNALS.get(stored?.signal ?? 0) ?? null;
+  try {
+    if (stored === undefined || stored.data === null) {
+      throw new MissingBlockError(blockId);
+    }
+    const { signal: _number, data, ...block } = stored;
+    if (signal === null) throw new UnreadableBlockError(blockId, 'its signal is not known');
+    return { ...key, signal, text: await readText({ ...block, data }, codecs) };
+  } catch (error) {
+    if (error instanceof UnreadableBlockError || error instanceof UnsupportedCodecError) {
+      return { ...key, signal, error };
+    }
+    throw error;
+  }
+}
