@@ -9,6 +9,8 @@ import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 
 import { createDatabase, type DatabasePool } from '../src/db/database.ts';
+import { DeletionTurn } from '../src/db/retention/deletion.ts';
+import { OutdatedRuns } from '../src/db/retention/outdated-runs.ts';
 import { completeRuns } from '../src/db/runs/complete-runs.ts';
 import { type ClaimedRun, claimRuns } from '../src/db/runs/evaluation-queue.ts';
 import { storeBatch } from '../src/db/telemetry/copy-transaction.ts';
@@ -25,6 +27,7 @@ const RUNS_PER_TASK = 256;
 const TASKS_AT_A_TIME = 2;
 const RUNS_PER_CYCLE = 2000;
 const TABLES = ['runs', 'run_facts', 'leases'];
+const HOUR_MS = 3_600_000;
 const CORPUS = { version: '4.0.0', identity: 'c0'.repeat(20) };
 const STAGES = ['arrival', 'claim', 'completion', 'upkeep'] as const;
 type Stage = (typeof STAGES)[number];
@@ -227,6 +230,29 @@ async function measure(bench: Bench): Promise<void> {
   const sum = (stages: readonly Stage[]): number =>
     Math.round(stages.reduce((total, stage) => total + costs[stage].wal, 0) / measured);
   log(`WAL: ${sum(STAGES)} bytes a run, ${sum(['claim', 'completion'])} of them evaluation`);
+  await measureDeletion(bench, runs);
+}
+
+/** Deletes all runs as retention does, and says how fast. */
+async function measureDeletion({ client, database, postmaster }: Bench, runs: number) {
+  await client.query('ANALYZE runs');
+  const [wal, cpu] = [await walBytes(client), familyCpuSeconds(postmaster)];
+  const startedAt = performance.now();
+  const turn = new DeletionTurn(database, new AbortController().signal);
+  const before = { runs: new Date(Date.now() + HOUR_MS), findings: null };
+  const deleted = await new OutdatedRuns().delete(turn, before);
+  const seconds = (performance.now() - startedAt) / 1000;
+  if (deleted.runs !== runs) throw new VoidRun(`${deleted.runs} runs were deleted`);
+  const deletionCpu = familyCpuSeconds(postmaster) - cpu;
+  await client.query('VACUUM runs');
+  const bytes = Math.round(((await walBytes(client)) - wal) / runs);
+  const us = (amount: number): string => ((amount / runs) * 1e6).toFixed(1);
+  log(
+    `deletion: ${Math.round(runs / seconds)} runs a second, pauses included, ${bytes} bytes of WAL a run,`,
+  );
+  log(
+    `  ${us(deletionCpu)} µs of PostgreSQL's CPU, ${us(familyCpuSeconds(postmaster) - cpu)} with VACUUM`,
+  );
 }
 
 /** Runs the benchmark. */

@@ -8,7 +8,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { type Connection, type Database, inTransaction } from '../database.ts';
 
 /** Rows that one transaction looks at. */
-export const BATCH_ROWS = 1000;
+export const BATCH_ROWS = 4000;
 export const UPKEEP_EVERY_MS = 60 * 60_000;
 /** Ends before upkeep's next turn is due, which deletes what is left. */
 const TURN_MS_MAX = 55 * 60_000;

@@ -33,28 +33,48 @@ interface Place {
 
 const NOTHING: DeletedRuns = { runs: 0, findings: 0 };
 
+const IS_OVER = `r.last_arrival_at < $1 AND NOT r.late_waits AND r.evaluation <> 'pending'`;
+
 /**
- * A run whose findings are all outdated, or that has none. Somebody works on a finding that is
- * acknowledged or confirmed, or assigned and not decided. `$2` is null while findings are kept.
+ * A run whose findings are all outdated. Somebody works on a finding that is acknowledged or confirmed, or
+ * assigned and not decided.
  */
-const IS_OUTDATED = `r.last_arrival_at < $1 AND NOT r.late_waits
-   AND r.evaluation <> 'pending' AND NOT EXISTS (
+const IS_OUTDATED = `${IS_OVER} AND NOT EXISTS (
     SELECT FROM findings f
       LEFT JOIN finding_states s ON s.workspace_id = f.workspace_id AND s.finding_id = f.id
      WHERE f.workspace_id = r.workspace_id AND f.run_id = r.run_id
-       AND ($2::timestamptz IS NULL OR f.created_at >= $2 OR s.state IN ('acknowledged', 'confirmed')
+       AND (f.created_at >= $2 OR s.state IN ('acknowledged', 'confirmed')
             OR (s.state = 'new' AND s.assignee_id IS NOT NULL)))`;
 
-/** Oldest first, without locks. Findings are looked up for these runs only: hence the subquery. */
-const SCAN = `
-  SELECT r.run_id AS "runId", ${toMicros('r.first_arrival_at')} AS "atMicros",
-         ${IS_OUTDATED} AS "isOutdated"
-    FROM (SELECT workspace_id, run_id, first_arrival_at, last_arrival_at, evaluation, late_waits FROM runs
-           WHERE workspace_id = $3 AND first_arrival_at < $1
-             AND ($4::bigint IS NULL
-                  OR (first_arrival_at, run_id) > (${fromMicros('$4')}, $5::uuid))
-           ORDER BY first_arrival_at, run_id LIMIT ${BATCH_ROWS}) AS r
-   ORDER BY r.first_arrival_at, r.run_id`;
+/**
+ * Deletes the runs of a page that have no findings, the oldest page first. Rows are found by their places, which
+ * are beside each other: by their ids, each would be elsewhere in an index. A run that another transaction has
+ * locked is kept: ingest, which may be adding a step, is not waited for. A run that is over gets no finding
+ * unless it gets a step first, which changes its row.
+ */
+const DELETE_PAGE = `
+  WITH page AS MATERIALIZED (
+    SELECT r.ctid AS place, r.run_id, r.first_arrival_at, ${IS_OVER} AS is_over,
+           EXISTS (SELECT FROM findings f
+                    WHERE f.workspace_id = r.workspace_id AND f.run_id = r.run_id) AS has_findings
+      FROM (SELECT ctid, workspace_id, run_id, first_arrival_at, last_arrival_at, evaluation, late_waits
+              FROM runs
+             WHERE workspace_id = $2 AND first_arrival_at < $1
+               AND ($3::bigint IS NULL
+                    OR (first_arrival_at, run_id) > (${fromMicros('$3')}, $4::uuid))
+             ORDER BY first_arrival_at, run_id LIMIT ${BATCH_ROWS}) AS r
+  ), free AS MATERIALIZED (
+    SELECT r.ctid AS place FROM runs r
+     WHERE r.ctid = ANY (ARRAY(SELECT place FROM page WHERE is_over AND NOT has_findings))
+       AND ${IS_OVER} FOR UPDATE SKIP LOCKED
+  ), gone AS (
+    DELETE FROM runs WHERE ctid = ANY (ARRAY(SELECT place FROM free)) RETURNING 1
+  )
+  SELECT (SELECT count(*)::int FROM page) AS read, (SELECT count(*)::int FROM gone) AS deleted,
+         ARRAY(SELECT run_id FROM page WHERE is_over AND has_findings) AS "withFindings",
+         last.run_id AS "runId", ${toMicros('last.first_arrival_at')} AS "atMicros"
+    FROM (SELECT 1) AS always
+    LEFT JOIN (SELECT * FROM page ORDER BY first_arrival_at DESC, run_id DESC LIMIT 1) AS last ON true`;
 
 /** Workspaces of one statement. */
 const SLICE_WORKSPACES = 1000;
@@ -73,8 +93,8 @@ const LOCK_RUNS = `
    WHERE r.workspace_id = $1 AND r.run_id = ANY ($2::uuid[]) FOR UPDATE SKIP LOCKED`;
 const OF_RUNS = `
   SELECT id, run_id AS "runId" FROM findings WHERE workspace_id = $1 AND run_id = ANY ($2::uuid[])`;
-/** Sees what was committed before the locks were taken; nothing can change since. */
-const STILL_OUTDATED = `
+/** After the locks were taken, it sees what was committed before, and nothing can change since. */
+const OUTDATED = `
   SELECT r.run_id AS "runId" FROM runs r
    WHERE r.workspace_id = $3 AND r.run_id = ANY ($4::uuid[]) AND ${IS_OUTDATED}`;
 
@@ -82,6 +102,15 @@ interface SliceRow {
   readonly id: number;
   /** whether a run of it began before the moment */
   readonly hasOld: boolean;
+}
+interface PageRow {
+  readonly read: number;
+  readonly deleted: number;
+  /** runs that are over */
+  readonly withFindings: readonly Hex16[];
+  /** the last run of the page; null where it has none */
+  readonly runId: Hex16 | null;
+  readonly atMicros: string | null;
 }
 interface RunRow {
   readonly runId: Hex16;
@@ -140,23 +169,40 @@ export class OutdatedRuns {
     before: OutdatedBefore,
   ): Promise<DeletedRuns & { readonly isLast: boolean }> {
     const place = this.#place;
-    const { rows } = await connection.query<
-      RunRow & { readonly atMicros: string; readonly isOutdated: boolean }
-    >(SCAN, [
+    const { rows } = await connection.query<PageRow>(DELETE_PAGE, [
       before.runs,
-      before.findings,
       workspaceId,
       place?.atMicros ?? null,
       place?.runId ?? null,
     ]);
-    const outdated = rows.filter(({ isOutdated }) => isOutdated).map(({ runId }) => runId);
-    const deleted =
-      outdated.length === 0 ? NOTHING : await deleteRuns(connection, workspaceId, outdated, before);
-    const last = rows.at(-1);
-    const isLast = rows.length < BATCH_ROWS || last === undefined;
-    this.#place = isLast ? null : { workspaceId, atMicros: last.atMicros, runId: last.runId };
-    return { ...deleted, isLast };
+    const { read = 0, deleted = 0, withFindings = [], runId, atMicros } = rows[0] ?? {};
+    const more =
+      withFindings.length === 0
+        ? NOTHING
+        : await deleteWithFindings(connection, workspaceId, withFindings, before);
+    const isLast = read < BATCH_ROWS || runId == null || atMicros == null;
+    this.#place = isLast ? null : { workspaceId, atMicros, runId };
+    return { runs: deleted + more.runs, findings: more.findings, isLast };
   }
+}
+
+/** Deletes those whose findings are all outdated. */
+async function deleteWithFindings(
+  connection: Connection,
+  workspaceId: number,
+  runIds: readonly Hex16[],
+  before: OutdatedBefore,
+): Promise<DeletedRuns> {
+  if (before.findings === null) return NOTHING;
+  const { rows } = await connection.query<RunRow>(OUTDATED, [
+    before.runs,
+    before.findings,
+    workspaceId,
+    runIds,
+  ]);
+  if (rows.length === 0) return NOTHING;
+  const outdated = rows.map(({ runId }) => runId);
+  return await deleteRuns(connection, workspaceId, outdated, before);
 }
 
 /** @param runIds of runs that were outdated when nothing was locked yet */
@@ -174,7 +220,7 @@ async function deleteRuns(
   const free = await connection.query<FindingRow>(`${OF_RUNS} FOR UPDATE SKIP LOCKED`, values);
   const freeIds = new Set(free.rows.map(({ id }) => id));
   const busy = new Set(all.rows.filter(({ id }) => !freeIds.has(id)).map(({ runId }) => runId));
-  const still = await connection.query<RunRow>(STILL_OUTDATED, [
+  const still = await connection.query<RunRow>(OUTDATED, [
     before.runs,
     before.findings,
     workspaceId,

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vit
 
 import { triageFindings } from '../../../src/db/findings/triage-writes.ts';
 import { createWorkspace } from '../../../src/db/people/workspaces.ts';
-import { DeletionTurn, UPKEEP_EVERY_MS } from '../../../src/db/retention/deletion.ts';
+import { BATCH_ROWS, DeletionTurn, UPKEEP_EVERY_MS } from '../../../src/db/retention/deletion.ts';
 import { OutdatedRuns } from '../../../src/db/retention/outdated-runs.ts';
 import { Retention, type RetentionDays } from '../../../src/db/retention/retention.ts';
 import { ensureDay } from '../../../src/db/telemetry/partitions.ts';
@@ -292,18 +292,18 @@ describe('beside others', () => {
 describe('many', () => {
   const before = { runs: new Date(NOON_MS), findings: null };
 
-  test('are deleted a thousand at a time, past those that are kept, in all workspaces', async () => {
-    await addRuns(1, 2500, { daysAgo: 91 });
-    for (const run of [1, 2, 1500]) await addFinding(run, 'A', { daysAgo: 91 });
+  test('are deleted some thousands at a time, past those that are kept, in all workspaces', async () => {
+    await addRuns(1, 9000, { daysAgo: 91 });
+    for (const run of [1, 2, 5500]) await addFinding(run, 'A', { daysAgo: 91 });
     const { id } = await createWorkspace(scratch.database, `x${workspaces}`, 'Another');
-    await scratch.rows('UPDATE runs SET workspace_id = $1 WHERE run_id > $2', [id, hex16(2000)]);
-    expect(await upkeep()).toEqual({ runs: 2497 });
+    await scratch.rows('UPDATE runs SET workspace_id = $1 WHERE run_id > $2', [id, hex16(7000)]);
+    expect(await upkeep()).toEqual({ runs: 8997 });
     const kept = await scratch.rows('SELECT run_id FROM runs ORDER BY 1');
-    expect(kept).toEqual([1, 2, 1500].map((run) => ({ run_id: hex16(run) })));
+    expect(kept).toEqual([1, 2, 5500].map((run) => ({ run_id: hex16(run) })));
   });
 
   test('a turn that ends early continues where it ended', async () => {
-    await addRuns(1, 2500, { daysAgo: 91 });
+    await addRuns(1, 2 * BATCH_ROWS + 500, { daysAgo: 91 });
     await scratch.rows(
       `INSERT INTO findings (workspace_id, run_id, rule_id, rule_version, rule_status, severity,
          category, corpus_version, description, condition_index, condition_description, field,
@@ -311,7 +311,7 @@ describe('many', () => {
          ${DIGESTED.columns})
        SELECT workspace_id, run_id, 'A', '1', 'stable', 'high', 'c', '4', 'd', 0, 'c', 'f', 's', 'n',
               'e', '[]', ${DIGESTED.values} FROM runs WHERE run_id <= $1`,
-      [hex16(2000)],
+      [hex16(2 * BATCH_ROWS)],
     );
     const runs = new OutdatedRuns();
     const turns: number[] = [];
