@@ -3,7 +3,7 @@ import { z } from 'zod';
 
 import type { Store } from '../../db/store.ts';
 import { auditPage } from '../../web/app/audit.ts';
-import { parsePart } from '../transport/query.ts';
+import { parsePageQuery } from '../transport/query.ts';
 import type { Route } from '../transport/router.ts';
 import { type DashboardDependencies, pageRoutes } from './dashboard.ts';
 import { ADMINS } from './sign-in/signed-in.ts';
@@ -25,7 +25,7 @@ export function auditPages(deps: AuditPageDependencies): Route[] {
   const page = pageRoutes(deps);
   return [
     page('/app/audit', { roles: ADMINS }, async ({ exchange, request, viewer, nowMs }) => {
-      const { cursor } = parsePart(auditQuery, exchange.query);
+      const { cursor } = parsePageQuery(auditQuery, exchange.query);
       const found = await deps.audit(request.workspace.id, cursor ?? null, PER_PAGE);
       return auditPage(deps.look, viewer, {
         entries: found.entries.map((entry) => ({ ...entry, hash: entry.hash.toString('hex') })),

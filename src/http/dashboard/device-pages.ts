@@ -12,7 +12,7 @@ import { devicePage } from '../../web/app/device.ts';
 import type { SignInLimiter } from '../limits/sign-in-limiter.ts';
 import { readForm } from '../transport/json-body.ts';
 import { pageAnswer } from '../transport/page.ts';
-import { parsePart } from '../transport/query.ts';
+import { parsePageQuery } from '../transport/query.ts';
 import type { Route } from '../transport/router.ts';
 import { type DashboardDependencies, formRoutes, pageRoutes, viewerOf } from './dashboard.ts';
 import type { SignedInRequest } from './sign-in/signed-in.ts';
@@ -55,7 +55,7 @@ export function devicePages(deps: DevicePageDependencies): Route[] {
 
   return [
     page(PATH, {}, async ({ exchange, request, viewer, nowMs }) => {
-      const { user_code: typed } = parsePart(codeQuery, exchange.query);
+      const { user_code: typed } = parsePageQuery(codeQuery, exchange.query);
       if (typed === undefined) return devicePage(look, viewer, { state: 'typing', nowMs });
       const login = await find(typed, request);
       return devicePage(look, viewer, { state: 'deciding', login, nowMs });

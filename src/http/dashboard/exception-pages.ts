@@ -8,7 +8,7 @@ import { findingPath } from '../../web/app/findings/list-address.ts';
 import { exceptionFormPage, exceptionsPage } from '../../web/app/triage/exceptions.ts';
 import { exceptionsQuery } from '../api/exceptions/exception-routes.ts';
 import { readForm } from '../transport/json-body.ts';
-import { idOf, parsePart } from '../transport/query.ts';
+import { idOf, parsePageQuery } from '../transport/query.ts';
 import type { Route } from '../transport/router.ts';
 import { type DashboardDependencies, formRoutes, pageRoutes } from './dashboard.ts';
 import { type FindingPageDependencies, findingQuery } from './finding-pages.ts';
@@ -45,14 +45,14 @@ export function exceptionPages(deps: ExceptionPageDependencies): Route[] {
   const form = formRoutes(deps);
   return [
     page(PATH, {}, async ({ exchange, request, viewer, nowMs }) => {
-      const { rule_id: ruleId } = parsePart(exceptionsQuery, exchange.query);
+      const { rule_id: ruleId } = parsePageQuery(exceptionsQuery, exchange.query);
       const all = await exceptions.list(request.workspace.id);
       const list = ruleId === undefined ? all : all.filter((one) => one.ruleId === ruleId);
       return exceptionsPage(look, viewer, { exceptions: list, ruleId, titleOf, nowMs });
     }),
     page(FROM_FINDING, ADMIN, async ({ exchange, request, viewer, parameters }) => {
       const { id: workspaceId } = request.workspace;
-      const { list } = parsePart(findingQuery, exchange.query);
+      const { list } = parsePageQuery(findingQuery, exchange.query);
       const findingId = idOf(parameters.findingId);
       const finding = findingId === null ? null : await findings.find(workspaceId, findingId);
       if (finding === null) throw noFinding();

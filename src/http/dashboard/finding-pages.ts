@@ -31,7 +31,7 @@ import type { RuleReader } from '../api/rules/rule-routes.ts';
 import type { Answer } from '../transport/exchange.ts';
 import { InvalidInput } from '../transport/invalid-input.ts';
 import { pageAnswer, redirect } from '../transport/page.ts';
-import { HEX_16, pageCursor, parsePart, toCursor } from '../transport/query.ts';
+import { HEX_16, pageCursor, parsePageQuery, toCursor } from '../transport/query.ts';
 import type { Route } from '../transport/router.ts';
 import { type DashboardDependencies, pageRoutes, type View } from './dashboard.ts';
 
@@ -66,6 +66,8 @@ const pageQuery = stateQuery.extend({
   ...findingsQuery.pick({ sort: true, group_by: true }).shape,
   cursor: pageCursor.optional(),
   newest: z.string().regex(HEX_16).optional(),
+  /** what the last change did (list-address.ts) */
+  done: z.string().optional(),
 });
 
 /** Whether a finding that a list had is still in it, with what was decided since. */
@@ -104,7 +106,7 @@ export function findingPages(deps: FindingPageDependencies): Route[] {
   };
 
   const rowsPage = async ({ exchange, request, viewer, nowMs }: View) => {
-    const query = parsePart(pageQuery, exchange.query);
+    const query = parsePageQuery(pageQuery, exchange.query);
     const filter = listFilterOf(query, viewer);
     const { next, ...rows } = await rowsOf(request.workspace.id, query, filter);
     return {
@@ -122,7 +124,7 @@ export function findingPages(deps: FindingPageDependencies): Route[] {
     const views = await deps.findingViews.list(id, view.request.session.userId);
     const first = views.find(({ isDefault }) => isDefault);
     if (view.exchange.query === '' && first !== undefined) return redirect(viewPath(first.query));
-    const filter = listFilterOf(parsePart(pageQuery, view.exchange.query), view.viewer);
+    const filter = listFilterOf(parsePageQuery(pageQuery, view.exchange.query), view.viewer);
     // One after the other: a page must not hold three of the few connections for reads.
     const rows = await rowsPage(view);
     const total = await findings.count(id, filter);
@@ -136,7 +138,7 @@ export function findingPages(deps: FindingPageDependencies): Route[] {
   const openedFrom = (query: string | undefined, viewer: Viewer) => {
     if (query === undefined) return null;
     try {
-      const own = parsePart(pageQuery, query);
+      const own = parsePageQuery(pageQuery, query);
       if (own.group_by !== undefined) return null;
       return { query, order: own.sort ?? 'newest', filter: listFilterOf(own, viewer) };
     } catch (error) {
@@ -146,7 +148,7 @@ export function findingPages(deps: FindingPageDependencies): Route[] {
   };
 
   const one = async ({ exchange, request, viewer, parameters, nowMs }: View) => {
-    const list = openedFrom(parsePart(findingQuery, exchange.query).list, viewer);
+    const list = openedFrom(parsePageQuery(findingQuery, exchange.query).list, viewer);
     const id = parameters.findingId ?? '';
     const found = HEX_16.test(id) ? await findings.find(request.workspace.id, id) : null;
     if (found === null) throw new SluiceError('not_found', 'This workspace has no such finding.');
@@ -202,7 +204,7 @@ export function findingPages(deps: FindingPageDependencies): Route[] {
   return [
     page('/app/findings', {}, list, (query) => findingFilters(query, NO_NAMES)),
     page('/app/findings/rows', {}, async (view) => {
-      const { newest } = parsePart(pageQuery, view.exchange.query);
+      const { newest } = parsePageQuery(pageQuery, view.exchange.query);
       const data = await rowsPage(view);
       const isSame = newest !== undefined && data.findings[0]?.id === newest;
       return isSame ? NOTHING_NEW : pageAnswer(findingRows(data).text);
@@ -213,12 +215,12 @@ export function findingPages(deps: FindingPageDependencies): Route[] {
       chunks: csvOf(
         asCsv,
         request.workspace.id,
-        listFilterOf(parsePart(stateQuery, exchange.query), viewer),
+        listFilterOf(parsePageQuery(stateQuery, exchange.query), viewer),
         exchange.signal,
       ),
     })),
     page('/app/findings.ocsf', {}, async ({ exchange, request, viewer }) => {
-      const query = parsePart(ocsfQuery, exchange.query);
+      const query = parsePageQuery(ocsfQuery, exchange.query);
       const filter = listFilterOf(query, viewer);
       const exported = await asOcsf(request.workspace.id, filter, query.after, exchange.signal);
       return { ...exported, headers: file('findings.ocsf.ndjson') };

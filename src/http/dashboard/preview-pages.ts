@@ -19,7 +19,7 @@ import { hasRulesTab } from '../../web/app/rule-counts.ts';
 import { upgradePage } from '../../web/app/rules.ts';
 import { type RuleReader, requireRule } from '../api/rules/rule-routes.ts';
 import { readForm } from '../transport/json-body.ts';
-import { hexId, idOf, parsePart } from '../transport/query.ts';
+import { hexId, idOf, parsePageQuery } from '../transport/query.ts';
 import type { Route } from '../transport/router.ts';
 import { type DashboardDependencies, formRoutes, pageRoutes } from './dashboard.ts';
 import { ruleFactsOf } from './rule-facts.ts';
@@ -93,7 +93,7 @@ export function previewPages(deps: PreviewPageDependencies): Route[] {
       if (!hasRulesTab(viewer)) {
         return upgradePage(look, viewer, ruleFactsOf(book, await book.settings(id)));
       }
-      const { a, b } = parsePart(compareQuery, exchange.query);
+      const { a, b } = parsePageQuery(compareQuery, exchange.query);
       const done = (await previews.list(id)).filter(isDone);
       const chosen =
         a === undefined || b === undefined ? null : { a: await find(id, a), b: await find(id, b) };

@@ -26,7 +26,7 @@ import {
 import { ruleId } from '../api/rules/rule-schema.ts';
 import { readForm, readJson } from '../transport/json-body.ts';
 import { problem } from '../transport/problem.ts';
-import { flag, parsePart } from '../transport/query.ts';
+import { flag, parsePageQuery } from '../transport/query.ts';
 import type { Route } from '../transport/router.ts';
 import { type DashboardDependencies, formRoutes, pageRoutes } from './dashboard.ts';
 import { tierPreviewOf } from './preview-pages.ts';
@@ -108,7 +108,7 @@ function pages(deps: RulePageDependencies): Route[] {
         const settings = await book.settings(request.workspace.id);
         if (!hasRulesTab(viewer)) return upgradePage(look, viewer, ruleFactsOf(book, settings));
         const records = await book.records(request.workspace.id);
-        const query = parsePart(rulesQuery, exchange.query);
+        const query = parsePageQuery(rulesQuery, exchange.query);
         const found = toRulePage(query, settings, book, records);
         const last = await previews.latest(request.workspace.id, null);
         return rulesPage(look, viewer, {

@@ -14,7 +14,7 @@ import { runFilters, runsPage } from '../../web/app/runs.ts';
 import type { RuleReader } from '../api/rules/rule-routes.ts';
 import { otlpQuery, type RunReader, runFilterOf, runsQuery } from '../api/runs/run-routes.ts';
 import { NDJSON_TYPE } from '../transport/exchange.ts';
-import { HEX_16, hexId, idOf, parsePart, toCursor, wholeNumber } from '../transport/query.ts';
+import { HEX_16, hexId, idOf, parsePageQuery, toCursor, wholeNumber } from '../transport/query.ts';
 import type { Route } from '../transport/router.ts';
 import { type DashboardDependencies, pageRoutes, type View } from './dashboard.ts';
 import type { FindingPageReader } from './finding-pages.ts';
@@ -90,7 +90,7 @@ export function runPages(deps: RunPageDependencies): Route[] {
   };
 
   const one = async ({ exchange, request, viewer, parameters, nowMs }: View) => {
-    const query = parsePart(stepsQuery, exchange.query);
+    const query = parsePageQuery(stepsQuery, exchange.query);
     const { id, redactExcerpts: isRedacted } = request.workspace;
     const runId = parameters.runId ?? '';
     const isId = HEX_16.test(runId);
@@ -134,7 +134,7 @@ export function runPages(deps: RunPageDependencies): Route[] {
       '/app/runs',
       {},
       async ({ exchange, request, viewer, nowMs }) => {
-        const query = parsePart(runsQuery, exchange.query);
+        const query = parsePageQuery(runsQuery, exchange.query);
         const { id } = request.workspace;
         const found = await runs.list(id, runFilterOf(query), query.cursor ?? null, PER_PAGE);
         const names = await runs.names(id);
@@ -151,7 +151,7 @@ export function runPages(deps: RunPageDependencies): Route[] {
     ),
     page('/app/runs/{runId}', {}, one),
     page('/app/runs/{runId}/otlp.jsonl', {}, async ({ exchange, request, parameters }) => {
-      const { signal } = parsePart(otlpQuery, exchange.query);
+      const { signal } = parsePageQuery(otlpQuery, exchange.query);
       const runId = idOf(parameters.runId);
       if (runId === null) throw new SluiceError('not_found', 'This workspace has no such run.');
       const name = `run-${runId.slice(0, 8)}-${signal}.jsonl`;

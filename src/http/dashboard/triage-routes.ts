@@ -22,7 +22,7 @@ import { changedPath, findingPath } from '../../web/app/findings/list-address.ts
 import { filterOf, findingsQuery } from '../api/findings/finding-routes.ts';
 import { readForm, readJson } from '../transport/json-body.ts';
 import { json } from '../transport/problem.ts';
-import { HEX_16, hexId, idOf, parsePart } from '../transport/query.ts';
+import { HEX_16, hexId, idOf, pageCursor, parsePageQuery } from '../transport/query.ts';
 import type { Route } from '../transport/router.ts';
 import { type DashboardDependencies, formRoutes } from './dashboard.ts';
 import { type FindingPageReader, stateQuery } from './finding-pages.ts';
@@ -122,7 +122,10 @@ const triageBody = z.strictObject({
   note: note.optional(),
 });
 
-const groupedQuery = stateQuery.extend(findingsQuery.pick({ group_by: true }).shape);
+const groupedQuery = stateQuery.extend({
+  ...findingsQuery.pick({ group_by: true, sort: true }).shape,
+  cursor: pageCursor.optional(),
+});
 
 /**
  * The findings of groups that the filter of the list has, the newest of each group first. What is past
@@ -190,7 +193,7 @@ export function triageRoutes(deps: TriageDependencies): Route[] {
       if (checked.length === 0) throw new SluiceError('bad_body', 'Select at least one line.');
       const named = (wanted: string) =>
         checked.flatMap(({ kind, id }) => (kind === wanted ? [id] : []));
-      const filter = parsePart(groupedQuery, query);
+      const filter = parsePageQuery(groupedQuery, query);
       const { email } = request.session;
       const members = await membersOf(deps, workspaceId, named('group'), filter, email);
       const ids = [...new Set([...named('finding'), ...members])];

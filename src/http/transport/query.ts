@@ -60,23 +60,37 @@ export function parseQuery<Shape extends z.ZodObject>(
   schema: Shape,
   query: string,
 ): z.infer<Shape> {
+  return parseKnown(schema, query, []);
+}
+
+/** @param others names that are known beside those of the schema, and not read here */
+function parseKnown<Shape extends z.ZodObject>(
+  schema: Shape,
+  query: string,
+  others: readonly string[],
+): z.infer<Shape> {
   const { values, faults } = valuesOf(query);
   const known = Object.keys(schema.shape);
   const list = known.length === 0 ? 'there are none here' : `known are ${known.join(', ')}`;
   const unknown = Object.keys(values)
-    .filter((name) => !known.includes(name))
+    .filter((name) => !known.includes(name) && !others.includes(name))
     .map((name) => ({ path: name.slice(0, NAME_CHARS_MAX), message: `is unknown; ${list}` }));
   return parseInput(schema, values, 'bad_query', [...unknown, ...faults]);
 }
 
+/** Parameters of every page: which workspace the reader meant. */
+const OF_EVERY_PAGE = ['workspace'];
+
 /**
- * Parses the part of a page's query that a schema knows: other readers of the same query have the rest.
+ * Parses the query of a page.
  *
- * @throws {InvalidInput} with every fault: an invalid value, or a parameter that is repeated
+ * @throws {InvalidInput} as `parseQuery`: a filter with a typing error must not show everything
  */
-export function parsePart<Shape extends z.ZodType>(schema: Shape, query: string): z.infer<Shape> {
-  const { values, faults } = valuesOf(query);
-  return parseInput(schema, values, 'bad_query', faults);
+export function parsePageQuery<Shape extends z.ZodObject>(
+  schema: Shape,
+  query: string,
+): z.infer<Shape> {
+  return parseKnown(schema, query, OF_EVERY_PAGE);
 }
 
 /** Parameters of an operation that has none. */

@@ -9,7 +9,7 @@ import {
   moment,
   momentOrAgo,
   NAME_CHARS_MAX,
-  parsePart,
+  parsePageQuery,
   parseQuery,
   toDate,
   wholeNumber,
@@ -125,8 +125,9 @@ test('an unknown parameter is answered with the known ones, a control in a path 
 });
 
 test('a part of a query ignores what other readers know, and no parameter that is repeated', () => {
-  expect(parsePart(schema, 'workspace=a&page=7')).toEqual({ page: 7 });
-  expect(() => parsePart(schema, 'page=7&page=8')).toThrow(InvalidInput);
+  expect(parsePageQuery(schema, 'workspace=a&page=7')).toEqual({ page: 7 });
+  expect(() => parsePageQuery(schema, 'page=7&page=8')).toThrow(InvalidInput);
+  expect(() => parsePageQuery(schema, 'pages=7')).toThrow(InvalidInput);
 });
 
 test.each([

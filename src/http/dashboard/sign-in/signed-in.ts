@@ -15,7 +15,7 @@ import type { SessionLimiter } from '../../limits/session-limiter.ts';
 import { type BrowserHead, clientAddress } from '../../transport/browser-head.ts';
 import type { Answer, Exchange, HeaderList, StreamedAnswer } from '../../transport/exchange.ts';
 import { answeredError, problem } from '../../transport/problem.ts';
-import { checkControls, parsePart } from '../../transport/query.ts';
+import { checkControls, parsePageQuery } from '../../transport/query.ts';
 import { revocable } from '../../transport/revocable-stream.ts';
 import type { Handler, Parameters } from '../../transport/router.ts';
 import { slug } from './person-fields.ts';
@@ -243,7 +243,7 @@ export function namedWorkspace({ query }: Pick<Exchange, 'query'>): string | nul
  */
 function checkNamed(exchange: Exchange, { workspace }: Session): void {
   if (workspace === null || isReading(exchange)) return;
-  const { workspace: named } = parsePart(namedQuery, exchange.query);
+  const { workspace: named } = parsePageQuery(namedQuery, exchange.query);
   if (named === workspace.slug) return;
   throw new SluiceError(
     'other_workspace',
