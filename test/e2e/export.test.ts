@@ -20,10 +20,14 @@ import { type ExportOutput, fileOutput, folderOutput } from '../../src/cli/expor
 import { newState, readState } from '../../src/cli/export/export-state.ts';
 import { ExportWriter } from '../../src/cli/export/export-writer.ts';
 import { type ExportWork, exportAll } from '../../src/cli/export/run-export.ts';
+import { inTransaction } from '../../src/db/database.ts';
 import { LogRuns } from '../../src/db/telemetry/log-runs.ts';
-import { ensureDay } from '../../src/db/telemetry/partitions.ts';
+import { keyOf, storePacked } from '../../src/db/telemetry/packed/store-packed.ts';
+import { ensureDay, partitionName } from '../../src/db/telemetry/partitions.ts';
 import { decodePlainly } from '../../src/ingest/plain-decoder.ts';
 import type { Signal } from '../../src/model/telemetry.ts';
+import { packRuns } from '../../src/reads/pack-runs.ts';
+import { readStepsOfRuns } from '../../src/reads/steps-of-runs.ts';
 import { runCommand, runProcess } from '../support/command.ts';
 import { recordsIn } from '../support/exact-records.ts';
 import { isExhaustive } from '../support/exhaustive.ts';
@@ -505,5 +509,79 @@ describe('the same command again', () => {
     const [name = ''] = filesIn(made);
     writeFileSync(join(made, name), 'x');
     await expect(exportTo(output, statePath, LATER_MS)).rejects.toThrow('was changed');
+  });
+});
+
+/** Packs all runs of workspace `one`, as the pass does. */
+async function packAll(): Promise<void> {
+  const { database } = scratch;
+  const runs = (await scratch.rows('SELECT run_id AS id FROM runs WHERE workspace_id = 1')).map(
+    ({ id }) => ({
+      workspaceId: ONE,
+      runId: String(id),
+      firstArrivalOn: '2026-11-20',
+      lastArrivalOn: '2026-11-23',
+    }),
+  );
+  const read = await readStepsOfRuns(database, runs, { keepsRecords: true });
+  const hot = runs.map((run, index) => ({ ...run, hot: read[index]?.hot ?? [] }));
+  const blocks = await packRuns(hot);
+  const keys = new Set(runs.map(keyOf));
+  await inTransaction(database, (connection) => storePacked(connection, blocks, keys));
+}
+
+/** As the upkeep drops a hot day. */
+async function dropHot(day: string): Promise<void> {
+  for (const table of ['hot_places', 'hot_blocks'] as const) {
+    await scratch.rows(`DROP TABLE ${partitionName(table, day)}`);
+  }
+}
+
+describe('packed runs', () => {
+  beforeAll(packAll);
+
+  test('are exported once while their hot blocks are there', async () => {
+    expect(recordsOf((await run()).stdout)).toEqual(everything());
+  });
+
+  test('the hot blocks of a day are dropped while it is exported', async () => {
+    const made = join(folder, 'during');
+    const output = folderOutput(made, '.gz');
+    let appends = 0;
+    const dropping: ExportOutput = {
+      ...output,
+      append: async (file, bytes) => {
+        appends += 1;
+        if (appends === 5) await dropHot('2026-11-20');
+        await output.append(file, bytes);
+      },
+    };
+    await exportTo(dropping, join(folder, 'state'), LATER_MS);
+    expect(appends).toBeGreaterThan(10);
+    expect(recordsBelow(made)).toEqual(everything());
+  });
+
+  test('the hot blocks of a day are dropped before an export continues in it', async () => {
+    const made = join(folder, 'between');
+    const statePath = join(folder, 'state');
+    const output = folderOutput(made, '.gz');
+    const part = { arrived: { first: '2026-11-21', last: '2026-11-23' } };
+    const first = exportTo(killedAt(output, 5), statePath, LATER_MS, part);
+    await expect(first).rejects.toThrow(Killed);
+    await dropHot('2026-11-21');
+    await exportTo(output, statePath, LATER_MS, part);
+    const ofDays = SIGNALS.map((signal) => [signal, sentRecords(signal, ({ day }) => day > 0)]);
+    expect(recordsBelow(made)).toEqual(Object.fromEntries(ofDays));
+  });
+
+  test('are the same records when their hot blocks are gone, also by hour and by run', async () => {
+    await dropHot('2026-11-22');
+    const { code, stdout } = await run();
+    expect({ code, records: recordsOf(stdout) }).toEqual({ code: 0, records: everything() });
+    const out = join(folder, 'hours');
+    await run('--out', `${out}/`);
+    expect(recordsBelow(out)).toEqual(everything());
+    const ofAgent = await run('--agent', 'triage');
+    expect(recordsOf(ofAgent.stdout)).toEqual(runRecords());
   });
 });

@@ -198,3 +198,36 @@ test('a packed place with damaged sources is not read, and its run is not whole'
   expect(read).toMatchObject({ steps: [], unread: 1 });
   expect((await checkPlaces(scratch.database)).faults).toHaveLength(1);
 });
+
+test('a block with records of a run that is not packed now is not stored, nor another one of its runs', async () => {
+  const { database } = scratch;
+  await send(
+    RUNS.map((_, run) => ({
+      signal: 'traces',
+      day: 0,
+      service: 'a',
+      records: [{ run, at: 1, text: 1 }],
+    })),
+  );
+  const read = await readStepsOfRuns(database, RUNS.map(toRead), { keepsRecords: true });
+  const [first, second, third] = RUNS.map((runId, index) => ({
+    workspaceId: WORKSPACE,
+    runId,
+    hot: read[index]?.hot ?? [],
+  }));
+  if (first === undefined || second === undefined || third === undefined)
+    throw new Error('no runs');
+  const blocks = [...(await packRuns([first, second])), ...(await packRuns([third]))];
+  const stored = async (keys: readonly { workspaceId: number; runId: string }[]) => {
+    await inTransaction(database, (connection) =>
+      storePacked(connection, blocks, new Set(keys.map(keyOf))),
+    );
+    return (await scratch.rows('SELECT run_id AS id FROM places')).map(({ id }) => id).sort();
+  };
+  expect(await stored([first, third])).toEqual([third.runId]);
+  await scratch.rows('TRUNCATE blocks, places');
+  // Two blocks that share a run.
+  const shared = await packRuns([second, third]);
+  blocks.push(...shared);
+  expect(await stored([second, third])).toEqual([]);
+});

@@ -24,6 +24,8 @@ const HOURLY = /^(\d{4}-\d\d-\d\d)(?:T\d\d|(-other-times))\.jsonl/;
 export type Sizes = Readonly<Record<string, number>>;
 
 export interface ExportOutput {
+  /** what was written can be cut off */
+  readonly canCut: boolean;
   /** each hour of the records has its own files */
   readonly byHour: boolean;
   /** Returns the file of lines. */
@@ -41,6 +43,7 @@ export interface ExportOutput {
 export class OutputClosed extends Error {}
 
 export const standardOutput: ExportOutput = {
+  canCut: false,
   byHour: false,
   fileOf: () => '-',
   append: async (_, bytes) => {
@@ -95,6 +98,7 @@ function filesBelow(root: string): Pick<ExportOutput, 'append' | 'cut' | 'sync'>
 
 export function fileOutput(path: string): ExportOutput {
   return {
+    canCut: true,
     byHour: false,
     fileOf: () => path,
     sizes: async () => ({ [path]: await sizeOf(path) }),
@@ -105,6 +109,7 @@ export function fileOutput(path: string): ExportOutput {
 /** @param ending of the files' names, such as `.gz` */
 export function folderOutput(folder: string, ending: string): ExportOutput {
   return {
+    canCut: true,
     byHour: true,
     fileOf: (signal, arrivedOn, { hour }) =>
       join(signal, `${hour ?? `${arrivedOn}-other-times`}.jsonl${ending}`),

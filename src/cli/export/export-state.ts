@@ -27,6 +27,8 @@ const stateShape = z.object({
     /** where to continue; empty at the start */
     after: z.string(),
     is_live: z.boolean(),
+    /** traces and logs were read from hot blocks; if they are packed now, the unit begins again */
+    is_hot: z.boolean(),
     is_done: z.boolean(),
     before: sizes,
     now: sizes,
@@ -47,7 +49,7 @@ export const newState = (
   options,
   since_ms: sinceMs,
   until_ms: untilMs,
-  unit: { name: '', after: '', is_live: false, is_done: true, before: {}, now: {} },
+  unit: { name: '', after: '', is_live: false, is_hot: true, is_done: true, before: {}, now: {} },
   unreadable: [],
 });
 

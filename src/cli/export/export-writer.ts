@@ -52,21 +52,31 @@ export class ExportWriter {
   }
 
   /** Begins a day, or all runs. @param arrivedOn null for runs */
-  async begin(name: string, arrivedOn: string | null, isLive: boolean): Promise<void> {
+  async begin(
+    name: string,
+    arrivedOn: string | null,
+    { isLive, isHot }: { readonly isLive: boolean; readonly isHot: boolean },
+  ): Promise<void> {
     const before = await this.#settings.output.sizes(arrivedOn);
     this.#sizes = { ...before };
-    const unit = { name, after: '', is_live: isLive, is_done: false, before, now: before };
+    const now = before;
+    const how = { is_live: isLive, is_hot: isHot, is_done: false };
+    const unit = { name, after: '', ...how, before, now };
     this.#settings.state.unit = unit;
     await this.#record();
   }
 
   /**
-   * Continues the unit of the state.
+   * Continues the unit of the state; what was written after it is cut off.
    *
    * @param fromStart its records are written again
    * @throws {OperatorError} if its files were changed
    */
   async resume(arrivedOn: string | null, fromStart: boolean): Promise<void> {
+    await Promise.allSettled(this.#pieces.splice(0));
+    this.#waiting.clear();
+    this.#waitingBytes = 0;
+    this.#unsynced.clear();
     const { unit, unreadable } = this.#settings.state;
     const wanted = fromStart ? unit.before : unit.now;
     const found = await this.#settings.output.sizes(arrivedOn);

@@ -18,7 +18,7 @@ import {
   type RunCursor,
 } from '../../db/runs/exported-runs.ts';
 import { UnsupportedCodecError } from '../../db/telemetry/block-codec.ts';
-import { FIRST_ID, lastBlockOf, readSlice } from '../../db/telemetry/day-blocks.ts';
+import { FIRST_ID, type FoundDay, findDay, readSlice } from '../../db/telemetry/day-blocks.ts';
 import { oldestDay, utcDay } from '../../db/telemetry/partitions.ts';
 import type { BlockText } from '../../db/telemetry/stored-blocks.ts';
 import { OperatorError } from '../../errors.ts';
@@ -127,18 +127,37 @@ async function daysOf({
 
 /** @param continues the unit of the state is this day, and its files were cut to their sizes */
 async function exportDay(work: ExportWork, day: string, continues: boolean): Promise<void> {
-  const { database, workspaceId, signals, writer, progress } = work;
+  const { database, writer, progress } = work;
   const isLive = work.clock.nowMs() < Date.parse(day) + DAY_MS + DAY_SETTLES_MS;
   progress.endsLive = isLive;
-  if (!continues || writer.unit.is_live !== isLive) await writer.begin(day, day, isLive);
-  const last = isLive ? await lastBlockOf(database, day) : null;
+  const before = { ...progress };
+  for (let isStarted = continues; ; isStarted = true) {
+    const found = await findDay(database, day);
+    const { is_live: wasLive, is_hot: wasHot } = writer.unit;
+    if (!isStarted || wasLive !== isLive || wasHot !== found.isHot) {
+      if (isStarted) await writer.resume(day, true);
+      await writer.begin(day, day, { isLive, isHot: found.isHot });
+    }
+    if (await exportBlocksOf(work, day, found)) break;
+    if (!work.output.canCut) {
+      throw new OperatorError(`${day} was packed while it was read: export it again`);
+    }
+    Object.assign(progress, before);
+  }
+  await writer.checkpoint('', true);
+}
+
+/** @returns false if the day is stored in another way now, so that it must be read again from its start */
+async function exportBlocksOf(work: ExportWork, day: string, found: FoundDay): Promise<boolean> {
+  const { database, workspaceId, signals, writer, progress } = work;
+  const { last, isHot } = found;
+  if (last === null) return true;
   const blocks = { workspaceId, signals, day, last };
-  let after: string | null = writer.unit.after === '' ? FIRST_ID : writer.unit.after;
-  if (isLive && last === null) after = null;
-  while (after !== null) {
+  for (let after: string | null = writer.unit.after || FIRST_ID; after !== null; ) {
     const beganMs = performance.now();
     const slice = await readSlice(database, blocks, after);
     const readMs = performance.now() - beganMs;
+    if (slice.isHot !== isHot) return false;
     for (const block of slice.blocks) {
       progress.blocks += 1;
       await exportBlock(work, block, block.signal, null, block.records);
@@ -147,7 +166,7 @@ async function exportDay(work: ExportWork, day: string, continues: boolean): Pro
     if (after !== null) await writer.advance(after);
     await rest(work, readMs, performance.now() - beganMs - readMs);
   }
-  await writer.checkpoint('', true);
+  return true;
 }
 
 /** Pauses so that reading takes at most half of the time: a database that is busy answers later, and rests longer. */
@@ -163,7 +182,7 @@ async function exportRuns(work: ExportWork, isResumed: boolean): Promise<void> {
     if (state.unit.is_done)
       throw new OperatorError('This export is complete: export to another place');
     await writer.resume(null, false);
-  } else await writer.begin('runs', null, false);
+  } else await writer.begin('runs', null, { isLive: false, isHot: true });
   const begin = toCursor(writer.unit.after);
   for await (const run of runsAfter(work, begin)) {
     const beganMs = performance.now();

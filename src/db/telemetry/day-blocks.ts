@@ -3,6 +3,9 @@
  *
  *   day ─► windows of ten minutes, by the times in the blocks' ids ─► slices ─► texts
  *
+ * Traces and logs are in hot blocks, until these are dropped (docs/decisions/0082-hot-and-packed-blocks.md), then in
+ * packed blocks of the same day of arrival. Each record is in one hot block, and in one packed block.
+ *
  * A slice is read in one short snapshot; nothing is held open between slices, so that a reader that takes
  * hours delays neither VACUUM nor the dropping of old days. A block that was stored before the first slice
  * was read is in exactly one slice.
@@ -22,11 +25,9 @@ const SLICE_BYTES = 8 * 1024 * 1024;
  * workspaces' makes no statement long.
  */
 const WINDOW_MS = 10 * 60_000;
-const DAY_MS = 86_400_000;
 
-/** Before and after the id of every block. */
+/** Before the id of every block. */
 export const FIRST_ID = '0'.repeat(32);
-const LAST_ID = 'f'.repeat(32);
 
 /** The blocks to read. */
 export interface BlocksOfDay {
@@ -34,8 +35,8 @@ export interface BlocksOfDay {
   readonly signals: readonly Signal[];
   /** UTC day of arrival, as `2026-11-20` */
   readonly day: string;
-  /** the last block of a day that is not over; null: all blocks */
-  readonly last: string | null;
+  /** the id of the last block (`findDay`) */
+  readonly last: string;
 }
 
 /** A block as an export reads it. */
@@ -50,6 +51,8 @@ export interface BlockSlice {
   readonly blocks: readonly DayBlock[];
   /** where the next slice begins; null after the last one of the day */
   readonly next: string | null;
+  /** as `FoundDay`; if it has changed, the day must be read again from its start */
+  readonly isHot: boolean;
 }
 
 const OF_WINDOW = `arrived_on = $1::date AND workspace_id = $2 AND signal = ANY ($3::smallint[])
@@ -74,8 +77,6 @@ function windowEnd(day: string, after: string): string {
   const dayStartMs = Date.parse(day);
   const passedMs = Math.max(0, Number.parseInt(after.slice(0, 12), 16) - dayStartMs);
   const endMs = (Math.floor(passedMs / WINDOW_MS) + 1) * WINDOW_MS;
-  // An id may name a time after its day: its process read the clock again meanwhile.
-  if (endMs >= DAY_MS) return LAST_ID;
   return (dayStartMs + endMs).toString(16).padStart(12, '0').padEnd(32, '0');
 }
 
@@ -99,26 +100,23 @@ export async function readSlice(
   { workspaceId, signals, day, last }: BlocksOfDay,
   after: string,
 ): Promise<BlockSlice> {
-  const until = last ?? LAST_ID;
   const window = windowEnd(day, after);
-  const end = window < until ? window : until;
+  const end = window < last ? window : last;
   const numbers = signals.map((signal) => SIGNAL_NUMBERS[signal]);
   return await inSnapshot(database, async (connection) => {
     const values = [day, workspaceId, numbers, after, end, SLICE_BLOCKS];
-    const { rows } = await connection.query<ListedBlock>(
-      LIST(await isHot(connection, day)),
-      values,
-    );
+    const isHot = await isHotDay(connection, day);
+    const { rows } = await connection.query<ListedBlock>(LIST(isHot), values);
     const listed = firstOf(rows);
     const blocks = await textsOf(connection, day, listed);
     if (listed.length < rows.length || rows.length === SLICE_BLOCKS) {
-      return { blocks, next: listed.at(-1)?.blockId ?? null };
+      return { blocks, next: listed.at(-1)?.blockId ?? null, isHot };
     }
-    return { blocks, next: end === until ? null : end };
+    return { blocks, next: end === last ? null : end, isHot };
   });
 }
 
-async function isHot(database: Queryable, day: string): Promise<boolean> {
+async function isHotDay(database: Queryable, day: string): Promise<boolean> {
   const { rows } = await database.query<{ isHot: boolean }>(
     `SELECT EXISTS (SELECT FROM pg_inherits WHERE inhrelid = to_regclass($1)) AS "isHot"`,
     [partitionName('hot_places', day)],
@@ -126,15 +124,26 @@ async function isHot(database: Queryable, day: string): Promise<boolean> {
   return rows[0]?.isHot === true;
 }
 
-/** Returns the id of the last block of a day, of any workspace; null if there is none. */
-export async function lastBlockOf(database: Queryable, day: string): Promise<string | null> {
-  const { rows } = await database.query<{ id: string }>(
-    `SELECT block_id AS id
-       FROM (SELECT block_id, arrived_on FROM blocks UNION ALL SELECT block_id, arrived_on FROM hot_blocks) AS b
-      WHERE arrived_on = $1::date ORDER BY block_id DESC LIMIT 1`,
-    [day],
-  );
-  return rows[0]?.id ?? null;
+export interface FoundDay {
+  /** the id of its last block, of any workspace; null if it has none */
+  readonly last: string | null;
+  /** traces and logs are read as they arrived, in the order of arrival; false: packed, run by run */
+  readonly isHot: boolean;
+}
+
+/** Finds out how a day is stored now. */
+export async function findDay(database: Database, day: string): Promise<FoundDay> {
+  return await inSnapshot(database, async (connection) => {
+    const isHot = await isHotDay(connection, day);
+    const { rows } = await connection.query<{ id: string }>(
+      `SELECT block_id AS id
+         FROM (SELECT block_id, arrived_on FROM blocks
+               ${isHot ? 'UNION ALL SELECT block_id, arrived_on FROM hot_blocks' : ''}) AS b
+        WHERE arrived_on = $1::date ORDER BY block_id DESC LIMIT 1`,
+      [day],
+    );
+    return { last: rows[0]?.id ?? null, isHot };
+  });
 }
 
 async function textsOf(

@@ -104,7 +104,8 @@ const INSERT_PLACES = `
 const STATEMENT_BYTES_MAX = 8 * 1024 * 1024;
 
 /**
- * Stores packed blocks, as far as they have records of these runs.
+ * Stores the packed blocks of runs. A block that also has records of another run is not stored, and no block of the
+ * runs in it, which stay hot: every record of a stored block has a place, so that an export can take blocks whole.
  *
  * @param connection in a transaction that has locked the runs
  * @param runs by `keyOf`
@@ -114,11 +115,17 @@ export async function storePacked(
   blocks: readonly NewPackedBlock[],
   runs: ReadonlySet<string>,
 ): Promise<PackedCounts> {
-  const needed = blocks.flatMap((block) => {
-    const places = block.places.filter((place) => runs.has(keyOf(place)));
-    return places.length === 0 ? [] : [{ ...block, places }];
-  });
-  return await insertPacked(connection, needed);
+  const packed = new Set(runs);
+  let kept = blocks;
+  for (let before = -1; before !== kept.length; ) {
+    before = kept.length;
+    const isWhole = ({ places }: NewPackedBlock) =>
+      places.every((place) => packed.has(keyOf(place)));
+    const left = kept.filter((block) => !isWhole(block));
+    kept = kept.filter(isWhole);
+    for (const { places } of left) for (const place of places) packed.delete(keyOf(place));
+  }
+  return await insertPacked(connection, kept);
 }
 
 /** Stores packed blocks with all of their places. */
