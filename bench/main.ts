@@ -28,6 +28,7 @@ import { readRunsBench } from './read-runs.ts';
 import { refusedBench } from './refused.ts';
 import { type RelayBenchOptions, relayBench } from './relay.ts';
 import { type RunRowsOptions, runRowsBench } from './run-rows.ts';
+import { stagesBench } from './stages.ts';
 import { staleBench } from './stale.ts';
 import { startBench } from './start.ts';
 
@@ -51,6 +52,7 @@ const WITHOUT_RESULTS = [
   'read-runs',
   'refused',
   'run-rows',
+  'stages',
   'stale',
   'worst-text',
 ];
@@ -227,6 +229,12 @@ program
   .option('--rounds <number>', 'rounds of reading all tasks', positive, 5)
   .addHelpText('after', '\nTakes half a minute.')
   .action(({ rounds }: { rounds: number }) => readRunsBench(rounds));
+program
+  .command('stages')
+  .description('CPU time of evaluating short runs, stage by stage, as bars; only prints')
+  .option('--tasks <number>', 'tasks of 256 runs that are timed, and sampled', positive, 12)
+  .addHelpText('after', '\nTakes half a minute.')
+  .action(({ tasks }: { tasks: number }) => stagesBench(tasks));
 program
   .command('run-rows')
   .description('disk and WAL of a run from its arrival to its evaluation, by stage; only prints')
