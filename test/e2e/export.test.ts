@@ -182,7 +182,7 @@ describe('what is exported', () => {
     expect(recordsOf(stdout)).toEqual(everything());
     const bodies = sent.filter(({ workspaceId }) => workspaceId === ONE).map(({ body }) => body);
     expect(stdout.split('\n').slice(0, -1)).toEqual(bodies);
-    expect(stderr).toMatch(/^144 records exported/);
+    expect(stderr).toMatch(/^144 records exported/m);
   });
 
   test.each(SIGNALS)('only %s, compressed, to a file', async (signal) => {
