@@ -20,6 +20,7 @@ import { loopDelayBench } from './loop-delay.ts';
 import { isCommitted } from './machine.ts';
 import { type MatchOptions, matchBench, quickMatchBench, worstBench } from './match.ts';
 import { positive, setting } from './options.ts';
+import { packBench } from './pack.ts';
 import { type PassOptions, passBench, passBeside, USUAL_RUNS } from './pass.ts';
 import { type PreviewBenchOptions, previewBench } from './preview.ts';
 import { printOnly, printResult, publish } from './publish.ts';
@@ -49,6 +50,7 @@ interface BesideCommandOptions extends BesideOptions {
 const WITHOUT_RESULTS = [
   'beside',
   'citus',
+  'pack',
   'read-runs',
   'refused',
   'run-rows',
@@ -246,6 +248,12 @@ program
     '\nTakes about a minute.\n\nExample:\n  npm run bench -- run-rows --cycles 20',
   )
   .action((options: RunRowsOptions) => runRowsBench(options));
+program
+  .command('pack')
+  .description('bytes and CPU time of packed runs, compared with a Parquet file; only prints')
+  .option('--rounds <number>', 'rounds of everything', positive, 7)
+  .addHelpText('after', '\nTakes about a minute. Needs no database.')
+  .action(({ rounds }: { rounds: number }) => packBench(rounds));
 program
   .command('preview')
   .description(

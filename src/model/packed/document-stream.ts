@@ -19,9 +19,9 @@ const REPEAT_BYTES_MIN = 48;
 /** Least distance of places. */
 const STEP = 32;
 
-/** Places by hash, as bits of their number; more cost a cache miss for each byte. */
+/** Bits of the number of places; more of them take more cache misses than they save bytes. */
 const PLACES_BITS_MIN = 8;
-const PLACES_BITS_MAX = 16;
+const PLACES_BITS_MAX = 14;
 
 const NOTHING: Buffer = Buffer.alloc(0);
 const FACTOR = 0x2c1b3c6d;

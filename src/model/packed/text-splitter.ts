@@ -16,7 +16,7 @@ import { kept, withRoom } from './room.ts';
 import { Numbers } from './varints.ts';
 
 /** Least bytes of a string that is taken out. */
-export const DOCUMENT_BYTES_MIN = 64;
+export const DOCUMENT_BYTES_MIN = 48;
 
 /** A text with something taken out. */
 export interface TextWithHoles {
