@@ -68,6 +68,8 @@ export interface Config extends OauthClients {
   readonly runOpenMaxMs: number;
   /** days that telemetry is kept; 0 keeps it for good */
   readonly retentionDays: number;
+  /** days that traces and logs stay in the blocks in which they arrived, beside today */
+  readonly hotDays: number;
   /** days that runs without findings are kept; 0 keeps them for good */
   readonly runRetentionDays: number;
   /** days that findings are kept, and the runs that have some; 0 keeps them for good */
@@ -233,6 +235,7 @@ export function readConfig(env: Environment): Config {
     passIntervalMs: integer(env, 'PASS_INTERVAL_MS', problems),
     ...runSettings(env, problems),
     retentionDays: integer(env, 'RETENTION_DAYS', problems),
+    hotDays: integer(env, 'HOT_DAYS', problems),
     runRetentionDays: integer(env, 'RUN_RETENTION_DAYS', problems),
     findingRetentionDays: integer(env, 'FINDING_RETENTION_DAYS', problems),
     bareOtlpOnBase: oneOf<Config['bareOtlpOnBase']>(

@@ -55,6 +55,8 @@ export const INTEGER_SETTINGS = {
   /** a page that is this old is as good; long enough for a standby under load */
   DATABASE_READ_LAG_MAX_MS: { fallback: 10_000, min: 1000, max: 10 * 60_000 },
   RETENTION_DAYS: { fallback: 30, min: 0, max: 36_500 },
+  /** a run that is over is mostly packed within a minute; a day at least, so that nothing is written any more */
+  HOT_DAYS: { fallback: 2, min: 1, max: 36_500 },
   /** kept for ever unless set: an upgrade deletes no run and no finding */
   RUN_RETENTION_DAYS: { fallback: 0, min: 0, max: 36_500 },
   FINDING_RETENTION_DAYS: { fallback: 0, min: 0, max: 36_500 },

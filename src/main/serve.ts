@@ -31,6 +31,7 @@ import type { RuleBook, Snapshot, StateCounts, SupportCounts } from '../model/ru
 import type { Events, Observer } from '../observe/events.ts';
 import type { MatchingData } from '../pool/matching-cache.ts';
 import { prepareMatching } from '../pool/workers.ts';
+import { endHotDays } from '../reads/end-hot-days.ts';
 import { startAlerts } from './alerts.ts';
 import { keepAuditHeads } from './audit-heads.ts';
 import { openForRequests, openReplica } from './connection-shares.ts';
@@ -94,7 +95,10 @@ async function openTables(
     findings: config.findingRetentionDays,
   });
   const stopping = new AbortController();
-  const turn = () => upkeepPartitions(database, clock, retention, events, stopping.signal);
+  const { hotDays } = config;
+  const endDays = (nowMs: number, signal: AbortSignal) =>
+    endHotDays(database, { hotDays, nowMs, signal }, events);
+  const turn = () => upkeepPartitions(database, clock, retention, events, endDays, stopping.signal);
   const upkeep = repeat(turn, UPKEEP_EVERY_MS, events.maintenanceFailed, {
     atOnce: true,
     onSuccess: events.maintenanceWorked,

@@ -38,6 +38,16 @@ export function blockEvents(log: Logger, metrics: Metrics) {
       metrics.packedBytes.inc({ form: 'stored' }, storedBytes);
     },
 
+    /** Everything of a hot day is packed; its places are dropped next. */
+    hotDayPacked(day: string): void {
+      log.info({ day }, 'a hot day is packed');
+    },
+
+    /** Hot days are over and not packed yet. */
+    hotDaysWait(days: number): void {
+      metrics.hotDaysWaiting.set(days);
+    },
+
     /** Runs were evaluated, and their records could not be packed; the end of their hot day packs them. */
     runsNotPacked(why: string): void {
       metrics.faults.inc({ place: 'packing' });

@@ -57,6 +57,11 @@ function declareMetrics(registry: Registry) {
       'Bytes of packed blocks: text, and what is stored of it.',
       ['form'],
     ),
+    hotDaysWaiting: new Gauge({
+      name: 'sluice_hot_days_waiting',
+      help: 'Hot days past HOT_DAYS that are not packed yet.',
+      registers,
+    }),
     clockDifference: new Gauge({
       name: 'sluice_clock_difference_seconds',
       help: "How far this machine's clock is ahead of PostgreSQL's.",

@@ -17,7 +17,8 @@ const MICROS_PER_MS = 1000;
 /** A run, or a part of it, with all records of some of its hot places. */
 export interface RunToPack {
   readonly workspaceId: number;
-  readonly runId: string;
+  /** null for log records without a run: they have no place */
+  readonly runId: string | null;
   /** in the order of arrival */
   readonly hot: readonly HotRecords[];
 }
@@ -71,9 +72,9 @@ function signalsOf(run: RunToPack): readonly SignalOfRun[] {
 }
 
 async function toBlock(group: readonly SignalOfRun[], lines: PackedLines): Promise<NewPackedBlock> {
-  const places = lines.runs.map((packed) => toPlace(group[packed.run] as SignalOfRun, packed));
+  const places = lines.runs.flatMap((packed) => toPlace(group[packed.run] as SignalOfRun, packed));
   const { run, signal, arrivedOn } = group[0] as SignalOfRun;
-  const latest = places.reduce((time, { arrivedAtMicros }) => Math.max(time, arrivedAtMicros), 0);
+  const latest = group.reduce((time, { arrivedAtMicros }) => Math.max(time, arrivedAtMicros), 0);
   return {
     ...(await compressPacked(lines.text)),
     id: newBlockId(latest / MICROS_PER_MS),
@@ -88,7 +89,9 @@ async function toBlock(group: readonly SignalOfRun[], lines: PackedLines): Promi
 function toPlace(
   { run, arrivedAtMicros, records, sources }: SignalOfRun,
   { from, start, end }: PackedRun,
-): PackedPlace {
+): PackedPlace[] {
+  const { workspaceId, runId } = run;
+  if (runId === null) return [];
   const own: { readonly blockId: string; readonly records: number[] }[] = [];
   for (let index = from; index < from + end - start; index += 1) {
     const { blockId } = sources[index] as { readonly blockId: string };
@@ -97,6 +100,5 @@ function toPlace(
     if (last?.blockId === blockId) addRange(last.records, ordinal, ordinal + 1);
     else own.push({ blockId, records: [ordinal, ordinal + 1] });
   }
-  const { workspaceId, runId } = run;
-  return { workspaceId, runId, arrivedAtMicros, start, end, sources: own };
+  return [{ workspaceId, runId, arrivedAtMicros, start, end, sources: own }];
 }

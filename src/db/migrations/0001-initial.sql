@@ -3,7 +3,7 @@
 --
 --   workspaces and people    workspaces, users, memberships, identities, invitations, sessions,
 --                            device_logins, api_keys, audit_ledger
---   telemetry                hot_blocks, hot_places, blocks, places, new_blocks, receipts,
+--   telemetry                hot_blocks, hot_places, hot_days, blocks, places, new_blocks, receipts,
 --                            rejected_requests
 --   runs                     rule_sets, runs, leases, session_marks, processes
 --   findings                 findings, finding_states, finding_history, finding_exceptions, finding_views
@@ -241,6 +241,19 @@ CREATE TABLE hot_places (
 ) PARTITION BY RANGE (arrived_on);
 -- The workspace comes first: a workspace that learns the trace id of another one's run cannot slow it down.
 CREATE INDEX hot_places_by_run ON hot_places (workspace_id, run_id);
+
+-- Hot days that are over and being packed, until their blocks are dropped (src/db/telemetry/packed/hot-days.ts).
+CREATE TABLE hot_days (
+  day               date PRIMARY KEY,
+  -- the last hot block that was looked at, as all before it; null before the first group and after the last one
+  packed_to         uuid,
+  -- the process that packs, until then
+  leased_by         uuid,
+  lease_until       timestamptz,
+  -- nothing is left to pack: the places may be dropped
+  packed_at         timestamptz,
+  places_dropped_at timestamptz
+);
 
 -- Metrics as they were sent, and packed records of traces and logs that arrived on this day. A packed block has two
 -- parts (docs/decisions/0081-packed-runs.md). A hot block that cannot be read is kept here as it is.

@@ -14,6 +14,7 @@ import type { Retention } from './retention.ts';
  * Dropping is irreversible: PostgreSQL's clock is read first, and while it and this machine's differ,
  * nothing is dropped, whichever of them is wrong.
  *
+ * @param endHotDays packs and drops hot days that are over
  * @param signal aborted when the server stops; the turn then ends after the statement under way
  * @throws the database's first error, after everything was tried
  */
@@ -22,6 +23,7 @@ export async function upkeepPartitions(
   clock: DatabaseClock,
   retention: Retention,
   events: Pick<Events, 'partitionsChanged' | 'outdatedDeleted'>,
+  endHotDays: (nowMs: number, signal: AbortSignal) => Promise<void>,
   signal: AbortSignal = new AbortController().signal,
 ): Promise<void> {
   await clock.read();
@@ -33,6 +35,7 @@ export async function upkeepPartitions(
   const results = [
     // First: this is what frees the disk.
     await settled(dropOutdated(database, nowMs, telemetry, events, signal)),
+    await settled(endHotDays(nowMs, signal)),
     await settled(removeOutdatedTitles(database, nowMs, telemetry, signal)),
     await settled(retention.deleteOutdated(database, nowMs, events, signal)),
   ];

@@ -173,7 +173,7 @@ export async function ensurePeriods(
   return await ensure(database, periods.map(partition));
 }
 
-interface Partition {
+export interface Partition {
   readonly parent: PartitionedTable;
   readonly name: string;
   readonly attached: boolean;
@@ -184,7 +184,7 @@ interface Partition {
  * The table of every day or hour, also those that an interrupted upkeep left detached or partly detached; the
  * latter first, because they block detaching others. Then by day, its places before its blocks.
  */
-async function listPartitions(database: Database): Promise<Partition[]> {
+export async function listPartitions(database: Database): Promise<Partition[]> {
   const { rows } = await database.query<Partition>(
     `SELECT parent, child.relname AS name, inhrelid IS NOT NULL AS attached,
             coalesce(inhdetachpending, false) AS detaching
@@ -245,7 +245,7 @@ async function detach(database: Database, { parent, name, detaching }: Partition
   }
 }
 
-async function dropPartition(database: Database, partition: Partition): Promise<void> {
+export async function dropPartition(database: Database, partition: Partition): Promise<void> {
   const { parent, name, attached } = partition;
   // Citus detaches nothing concurrently: the table is dropped as a partition.
   const isDistributed = parent !== RECEIPTS && (await placementOf(database)) === 'distributed';

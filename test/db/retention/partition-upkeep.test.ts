@@ -19,7 +19,7 @@ async function partitionsAfter(shownMs: () => number): Promise<number> {
   const clock = new DatabaseClock(scratch.database, { clockCompared: () => {} }, shownMs);
   const retention = new Retention({ telemetry: 30, runs: 0, findings: 0 });
   const events = { partitionsChanged: () => {}, outdatedDeleted: () => {} };
-  await upkeepPartitions(scratch.database, clock, retention, events);
+  await upkeepPartitions(scratch.database, clock, retention, events, async () => {});
   return await spanDays();
 }
 
@@ -82,7 +82,14 @@ describe('20,500 workspaces', () => {
       return query(text, values);
     }) as never);
     try {
-      await upkeepPartitions(scratch.database, clock, retention, events, stopping.signal);
+      await upkeepPartitions(
+        scratch.database,
+        clock,
+        retention,
+        events,
+        async () => {},
+        stopping.signal,
+      );
     } finally {
       watched.mockRestore();
     }
