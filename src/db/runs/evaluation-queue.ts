@@ -170,13 +170,22 @@ export async function giveUpRuns(database: Database): Promise<number> {
 const CLAIMS = `unnest($1::int[], $2::uuid[], $3::bigint[], $4::int[])
                    AS t (workspace_id, run_id, claim, attempt)`;
 
-/** The runs that the caller still has leased, with their leases, locked in key order; `$1` to `$4` are `keysOf`. */
-const OWN_RUNS = `
+/**
+ * The runs that the caller still has leased, with their leases, locked in key order; `$1` to `$4` are `keysOf`.
+ *
+ * @param condition on the run `r` and its claim `t`
+ */
+const ownRuns = (condition = 'true'): string => `
   SELECT r.workspace_id, r.run_id, t.attempt
     FROM ${CLAIMS} JOIN runs AS r USING (workspace_id, run_id)
     JOIN leases AS l ON l.workspace_id = r.workspace_id AND l.run_id = r.run_id AND l.claim = t.claim
-   WHERE ${WAITS}
+   WHERE ${WAITS} AND ${condition}
    ORDER BY r.workspace_id, r.run_id FOR UPDATE OF r, l`;
+
+/** The leases that the caller still has, locked in key order. */
+const OWN_LEASES = `
+  SELECT workspace_id, run_id, attempt FROM ${CLAIMS} JOIN leases AS l USING (workspace_id, run_id, claim)
+   ORDER BY workspace_id, run_id FOR UPDATE OF l`;
 
 function keysOf(runs: readonly ClaimedRun[]): unknown[] {
   return [
@@ -191,9 +200,7 @@ function keysOf(runs: readonly ClaimedRun[]): unknown[] {
 export async function renewLeases(database: Database, runs: readonly ClaimedRun[]): Promise<void> {
   await database.query(
     `UPDATE leases AS l SET lease_until = ${LEASE_END}
-       FROM (SELECT workspace_id, run_id
-               FROM ${CLAIMS} JOIN leases AS l USING (workspace_id, run_id, claim)
-              ORDER BY workspace_id, run_id FOR UPDATE OF l) AS own
+       FROM (${OWN_LEASES}) AS own
       WHERE l.workspace_id = own.workspace_id AND l.run_id = own.run_id`,
     keysOf(runs),
   );
@@ -207,7 +214,7 @@ export async function renewLeases(database: Database, runs: readonly ClaimedRun[
  */
 export async function beginAttempt(database: Database, run: ClaimedRun): Promise<boolean> {
   const { rowCount } = await database.query(
-    `UPDATE runs AS r SET attempts = own.attempt FROM (${OWN_RUNS}) AS own
+    `UPDATE runs AS r SET attempts = own.attempt FROM (${ownRuns()}) AS own
       WHERE r.workspace_id = own.workspace_id AND r.run_id = own.run_id`,
     keysOf([run]),
   );
@@ -227,12 +234,16 @@ const DELETE_LEASES = `
  */
 export async function requeueRuns(database: Database, runs: readonly ClaimedRun[]): Promise<void> {
   if (runs.length === 0) return;
+  // Most runs were only claimed: their rows are not touched. Statement by statement, so that no lock of a run is
+  // waited for with that of a lease.
   await database.query(
-    `WITH own AS (${OWN_RUNS}), kept AS (SELECT * FROM own WHERE attempt > 1),
-          uncounted AS (
-            UPDATE runs AS r SET attempts = own.attempt - 1 FROM own
-             WHERE r.workspace_id = own.workspace_id AND r.run_id = own.run_id
-               AND r.attempts <> own.attempt - 1),
+    `UPDATE runs AS r SET attempts = own.attempt - 1
+       FROM (${ownRuns('r.attempts <> t.attempt - 1')}) AS own
+      WHERE r.workspace_id = own.workspace_id AND r.run_id = own.run_id`,
+    keysOf(runs),
+  );
+  await database.query(
+    `WITH own AS (${OWN_LEASES}), kept AS (SELECT * FROM own WHERE attempt > 1),
           again AS (${keepLeases("'-infinity'")})
      ${DELETE_LEASES} AND own.attempt = 1`,
     keysOf(runs),
@@ -247,7 +258,7 @@ export async function requeueRuns(database: Database, runs: readonly ClaimedRun[
  */
 export async function releaseRun(database: Database, run: ClaimedRun, why: string): Promise<void> {
   await database.query(
-    `WITH own AS (${OWN_RUNS}), kept AS (SELECT * FROM own WHERE attempt < ${ATTEMPTS_MAX}),
+    `WITH own AS (${ownRuns()}), kept AS (SELECT * FROM own WHERE attempt < ${ATTEMPTS_MAX}),
           counted AS (
             UPDATE runs AS r SET last_error = $5, attempts = own.attempt FROM own
              WHERE r.workspace_id = own.workspace_id AND r.run_id = own.run_id),

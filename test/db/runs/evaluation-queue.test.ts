@@ -312,13 +312,22 @@ describe('leases', () => {
     for (const run of after) expect(await complete(run)).toEqual(['high']);
   });
 
-  test('a claim writes no row of a finished run, and a completion leaves no lease', async () => {
+  test('claims, renewals and requeues write no row of a finished run, and a completion leaves no lease', async () => {
     await insertRun(RUN);
     const version = () => scratch.rows('SELECT xmin::text, ctid::text FROM runs');
     const before = await version();
-    const run = await claimOne();
-    await renewLeases(scratch.database, [run]);
+    const first = await claimOne();
+    await renewLeases(scratch.database, [first]);
     expect(await version()).toEqual(before);
+    // Not locked: another transaction has the row.
+    const other = await scratch.database.connect();
+    await other.query('BEGIN');
+    await other.query('SELECT FROM runs FOR UPDATE');
+    await requeueRuns(scratch.database, [first]);
+    await other.query('ROLLBACK');
+    other.release();
+    const run = await claimOne();
+    expect(run).toMatchObject({ attempt: 1, isRetry: false });
     await complete(run);
     expect(await scratch.rows('SELECT run_id FROM leases')).toEqual([]);
   });
