@@ -7,6 +7,9 @@
  *
  * Sampling takes CPU time itself, so it says how the time is shared, and not how much it is.
  *
+ * tsx, which runs benchmarks, sets the name of every function that is made; the built program does not, so
+ * that is a stage of its own, and the others are those of the built program.
+ *
  * Blocks are decompressed by libuv's threads, which V8 does not sample: that is the process's CPU time
  * less the thread's, V8's own helpers included.
  */
@@ -57,6 +60,7 @@ const STAGES: readonly (readonly [stage: string, files: RegExp])[] = [
   ['task', /src\/pool\//],
 ];
 const GARBAGE = 'garbage collection';
+const NAMES = 'tsx: names of functions';
 const OTHER = 'other';
 const THREADS = 'decompress, and V8 beside it';
 
@@ -69,6 +73,7 @@ type Frame = Profiler.ProfileNode['callFrame'];
 
 function stageOf({ functionName, url }: Frame): string | null {
   if (functionName === '(garbage collector)') return GARBAGE;
+  if (functionName === '__name') return NAMES;
   return STAGES.find(([, files]) => files.test(url))?.[0] ?? null;
 }
 

@@ -45,10 +45,29 @@ export function wordsOf(name: string): string[] {
     .filter((word) => word !== '');
 }
 
+/** Most names whose meaning is kept, per function; with more all of them are forgotten. */
+const KEPT_NAMES_MAX = 500;
+
+/**
+ * Returns the function with a cache of its results: every message has the same few roles and members.
+ * A name that is too long to mean anything is not kept.
+ */
+function kept<T>(meaningOf: (name: string) => T): (name: string) => T {
+  const known = new Map<string, T>();
+  return (name) => {
+    const meaning = known.get(name);
+    if (meaning !== undefined || known.has(name)) return meaning as T;
+    const found = meaningOf(name);
+    if (known.size >= KEPT_NAMES_MAX) known.clear();
+    if (name.length <= NAME_CHARS_MAX) known.set(name, found);
+    return found;
+  };
+}
+
 export type Author = 'user' | 'operator' | 'model' | 'tool';
 
 /** Who has this role: `Tool-Response` → tool. Undefined for a role in no known word. */
-export function authorByRole(role: string): Author | undefined {
+export const authorByRole = kept((role: string): Author | undefined => {
   const words = wordsOf(role);
   const has = (pattern: RegExp): boolean => words.some((word) => pattern.test(word));
   const act = actOf(words);
@@ -60,7 +79,7 @@ export function authorByRole(role: string): Author | undefined {
   }
   if (has(USER)) return 'user';
   return has(MODEL) ? 'model' : undefined;
-}
+});
 
 /** Most roles in no known word that are listed of a run. */
 export const UNKNOWN_ROLES_MAX = 20;
@@ -99,20 +118,20 @@ const MAY_BE_ACT =
  * Whether this type of part is a tool's call or its result: by its last word, as in
  * `apply_patch_call_output`. What the user or the model says (`final_output`) is neither.
  */
-export function actOfType(type: string): Act | undefined {
+export const actOfType = kept((type: string): Act | undefined => {
   if (!MAY_BE_ACT.test(type)) return undefined;
   const words = wordsOf(type);
   return words.length > 1 || /^(?:result|observation)s?$/.test(words[0] ?? '')
     ? actOf(words)
     : undefined;
-}
+});
 
 /** The same for a member's name; it must also name a tool or a function, as in `toolCalls`. */
-export function actOfMember(name: string): Act | undefined {
+export const actOfMember = kept((name: string): Act | undefined => {
   if (!MAY_BE_ACT.test(name)) return undefined;
   const words = wordsOf(name);
   return words.some((word) => TOOL.test(word)) ? actOf(words) : undefined;
-}
+});
 
 function actOf(words: readonly string[]): Act | undefined {
   const isOfTool = words.some((word) => TOOL.test(word));
