@@ -4,6 +4,7 @@
  */
 import { type Database, inTransaction } from '../db/database.ts';
 import { isOutage } from '../db/outage.ts';
+import { placementOf } from '../db/placement.ts';
 import { completeRuns, type EvaluatedRun } from '../db/runs/complete-runs.ts';
 import {
   keyOf,
@@ -64,6 +65,7 @@ async function storePackedRuns(
   snapshot: Pick<Snapshot, 'version' | 'identity'>,
 ): Promise<StoredEvaluations> {
   const evaluations = runs.map(({ evaluation }) => evaluation);
+  const placement = await placementOf(database);
   return await inTransaction(database, async (connection) => {
     const severities = await completeRuns(connection, evaluations, snapshot);
     // The runs are locked from here on: nobody else packs them.
@@ -71,6 +73,7 @@ async function storePackedRuns(
     const days = completed.flatMap(({ hot }) => hot.map(({ place }) => place.arrivedOn));
     const known = await packedSources(
       connection,
+      placement,
       completed.map(({ evaluation }) => keyOfRun(evaluation)),
       [...new Set(days)],
     );

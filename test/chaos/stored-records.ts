@@ -181,10 +181,10 @@ function differenceOf(sent: object, stored: object, within = ''): string | null 
 
 const PLACES = `
   SELECT block_id::text AS block, replace(run_id::text, '-', '') AS run, records,
-         EXISTS (SELECT FROM hot_blocks
+         EXISTS (SELECT FROM hot_blocks AS blocks
                   WHERE blocks.block_id = places.block_id AND blocks.arrived_on = places.arrived_on
                     AND blocks.workspace_id = places.workspace_id) AS "hasBlock"
-    FROM hot_places`;
+    FROM hot_places AS places`;
 
 /** Checks that the places of each run name all of its records, and no others, once. */
 async function checkPlaces(

@@ -68,6 +68,8 @@ test('blocks are distributed by block, places by run, and nothing else', async (
   );
   expect(rows).toEqual([
     { name: 'blocks', type: 'distributed', by: 'block_id' },
+    { name: 'hot_blocks', type: 'distributed', by: 'block_id' },
+    { name: 'hot_places', type: 'distributed', by: 'run_id' },
     { name: 'places', type: 'distributed', by: 'run_id' },
   ]);
 });
@@ -84,8 +86,8 @@ test('the places and blocks of one workspace are on all workers', async () => {
     await store(scratch.database, { spans: [spanOf(run, run)] });
   }
   for (const [table, column] of [
-    ['places', 'run_id'],
-    ['blocks', 'block_id'],
+    ['hot_places', 'run_id'],
+    ['hot_blocks', 'block_id'],
   ]) {
     const ids = await scratch.rows(`SELECT DISTINCT ${column} AS id FROM ${table}`);
     const [counted] = await scratch.rows(
@@ -187,7 +189,9 @@ describe('partitions', () => {
     }
     expect(Math.min(...(await Promise.all(storing)))).toBeGreaterThan(0);
     const of = (...days: string[]) =>
-      ['blocks', 'places'].flatMap((table) => days.map((day) => `${table}_${day}`));
+      ['blocks', 'hot_blocks', 'hot_places', 'places'].flatMap((table) =>
+        days.map((day) => `${table}_${day}`),
+      );
     expect(changes.sort()).toEqual(of('2027_01_11', '2027_01_12'));
     expect(dropped.sort()).toEqual(of('2026_11_20'));
     await ensureDay(scratch.database, NOON_MS);

@@ -191,7 +191,7 @@ test('a single process compresses new blocks with the best codec that its Node.j
     expect(status).toBe(200);
     await client.connect();
     const { rows } = await client.query(
-      'SELECT blocks.codec, new_blocks.codec AS recorded FROM hot_blocks, new_blocks',
+      'SELECT blocks.codec, new_blocks.codec AS recorded FROM blocks, new_blocks',
     );
     const codec = READS_ZSTD ? ZSTD : BROTLI;
     expect(rows).toEqual([{ codec, recorded: codec }]);

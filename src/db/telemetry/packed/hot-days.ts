@@ -9,6 +9,7 @@
  */
 import type { RecordRanges } from '../../../model/record-ranges.ts';
 import { type Connection, type Database, inTransaction } from '../../database.ts';
+import { placementOf } from '../../placement.ts';
 import { dropPartition, listPartitions, partitionName, utcDay } from '../partitions.ts';
 import { encodeSources } from './sources.ts';
 import {
@@ -165,7 +166,8 @@ export class HotDay {
     places: readonly HotPlace[],
   ): Promise<readonly HotPlace[]> {
     const runs = runsOf(places);
-    const known = await packedSources(database, runs, [this.day]);
+    const placement = await placementOf(this.#database);
+    const known = await packedSources(database, placement, runs, [this.day]);
     return places.filter((place) => known.get(keyOf(place))?.has(place.blockId) !== true);
   }
 

@@ -5,6 +5,7 @@
 import { encodedBytesMax, encodeRanges, type RecordRanges } from '../../../model/record-ranges.ts';
 import type { Signal } from '../../../model/telemetry.ts';
 import type { Connection } from '../../database.ts';
+import type { TelemetryPlacement } from '../../placement.ts';
 import { SIGNAL_NUMBERS } from '../blocks.ts';
 import type { RecordsOfBlock } from '../stored-blocks.ts';
 import type { PackedBlock } from './packed-block.ts';
@@ -47,14 +48,20 @@ type RunKey = Pick<PackedPlace, 'workspaceId' | 'runId'>;
 
 export const keyOf = ({ workspaceId, runId }: RunKey): string => `${workspaceId} ${runId}`;
 
-const KNOWN = `
+const KNOWN: Readonly<Record<TelemetryPlacement, string>> = {
+  local: `
   SELECT p.workspace_id AS "workspaceId", p.run_id AS "runId", p.sources::text[]
     FROM unnest($1::int[], $2::uuid[]) AS run (workspace_id, run_id)
    CROSS JOIN LATERAL (
      SELECT workspace_id, run_id, sources FROM places
       WHERE workspace_id = run.workspace_id AND run_id = run.run_id
         AND arrived_on = ANY ($3::date[])
-     OFFSET 0) AS p`;
+     OFFSET 0) AS p`,
+  // Citus sends no LATERAL to workers. Places of other pairs of these ids do no harm.
+  distributed: `
+  SELECT workspace_id AS "workspaceId", run_id AS "runId", sources::text[] FROM places
+   WHERE workspace_id = ANY ($1::int[]) AND run_id = ANY ($2::uuid[]) AND arrived_on = ANY ($3::date[])`,
+};
 
 /**
  * Returns the hot blocks whose records are packed, by run (`keyOf`).
@@ -63,16 +70,16 @@ const KNOWN = `
  */
 export async function packedSources(
   connection: Pick<Connection, 'query'>,
+  placement: TelemetryPlacement,
   runs: readonly RunKey[],
   days: readonly string[],
 ): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
   const known = new Map<string, Set<string>>();
   if (runs.length === 0) return known;
-  const { rows } = await connection.query<RunKey & { readonly sources: string[] }>(KNOWN, [
-    runs.map(({ workspaceId }) => workspaceId),
-    runs.map(({ runId }) => runId),
-    days,
-  ]);
+  const { rows } = await connection.query<RunKey & { readonly sources: string[] }>(
+    KNOWN[placement],
+    [runs.map(({ workspaceId }) => workspaceId), runs.map(({ runId }) => runId), days],
+  );
   for (const { sources, ...run } of rows) {
     const of = known.get(keyOf(run)) ?? new Set();
     for (const source of sources) of.add(source.replaceAll('-', ''));
