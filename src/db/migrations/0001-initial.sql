@@ -374,7 +374,8 @@ CREATE TABLE runs (
   end_unix_nano        bigint,
   first_arrival_at     timestamptz NOT NULL DEFAULT now(),
   last_arrival_at      timestamptz NOT NULL DEFAULT now(),
-  -- later arrivals do not delay the evaluation: set when a run begins and again when it finishes
+  -- later arrivals do not delay the evaluation: set when a run begins and again when it finishes, null once it is
+  -- evaluated
   settles_until        timestamptz,
   evaluated_at         timestamptz,
   -- the rows that were evaluated, as `leases.claimed_…`
@@ -450,7 +451,7 @@ CREATE INDEX runs_exhausted ON runs (workspace_id, run_id)
   WHERE (evaluation = 'pending' OR late_waits) AND attempts >= 5;
 -- Runs of one batch have the same time, so that PostgreSQL stores it once for all of them.
 CREATE INDEX runs_by_arrival ON runs (workspace_id, first_arrival_at);
-CREATE INDEX runs_by_session ON runs (workspace_id, session_id, start_unix_nano)
+CREATE INDEX runs_by_session ON runs (workspace_id, session_id)
   WHERE session_id IS NOT NULL;
 -- In the order in which a mark completes them, so that those it does not complete are not read.
 CREATE INDEX runs_of_open_sessions ON runs (workspace_id, session_key, start_unix_nano)

@@ -27,7 +27,7 @@ export const HAS_MORE = '(r.spans + r.repeated_spans + r.log_records > own.claim
 export const EVALUATED_PART = `
            evaluated_to = own.claimed_to, evaluated_without = own.claimed_without,
            late_waits = ${HAS_MORE},
-           settles_until = CASE WHEN ${HAS_MORE} THEN r.last_arrival_at ELSE r.settles_until END`;
+           settles_until = CASE WHEN ${HAS_MORE} THEN r.last_arrival_at END`;
 
 /**
  * Notes in `r` that steps arrive, within the transaction that stores them: those of a run that was
