@@ -3,7 +3,8 @@
  * others are read.
  */
 import type { Database } from '../db/database.ts';
-import { type RecordsOfBlock, readBlocks } from '../db/telemetry/stored-blocks.ts';
+import { type RecordsOfBlock, readBlocks, type TextForm } from '../db/telemetry/stored-blocks.ts';
+import type { Holes } from '../model/packed/narrow-text.ts';
 import { countRecords } from '../model/record-ranges.ts';
 import type { UnreadableBlocks } from '../model/runs.ts';
 import type { Pieces } from '../otlp/pieces.ts';
@@ -14,6 +15,8 @@ import type { StepSignal } from './read-step.ts';
 export interface ReadBlock extends RecordsOfBlock {
   readonly signal: StepSignal;
   readonly text: Buffer;
+  /** of a narrow text */
+  readonly holes?: Holes;
 }
 
 /**
@@ -29,11 +32,12 @@ export async function readRecords(
   database: Database,
   wanted: readonly RecordsOfBlock[],
   take: TakeRecords,
+  form: TextForm = 'whole',
 ): Promise<UnreadableBlocks> {
   let blocks = 0;
   let steps = 0;
   let index = 0;
-  for await (const block of readBlocks(database, wanted)) {
+  for await (const block of readBlocks(database, wanted, undefined, form)) {
     const { records } = wanted[index] as RecordsOfBlock;
     index += 1;
     let found = 0;

@@ -1,6 +1,7 @@
 /**
  * Reads the texts of blocks: hot blocks, metrics, and packed blocks, whose two parts are joined.
  */
+import type { Holes } from '../../model/packed/narrow-text.ts';
 import type { RecordRanges } from '../../model/record-ranges.ts';
 import type { Signal } from '../../model/telemetry.ts';
 import type { Queryable } from '../database.ts';
@@ -13,7 +14,7 @@ import {
 } from './block-codec.ts';
 import { SIGNAL_NUMBERS } from './blocks.ts';
 import { CODECS, type Codecs } from './codecs.ts';
-import { readPacked } from './packed/packed-block.ts';
+import { type NarrowBlock, readNarrow, readPacked } from './packed/packed-block.ts';
 
 /** The address of a block. */
 export interface BlockKey {
@@ -39,13 +40,21 @@ export class MissingBlockError extends UnreadableBlockError {
 /** The text of a block, or the error if it cannot be read. */
 export type BlockText = BlockKey &
   (
-    | { readonly signal: Signal; readonly text: Buffer }
+    | {
+        readonly signal: Signal;
+        readonly text: Buffer;
+        /** of a narrow text */
+        readonly holes?: Holes;
+      }
     | {
         /** null if it is not known */
         readonly signal: Signal | null;
         readonly error: UnreadableBlockError | UnsupportedCodecError;
       }
   );
+
+/** Whole texts, or of packed blocks the narrow ones, which have no attributes and no long strings. */
+export type TextForm = 'whole' | 'narrow';
 
 /** Maximum blocks that one statement reads; each has up to `BLOCK_BYTES_MAX`, and a longer one is read alone. */
 const SLICE_BLOCKS = 32;
@@ -80,19 +89,17 @@ export const HOT_TEXT_COLUMNS = `codec, bytes, checksum, NULL::integer AS "narro
  * @throws {UnsupportedCodecError}
  */
 export async function readText(row: TextRow, codecs: Codecs): Promise<Buffer> {
-  const { id, codec, bytes, checksum, data, narrow } = row;
-  if (narrow === null) return await readBlock({ id, codec, bytes, checksum, data }, codecs);
-  const { narrowBytes, narrowChecksum, documentsBytes } = row;
-  return await readPacked(
-    {
-      id,
-      codec,
-      bytes,
-      narrow: { bytes: narrowBytes, checksum: narrowChecksum, data: narrow },
-      documents: { bytes: documentsBytes, checksum, data },
-    },
-    codecs,
-  );
+  const { id, codec, bytes, checksum, data } = row;
+  if (row.narrow === null) return await readBlock({ id, codec, bytes, checksum, data }, codecs);
+  const documents = { bytes: row.documentsBytes, checksum, data };
+  return await readPacked({ ...narrowOf(row), documents }, codecs);
+}
+
+/** @param row of a packed block */
+function narrowOf(row: TextRow): NarrowBlock {
+  const { id, codec, bytes, narrow, narrowBytes, narrowChecksum } = row;
+  const data = narrow ?? Buffer.alloc(0);
+  return { id, codec, bytes, narrow: { bytes: narrowBytes, checksum: narrowChecksum, data } };
 }
 
 interface BlockRow extends Omit<TextRow, 'data'> {
@@ -103,6 +110,8 @@ interface BlockRow extends Omit<TextRow, 'data'> {
 
 /** A longer packed block is read alone. */
 const PACKED_BYTES_MAX = 8 * BLOCK_BYTES_MAX;
+const SHORT = { hot: BLOCK_BYTES_MAX, packed: PACKED_BYTES_MAX };
+const ANY = { hot: INT_MAX, packed: INT_MAX };
 
 const IS_SHORT = 'octet_length(data) <= $3 AND bytes <= $3';
 const IS_SHORT_PACKED = `octet_length(data) + coalesce(octet_length(narrow), 0) <= $3
@@ -113,7 +122,8 @@ const BLOCKS = `
   SELECT block_id AS id, ${HOT_TEXT_COLUMNS}, signal, CASE WHEN ${IS_SHORT} THEN data END AS data, NULL::bytea AS narrow
     FROM hot_blocks WHERE block_id = ANY ($1::uuid[]) AND arrived_on = ANY ($2::date[])
   UNION ALL
-  SELECT block_id AS id, ${TEXT_COLUMNS}, signal, CASE WHEN ${IS_SHORT_PACKED} THEN data END AS data,
+  SELECT block_id AS id, ${TEXT_COLUMNS}, signal,
+         CASE WHEN ${IS_SHORT_PACKED} THEN CASE WHEN $5 AND narrow IS NOT NULL THEN '' ELSE data END END AS data,
          CASE WHEN ${IS_SHORT_PACKED} THEN narrow END AS narrow
     FROM blocks WHERE block_id = ANY ($1::uuid[]) AND arrived_on = ANY ($2::date[])`;
 
@@ -129,9 +139,10 @@ export async function* readBlocks(
   database: Queryable,
   keys: Iterable<BlockKey>,
   codecs: Codecs = CODECS,
+  form: TextForm = 'whole',
 ): AsyncGenerator<BlockText, void, void> {
   for (const slice of slicesOf(keys)) {
-    const rows = await blocksOf(database, slice, BLOCK_BYTES_MAX, PACKED_BYTES_MAX);
+    const rows = await blocksOf(database, slice, SHORT, form);
     const begun: Promise<BlockText>[] = [];
     let next = 0;
     while (next < slice.length || begun.length > 0) {
@@ -140,7 +151,7 @@ export async function* readBlocks(
         const row = rows.get(key.blockId);
         // A long block is read when its turn comes.
         if (row?.data === null && begun.length > 0) break;
-        const text = textOf(database, key, row, codecs);
+        const text = textOf(database, key, row, codecs, form);
         text.catch(() => {});
         begun.push(text);
         next += 1;
@@ -160,21 +171,19 @@ function* slicesOf(keys: Iterable<BlockKey>): Generator<readonly BlockKey[]> {
   if (slice.length > 0) yield slice;
 }
 
-/**
- * @param bytesMax the data of longer blocks is left out
- * @param packedBytesMax the same for packed blocks
- */
+/** @param bytesMax the data of longer blocks is left out */
 async function blocksOf(
   database: Queryable,
   keys: readonly BlockKey[],
-  bytesMax: number,
-  packedBytesMax: number,
+  bytesMax: typeof SHORT,
+  form: TextForm,
 ): Promise<ReadonlyMap<string, BlockRow>> {
   const { rows } = await database.query<BlockRow>(BLOCKS, [
     keys.map(({ blockId }) => blockId),
     [...new Set(keys.map(({ arrivedOn }) => arrivedOn))],
-    bytesMax,
-    packedBytesMax,
+    bytesMax.hot,
+    bytesMax.packed,
+    form === 'narrow',
   ]);
   return new Map(rows.map((row) => [row.id, row]));
 }
@@ -184,10 +193,11 @@ async function textOf(
   key: BlockKey,
   row: BlockRow | undefined,
   codecs: Codecs,
+  form: TextForm,
 ): Promise<BlockText> {
   const { blockId } = key;
   const isLong = row?.data === null;
-  const stored = isLong ? (await blocksOf(database, [key], INT_MAX, INT_MAX)).get(blockId) : row;
+  const stored = isLong ? (await blocksOf(database, [key], ANY, form)).get(blockId) : row;
   const signal = SIGNALS.get(stored?.signal ?? 0) ?? null;
   try {
     if (stored === undefined || stored.data === null) {
@@ -195,6 +205,9 @@ async function textOf(
     }
     const { signal: _number, data, ...block } = stored;
     if (signal === null) throw new UnreadableBlockError(blockId, 'its signal is not known');
+    if (form === 'narrow' && block.narrow !== null) {
+      return { ...key, signal, ...(await readNarrow(narrowOf({ ...block, data }), codecs)) };
+    }
     return { ...key, signal, text: await readText({ ...block, data }, codecs) };
   } catch (error) {
     if (error instanceof UnreadableBlockError || error instanceof UnsupportedCodecError) {

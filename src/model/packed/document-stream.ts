@@ -93,7 +93,7 @@ export class DocumentStream {
    * @throws {RangeError} when there is none
    */
   take(text: Buffer, start: number): number {
-    this.#use(text);
+    this.#use(text, start);
     const stream = this.#stream;
     const places = this.#places;
     const shift = this.#shift;
@@ -161,12 +161,13 @@ export class DocumentStream {
     return { literals, repeats: this.#repeats.copy() };
   }
 
-  #use(text: Buffer): void {
+  /** Makes room for a document, which ends in the text. */
+  #use(text: Buffer, start: number): void {
+    const stream = withRoom(this.#stream, this.#length, text.length - start);
+    if (stream !== this.#stream) this.#setStream(stream);
     if (text === this.#text) return;
     this.#text = text;
     this.#words = viewOf(text);
-    const stream = withRoom(this.#stream, this.#length, text.length);
-    if (stream !== this.#stream) this.#setStream(stream);
   }
 
   #setStream(stream: Buffer): void {

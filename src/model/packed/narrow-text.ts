@@ -1,12 +1,10 @@
 /**
- * The lines of a packed block without their attributes and documents: JSON with empty lists and strings instead
+ * The lines of a packed block without attributes and bodies of log records: JSON with empty lists and objects instead
  * (`text-splitter.ts`). It is enough for the tree of a run.
  */
 import type { TextWithHoles } from './text-splitter.ts';
 import { NumberReader } from './varints.ts';
 
-const QUOTE = 0x22;
-const OPEN_LIST = 0x5b;
 const DAMAGED = 'its parts do not fit';
 
 /** Where something was taken out of a text. */
@@ -107,11 +105,6 @@ export function joinText(
   for (const [index, hole] of holes.positions.entries()) {
     length = narrowSource.copyTo(text, length, hole - narrowSource.at);
     const end = length + (holes.lengths[index] as number);
-    if (narrow.text[hole - 1] === QUOTE) {
-      length = taken.copyTo(text, length, end - length);
-      continue;
-    }
-    if (narrow.text[hole - 1] !== OPEN_LIST) throw new RangeError(DAMAGED);
     while (length < end) {
       const before = (inner.positions[next] ?? Number.POSITIVE_INFINITY) - own.at;
       if (before > end - length) {

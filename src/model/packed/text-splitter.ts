@@ -1,6 +1,7 @@
 /**
- * Splits JSON texts into three: a narrow text without attributes, the attributes, and the documents: the contents of
- * long strings, one after another, as they were sent (with their escapes).
+ * Splits JSON texts into three: a narrow text without attributes and bodies of log records, these attributes and
+ * bodies, and the documents: the contents of their long strings, one after another, as they were sent (with their
+ * escapes).
  *
  *   text        {"spanId":"a1","attributes":[{"key":"prompt","value":{"stringValue":"a long text"}}]}
  *   narrow      {"spanId":"a1","attributes":[]}
@@ -15,7 +16,7 @@ import { type CollectedDocuments, DocumentStream } from './document-stream.ts';
 import { kept, withRoom } from './room.ts';
 import { Numbers } from './varints.ts';
 
-/** Least bytes of a string that is taken out. */
+/** Least bytes of a string that is taken out of the attributes. */
 export const DOCUMENT_BYTES_MIN = 48;
 
 /** A text with something taken out. */
@@ -38,8 +39,20 @@ const COLON = 0x3a;
 const COMMA = 0x2c;
 const OPEN_LIST = 0x5b;
 const CLOSE_LIST = 0x5d;
+const OPEN_OBJECT = 0x7b;
+const CLOSE_OBJECT = 0x7d;
 const SPACE = 0x20;
-const ATTRIBUTES = Buffer.from('attributes"');
+
+/** A member whose elements or members are taken out. */
+interface Wide {
+  readonly key: Buffer;
+  readonly open: number;
+  readonly close: number;
+}
+const WIDE: readonly Wide[] = [
+  { key: Buffer.from('attributes"'), open: OPEN_LIST, close: CLOSE_LIST },
+  { key: Buffer.from('body"'), open: OPEN_OBJECT, close: CLOSE_OBJECT },
+];
 
 /** The text that is being written, in memory that is used again. */
 class Layer {
@@ -119,10 +132,9 @@ export class TextSplitter {
     this.#at = 0;
     while (this.#putUpToString(text)) {
       const start = this.#at;
-      this.#putString(text, this.#narrow);
-      if (this.#at - start === ATTRIBUTES.length && isAttributes(text, start)) {
-        this.#putAttributes(text);
-      }
+      this.#putString(text);
+      const wide = wideAt(text, start, this.#at);
+      if (wide !== null) this.#takeOut(text, wide);
     }
   }
 
@@ -162,8 +174,29 @@ export class TextSplitter {
     return byte === QUOTE && at < text.length;
   }
 
-  /** Copies a string, or takes it out. */
-  #putString(text: Buffer, layer: Layer): void {
+  /** Copies a string of the narrow text: a long name or time is needed there. */
+  #putString(text: Buffer): void {
+    const layer = this.#narrow;
+    const { bytes } = layer;
+    let { length } = layer;
+    let at = this.#at;
+    for (let byte = 0; byte !== QUOTE && at < text.length; ) {
+      byte = text[at] as number;
+      bytes[length] = byte;
+      length += 1;
+      at += 1;
+      if (byte !== BACKSLASH || at === text.length) continue;
+      bytes[length] = text[at] as number;
+      length += 1;
+      at += 1;
+    }
+    this.#at = at;
+    layer.length = length;
+  }
+
+  /** Copies a string of the attributes, or takes it out. */
+  #putWideString(text: Buffer): void {
+    const layer = this.#attributes;
     const { bytes } = layer;
     let { length } = layer;
     const start = this.#at;
@@ -182,11 +215,12 @@ export class TextSplitter {
     }
     this.#at = at;
     layer.length = length;
-    if (byte !== QUOTE && last === start + DOCUMENT_BYTES_MIN) this.#endLong(text, start, layer);
+    if (byte !== QUOTE && last === start + DOCUMENT_BYTES_MIN) this.#endLong(text, start);
   }
 
   /** Copies the rest of a long key, or takes a long value out. */
-  #endLong(text: Buffer, start: number, layer: Layer): void {
+  #endLong(text: Buffer, start: number): void {
+    const layer = this.#attributes;
     let end: number;
     if (isValue(text, start)) {
       layer.length -= this.#at - start;
@@ -201,56 +235,61 @@ export class TextSplitter {
     this.#at = end + 1;
   }
 
-  /** Takes out the elements of a list of attributes, which may follow. */
-  #putAttributes(text: Buffer): void {
+  /** Takes out the elements or members of a list or an object, which may follow. */
+  #takeOut(text: Buffer, { open, close }: Wide): void {
     let start = skipSpace(text, this.#at);
     if (text[start] !== COLON) return;
     start = skipSpace(text, start + 1);
-    if (text[start] !== OPEN_LIST) return;
+    if (text[start] !== open) return;
     start += 1;
     this.#narrow.put(text, this.#at, start);
     this.#at = start;
     for (let depth = 1; depth > 0; ) {
-      depth = this.#putUpToStringOf(text, depth);
-      if (depth > 0) this.#putString(text, this.#attributes);
+      depth = this.#putUpToWideString(text, depth, open, close);
+      if (depth > 0) this.#putWideString(text);
       if (this.#at >= text.length) break;
     }
     if (this.#at > start) this.#narrow.putHole(this.#at - start);
   }
 
   /**
-   * Copies attributes up to the next string, or up to the end of their list.
+   * Copies attributes up to the next string, or up to their end.
    *
-   * @param depth how many lists are open
-   * @returns how many lists are open then; 0 at the end
+   * @param depth how many lists or objects are open
+   * @returns how many are open then; 0 at the end
    */
-  #putUpToStringOf(text: Buffer, depth: number): number {
+  #putUpToWideString(text: Buffer, depth: number, open: number, close: number): number {
     const layer = this.#attributes;
     const { bytes } = layer;
     let { length } = layer;
     let at = this.#at;
-    let open = depth;
+    let left = depth;
     for (let byte = 0; byte !== QUOTE && at < text.length; at += 1) {
       byte = text[at] as number;
-      if (byte === OPEN_LIST) open += 1;
-      else if (byte === CLOSE_LIST) {
-        open -= 1;
-        if (open === 0) break;
+      if (byte === open) left += 1;
+      else if (byte === close) {
+        left -= 1;
+        if (left === 0) break;
       }
       bytes[length] = byte;
       length += 1;
     }
     this.#at = at;
     layer.length = length;
-    return open;
+    return left;
   }
 }
 
-/** @param start of a string with so many bytes, after its opening quote */
-function isAttributes(text: Buffer, start: number): boolean {
-  for (let at = 0; at < ATTRIBUTES.length; at += 1) {
-    if (text[start + at] !== ATTRIBUTES[at]) return false;
+/** Returns which key a string is. @param start after its opening quote @param end after its closing quote */
+function wideAt(text: Buffer, start: number, end: number): Wide | null {
+  for (const wide of WIDE) {
+    if (end - start === wide.key.length && isAt(text, start, wide.key)) return wide;
   }
+  return null;
+}
+
+function isAt(text: Buffer, start: number, bytes: Buffer): boolean {
+  for (let at = 0; at < bytes.length; at += 1) if (text[start + at] !== bytes[at]) return false;
   return true;
 }
 

@@ -30,7 +30,7 @@ const other = fc.constantFrom('0', '-1.50e+300', '9'.repeat(100), 'true', 'null'
 const space = fc.constantFrom('', '', ' ', '\t ');
 
 const key = (text: fc.Arbitrary<string>): fc.Arbitrary<string> =>
-  fc.oneof(text, fc.constant('"attributes"'));
+  fc.oneof(text, fc.constantFrom('"attributes"', '"body"'));
 
 const { json } = fc.letrec<{ json: string; list: string; object: string; text: string }>((tie) => ({
   json: fc.oneof({ depthSize: 'small' }, tie('text'), other, tie('list'), tie('object')),

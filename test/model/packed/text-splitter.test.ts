@@ -11,8 +11,8 @@ import {
 } from '../../../src/model/packed/text-splitter.ts';
 import { joined, jsonLines, split } from './json-lines.ts';
 
-/** The lines of a text as values, without attributes and some strings. */
-function parsedLines(text: Buffer, isEmptied: (text: string) => boolean): unknown {
+/** The lines of a text as values, without attributes and bodies. */
+function parsedLines(text: Buffer): unknown {
   return text
     .toString()
     .split('\n')
@@ -20,28 +20,29 @@ function parsedLines(text: Buffer, isEmptied: (text: string) => boolean): unknow
     .map((line) =>
       JSON.parse(line, (key, value: unknown) => {
         if (key === 'attributes' && Array.isArray(value)) return [];
-        return typeof value === 'string' && isEmptied(value) ? '' : value;
+        if (key === 'body' && typeof value === 'object' && value !== null && !Array.isArray(value))
+          return {};
+        return value;
       }),
     );
 }
 
 describe('a text', () => {
-  test('comes back, and the narrow text is JSON without long strings', () => {
+  test('comes back, and the narrow text is JSON without attributes and bodies', () => {
     const splitter = new TextSplitter();
     fc.assert(
       fc.property(jsonLines, (text) => {
         const parts = split(text, splitter);
         expect(parts.bytes).toBe(text.length);
         expect(joined(parts)).toEqual(text);
-        const isLong = (value: string): boolean => value.length > DOCUMENT_BYTES_MIN / 6;
-        expect(parsedLines(parts.narrow.text, isLong)).toEqual(parsedLines(text, isLong));
+        expect(parsedLines(parts.narrow.text)).toEqual(parsedLines(text));
       }),
     );
   });
 
   test('has what a splitter made of texts before it neither in nor out', () => {
     const [one, other] = ['question '.repeat(40), 'answer '.repeat(40)].map((text) =>
-      Buffer.from(`["${text}"]\n`),
+      Buffer.from(`{"attributes":["${text}"]}\n`),
     ) as [Buffer, Buffer];
     const splitter = new TextSplitter();
     for (const text of [one, other, one]) {
@@ -54,30 +55,40 @@ describe('a text', () => {
     const [short, long] = [DOCUMENT_BYTES_MIN - 1, DOCUMENT_BYTES_MIN].map((length) =>
       'x'.repeat(length),
     );
-    const text = `{"${long}" : "${short}","a":["${long}"],"${long}":1}\n`;
+    const ends = [`{"${long}" : "${short}","a":["`, `"],"${long}":1}`];
+    const text = `{"attributes":[${ends.join(long)}],"name":"${long}"}\n`;
     const parts = split(Buffer.from(text));
-    expect(parts.narrow.text.toString()).toBe(`{"${long}" : "${short}","a":[""],"${long}":1}\n`);
+    expect(parts.attributes.text.toString()).toBe(ends.join(''));
+    expect(parts.narrow.text.toString()).toBe(`{"attributes":[],"name":"${long}"}\n`);
     expect(joined(parts).toString()).toBe(text);
   });
 
   test.each(['"', '\\"', '\\\\'])('has %s where the limit is', (escaped) => {
     for (let before = DOCUMENT_BYTES_MIN - 4; before < DOCUMENT_BYTES_MIN + 4; before += 1) {
-      const text = Buffer.from(`["${'x'.repeat(before)}${escaped}","y"]\n`);
+      const text = Buffer.from(`{"body":{"${'x'.repeat(before)}${escaped}":"y"}}\n`);
       expect(joined(split(text))).toEqual(text);
     }
   });
 
   test('may be longer than expected', () => {
-    const text = Buffer.from(`["${'0123456789'.repeat(10_000)}"]\n`);
+    const text = Buffer.from(`{"attributes":["${'0123456789'.repeat(10_000)}"]}\n`);
     const splitter = new TextSplitter();
     splitter.begin(10);
     splitter.put(text);
     expect(joined(splitter.end()).equals(text)).toBe(true);
   });
 
+  test('may come several times from the same memory', () => {
+    const text = Buffer.from(`{"attributes":["${'0123456789'.repeat(1000)}"]}`);
+    const splitter = new TextSplitter();
+    splitter.begin(10);
+    for (let time = 0; time < 20; time += 1) splitter.put(text);
+    expect(joined(splitter.end()).equals(Buffer.concat(Array(20).fill(text)))).toBe(true);
+  });
+
   test('with a long string that does not end is refused', () => {
     const splitter = new TextSplitter();
-    for (const text of ['["', '{"']) {
+    for (const text of ['{"attributes":["', '{"body":{"']) {
       splitter.begin(10);
       const put = (): void => splitter.put(Buffer.from(`${text}${'x'.repeat(100)}`));
       expect(put).toThrow(RangeError);
@@ -92,7 +103,10 @@ describe('attributes', () => {
     ['{"attributes":[{"a":[1]}],"b":2}', '{"attributes":[],"b":2}', '{"a":[1]}'],
     ['{"attributes" : [ "]" ] }', '{"attributes" : [] }', ' "]" '],
     [`{"attributes":["${long}"]}`, '{"attributes":[]}', '""'],
-    [`["attributes","${long}"]`, '["attributes",""]', ''],
+    [`["attributes","${long}"]`, `["attributes","${long}"]`, ''],
+    ['{"body":{"a":{}},"b":2}', '{"body":{},"b":2}', '"a":{}'],
+    ['{"body":["}"]}', '{"body":["}"]}', ''],
+    ['{"body":{"attributes":[1]}}', '{"body":{}}', '"attributes":[1]'],
     ['{"attributes":[],"x":[1]}', '{"attributes":[],"x":[1]}', ''],
     ['{"attributes":null,"x":["attributes"]}', '{"attributes":null,"x":["attributes"]}', ''],
     ['{"attributes":{"attributes":[1]}}', '{"attributes":{"attributes":[]}}', '1'],
@@ -121,19 +135,20 @@ describe('attributes', () => {
 });
 
 test('holes say how many bytes of a record were taken out', () => {
-  const values = [70, 80, 90].map((length) => `"${'x'.repeat(length)}"`);
-  const { narrow } = split(Buffer.from(`[${values.join()},{"attributes":[1,"a"]}]\n`));
-  expect(narrow.text.toString()).toBe('["","","",{"attributes":[]}]\n');
+  const values = [70, 80].map((length) => `{"attributes":["${'x'.repeat(length)}"]}`);
+  const { narrow } = split(Buffer.from(`[${values.join()},{"body":{"a":1}}]\n`));
+  const [one, two, three] = ['{"attributes":[]}', '{"attributes":[]}', '{"body":{}}'];
+  expect(narrow.text.toString()).toBe(`[${one},${two},${three}]\n`);
   const holes = new Holes(narrow);
-  expect(holes.bytesIn(0, narrow.text.length)).toBe(245);
-  expect(holes.bytesIn(4, 6)).toBe(80);
-  expect(holes.bytesIn(10, 28)).toBe(5);
+  expect(holes.bytesIn(0, narrow.text.length)).toBe(72 + 82 + 5);
+  expect(holes.bytesIn(19, 19 + two.length)).toBe(82);
+  expect(holes.bytesIn(37, 37 + three.length)).toBe(5);
   expect(holes.bytesIn(narrow.text.length, narrow.text.length)).toBe(0);
 });
 
 describe('repeats', () => {
   const documentsOf = (texts: readonly string[]): SplitText =>
-    split(Buffer.from(`${JSON.stringify(texts)}\n`));
+    split(Buffer.from(`{"attributes":${JSON.stringify(texts)}}\n`));
   const noise = Array.from({ length: 2000 }, (_, at) =>
     String.fromCharCode(97 + ((Math.imul(at + 1, 0x9e3779b1) >>> 24) % 26)),
   ).join('');
@@ -145,20 +160,20 @@ describe('repeats', () => {
       const parts = documentsOf(texts);
       expect(parts.literals.length).toBeLessThanOrEqual(noise.length + 40);
       expect(parts.repeats.length).toBeLessThan(40);
-      expect(joined(parts).toString()).toBe(`${JSON.stringify(texts)}\n`);
+      expect(joined(parts).toString()).toBe(`{"attributes":${JSON.stringify(texts)}}\n`);
     }
   });
 
   test('end before half an escape', () => {
     const beginning = noise.slice(0, 100);
     const texts = ['\n', '"', '\\', '\t'].map((end) => `${beginning}${end}${noise.slice(0, 64)}`);
-    expect(joined(documentsOf(texts)).toString()).toBe(`${JSON.stringify(texts)}\n`);
+    expect(joined(documentsOf(texts)).toString()).toBe(`{"attributes":${JSON.stringify(texts)}}\n`);
   });
 
   test('may overlap', () => {
     const parts = documentsOf(['a'.repeat(10_000)]);
     expect(parts.literals.length).toBeLessThan(200);
-    expect(joined(parts).toString()).toBe(`["${'a'.repeat(10_000)}"]\n`);
+    expect(joined(parts).toString()).toBe(`{"attributes":["${'a'.repeat(10_000)}"]}\n`);
   });
 
   test('of any pieces come back', () => {
@@ -170,7 +185,9 @@ describe('repeats', () => {
       .map((all) => all.join(''));
     fc.assert(
       fc.property(fc.array(text), (texts) => {
-        expect(joined(documentsOf(texts)).toString()).toBe(`${JSON.stringify(texts)}\n`);
+        expect(joined(documentsOf(texts)).toString()).toBe(
+          `{"attributes":${JSON.stringify(texts)}}\n`,
+        );
       }),
     );
   });

@@ -110,8 +110,8 @@ function sized(...sizes: readonly number[]): readonly BlockRecord[] {
   if (frame === undefined) throw new Error('no record');
   return sizes.map((size, ordinal) => {
     const bytes = Buffer.alloc(size, 'x');
-    bytes.write('{"a":"');
-    bytes.write('"}', size - 2);
+    bytes.write('{"attributes":["');
+    bytes.write('"]}', size - 3);
     return { ordinal, bytes, frame, origin: { resource: {}, scope: {}, head: frame.head } };
   });
 }
@@ -167,7 +167,7 @@ describe('sizes', () => {
 
   test('what repeats does not count', () => {
     const record = unlike(1, ...kib(300));
-    const text = Buffer.from(JSON.stringify({ text: record[0]?.bytes.toString() }));
+    const text = Buffer.from(JSON.stringify({ attributes: [record[0]?.bytes.toString()] }));
     const runs = Array.from({ length: 5 }, () => record.map((one) => ({ ...one, bytes: text })));
     expect(packedAndRead(runs).blocks).toHaveLength(1);
   });

@@ -30,7 +30,7 @@ export interface PackedBlock {
 export type NarrowBlock = Pick<StoredBlock, 'id'> & Omit<PackedBlock, 'documents'>;
 export type StoredPackedBlock = Pick<StoredBlock, 'id'> & PackedBlock;
 
-/** The lines of a packed block with an empty list for all attributes, and an empty string for each document. */
+/** The lines of a packed block with empty lists of attributes and empty bodies. */
 export interface NarrowText {
   readonly text: Buffer;
   readonly holes: Holes;

@@ -30,7 +30,7 @@ describe('a damaged block', () => {
   const text = Buffer.from(
     Array.from(
       { length: 20 },
-      (_, index) => `{"a":"${'question '.repeat(10 + index)}","b":${index}}\n`,
+      (_, index) => `{"attributes":["${'question '.repeat(10 + index)}"],"b":${index}}\n`,
     ).join(''),
   );
 
