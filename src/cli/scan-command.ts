@@ -11,6 +11,7 @@ import { createMatcher, type Matcher } from '../engine/matcher/matcher.ts';
 import { decide, runnableRules } from '../engine/rules/effective-set.ts';
 import { OperatorError } from '../errors.ts';
 import { pinnedCorpus } from '../main/corpus-location.ts';
+import { programVersion } from '../main/program-version.ts';
 import type { Rule, RuleSettings } from '../model/rules.ts';
 import { SURFACES, type Surface } from '../model/steps.ts';
 import { loadKeptCatalog, type RuleChoice } from '../pool/kept-catalog.ts';
@@ -25,6 +26,7 @@ import {
   type ScanReport,
   type ScanResult,
 } from './scan/report.ts';
+import { toSarif } from './scan/sarif.ts';
 import { parseScanInput, type ScanInput } from './scan-input.ts';
 import { verdictOf } from './verdict.ts';
 
@@ -33,6 +35,7 @@ interface ScanOptions extends OutputOptions {
   readonly experimental?: boolean;
   readonly rule?: readonly string[];
   readonly exitZero?: boolean;
+  readonly sarif?: boolean;
 }
 
 const FOUND = 1;
@@ -58,7 +61,8 @@ function scanText(
     const excerpt = excerptOf(text, hit, excerptChars);
     const { id, severity, title } = rule;
     const on = surfaces.filter((one) => hitsOn(rule, one, text, surfaceCapBytes));
-    return [{ file, run: null, rule: id, severity, surface, surfaces: on, title, excerpt }];
+    const line = text.slice(0, hit.start).split('\n').length;
+    return [{ file, run: null, rule: id, severity, surface, surfaces: on, title, excerpt, line }];
   });
   return {
     hits,
@@ -89,7 +93,8 @@ function scanRuns(
     return {
       hits: findings.map(({ ruleId, severity, surface, excerpt }) => {
         const title = titles.get(ruleId) ?? '';
-        return { file, run, rule: ruleId, severity, surface, surfaces: [surface], title, excerpt };
+        const surfaces = [surface];
+        return { file, run, rule: ruleId, severity, surface, surfaces, title, excerpt, line: null };
       }),
       undecided: undecided.map(({ ruleId }) => ruleId),
       truncated: truncated - unparsed,
@@ -197,7 +202,8 @@ function scan(args: readonly string[], options: ScanOptions): void {
     for (const { file, why } of report.failed) {
       reportFailure(new OperatorError(`${file} was not checked: ${why}`));
     }
-    answer(options, report, () => renderReport(report));
+    if (options.sarif === true) answer({ json: true }, toSarif(report, programVersion()), () => '');
+    else answer(options, report, () => renderReport(report));
     if (report.hits.length > 0 && options.exitZero !== true) process.exitCode = FOUND;
     // A script must not take an incomplete scan for a clean one.
     else if (report.failed.length > 0 || reservations(report).length > 0) {
@@ -234,7 +240,8 @@ export function addScanCommand(program: Command): void {
     .option('--experimental', 'the experimental tier too')
     .option('--rule <id>', 'only this rule, in any tier; can be repeated', ruleIds)
     .option('--exit-zero', 'exit code 0 even when a rule matches')
-    .option('--json', 'print JSON')
+    .addOption(new Option('--json', 'print JSON').conflicts('sarif'))
+    .option('--sarif', 'print SARIF 2.1.0, for code scanning')
     .addHelpText(
       'after',
       '\nExit codes: 0 no rule matches, 1 a rule matches, 2 not everything could be checked.\n' +

@@ -39,6 +39,25 @@ describe('scan', () => {
     expect(two.hits.map(({ rule }) => rule)).toContain('ATR-2026-00001');
   });
 
+  test('prints SARIF with the line of each match, and the same exit codes', async () => {
+    const input = `Hello.\n\n${ATTACK}`;
+    const { code, stdout } = await runCommand(['scan', '-', '--sarif'], {}, { input });
+    const [run] = JSON.parse(stdout).runs;
+    expect({ code, results: run.results.length > 1 }).toEqual({ code: 1, results: true });
+    for (const { locations } of run.results) {
+      expect(locations[0].physicalLocation.region.startLine).toBe(3);
+    }
+    const clean = await runCommand(['scan', '-', '--sarif'], {}, { input: 'Hello.' });
+    expect({ code: clean.code, results: JSON.parse(clean.stdout).runs[0].results }).toEqual({
+      code: 0,
+      results: [],
+    });
+    const missing = await runCommand(['scan', '/no/such/file', '--sarif'], {}, {});
+    expect(missing.code).toBe(2);
+    const both = await runCommand(['scan', '-', '--sarif', '--json'], {}, { input: '' });
+    expect(both).toMatchObject({ code: 2, stderr: expect.stringContaining('cannot be used with') });
+  });
+
   test('says why a rule cannot be tried, and what to do next', async () => {
     const refused = await runCommand(['scan', '-', '--rule', 'ATR-2026-00100'], {}, { input: 'x' });
     expect(refused.code).toBe(2);

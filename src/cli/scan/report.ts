@@ -1,6 +1,7 @@
 /** What `sluice scan` found and could not check, as one result for all files, and as text for people. */
 import { UNREAD_KEYS_MAX } from '../../engine/evaluate.ts';
 import { UNKNOWN_ROLES_MAX } from '../../engine/surfaces/reader/messages/words.ts';
+import type { Severity } from '../../model/rules.ts';
 import type { Surface } from '../../model/steps.ts';
 import { SURFACES } from '../../model/steps.ts';
 import type { Rejection } from '../../model/telemetry.ts';
@@ -13,12 +14,14 @@ export interface ScanHit {
   /** trace id, or the id of a session's run; null in a text */
   readonly run: string | null;
   readonly rule: string;
-  readonly severity: string;
+  readonly severity: Severity;
   readonly surface: Surface;
   /** every surface on which the rule would hit this text */
   readonly surfaces: readonly Surface[];
   readonly title: string;
   readonly excerpt: string;
+  /** of a text, where the match begins, from 1; null in a run */
+  readonly line: number | null;
 }
 
 /** The hits of a scan, and everything that it could not check. */
