@@ -133,6 +133,7 @@ export class DocumentStream {
     }
     this.#nextPlace = nextPlace;
     if (text[at] !== QUOTE) throw new RangeError('a string does not end');
+    if (length > stream.length) throw new Error('no room for a document');
     this.#length = length;
     this.#hash = hash;
     return at;
