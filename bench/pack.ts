@@ -76,7 +76,7 @@ async function hotBytes(spans: readonly ArrivedSpan[]): Promise<number> {
   let [bytes, length] = [0, 0];
   let parts: Buffer[] = [];
   const end = async (): Promise<void> => {
-    bytes += (await codec?.compress(Buffer.concat(parts)))?.length ?? 0;
+    bytes += (await codec?.compress(Buffer.concat(parts), null))?.length ?? 0;
     parts = [];
     length = 0;
   };

@@ -150,6 +150,8 @@ export class BatchStore {
     const blocks = await packBlocks(requests, this.#compressor);
     try {
       await this.#transact(batch, blocks, isPart, progress);
+      // Not after a failure: only of what is committed PostgreSQL is known to have read every byte.
+      this.#compressor.release(blocks);
     } catch (error) {
       const mayMiss = mayMissPartition(error, await placementOf(this.#database));
       if (progress.isCommitting || !mayMiss) throw error;

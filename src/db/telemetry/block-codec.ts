@@ -56,7 +56,17 @@ export function checksumOf(data: Buffer): number {
 }
 
 /** The compressed bytes of a block and their codec. */
-export type Compressed = Pick<StoredBlock, 'codec' | 'data'>;
+export interface Compressed extends Pick<StoredBlock, 'codec' | 'data'> {
+  /** holds `data`, and may be used again after it; null: `data` has memory of its own */
+  readonly memory: Buffer | null;
+}
+
+/** Bytes of memory for compressed bytes; a block with more takes new memory. */
+const COMPRESSED_BYTES = 128 * 1024;
+/** Shorter texts get new memory, so that memory is never longer than half of the text. */
+const LONG_TEXT_BYTES = 2 * COMPRESSED_BYTES;
+/** Maximum pieces of memory for compressed bytes that are kept. */
+const COMPRESSED_KEPT_MAX = 64;
 
 /**
  * Compresses the blocks of one process. The queue holds lines of requests that count towards
@@ -67,6 +77,10 @@ export class BlockCompressor {
   readonly #jobs = new WorkspaceQueue<() => void>(COMPRESSIONS_MAX, COMPRESSIONS_MAX);
   /** memory for joined lines that is not in use, `BLOCK_BYTES_MAX` each */
   readonly #free: Buffer[] = [];
+  /** memory for compressed bytes that is not in use */
+  readonly #freeCompressed: Buffer[] = [];
+  /** memory for compressed bytes that is in use */
+  readonly #lent = new WeakSet<Buffer>();
   #codec: { readonly number: number; readonly codec: Codec };
 
   constructor(codec = BROTLI) {
@@ -100,9 +114,27 @@ export class BlockCompressor {
     const memory = usual ?? Buffer.allocUnsafeSlow(isUsual ? BLOCK_BYTES_MAX : bytes);
     let at = 0;
     for (const part of parts) at += part.copy(memory, at);
-    const data = await codec.compress(memory.subarray(0, bytes));
+    const target = bytes < LONG_TEXT_BYTES ? null : this.#lend();
+    const data = await codec.compress(memory.subarray(0, bytes), target);
     if (isUsual) this.#free.push(memory);
-    return { codec: number, data };
+    return { codec: number, data, memory: target };
+  }
+
+  #lend(): Buffer {
+    const memory = this.#freeCompressed.pop() ?? Buffer.allocUnsafeSlow(COMPRESSED_BYTES);
+    this.#lent.add(memory);
+    return memory;
+  }
+
+  /**
+   * Uses the memory of compressed blocks again: nothing must read their data any more. Blocks that are not
+   * released are garbage collected; a second call for a block does nothing.
+   */
+  release(blocks: readonly Compressed[]): void {
+    for (const { memory } of blocks) {
+      if (memory === null || !this.#lent.delete(memory)) continue;
+      if (this.#freeCompressed.length < COMPRESSED_KEPT_MAX) this.#freeCompressed.push(memory);
+    }
   }
 }
 

@@ -17,6 +17,7 @@ import type { Copy } from '../pipeline.ts';
 import {
   BLOCK_BYTES_MAX,
   type BlockCompressor,
+  type Compressed,
   checksumOf,
   type StoredBlock,
 } from './block-codec.ts';
@@ -33,7 +34,7 @@ const DAY_MS = 86_400_000;
 const DAYS_1970_TO_2000 = 10_957;
 
 /** A block that is ready to be stored. */
-export interface Block extends StoredBlock {
+export interface Block extends StoredBlock, Compressed {
   readonly workspaceId: number;
   readonly signal: Signal;
   readonly arrivedAtMs: number;

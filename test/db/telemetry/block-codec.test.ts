@@ -137,6 +137,39 @@ test('a text is joined when its turn comes, not while it waits', async () => {
   expect(joined).toHaveBeenCalledTimes(ended);
 });
 
+test.each([...CODECS.keys()])(
+  'codec %s: a block keeps its bytes until it is released',
+  async (codec) => {
+    const compressor = new BlockCompressor(codec);
+    // Compressed to less than a quarter, and to more.
+    const textOf = (seed: number): Buffer => {
+      const random = randomBytes((seed % 2 === 0 ? 1 : 5) * 50_000);
+      return Buffer.concat([random, Buffer.alloc(BLOCK_BYTES_MAX - random.length, seed)]);
+    };
+    const compress = async (seed: number) => {
+      const text = textOf(seed);
+      const compressed = await compressor.compress(1, [text]);
+      const checksum = checksumOf(compressed.data);
+      return { text, compressed, block: { id: ID, bytes: text.length, checksum, ...compressed } };
+    };
+    const first = await Promise.all([1, 2, 3, 4, 5, 6].map(compress));
+    const released = first.filter((_, at) => at % 3 === 0).map(({ compressed }) => compressed);
+    // A second call does nothing: no two blocks get the same memory.
+    for (let times = 0; times < 2; times += 1) compressor.release(released);
+    const second = await Promise.all([7, 8, 9, 10, 11, 12].map(compress));
+    const kept = [...first.filter((_, at) => at % 3 !== 0), ...second];
+    const read = await Promise.all(kept.map(({ block }) => readBlock(block)));
+    expect(read.map((text, at) => kept[at]?.text.equals(text))).toEqual(kept.map(() => true));
+    const memories = second.map(({ compressed }) => compressed.memory);
+    expect(new Set(memories).size).toBe(second.length);
+    expect(released.map(({ memory }) => memories.includes(memory))).toEqual([true, true]);
+    const small = second.filter(
+      ({ compressed: { data, memory } }) => data.buffer === memory?.buffer,
+    );
+    expect(small).toHaveLength(3);
+  },
+);
+
 test('blocks that are compressed at once, in memory that is used again, have their own bytes', async () => {
   const compressor = new BlockCompressor();
   const texts = [1, 5000, BLOCK_BYTES_MAX, BLOCK_BYTES_MAX + 1, 100, BLOCK_BYTES_MAX - 1, 3].map(
