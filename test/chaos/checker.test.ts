@@ -67,7 +67,8 @@ async function changeLines(signal: Signal, replace: (lines: string) => string): 
   const text = Buffer.from(replace(lines));
   const { codec, data } = await new BlockCompressor().compress(WORKSPACE, [text]);
   await scratch.rows(
-    'UPDATE hot_blocks SET codec = $1, data = $2, bytes = $3, checksum = $4 WHERE block_id = $5',
+    `UPDATE ${signal === 'metrics' ? 'blocks' : 'hot_blocks'}
+        SET codec = $1, data = $2, bytes = $3, checksum = $4 WHERE block_id = $5`,
     [codec, data, text.length, checksumOf(data), block.id],
   );
 }
@@ -286,9 +287,7 @@ test.each([
 
 test('a block that cannot be read: its records are changed and lost', async () => {
   await store([METRICS]);
-  await scratch.rows(
-    'UPDATE hot_blocks SET data = set_byte(data, 9, (get_byte(data, 9) + 1) % 256)',
-  );
+  await scratch.rows('UPDATE blocks SET data = set_byte(data, 9, (get_byte(data, 9) + 1) % 256)');
   expect(faultsOf(await checked([delivery(METRICS, 'acknowledged')]))).toEqual([
     `rowsLost: ${ROWS_PER_BODY}`,
     `recordsChanged: ${ROWS_PER_BODY}`,

@@ -93,7 +93,16 @@ test('a role that owns nothing and may create nothing', async () => {
       role,
       mayCreate: false,
       isSuperuser: false,
-      foreignTables: ['blocks', 'findings', 'places', 'receipts', 'runs', 'schema_migrations'],
+      foreignTables: [
+        'blocks',
+        'findings',
+        'hot_blocks',
+        'hot_places',
+        'places',
+        'receipts',
+        'runs',
+        'schema_migrations',
+      ],
     });
   } finally {
     await connection.query('ROLLBACK');

@@ -6,7 +6,7 @@ import { createWorkspace } from '../../../src/db/people/workspaces.ts';
 import { BATCH_ROWS, DeletionTurn, UPKEEP_EVERY_MS } from '../../../src/db/retention/deletion.ts';
 import { OutdatedRuns } from '../../../src/db/retention/outdated-runs.ts';
 import { Retention, type RetentionDays } from '../../../src/db/retention/retention.ts';
-import { ensureDay } from '../../../src/db/telemetry/partitions.ts';
+import { DAILY_TABLES, ensureDay } from '../../../src/db/telemetry/partitions.ts';
 import type { Actor } from '../../../src/model/people.ts';
 import { DIGESTED } from '../../support/finding-columns.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
@@ -27,6 +27,10 @@ beforeAll(async () => {
   await ensureDay(scratch.database, NOON_MS);
 });
 afterAll(() => scratch.close());
+/** Drops the partitions of a day. */
+const dropDay = (day: string) =>
+  scratch.rows(`DROP TABLE ${DAILY_TABLES.map((table) => `${table}_${day}`).join()}`);
+
 beforeEach(async () => {
   await scratch.rows(
     'TRUNCATE runs, leases, findings, finding_states, finding_history, alert_outbox',
@@ -149,7 +153,7 @@ describe('a run without findings', () => {
     try {
       expect(await upkeep()).toEqual(kept === 0 ? { runs: 1 } : {});
     } finally {
-      await scratch.rows('DROP TABLE hot_places_2026_08_12, hot_blocks_2026_08_12');
+      await dropDay('2026_08_12');
     }
   });
 
@@ -173,7 +177,7 @@ describe('a run without findings', () => {
     await addRuns(2, 2, { daysAgo: 102 });
     expect(await upkeep()).toEqual({ runs: 1 });
     expect(await scratch.rows('SELECT run_id FROM runs')).toEqual([{ run_id: hex16(1) }]);
-    await scratch.rows('DROP TABLE hot_places_2026_08_12, hot_blocks_2026_08_12');
+    await dropDay('2026_08_12');
     expect(await upkeep()).toEqual({ runs: 1 });
   });
 });

@@ -42,7 +42,9 @@ afterAll(async () => {
 
 /** Stores a request in empty tables; @returns the number of its records */
 async function store(signal: Signal, request: JsonObject): Promise<number> {
-  await scratch.database.query('DELETE FROM hot_places; DELETE FROM hot_blocks; DELETE FROM runs');
+  await scratch.database.query(
+    'DELETE FROM hot_places; DELETE FROM hot_blocks; DELETE FROM blocks; DELETE FROM runs',
+  );
   const body = Buffer.from(JSON.stringify(request));
   const context = { workspaceId: WORKSPACE, arrivedAtMs: NOON_MS, logRuns: new LogRuns() };
   const decoded = decodePlainly(signal, body, context);
