@@ -124,7 +124,7 @@ test('an unknown parameter is answered with the known ones, a control in a path 
   );
 });
 
-test('a part of a query ignores what other readers know, and no parameter that is repeated', () => {
+test('the query of a page may name its workspace; other unknown parameters are refused, and repeated ones', () => {
   expect(parsePageQuery(schema, 'workspace=a&page=7')).toEqual({ page: 7 });
   expect(() => parsePageQuery(schema, 'page=7&page=8')).toThrow(InvalidInput);
   expect(() => parsePageQuery(schema, 'pages=7')).toThrow(InvalidInput);
