@@ -100,7 +100,7 @@ const logsOf = (workspaceId?: number): Promise<number> =>
   storedRecords(scratch.database, 'logs', workspaceId);
 
 /** Keeps every COPY into a table waiting until it is released. */
-async function holdTable(table: 'blocks' | 'places'): Promise<{
+async function holdTable(table: 'hot_blocks' | 'hot_places'): Promise<{
   waiters(count: number): Promise<number[]>;
   release(): Promise<void>;
 }> {
@@ -125,7 +125,7 @@ async function holdTable(table: 'blocks' | 'places'): Promise<{
 }
 
 /** Log records without a run have no places. */
-const holdSpans = () => holdTable('places');
+const holdSpans = () => holdTable('hot_places');
 
 // ── Batching and limits ──────────────────────────────────────────────────────────────────────
 
@@ -311,7 +311,7 @@ describe('a workspace with much to store', () => {
     const writer = createWriter({ ...ROOMY, lanes: 1 });
     await Promise.all([writer.offer(namedIn(2, 'known')), writer.offer(named('known'))]);
     const spans = await holdSpans();
-    const all = await holdTable('blocks');
+    const all = await holdTable('hot_blocks');
     const other = writer.offer(encode({ logs: [logRow()] }, 2));
     await all.waiters(1);
     const small = writer.offer(named('small'));
@@ -347,13 +347,13 @@ test('a day without partitions gets them, once', async () => {
     encodeRequest(decodedRequest({ spans: [spanRow()] }), WORKSPACE, NOON_MS + day * DAY_MS);
   await Promise.all([writer.offer(on(100)), writer.offer(on(101))]);
   await writer.offer(on(100));
-  expect(events.partitions.flat().filter((name) => name.startsWith('blocks'))).toEqual([
+  expect(events.partitions.flat().filter((name) => name.startsWith('hot_blocks'))).toEqual([
     'hot_blocks_2027_02_28',
     'hot_blocks_2027_03_01',
   ]);
   // On a cluster a partition's shard has its name and a number.
   const rows = await scratch.rows(
-    `SELECT substring(tableoid::regclass::text FROM 'blocks_\\d+_\\d+_\\d+') AS partition, arrived_on::text
+    `SELECT substring(tableoid::regclass::text FROM 'hot_blocks_\\d+_\\d+_\\d+') AS partition, arrived_on::text
        FROM hot_blocks ORDER BY 1`,
   );
   expect(rows).toEqual([
