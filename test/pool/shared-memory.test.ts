@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 
 import { inSharedMemory } from '../../src/pool/shared-memory.ts';
 
@@ -13,6 +13,13 @@ const data = () => ({
 
 test('what is put there is the same', () => {
   expect(inSharedMemory(data())).toEqual(data());
+});
+
+test('a Buffer is bytes there, and Node warns of nothing', () => {
+  const warned = vi.spyOn(process, 'emitWarning');
+  expect(inSharedMemory(Buffer.from('ab'))).toEqual(Uint8Array.of(97, 98));
+  expect(warned).not.toHaveBeenCalled();
+  warned.mockRestore();
 });
 
 test('a thread sees what was put there, not a copy', () => {
