@@ -215,7 +215,7 @@ async function noisyRuns(bench: Bench): Promise<NoisyRun[]> {
   const { rows } = await bench.client.query<NoisyRun>(
     `SELECT round((extract(epoch FROM evaluated_at - last_arrival_at) - $1::int / 1000)::numeric, 1)::float8
               AS seconds, attempts, evaluation, evaluated_steps AS steps,
-            unread_steps AS "unreadSteps" FROM runs WHERE ${own}`,
+            coalesce(unread_steps, 0) AS "unreadSteps" FROM runs WHERE ${own}`,
     [SETTLE_MS],
   );
   return rows;

@@ -95,7 +95,7 @@ describe('what is found', () => {
       [runs.honest],
     );
     expect(rows).toEqual([
-      { state: 'completed', evaluated_steps: 6, unread_steps: 0, attempts: 1 },
+      { state: 'completed', evaluated_steps: 6, unread_steps: null, attempts: 1 },
     ]);
   });
 
