@@ -364,7 +364,8 @@ async function state(): Promise<string> {
     'rule_previews',
     ...alerts,
   ];
-  const scoped = [...tables, ...beside, 'runs', 'findings', 'blocks', 'places'].map(
+  const telemetry = ['hot_blocks', 'hot_places', 'blocks', 'places'];
+  const scoped = [...tables, ...beside, ...telemetry, 'runs', 'findings'].map(
     (table) =>
       `(SELECT json_agg(to_jsonb(t) - 'last_used_at' ORDER BY to_jsonb(t)::text)
           FROM ${table} t WHERE workspace_id = $1)`,

@@ -52,7 +52,7 @@ async function sendTogether(bodies: readonly (readonly unknown[])[]) {
       async () => {
         const { rows } = await gateway.database.query(
           'SELECT FROM pg_locks WHERE NOT granted AND relation IN (SELECT relid FROM pg_partition_tree($1))',
-          ['blocks'],
+          ['hot_blocks'],
         );
         return rows.length > 0;
       },
@@ -98,7 +98,7 @@ test('only the poisoned request is refused, whatever shares its batch', async ()
       workspace_id: 1,
       signal: 'traces',
       error_code: '23514',
-      error: expect.stringMatching(/^new row for relation "places_\w+" violates .+ "no_poison"$/),
+      error: expect.stringMatching(/^new row for relation "hot_places_\w+" violates .+ "no_poison"$/),
       body_bytes: body.length,
       body,
     },
