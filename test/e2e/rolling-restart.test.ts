@@ -189,7 +189,14 @@ describe.skipIf(!(haproxyPath !== null && canStartRedis) && !mustRunAll)(
       const sending = sendMany(await newKey(100_000), () => isOver, PAUSE_MS);
       for (const [at, server] of servers.entries()) {
         expect(await server.stop()).toEqual({ code: 0, signal: null });
-        servers[at] = await start(at);
+        const restarted = await start(at);
+        servers[at] = restarted;
+        // As with any balancer, the next process is stopped when HAProxy sends requests to this one again.
+        const isUsed = async () =>
+          (await (await fetch(restarted.metricsUrl)).text()).includes(
+            'sluice_ingest_requests_total{signal="traces",status="200"}',
+          );
+        await waitFor(isUsed, { withinMs: WITHIN_MS, what: 'HAProxy uses the restarted process' });
       }
       isOver = true;
       const sent = await sending;
