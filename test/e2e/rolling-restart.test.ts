@@ -34,6 +34,8 @@ const PAUSE_MS = isExhaustive ? 0 : 300;
 
 interface Sent {
   readonly status: number;
+  /** says why, if it is refused */
+  readonly text: string;
   readonly span: string;
 }
 
@@ -104,10 +106,14 @@ describe.skipIf(!(haproxyPath !== null && canStartRedis) && !mustRunAll)(
         const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
         const url = `${observeUrl}/v1/traces`;
         const outgoing = httpRequest(url, { method: 'POST', agent, headers }, (response) => {
-          const done = () => resolve({ status: response.statusCode ?? 0, span: span.spanId });
-          response.resume().once('end', done);
+          let text = '';
+          response.setEncoding('utf8').on('data', (part: string) => {
+            text += part;
+          });
+          const done = () => resolve({ status: response.statusCode ?? 0, text, span: span.spanId });
+          response.once('end', done);
         });
-        outgoing.once('error', () => resolve({ status: 0, span: span.spanId }));
+        outgoing.once('error', () => resolve({ status: 0, text: '', span: span.spanId }));
         outgoing.end(JSON.stringify(traceBody([span])));
       });
     const sendMany = async (

@@ -180,7 +180,7 @@ test('a single process compresses new blocks with the best codec that its Node.j
   try {
     const gauge = { dataPoints: [{ timeUnixNano: '1', asInt: '1' }] };
     const scopeMetrics = [{ metrics: [{ name: 'a', gauge }] }];
-    const { status } = await fetch(`${server.observeUrl}/v1/metrics`, {
+    const answer = await fetch(`${server.observeUrl}/v1/metrics`, {
       method: 'POST',
       headers: {
         authorization: `Bearer ${server.firstKeys?.agent}`,
@@ -188,7 +188,7 @@ test('a single process compresses new blocks with the best codec that its Node.j
       },
       body: JSON.stringify({ resourceMetrics: [{ scopeMetrics }] }),
     });
-    expect(status).toBe(200);
+    expect([answer.status, await answer.text()], server.stderr()).toEqual([200, '{}']);
     await client.connect();
     const { rows } = await client.query(
       'SELECT blocks.codec, new_blocks.codec AS recorded FROM blocks, new_blocks',

@@ -75,7 +75,7 @@ export function createNonAsciiTables(literals: readonly Buffer[]): NonAsciiTable
     starts: Int32Array.from(startOf),
     keyEnds: Int32Array.from(all, ({ keyBytes }, at) => (startOf[at] ?? 0) + keyBytes),
     ends: Int32Array.from(all, ({ literal }, at) => (startOf[at] ?? 0) + literal.length),
-    bytes: Buffer.concat(all.map(({ literal }) => literal)),
+    bytes: new Uint8Array(Buffer.concat(all.map(({ literal }) => literal))),
   };
 }
 
