@@ -23,8 +23,8 @@ type TypedArray = Uint8Array | Uint16Array | Int32Array | Float64Array;
 
 function sharedTable(table: TypedArray): TypedArray {
   // A Buffer arrives in other threads as this too, and its constructor is deprecated.
-  const constructor = table instanceof Uint8Array ? Uint8Array : table.constructor;
-  const Table = constructor as new (memory: SharedArrayBuffer) => TypedArray;
+  const own = table instanceof Uint8Array ? Uint8Array : table.constructor;
+  const Table = own as new (memory: SharedArrayBuffer) => TypedArray;
   const shared = new Table(new SharedArrayBuffer(table.byteLength));
   shared.set(table);
   return shared;

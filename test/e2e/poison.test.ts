@@ -98,7 +98,9 @@ test('only the poisoned request is refused, whatever shares its batch', async ()
       workspace_id: 1,
       signal: 'traces',
       error_code: '23514',
-      error: expect.stringMatching(/^new row for relation "hot_places_\w+" violates .+ "no_poison"$/),
+      error: expect.stringMatching(
+        /^new row for relation "hot_places_\w+" violates .+ "no_poison"$/,
+      ),
       body_bytes: body.length,
       body,
     },
