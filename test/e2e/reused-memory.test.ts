@@ -121,12 +121,13 @@ async function untilDecided(
   return status;
 }
 
-/** Ends so many transactions that store blocks, one after the other, until `isOver`. */
+/** Ends so many transactions of this database that store blocks, one after the other, until `isOver`. */
 async function endTransactions(isOver: () => boolean): Promise<void> {
   for (let ended = 0; ended < ENDED_TRANSACTIONS && !isOver(); ) {
     const { rowCount } = await gateway.database.query(
       `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-        WHERE query LIKE 'COPY%' AND state <> 'idle' AND pid <> pg_backend_pid() LIMIT 1`,
+        WHERE datname = current_database() AND query LIKE 'COPY%' AND state <> 'idle'
+          AND pid <> pg_backend_pid() LIMIT 1`,
     );
     ended += rowCount ?? 0;
   }

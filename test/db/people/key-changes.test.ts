@@ -12,7 +12,7 @@ import { waitFor } from '../../support/wait-for.ts';
 const WITHIN_MS = 20_000;
 /** The sessions that listen, but for those that a test opened itself. */
 const LISTENERS = `FROM pg_stat_activity
-  WHERE datname = current_database() AND query = 'LISTEN sluice_key_changed'`;
+  WHERE datname = current_database() AND query = 'LISTEN sluice_key_changed' AND state = 'idle'`;
 
 let scratch: MigratedDatabase;
 let revoked: number[];
