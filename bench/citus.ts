@@ -1,12 +1,8 @@
 /**
- * What a Citus cluster costs: the same load, in turn, into plain databases and distributed ones of one
+ * Measures what a Citus cluster costs: the same load, in turn, into plain databases and distributed ones of one
  * cluster, whose nodes run on this machine. CPU time is that of all nodes.
  */
-import pg from 'pg';
-import { createDatabase } from '../src/db/database.ts';
-import { distribute } from '../src/db/distribute.ts';
-import { migrate } from '../src/db/migrate.ts';
-import { citusUrl, createOnCluster, dropFromCluster } from '../test/support/citus.ts';
+import { citusUrl, createOnCluster, dropFromCluster, prepare, run } from '../test/support/citus.ts';
 import { inTurn, median, VoidRun } from './harness.ts';
 import { cpuSeconds, familyCpuSeconds } from './ingest/cpu.ts';
 import type { LoadPlan, LoadResult } from './ingest/load-plan.ts';
@@ -29,16 +25,6 @@ interface Costs {
   readonly server: number;
   readonly coordinator: number;
   readonly workers: number;
-}
-
-async function run<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
-  try {
-    return await work(client);
-  } finally {
-    await client.end();
-  }
 }
 
 /** The first processes of the nodes, the coordinator's first. */
@@ -65,13 +51,7 @@ async function create(url: string, name: string, shards: number | null): Promise
   else await run(url, (client) => client.query(`CREATE DATABASE ${name}`));
   const own = new URL(url);
   own.pathname = `/${name}`;
-  const database = createDatabase(own.href, 1, { connectionLost: () => undefined });
-  try {
-    await migrate(database);
-    if (shards !== null) await distribute(database, shards);
-  } finally {
-    await database.end();
-  }
+  await prepare(own.href, shards);
   return own.href;
 }
 

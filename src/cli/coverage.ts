@@ -8,6 +8,7 @@ import type { Catalog } from '../engine/rules/catalog.ts';
 import { runnableRules, supportCounts } from '../engine/rules/effective-set.ts';
 import {
   CATEGORIES,
+  hasNoExamples,
   RULE_STATUSES,
   type Rule,
   SUPPORT_LABELS,
@@ -150,7 +151,7 @@ function lostConditions(rule: Rule): string {
 function failedExamples(rule: Rule): string {
   const { truePositives, trueNegatives, failed } = rule.ownExamples;
   const cases = truePositives + trueNegatives;
-  if (cases === 0) return 'ships no tests';
+  if (hasNoExamples(rule.ownExamples)) return 'ships no tests';
   const whys = [...new Set(failed.map(({ why }) => why))].join('; ');
   const cause = rule.unsupportedReasons.length === 0 ? whys : lostConditions(rule);
   return `fails ${failed.length} of ${cases} tests; ${cause}`;

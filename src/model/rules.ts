@@ -95,12 +95,12 @@ type ExampleCounts = Pick<OwnExamples, 'truePositives' | 'trueNegatives'>;
 export const hasNoExamples = ({ truePositives, trueNegatives }: ExampleCounts): boolean =>
   truePositives + trueNegatives === 0;
 
-/** What a rule that fails its own examples does, as the end of a sentence that begins with it. */
+/** Completes a sentence that begins with a rule: it fails its own examples, or has none. */
 export function exampleFailure({
   failed,
   ...counts
 }: ExampleCounts & { readonly failed: readonly unknown[] }): string {
-  if (hasNoExamples(counts)) return 'ships no test cases of its own, so it has passed none';
+  if (hasNoExamples(counts)) return 'ships no test cases, so it has passed none';
   const cases = counts.truePositives + counts.trueNegatives;
   return `fails ${failed.length} of its own ${cases} test cases`;
 }

@@ -1,5 +1,5 @@
 /** Log lines as people read them in a terminal: time, level, message, then the facts. Pure. */
-import { showInvisible } from '../model/invisible.ts';
+import { showOnOneLine } from '../model/invisible.ts';
 
 /** By pino's numbers. */
 const LEVELS: Readonly<Record<number, string>> = {
@@ -44,5 +44,5 @@ export function readableLine(line: string): string {
   const name = (LEVELS[level] ?? String(level)).padEnd(LEVEL_WIDTH);
   const shown = Object.entries(facts).map(([key, value]) => `${key}=${factText(value)}`);
   const text = [`${clockOf(time)} ${name} ${String(msg ?? '')}`, ...shown].join('  ');
-  return `${showInvisible(text.replaceAll(/[\t\n\r]+/g, ' '))}\n`;
+  return `${showOnOneLine(text)}\n`;
 }

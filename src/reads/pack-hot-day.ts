@@ -45,7 +45,7 @@ interface WantedBlock {
   readonly others: RecordRanges;
 }
 
-/** What a group becomes. */
+/** A group, packed. */
 class GroupPacking {
   readonly #day: string;
   /** of records without a place, which has the time of arrival */

@@ -128,7 +128,7 @@ export class RunReading {
     else known.records.push(record);
   }
 
-  /** Returns the places of which all records were read. */
+  /** Returns the places whose records were all read. */
   #hotRecords(): readonly HotRecords[] {
     return this.places.flatMap((place) => {
       const own = this.#hot?.get(place);

@@ -2,12 +2,12 @@
  * Makes text of senders, servers and files safe for terminals: it cannot move the cursor, clear or hide
  * anything, or change the direction of the text around it.
  */
-import { showInvisible } from '../model/invisible.ts';
+import { showInvisible, showOnOneLine } from '../model/invisible.ts';
 import { betweenColours } from './paint.ts';
 
 /** Writes out the invisible characters of a name, and puts it on one line. */
 export function plain(text: string): string {
-  return showInvisible(text.replaceAll(/[\t\n\r]+/g, ' '));
+  return showOnOneLine(text);
 }
 
 /** Writes out the invisible characters of a text of several lines; the colours of `paint` stay. */

@@ -20,7 +20,8 @@ interface Node {
   readonly isCoordinator: boolean;
 }
 
-async function run<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
+/** Runs `work` with one connection, and closes it. */
+export async function run<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
   try {
@@ -49,12 +50,12 @@ function urlOn(url: string, { host, port }: Node, name?: string): string {
   return own.href;
 }
 
-/** Distributes the telemetry of a database with the whole schema. */
-async function prepare(url: string): Promise<void> {
+/** Gives a database the whole schema. @param shards of its telemetry; null: it is not distributed */
+export async function prepare(url: string, shards: number | null): Promise<void> {
   const database = createDatabase(url, 1, { connectionLost: () => undefined });
   try {
     await migrate(database);
-    await distribute(database, SHARDS);
+    if (shards !== null) await distribute(database, shards);
   } finally {
     await database.end();
   }
@@ -87,7 +88,7 @@ export async function createOnCluster(
       await client.query('SELECT citus_add_node($1, $2)', [worker.host, worker.port]);
     }
   });
-  if (isMigrated) await prepare(own);
+  if (isMigrated) await prepare(own, SHARDS);
   return own;
 }
 

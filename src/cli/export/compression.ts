@@ -1,4 +1,4 @@
-/** How the lines of an export are compressed: piece by piece, each a member (gzip) or frame (zstd) of its own. */
+/** Compresses the lines of an export piece by piece. Each piece is one gzip member or one zstd frame. */
 import { promisify } from 'node:util';
 import * as zlib from 'node:zlib';
 
@@ -8,7 +8,7 @@ import { OperatorError } from '../../errors.ts';
 export const COMPRESSIONS = ['none', 'gzip', 'zstd'] as const;
 export type Compression = (typeof COMPRESSIONS)[number];
 
-/** What a file's name ends with. */
+/** The end of a file's name. */
 export const ENDINGS: Readonly<Record<Compression, string>> = {
   none: '',
   gzip: '.gz',

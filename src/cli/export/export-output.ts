@@ -24,7 +24,7 @@ const HOURLY = /^(\d{4}-\d\d-\d\d)(?:T\d\d|(-other-times))\.jsonl/;
 export type Sizes = Readonly<Record<string, number>>;
 
 export interface ExportOutput {
-  /** what was written can be cut off */
+  /** the output can be shortened to an earlier length */
   readonly canCut: boolean;
   /** each hour of the records has its own files */
   readonly byHour: boolean;

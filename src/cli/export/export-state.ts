@@ -1,5 +1,5 @@
 /**
- * What an export has done so far, in a file beside what it writes. It is replaced as a whole, after
+ * Keeps the progress of an export in a file beside its output. It is replaced as a whole, after
  * everything that it describes is on disk; so an export that was killed at any moment continues from it.
  *
  *   unit       a day of arrival, or all runs; exported again from its start if the day was not over

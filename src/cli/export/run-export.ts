@@ -59,7 +59,7 @@ export interface ExportWork {
   readonly output: ExportOutput;
   readonly writer: ExportWriter;
   readonly state: ExportState;
-  /** what was done by this process */
+  /** the part that this process did */
   readonly progress: ExportProgress;
 }
 

@@ -21,7 +21,7 @@ const ZSTD_MAGIC = Buffer.from([0x28, 0xb5, 0x2f, 0xfd]);
 const NEW_LINE = 0x0a;
 /** Files of a folder that are read. */
 const NAMES = /\.jsonl?(?:\.gz|\.zst)?$/;
-/** What `sluice export` keeps in its folder. */
+/** Files of `sluice export` in its folder. */
 const STATE_NAME = 'export-state.json';
 
 const SIGNALS: Readonly<Record<string, Signal>> = {

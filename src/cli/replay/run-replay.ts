@@ -73,7 +73,7 @@ async function* rewritten(
   }
 }
 
-/** What is replayed, so that a state is not used for something else. */
+/** Identifies the input, so that a state is not used for another one. */
 function describe(files: readonly string[], url: string, options: ReplayOptions): string {
   const sizes = files.map((file) => [
     file,

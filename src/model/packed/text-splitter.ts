@@ -174,13 +174,18 @@ export class TextSplitter {
     return byte === QUOTE && at < text.length;
   }
 
-  /** Copies a string of the narrow text: a long name or time is needed there. */
-  #putString(text: Buffer): void {
-    const layer = this.#narrow;
+  /**
+   * Copies a string, or its beginning.
+   *
+   * @param end of what is copied, but for the rest of an escape
+   * @returns its last byte: a quote if the string has ended
+   */
+  #copyString(text: Buffer, layer: Layer, end: number): number {
     const { bytes } = layer;
     let { length } = layer;
     let at = this.#at;
-    for (let byte = 0; byte !== QUOTE && at < text.length; ) {
+    let byte = 0;
+    while (byte !== QUOTE && at < end) {
       byte = text[at] as number;
       bytes[length] = byte;
       length += 1;
@@ -192,29 +197,19 @@ export class TextSplitter {
     }
     this.#at = at;
     layer.length = length;
+    return byte;
+  }
+
+  /** Copies a string of the narrow text: a long name or time is needed there. */
+  #putString(text: Buffer): void {
+    this.#copyString(text, this.#narrow, text.length);
   }
 
   /** Copies a string of the attributes, or takes it out. */
   #putWideString(text: Buffer): void {
-    const layer = this.#attributes;
-    const { bytes } = layer;
-    let { length } = layer;
     const start = this.#at;
     const last = Math.min(text.length, start + DOCUMENT_BYTES_MIN);
-    let at = start;
-    let byte = 0;
-    while (byte !== QUOTE && at < last) {
-      byte = text[at] as number;
-      bytes[length] = byte;
-      length += 1;
-      at += 1;
-      if (byte !== BACKSLASH || at === text.length) continue;
-      bytes[length] = text[at] as number;
-      length += 1;
-      at += 1;
-    }
-    this.#at = at;
-    layer.length = length;
+    const byte = this.#copyString(text, this.#attributes, last);
     if (byte !== QUOTE && last === start + DOCUMENT_BYTES_MIN) this.#endLong(text, start);
   }
 

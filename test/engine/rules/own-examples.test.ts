@@ -54,7 +54,7 @@ describe('tryOwnExamples', () => {
     expect(rule.ownExamples).toEqual({ truePositives: 0, trueNegatives: 0, failed: [] });
     expect(refusal(rule)).toEqual({
       reason: 'fails_own_examples',
-      detail: `${rule.id} ships no test cases of its own, so it has passed none on this engine`,
+      detail: `${rule.id} ships no test cases, so it has passed none on this engine`,
     });
     const one = tinyRule({ conditions: [['content', 'attack']], ...none, trueNegatives: ['b'] });
     expect(one.support).toBe('as_written');

@@ -57,7 +57,7 @@ export interface HotGroup {
   readonly to: string | null;
 }
 
-/** What was made of a group. */
+/** A packed group. */
 export interface PackedGroup {
   readonly blocks: readonly NewPackedBlock[];
   /** ids of hot blocks that cannot be read: they are kept as they are, with these places */

@@ -35,7 +35,7 @@ export interface NewPackedBlock extends PackedBlock {
   readonly places: readonly PackedPlace[];
 }
 
-/** What was packed. */
+/** Numbers of packed runs, blocks and bytes. */
 export interface PackedCounts {
   readonly runs: number;
   readonly blocks: number;
