@@ -34,6 +34,7 @@ import {
   setDefaultFindingView,
 } from './findings/finding-views.ts';
 import { findFinding, findPlace, listFindingFacts } from './findings/findings.ts';
+import { incidentOfRun, listIncidents } from './findings/incidents.ts';
 import { createOverviewReader } from './findings/overview.ts';
 import { noteOverviewVisit } from './findings/overview-visits.ts';
 import { readRuleRecord, readRuleRecords } from './findings/rule-record.ts';
@@ -179,6 +180,7 @@ export function createReads(choice: ReadChoice, nowMs: () => number) {
       ...bindTo(find, { find: findFinding, place: findPlace }),
       settledBefore: (workspaceId: number) => choice.settledBefore({ ...EXPORT, workspaceId }),
     },
+    incidents: bindTo(read, { list: listIncidents, ofRun: incidentOfRun }),
     triage: bindTo(read, { read: readTriage }),
     runs: bindTo(read, { list: listRuns, names: suggestRunNames }),
   };

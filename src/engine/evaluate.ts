@@ -35,6 +35,9 @@ import { UNKNOWN_ROLES_MAX } from './surfaces/reader/messages/words.ts';
  */
 const PORTION_CHARS = 256 * 1024;
 
+/** Texts that a step with further steps in it writes at its end. */
+const OUTPUTS: ReadonlySet<Surface> = new Set(['tool_result', 'step_output', 'agent_output']);
+
 /** Most keys of unread texts that a run lists. */
 export const UNREAD_KEYS_MAX = 20;
 
@@ -110,6 +113,8 @@ export class RunEvaluation {
   readonly #places = new Map<number, FurtherPlace[]>();
   /** made at the first hit */
   #names: StepNames | null = null;
+  /** ids of the steps that have further steps in them; made at the first hit */
+  #parents: ReadonlySet<Step['parentSpanId']> | null = null;
   readonly #kinds: StepKind[] = [];
   readonly #surfaces = new Set<Surface>();
   #exceeded = 0;
@@ -238,6 +243,9 @@ export class RunEvaluation {
     if (stepNameMatched) matchedNames.add(stepName);
     const excerpt = excerptWithMatch(text, hit, this.#settings.excerptChars);
     const condition = at(rule.conditions, conditionIndex);
+    this.#parents ??= new Set(this.#steps.map(({ parentSpanId }) => parentSpanId));
+    const isLate =
+      found.source === 'span' && OUTPUTS.has(surface) && this.#parents.has(found.spanId);
     return {
       description: `${rule.id} "${rule.title}" matched the ${surfaceLabel(surface).toLowerCase()}`,
       conditionIndex,
@@ -254,6 +262,7 @@ export class RunEvaluation {
         step: found.number ?? step + 1,
         source: found.source,
         startUnixNano: found.startUnixNano,
+        ...(isLate && { endUnixNano: found.endUnixNano }),
         arrivedOn: found.arrivedOn,
         twin: found.twin ?? 0,
         text: textIndex - firstOfStep(texts, textIndex),

@@ -17,6 +17,8 @@ export interface FindingPlace {
   readonly step: number;
   readonly source: Step['source'];
   readonly startUnixNano: Int64;
+  /** of an output of a step with further steps in it: its text was written after theirs */
+  readonly endUnixNano?: Int64;
   /** the UTC day of the step's arrival (retention removes whole days); absent in scans */
   readonly arrivedOn?: string | undefined;
   /** number of steps before it with its source, start, span id and day of arrival */

@@ -331,6 +331,24 @@ describe('the places of a finding', () => {
     expect(finding).toMatchObject(first ?? {});
   });
 
+  it('say when a step with steps in it wrote its output', () => {
+    const parts = { startUnixNano: '1', endUnixNano: '9' };
+    const root = {
+      ...operation('invoke_agent', {
+        'gen_ai.input.messages': 'do not ask',
+        'gen_ai.output.messages': 'do not answer',
+      }),
+      ...parts,
+    };
+    const child = { ...span(parts), spanId: 'b7ad6b7169203331', parentSpanId: root.spanId };
+    const ends = (steps: Parameters<typeof evaluateRun>[0]) => {
+      const [finding] = evaluateRun(steps, createMatcher([rule]), all, every).findings;
+      return [finding, ...(finding?.morePlaces ?? [])].map((one) => one?.place.endUnixNano);
+    };
+    expect(ends([root, child])).toEqual([undefined, '9']);
+    expect(ends([root])).toEqual([undefined, undefined]);
+  });
+
   it('end with one for the rest where matching failed in a later text', () => {
     const compile = createPatternCompiler();
     const failing = (source: string) => {

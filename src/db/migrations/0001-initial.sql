@@ -583,6 +583,13 @@ CREATE INDEX findings_by_rule ON findings (workspace_id, rule_id, created_at DES
 -- Repetitions of a finding: the same rule and the same matched text.
 CREATE INDEX findings_by_match
   ON findings (workspace_id, rule_id, match_digest, created_at DESC, id DESC);
+-- How often a rule fired for an agent (else service), and first: what incidents are ranked by.
+CREATE INDEX findings_by_agent
+  ON findings (workspace_id, (coalesce(agent_name, service_name, '')), rule_id, created_at DESC);
+CREATE INDEX findings_by_tool ON findings (workspace_id, tool_name, created_at)
+  WHERE tool_name IS NOT NULL;
+CREATE INDEX findings_by_user ON findings (workspace_id, user_id, created_at)
+  WHERE user_id IS NOT NULL;
 
 -- A finding without a row here is new and assigned to nobody.
 CREATE TABLE finding_states (
