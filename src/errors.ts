@@ -77,7 +77,7 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS;
 
-/** What had no room for a request that is answered `overloaded`. */
+/** The full resource behind an answer `overloaded`. */
 export type Shortage =
   | 'unknown_keys'
   | 'key_lookups'

@@ -21,7 +21,7 @@ export interface RedisSentinels {
   readonly db: number;
 }
 
-/** @returns null when the url has another form, as that of a single Redis */
+/** @returns null when the url has another form, as a single Redis has */
 export function parseSentinelUrl(text: string): RedisSentinels | null {
   const [, username = '', password = '', hosts = '', name = '', db = '0'] =
     SENTINEL_URL.exec(text) ?? [];

@@ -1,4 +1,4 @@
-/** A time limit for work that has none of its own. Does not cancel the work. */
+/** A time limit for work without one. Does not cancel the work. */
 
 /**
  * The result of `work`, unless it takes too long; `work` then continues, and its result is ignored.

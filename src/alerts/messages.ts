@@ -1,5 +1,5 @@
 /**
- * What alerts say: bodies of webhooks and e-mails. Pure. They hold what is known of a finding without
+ * The texts of alerts: bodies of webhooks and e-mails. Pure. They hold what is known of a finding without
  * its run's text: rule, severity, times, ids and links; never an excerpt or the names of step and tool.
  * Agent, service, user, session and model, which senders choose, are in OCSF events only: a program reads
  * these, and people read the others.
@@ -29,7 +29,7 @@ export interface MessageSource {
   readonly toOcsf: (finding: FindingFacts) => object;
 }
 
-/** What happened, before it has the form of its destination. */
+/** An event, before it has the form of its destination. */
 export type Alert =
   | { readonly kind: 'finding'; readonly finding: AlertedFinding }
   | { readonly kind: 'digest'; readonly findings: readonly AlertedFinding[]; readonly at: Date }

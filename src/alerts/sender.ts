@@ -25,7 +25,7 @@ export interface SenderSettings extends MessageSource {
 export interface AlertSender {
   /** whether e-mail can be sent: SMTP is set up */
   readonly canEmail: boolean;
-  /** What is wrong with the URL of a webhook, in words for the user; null when nothing is. */
+  /** Names the fault in the URL of a webhook, in words for the user; null for a good URL. */
   readonly faultOfUrl: (url: string) => string | null;
   /** Rejects only when the message cannot be made. @param id the same whenever it is sent again */
   readonly send: (destination: Destination, id: string, alert: Alert) => Promise<SendResult>;

@@ -1,4 +1,4 @@
-/** What a refresh of the corpus changes: the rules, their class, when they run, and overrides. */
+/** The changes that a refresh of the corpus makes: the rules, their class, when they run, and overrides. */
 import { type Config, readConfig } from '../config/config.ts';
 import { createDatabase } from '../db/database.ts';
 import { connectEmbedded } from '../db/embedded/connect.ts';

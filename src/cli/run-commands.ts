@@ -109,7 +109,7 @@ function checkedLabel({ checked }: z.infer<typeof item>): string {
   return LABELS[checked] ?? plain(checked);
 }
 
-/** What of a run was checked: `6 texts: User input, Tool result`. */
+/** The checked part of a run: `6 texts: User input, Tool result`. */
 function checkedLine(one: z.infer<typeof item>): string {
   const { checked, texts, surfaces } = one;
   if (checked === 'pending' || checked === 'failed' || checked === 'nothing' || texts === null) {
@@ -119,7 +119,7 @@ function checkedLine(one: z.infer<typeof item>): string {
   return `${texts} ${texts === 1 ? 'text' : 'texts'}${kinds === '' ? '' : `: ${kinds}`}`;
 }
 
-/** What of a run was not checked. */
+/** The unchecked part of a run. */
 function gapsOf({
   late_steps,
   late_evaluated_steps,

@@ -111,7 +111,7 @@ function scanRuns(
   return { ...mergeResults(results), rejected: rejections };
 }
 
-/** Whether this rule alone matches the text on this surface. */
+/** Checks whether this rule alone matches the text on this surface. */
 function hitsOn(rule: Rule, surface: Surface, text: string, capBytes: number): boolean {
   const texts = [{ step: 0, surface, text }];
   return createMatcher([rule]).match(texts, { enabled: () => true, capBytes }).hits.length > 0;

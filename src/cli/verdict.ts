@@ -1,7 +1,7 @@
 /** Why a rule does or does not run here, as a sentence. */
 import { exampleFailure, type Support } from '../model/rules.ts';
 
-/** What of a rule decides whether it runs. */
+/** Rule fields that decide whether it runs. */
 export interface JudgedRule {
   readonly support: Support;
   readonly status: string;

@@ -76,7 +76,7 @@ async function redact(state: 'on' | 'off', options: OneOptions): Promise<void> {
   });
 }
 
-/** What stays in force on a plan without the rules tab. */
+/** Settings that stay in force on a plan without the rules tab. */
 function keptText({ experimental, overrides }: RuleSettings): string {
   const tier = experimental ? 'the experimental tier stays on' : null;
   const count = overrides.size;

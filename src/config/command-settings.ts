@@ -1,4 +1,4 @@
-/** What commands other than `serve` read of the environment. */
+/** The environment variables that commands other than `serve` read. */
 import { homedir } from 'node:os';
 import { isAbsolute, join, resolve } from 'node:path';
 
@@ -26,7 +26,7 @@ export function readLoginFolder(env: Environment): string {
   return join(isAbsolute(base) ? base : join(homedir(), '.config'), 'sluice');
 }
 
-/** Whether a database is named by a setting, so that commands mean that one. */
+/** Checks whether a setting names a database, so that commands mean that one. */
 export function namesDatabase(env: Environment): boolean {
   return ['DATABASE_URL', 'DATA_DIR'].some((name) => (env[name]?.trim() ?? '') !== '');
 }

@@ -83,7 +83,7 @@ export interface Config extends OauthClients {
   readonly smtp: { readonly url: string; readonly from: string } | null;
   /** e-mail address of the account that the first start creates */
   readonly ownerEmail: string;
-  /** proxies of ours before this server, each of which adds to X-Forwarded-For */
+  /** our proxies in front of this server; each adds to X-Forwarded-For */
   readonly trustedProxyHops: number;
   readonly logLevel: LogLevel;
 }

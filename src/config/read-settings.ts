@@ -160,7 +160,7 @@ export function oneOf<T extends string>(
   return value as T;
 }
 
-/** Whether a URL is safe to send a credential to: over TLS, or to this machine. */
+/** Checks whether a URL is safe to send a credential to: over TLS, or to this machine. */
 export function isPrivateUrl({ protocol, hostname }: URL): boolean {
   return protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname));
 }

@@ -64,7 +64,7 @@ export const INTEGER_SETTINGS = {
   TRUSTED_PROXY_HOPS: { fallback: 0, min: 0, max: 10 },
 } as const satisfies Record<string, IntegerSetting>;
 
-/** Text settings; null where unset means something of its own. */
+/** Text settings; null where unset has a special meaning. */
 export const TEXT_SETTINGS = {
   HOST: '0.0.0.0',
   ADMIN_HOST: '127.0.0.1',

@@ -1,5 +1,5 @@
 /**
- * Whether COMMITs wait for a synchronous standby. While none answers, PostgreSQL lets every COMMIT
+ * Finds out if COMMITs wait for a synchronous standby. While none answers, PostgreSQL lets every COMMIT
  * wait, without an error: reads and pings continue, and nothing is stored.
  */
 import type { Queryable } from './database.ts';

@@ -38,7 +38,7 @@ export class DatabaseClock {
     this.#wallMs = wallMs;
   }
 
-  /** Whether the last reading found the two clocks too far apart: one of them is wrong. */
+  /** Checks whether the last reading found the two clocks too far apart: one of them is wrong. */
   get differs(): boolean {
     return this.#differs;
   }

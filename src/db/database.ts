@@ -21,7 +21,7 @@ const SERVER_VERSION_MIN = 140_000;
 const CONNECT_TIMEOUT_MS = 5000;
 /**
  * Enforced by the server; on a healthy server no statement takes as long. Set for each transaction,
- * because a connection through a pooler has no session of its own (limited-query.ts).
+ * because a connection through a pooler has no session (limited-query.ts).
  */
 export const STATEMENT_TIMEOUT_MS = 30_000;
 /** Enforced here, for a server that hangs; a little later, so that the server's error comes first. */

@@ -23,7 +23,7 @@ const TIMEOUT_MS = 6 * 3_600_000;
 /** Earlier ones were not tried. */
 const CITUS_MIN = 12;
 
-/** What a command prints, or a server logs. */
+/** The result, which a command prints or a server logs. */
 export interface Distribution {
   /** false: they were distributed before */
   readonly isNew: boolean;

@@ -22,7 +22,7 @@ const OUTAGE_STATES = [
 ] as const;
 
 /**
- * Whether the connection leads to a server that takes no writes, as a standby after a failover: the
+ * Checks whether the connection leads to a server that takes no writes, as a standby after a failover: the
  * next connection may lead to another.
  */
 export function isReadOnly(error: unknown): error is Error {
@@ -30,7 +30,7 @@ export function isReadOnly(error: unknown): error is Error {
 }
 
 /**
- * Whether the server's state caused an error. False for errors without a SQLSTATE (sockets, pg
+ * Checks whether the server's state caused an error. False for errors without a SQLSTATE (sockets, pg
  * itself): a statement may itself break its connection.
  */
 export function isOutage(error: unknown): boolean {

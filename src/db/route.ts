@@ -1,7 +1,7 @@
 /**
  * Where connections of a pool lead: to PostgreSQL itself, or to a pooler (PgBouncer) in front of it.
  *
- * A pooler gives its clients process ids and keys of its own, so that a request to cancel comes to it;
+ * A pooler gives its clients its own process ids and keys, so that a request to cancel comes to it;
  * the backend reports another id.
  */
 import type { Connection, Database } from './database.ts';

@@ -46,7 +46,7 @@ export interface ServerConnections {
   /** of all roles but those that may use the reserved ones */
   readonly allowed: number;
   readonly used: number;
-  /** of this role and of this database; null: no limit of their own */
+  /** of this role and of this database; null: no separate limit */
   readonly roleLimit: number | null;
   readonly databaseLimit: number | null;
 }
@@ -172,7 +172,7 @@ export async function readReplication(
   return { replicas, slots };
 }
 
-/** What the role of the connection may do. */
+/** Privileges of the connection's role. */
 export async function readPrivileges(database: Queryable): Promise<ServerPrivileges> {
   const { rows } = await database.query<Omit<ServerPrivileges, 'foreignTables'>>(
     `SELECT current_user AS role, rolsuper AS "isSuperuser",

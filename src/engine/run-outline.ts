@@ -30,7 +30,7 @@ export interface OutlinedSteps {
   readonly owners: readonly Step[];
 }
 
-/** What of the texts is shown and marked. */
+/** The parts of the texts to show and to mark. */
 export interface OutlineView {
   /** of the run; those of other steps are left out */
   readonly findings: readonly Finding[];
@@ -51,7 +51,7 @@ const ONLY_UNITS = 8000;
 const PAGE_UNITS_MAX = 192 * 1024;
 /** Most invisible characters in a shown part: each is an element of the page. */
 const UNSEEN_MAX = 4096;
-/** What one of them counts for, against the units of a page. */
+/** Units of a page that one of them uses. */
 const UNSEEN_UNITS = 16;
 /** Most texts shown of one step, besides those with findings, and of a page. */
 const STEP_TEXTS_MAX = 50;
@@ -123,7 +123,7 @@ function shownStep(
   };
 }
 
-/** What is left for a page. */
+/** The remaining budget of a page. */
 interface Room {
   texts: number;
   units: number;

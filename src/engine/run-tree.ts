@@ -13,7 +13,7 @@ export const ROWS_MAX = 160;
 export const NEAR = 8;
 /** The first steps of every list. */
 const FIRST = 3;
-/** Findings whose steps are rows of their own. */
+/** Findings whose steps are separate rows. */
 export const FOUND_MAX = 24;
 /** Most steps above the one that is open, and above findings together. */
 export const WAY_MAX = 60;
@@ -35,7 +35,7 @@ interface Node {
   isOpen: boolean;
   /** of the way up on which it was met */
   mark: number;
-  /** shown as a row of its own wherever its list is shown */
+  /** shown as a separate row wherever its list is shown */
   isKept: boolean;
 }
 
@@ -173,7 +173,7 @@ interface Way {
 }
 
 /**
- * Bounds the way to a node: where it is longer, its lower part becomes a tree of its own, and the step
+ * Bounds the way to a node: where it is longer, its lower part becomes a separate tree, and the step
  * above that counts the rest.
  */
 function shortenWay(roots: Node[], current: Node): void {
@@ -194,7 +194,7 @@ function shortenWay(roots: Node[], current: Node): void {
   roots.splice(roots.indexOf(root) + 1, 0, top);
 }
 
-/** Which of a list are rows of their own. */
+/** The items of a list that are separate rows. */
 function shownOf(list: readonly Node[], way: Way): boolean[] {
   const shown = list.map((node, index) => node.isKept || index < FIRST);
   const at = list.findIndex((node) => way.nodes.has(node));
@@ -314,7 +314,7 @@ function layOut(roots: readonly Node[], way: Way): TreeRow[] {
  * The rows of a run's tree that are shown with one step open.
  *
  * @param steps all steps of the run, in time order
- * @param sought the step that is open; that of the finding, where the run has it
+ * @param sought the step that is open; the finding's step, where the run has it
  */
 export function* treeInPieces(
   steps: readonly TreeStep[],

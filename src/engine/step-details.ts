@@ -28,7 +28,7 @@ export const JSON_UNITS_MAX = 16 * 1024;
 export const STACK_UNITS_MAX = 8000;
 const STATUS_ERROR = 2;
 
-/** What is left for a step. */
+/** The remaining budget of a step. */
 interface Room {
   units: number;
 }
@@ -103,7 +103,7 @@ function shownEvent({ name, timeUnixNano, attributes }: SpanEvent, room: Room): 
   };
 }
 
-/** What is shown of a step. Takes a few milliseconds at most. */
+/** Returns the details that are shown of a step. Takes a few milliseconds at most. */
 export function detailsOf(step: Step): StepDetails {
   const room: Room = { units: STEP_UNITS_MAX };
   const attributes = shownAttributes(step.attributes, ATTRIBUTES_MAX, room);

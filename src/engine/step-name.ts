@@ -24,7 +24,7 @@ export function cutName(name: string): string {
   return name.slice(0, NAME_UNITS_MAX).replace(LONE_SURROGATE, '');
 }
 
-/** What identifies a name that must not be stored. */
+/** Identifies a name that must not be stored. */
 export function nameDigest(name: string): string {
   return createHash('sha256').update(name).digest('base64');
 }

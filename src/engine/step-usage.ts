@@ -44,7 +44,7 @@ function firstAmount(attributes: JsonObject, rows: readonly UsageRow[]): number 
   return null;
 }
 
-/** What a step reports. Tokens are whole numbers. */
+/** The usage that a step reports. Tokens are whole numbers. */
 export function usageOf({ attributes }: Pick<Step, 'attributes'>): Usage {
   const tokens = (rows: readonly UsageRow[]): number | null => {
     const amount = firstAmount(attributes, rows);

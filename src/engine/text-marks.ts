@@ -75,7 +75,7 @@ function byExcerpt(texts: readonly Text[], { place, surface, excerpt }: Finding)
   return null;
 }
 
-/** Whether the recorded range has the text of the excerpt; without one it is believed. */
+/** Checks whether the recorded range has the text of the excerpt; without one it is believed. */
 function isThere(
   text: string,
   { match, inExcerpt }: Finding['place'],
@@ -84,7 +84,7 @@ function isThere(
   if (match.end > text.length) return false;
   if (excerpt === null) return true;
   const shown = excerpt.slice(inExcerpt.start, inExcerpt.end);
-  // What is shown of one unit has at most eight (`⟨U+200B⟩`), and at least one.
+  // One unit is shown as one to eight characters (`⟨U+200B⟩`).
   const matched = text.slice(match.start, Math.min(match.end, match.start + 2 * shown.length));
   return visibleLine(matched).startsWith(shown);
 }

@@ -14,7 +14,7 @@ import type { Signal } from '../model/telemetry.ts';
 import type { Pieces } from '../otlp/pieces.ts';
 
 const HASH_DIGITS = 32;
-/** The fixed cost of GMAC is that of four kilobytes of SHA-256; measured with Node 20.20. */
+/** GMAC's fixed cost equals four kilobytes of SHA-256; measured with Node 20.20. */
 const SHORT_BYTES_MAX = 4 * 1024;
 /** Hashed between two pauses: less than a millisecond, some without the processor's AES. */
 const HASHED_BYTES = 1024 * 1024;

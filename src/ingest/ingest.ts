@@ -40,7 +40,7 @@ export interface IngestRequest extends Pick<DecodedRequest, 'signal' | 'rejectio
   readonly store: () => Promise<StoredAnswer>;
 }
 
-/** The answer to a request whose records are committed. */
+/** The answer to a request after its records are committed. */
 export interface StoredAnswer {
   /** the request was stored before, and its answer is the first one's */
   readonly isResend: boolean;
@@ -114,7 +114,7 @@ export class Ingest {
 
   /**
    * Decodes one export request. A request whose generator starts before another one's has ended
-   * takes a checker of its own; a promise that it returns need not be settled by then.
+   * takes its own checker; a promise that it returns need not be settled by then.
    *
    * @param body decompressed; must not change until the generator has ended, its promise is settled, and
    *   `store` too if it reads the body

@@ -55,7 +55,7 @@ interface Member {
   readonly read: number;
   /** where the value is kept */
   readonly cell?: number;
-  /** largest value of a number (by default that of 32 bits), or the kind of an object */
+  /** largest value of a number (by default of 32 bits), or the kind of an object */
   readonly detail?: number;
   readonly isRequired?: true;
   /** kinds of records that have it, as bits; by default all */
@@ -210,7 +210,7 @@ export class OrdinaryRecords implements OrdinaryTaken {
   /** where the runs of the last call begin in it */
   readonly runsAt: number;
 
-  // What the last call took.
+  // The records that the last call took.
   records = 0;
   runs = 0;
   at = 0;

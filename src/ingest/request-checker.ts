@@ -34,7 +34,7 @@ const NO_REJECTIONS: readonly Rejection[] = [];
 export class RequestChecker implements RecordSink {
   readonly #scanner = new RequestScanner();
   readonly #noteFailure: (error: unknown) => void;
-  /** that of the current request, shared by the thread's checkers, and its number of the request */
+  /** the current request's, shared by the thread's checkers, and its number of the request */
   #ordinary: OrdinaryRecords | null = null;
   #ordinaryRequest = 0;
   /** the latest run */

@@ -15,7 +15,7 @@ import {
   sendMessage,
 } from './messages.ts';
 
-/** What a child sends: messages, or the exception that ends it. */
+/** A child's output: messages, or the exception that ends it. */
 export type FromChild<Message> = ChannelPart<Message> | { readonly exception: Error };
 
 const ENDED = 'the process was ended';

@@ -12,7 +12,7 @@ interface Announced<Message> {
   readonly size: number;
 }
 
-/** What is sent over the channel: an announcement, or a part of the bytes. */
+/** A message of the channel: an announcement, or a part of the bytes. */
 export type ChannelPart<Message> = Announced<Message> | Uint8Array;
 
 export interface ReceivedMessage<Message> {

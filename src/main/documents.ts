@@ -103,7 +103,7 @@ const STYLES = [
   'narrow.css',
 ];
 
-/** Sent as one script; each file after the first is a block of its own. */
+/** Sent as one script; each file after the first is a separate block. */
 const SCRIPTS = ['app.js', 'times.js', 'run.js', 'inbox.js'];
 
 /** The files that pages refer to: style, script, icon, and the documents' images. */

@@ -37,7 +37,7 @@ const COMMAND_WAITS = { ownerWaitMs: COMMAND_OWNER_WAIT_MS, readyWaitMs: COMMAND
 const SILENT_LOG: EmbeddedLog = { info: () => {}, warn: () => {} };
 
 export interface OpenDatabase {
-  /** for the pass, upkeep and commands; requests have connections of their own */
+  /** for the pass, upkeep and commands; requests have separate connections */
   readonly database: Database;
   readonly probes: Database;
   readonly urls: DatabaseUrls;
@@ -193,7 +193,7 @@ async function open(
     const migrations =
       directUrl === null
         ? await migrate(database)
-        : // A pooler may have time limits of its own.
+        : // A pooler may have its own time limits.
           await overDirectUrl(directUrl, route, migrate);
     await onMigrated(database);
     const where = route.isDirect ? source.where : `${source.where}, through a pooler`;

@@ -1,7 +1,7 @@
 /**
  * Wires the server: starts every part in order, and registers how to stop it.
  *
- * Start: corpus (in a process of its own) and database side by side → schema, partitions → first workspace →
+ * Start: corpus (in a separate process) and database in parallel → schema, partitions → first workspace →
  * workers, pass, which registers this process if it can read the blocks → what takes requests → listeners.
  * Nothing listens before everything behind it works.
  * Stop: not ready, for DRAIN_MS → no new connections → requests under way → key use → decoder of large bodies → writer → pass →
@@ -133,7 +133,7 @@ function createWorkspaceProbe(): { readonly check: Probe; readonly exists: () =>
   };
 }
 
-/** What takes requests, with connections and counts of its own; its listeners are opened later. */
+/** The acceptor of requests, with separate connections and counts; its listeners are opened later. */
 function openAcceptor(
   open: OpenDatabase,
   others: Omit<AcceptorDependencies, 'databases' | 'minuteCounts'>,

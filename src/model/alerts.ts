@@ -2,7 +2,7 @@
 import type { Hex16 } from './json.ts';
 import type { Category, Severity } from './rules.ts';
 
-/** What a destination receives: the body of a webhook, or an e-mail. */
+/** The form that a destination receives: the body of a webhook, or an e-mail. */
 export const ALERT_FORMATS = ['json', 'slack', 'ocsf', 'email'] as const;
 export type AlertFormat = (typeof ALERT_FORMATS)[number];
 

@@ -1,6 +1,6 @@
 /** Exceptions: which findings of a rule are expected, why, and until when. */
 
-/** What an exception is for, the narrowest first; `match` is all of the others together. */
+/** Scopes of exceptions, the narrowest first; `match` is all of the others together. */
 export const EXCEPTION_SCOPES = ['match', 'text', 'tool', 'agent', 'service'] as const;
 export type ExceptionScope = (typeof EXCEPTION_SCOPES)[number];
 

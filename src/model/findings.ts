@@ -167,7 +167,7 @@ export interface FindingTotal {
 export const FINDING_GROUPINGS = ['run', 'match'] as const;
 export type FindingGrouping = (typeof FINDING_GROUPINGS)[number];
 
-/** Days of which a group shows how many of its findings are of each. */
+/** Days in a group's findings-per-day bars. */
 export const GROUP_DAYS = 14;
 
 /** Findings that are listed as one. */
@@ -197,7 +197,7 @@ export interface FindingNames extends RunNames {
   readonly assignees: readonly string[];
 }
 
-/** What a rule found: findings of the last thirty days, of which the latest 10,000 are counted. */
+/** A rule's findings of the last thirty days; only the latest 10,000 are counted. */
 export interface RuleRecord {
   readonly findings: number;
   /** of them, those whose state is false positive */

@@ -71,7 +71,7 @@ export interface OverviewVisit {
   };
 }
 
-/** Whether pages are read from the replica, and how far it is behind. */
+/** State of the replica: if pages are read from it, and its lag. */
 export interface ReplicaState {
   readonly isUsed: boolean;
   /** most milliseconds by which it is behind, or since that was known */

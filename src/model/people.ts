@@ -115,7 +115,7 @@ export interface CliToken {
   readonly role: Role;
 }
 
-/** What a command line gets when it asks for its token. */
+/** The answer to a command line that asks for its token. */
 export type DevicePoll =
   | { readonly state: 'waiting' | 'slow_down' | 'denied' | 'expired' }
   | ({ readonly state: 'approved' } & CliToken);

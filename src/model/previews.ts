@@ -31,7 +31,7 @@ export interface PreviewExample {
   readonly surface: Surface;
 }
 
-/** What one rule would have found: one finding for each run. */
+/** The findings that one rule would have had: one for each run. */
 export interface RuleTally {
   readonly runs: number;
   readonly examples: readonly PreviewExample[];
@@ -112,7 +112,7 @@ export function coveredDays(oldest: number | null, requested: number): number {
   return oldest === null ? requested : Math.min(requested, Math.max(oldest, 1 / 24));
 }
 
-/** Whether it still waits or works. */
+/** Checks whether it still waits or works. */
 export function isOpen({ state }: Pick<Preview, 'state'>): boolean {
   return state === 'queued' || state === 'running';
 }
@@ -166,7 +166,7 @@ function previewedRule(ruleId: string, preview: Preview): PreviewedRule | null {
 }
 
 /**
- * The rules of which two previews matched different shares of the runs, the greatest difference first, and
+ * The rules that matched different shares of the runs in two previews, the greatest difference first, and
  * how many rules matched the same share in both. A rule that matched nothing wherever it was is neither.
  */
 export function comparePreviews(
@@ -239,7 +239,7 @@ export function noisyRules(
     .slice(0, SUGGESTED_MAX);
 }
 
-/** The runs whose results are there, of 100 that are to be looked at. */
+/** Percentage of runs already previewed. */
 export function percentDone({ runsPlanned, tally, state }: Preview): number {
   if (state === 'done') return 100;
   if (runsPlanned === null) return 0;

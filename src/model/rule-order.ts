@@ -28,7 +28,7 @@ export const ORDER_LABELS: Readonly<Record<RuleOrder, string>> = {
   confidence: 'Lowest confidence',
 };
 
-/** What rules have found in a workspace, by rule id. */
+/** Counts of findings in a workspace, by rule id. */
 export type RuleRecords = ReadonlyMap<string, RuleRecord>;
 
 /** Orders that need the records of a workspace. */
@@ -39,7 +39,7 @@ export const WORKSPACE_ORDERS: readonly RuleOrder[] = [
   'matcher_time',
 ];
 
-/** What the order by noise compares. */
+/** The value that the order by noise compares. */
 type Noisy = Pick<Rule, 'id' | 'quality' | 'measured'>;
 
 /**
@@ -62,7 +62,7 @@ function harmlessShare({ measured: { falsePositives } }: Noisy): number {
   return falsePositives.texts === 0 ? 0 : falsePositives.found / falsePositives.texts;
 }
 
-/** What an order compares, the greatest first; a rule without it comes last. */
+/** The value that an order compares, the greatest first; a rule without it comes last. */
 const VALUES: Readonly<
   Record<Exclude<RuleOrder, 'id' | 'noise'>, (rule: Noisy, record?: RuleRecord) => number>
 > = {

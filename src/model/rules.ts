@@ -38,7 +38,7 @@ export const SUPPORT_LABELS: Readonly<Record<Support, string>> = {
   fails_own_examples: 'Fails its own tests',
 };
 
-/** What decided whether a rule runs, in the order of evaluation. */
+/** Reasons that decide whether a rule runs, in the order of evaluation. */
 export type DecidedBy = 'support' | 'own_examples' | 'tier' | 'override';
 
 /** The state of a rule in one workspace. Every rule is in exactly one; it runs in the first two. */
@@ -64,7 +64,7 @@ export const STATE_LABELS: Readonly<Record<RuleState, string>> = {
   fails_own_examples: 'Fails its own tests',
 };
 
-/** Whether a rule in this state can be switched on and off. */
+/** Checks whether a rule in this state can be switched on and off. */
 export function canRun(state: RuleState): boolean {
   return ['as_written', 'degraded', 'off_by_tier', 'off_by_override'].includes(state);
 }
@@ -102,7 +102,7 @@ export function exampleFailure({
 }: ExampleCounts & { readonly failed: readonly unknown[] }): string {
   if (hasNoExamples(counts)) return 'ships no test cases, so it has passed none';
   const cases = counts.truePositives + counts.trueNegatives;
-  return `fails ${failed.length} of its own ${cases} test cases`;
+  return `fails ${failed.length} of its ${cases} test cases`;
 }
 
 /** Why a rule cannot run in any workspace (409), in words for the user. */

@@ -65,7 +65,7 @@ export function lateSteps({ spans, logRecords, evaluatedSteps }: CheckedRun): nu
   return evaluatedSteps === null ? 0 : Math.max(0, spans + logRecords - evaluatedSteps);
 }
 
-/** What of a run was checked, by the worst that is known, and every reason why not all of it. */
+/** The checked part of a run, by the worst known reason, and every reason why it is not all of the run. */
 export function checkOf(run: CheckedRun): RunCheck {
   if (run.evaluation !== 'evaluated') {
     const isLate = run.evaluation === 'evaluation_failed' && lateSteps(run) > 0;

@@ -99,7 +99,7 @@ export interface ShownSteps {
   readonly endUnixNano: string;
 }
 
-/** What a search in a run found. */
+/** The result of a search in a run. */
 export interface RunSearch {
   readonly phrase: string;
   /** number of the first step that was searched */
@@ -107,7 +107,7 @@ export interface RunSearch {
   readonly hits: readonly FoundText[];
   /** number of the step from which to search further; null at the end of the run */
   readonly next: number | null;
-  /** steps of which only the beginnings of texts were searched */
+  /** steps with only the beginnings of their texts searched */
   readonly cut: number;
 }
 

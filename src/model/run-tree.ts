@@ -37,7 +37,7 @@ export interface StoredTree {
   readonly unreadable: UnreadableBlocks;
 }
 
-/** What rows that are not shown hold. */
+/** Sums of the rows that are not shown. */
 export interface HiddenSteps {
   readonly steps: number;
   readonly findings: number;

@@ -1,5 +1,5 @@
 /**
- * What a run waits for before it is evaluated, and until when at most if nothing more of it arrives: the
+ * The event that a run waits for before it is evaluated, and until when at most if nothing more of it arrives: the
  * same on its page and in the API.
  */
 import type { RunSummary } from './runs.ts';

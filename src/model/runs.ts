@@ -7,7 +7,7 @@ import type { Surface, TextGap } from './steps.ts';
 export const RUN_STATES = ['running', 'completed', 'failed', 'timed_out'] as const;
 export type RunState = (typeof RUN_STATES)[number];
 
-/** Whether a run's text was matched against the rules; `evaluation_failed` after the last attempt. */
+/** States of matching a run's text against the rules; `evaluation_failed` after the last attempt. */
 export const EVALUATION_STATES = ['pending', 'evaluated', 'evaluation_failed'] as const;
 export type EvaluationState = (typeof EVALUATION_STATES)[number];
 
@@ -20,7 +20,7 @@ export const CHECKED = [
   'fully',
 ] as const;
 /**
- * What of a run was checked (run-check.ts). `pending`: not evaluated yet. `failed`: every attempt
+ * The checked part of a run (run-check.ts). `pending`: not evaluated yet. `failed`: every attempt
  * failed. `nothing`: no text was found. `tool_names_only`: the only texts were names of tools. `partly`:
  * not everything, for known reasons. `fully`: every text that was sent.
  */
@@ -110,7 +110,7 @@ export interface RunSummary extends Usage {
   readonly texts: number | null;
   /** surfaces of its texts */
   readonly surfaces: readonly Surface[] | null;
-  /** texts of which only the first `textCapBytes` were matched */
+  /** texts that were longer than `textCapBytes`; only the beginning was matched */
   readonly truncatedTexts: number | null;
   /** `SURFACE_CAP_BYTES` at the time of the evaluation */
   readonly textCapBytes: number | null;

@@ -1,4 +1,4 @@
-/** What a run's page shows of one step beside its texts: usage, attributes, events, errors. Plain data. */
+/** Details of one step on a run's page, next to its texts: usage, attributes, events, errors. Plain data. */
 import type { Int64 } from './json.ts';
 
 /** Tokens and cost as the sender reports them; null where it does not. */

@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto';
 import { compareInt64 } from './json.ts';
 import type { Step } from './steps.ts';
 
-/** What the order of steps depends on; the rest of a step decides among equal ones. */
+/** The fields that order steps; the rest of a step decides among equal ones. */
 type OrderedStep = Pick<
   Step,
   'source' | 'spanId' | 'parentSpanId' | 'startUnixNano' | 'endUnixNano' | 'arrivedOn'
@@ -34,7 +34,7 @@ export function inTimeOrder(steps: readonly Step[]): Step[] {
     .map(({ step }) => step);
 }
 
-/** What `numberSteps` sets. */
+/** The fields that `numberSteps` sets. */
 export interface Numbered {
   number: number;
   twin: number;

@@ -14,7 +14,7 @@ export type FindingState = (typeof FINDING_STATES)[number];
 /** States of findings that still need somebody: lists show only these by default. */
 export const OPEN_STATES: readonly FindingState[] = ['new', 'acknowledged', 'confirmed'];
 
-/** What a list of findings can show: open ones that no exception covers, one state, or others. */
+/** The states that a list of findings can show: open ones that no exception covers, one state, or others. */
 export const LIST_STATES = ['open', ...FINDING_STATES, 'excepted', 'all'] as const;
 
 /** Most characters of a note. */
@@ -55,7 +55,7 @@ export interface Triage {
   readonly history: readonly HistoryEntry[];
 }
 
-/** What lists, exports and alerts show of a finding's triage. */
+/** The triage of a finding, as lists, exports and alerts show it. */
 export interface TriageMark {
   readonly state: FindingState;
   /** e-mail address; null when nobody is assigned */

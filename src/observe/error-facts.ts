@@ -35,7 +35,7 @@ function textProperty(value: object, key: string): string | undefined {
   return typeof found === 'string' ? found : undefined;
 }
 
-/** Whether PostgreSQL refused the rows it was given: sending them again cannot help. */
+/** Checks whether PostgreSQL refused the rows it was given: sending them again cannot help. */
 export function isDataError(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const code = textProperty(error, 'code');
@@ -63,7 +63,7 @@ const SOCKET_CODES = new Set([
 /** Messages of pg and pg-pool for errors without a code. */
 const CONNECTION_MESSAGES = /^Connection terminated|timeout exceeded when trying to connect/;
 
-/** Whether a connection to the database was refused, lost, or not made in time. */
+/** Checks whether a connection to the database was refused, lost, or not made in time. */
 export function isConnectionError(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const code = textProperty(error, 'code');

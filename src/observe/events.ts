@@ -39,7 +39,7 @@ export interface PassFacts {
   readonly elapsedMs: number;
 }
 
-/** What may fail again and again, with the text of the line that says that it works again. */
+/** Concerns that may fail again and again, with the log line for the time when they work again. */
 const WORKS_AGAIN = {
   database: 'the database can be reached again',
   store: 'telemetry is stored again',

@@ -1,5 +1,5 @@
 /**
- * What does not work at the moment, by concern: the first failure begins an outage, the next success
+ * The current outages, by concern: the first failure begins an outage, the next success
  * ends it. So a database that is away for an hour is two log lines, not one for each turn or request.
  *
  *   works ──failure: reported──► away ──failures: counted──► away ──success: reported──► works

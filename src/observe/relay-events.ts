@@ -1,5 +1,5 @@
 /**
- * What `sluice relay` logs and counts: one call writes the log line and moves the counter. Never with
+ * Logs and counts the events of `sluice relay`: one call writes the log line and moves the counter. Never with
  * a key, a payload or a message of the server.
  */
 import { pino } from 'pino';
@@ -9,7 +9,7 @@ import type { Signal } from '../model/telemetry.ts';
 import { errorFacts } from './error-facts.ts';
 import { type LogDestination, openLog, outageLog } from './events.ts';
 
-/** What the queue and the server are like when `/metrics` is read. */
+/** The state of the queue and the server when `/metrics` is read. */
 export interface RelayState {
   readonly queueBytes: number;
   readonly queueBytesMax: number;
@@ -22,7 +22,7 @@ export interface RelayState {
 /** Why a request that was accepted is not sent any more. */
 export type DropReason = 'refused' | 'expired' | 'damaged';
 
-/** What is done with the queue's files. */
+/** Events of the queue's files. */
 export type QueueWork = 'write' | 'read' | 'remove';
 
 const FAILS: Readonly<Record<QueueWork, string>> = {

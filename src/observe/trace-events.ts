@@ -1,4 +1,4 @@
-/** What happens to one request and one run, step by step: lines of the level `debug`. Off, they cost nothing. */
+/** Traces one request and one run, step by step, as lines of the level `debug`. Off, they cost nothing. */
 import type { Logger } from 'pino';
 
 /** A run, by its ids. */

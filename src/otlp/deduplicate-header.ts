@@ -1,6 +1,6 @@
 /**
  * The request header by which a sender says that one request is not to be compared with earlier ones:
- * its records have no ids or times of their own, so an equal body is not a resend
+ * its records have neither ids nor times, so an equal body is not a resend
  * (docs/decisions/0029-stored-once.md).
  */
 import { SluiceError } from '../errors.ts';
@@ -9,7 +9,7 @@ export const DEDUPLICATE_HEADER = 'sluice-deduplicate';
 export const DEDUPLICATE_VALUES = ['on', 'off'] as const;
 
 /**
- * Whether a request is stored once.
+ * Checks whether a request is stored once.
  *
  * @param value of the header; empty or undefined without one
  * @throws {SluiceError} `bad_request` for anything but `on` and `off`

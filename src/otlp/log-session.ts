@@ -90,7 +90,7 @@ const PRODUCTS: readonly Product[] = [
       { name: 'end_session' },
     ],
     // Sent when the CLI ends (packages/core/src/config/config.ts, `dispose`), and before a change of
-    // the mode, which is an event of its own and follows at once.
+    // the mode, which is a separate event and follows at once.
     lastEvents: ['gemini_cli.plan.approval_mode_duration'],
     goodbye: null,
     // packages/core/src/telemetry/trace.ts; only calls of the model name their prompt
@@ -122,7 +122,7 @@ export interface NamedSession {
 }
 
 /**
- * What ends sessions only together with the other records of the request: `if_last` its own if no
+ * Ends of sessions that depend on the other records of the request: `if_last` its own if no
  * record of it follows, `process` those of all records from the same process.
  */
 export type Farewell = 'if_last' | 'process';
@@ -169,7 +169,7 @@ export function sessionOfSpan(origin: Origin, { attributes }: JsonObject): LogSe
   return { ...ids, event: 'nothing', ends: false, hasTrace: true };
 }
 
-/** Whether spans of this origin, and log records with a trace id, may have a session. */
+/** Checks whether spans of this origin, and log records with a trace id, may have a session. */
 export function isTracedSessionProduct(origin: Origin): boolean {
   return (productOf(origin)?.spans ?? null) !== null;
 }
@@ -191,7 +191,7 @@ function idsOf(
   };
 }
 
-/** Whether the origin is that of a product whose log records may have a session. */
+/** Checks whether the origin is a product whose log records may have a session. */
 export function isSessionProduct(origin: Origin): boolean {
   return productOf(origin) !== null;
 }
@@ -245,7 +245,7 @@ function readSession(
   };
 }
 
-/** Whether an AnyValue is a list or a map. Gemini CLI sends `error` without a value. */
+/** Checks whether an AnyValue is a list or a map. Gemini CLI sends `error` without a value. */
 function isStructure(value: JsonValue): boolean {
   return isObject(value) && ('arrayValue' in value || 'kvlistValue' in value);
 }

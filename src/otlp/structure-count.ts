@@ -30,7 +30,7 @@ function endOfString(body: Buffer, start: number): number {
 }
 
 /**
- * Whether the body has more than `structuresMax` objects and lists. Stops soon after the first one
+ * Checks whether the body has more than `structuresMax` objects and lists. Stops soon after the first one
  * too many. Ignores strings; the body need not be valid JSON.
  */
 export function* holdsTooManyStructures(

@@ -54,7 +54,7 @@ type Decided = Pick<Evaluated, 'isOverBudget'> & {
 /** A run's outcome before it is stored. */
 type Judged = Decided | Exclude<RunOutcome, { kind: 'evaluated' | 'lost' }>;
 
-/** What the tasks of a thread share. */
+/** State that the tasks of a thread share. */
 export interface TaskContext extends SliceDependencies {
   readonly database: Database;
   readonly matcher: Matcher;
@@ -250,7 +250,7 @@ async function store(
   return { outcomes, ...rest };
 }
 
-/** What of a run was checked, before any step can be late. */
+/** The checked part of a run, before any step can be late. */
 function checkedOf({ facts, steps, ...evaluation }: EvaluatedRun): Checked {
   return checkOf({
     ...evaluation,

@@ -196,7 +196,7 @@ export class Pass {
     return facts;
   }
 
-  /** @param pace the pace of which a task can be taken; every pace by default */
+  /** @param pace takes only tasks of this pace; every pace by default */
   #openLanes(pace?: TaskPace): void {
     if (this.#stopping || !this.#claims.isOpen) return;
     this.#heartbeat.start();

@@ -7,7 +7,7 @@ import type { RuleTimer } from '../engine/matcher/matcher.ts';
 
 const SAMPLE_EVERY = 16;
 
-/** What matching one rule took. */
+/** The CPU time and counts of matching one rule. */
 export interface MeteredRule {
   /** index in the rules of the workers */
   readonly ruleIndex: number;
@@ -41,7 +41,7 @@ export class RuleMeter {
     return this.#evaluations % SAMPLE_EVERY === 0 ? this.#timer : null;
   }
 
-  /** What was measured since the last call. */
+  /** Returns the measurements since the last call. */
   take(): MeteredRule[] {
     const taken = [...this.#costs].map(([ruleIndex, cost]) => ({ ruleIndex, ...cost }));
     this.#costs.clear();

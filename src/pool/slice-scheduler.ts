@@ -1,6 +1,6 @@
 /**
  * Decides which task computes next on a worker thread. Work is done in slices, and each belongs to a
- * flow: all quick tasks are one flow, every long run is its own. The next slice is that of the flow
+ * flow: all quick tasks are one flow, every long run is its own. The next slice goes to the flow
  * with the least time for its weight (start-time fair queueing), so a long run gets its share and no
  * more, and everything when it is alone.
  */

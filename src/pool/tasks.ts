@@ -58,7 +58,7 @@ export interface WorkspaceRules extends RuleSet {
 /**
  * quick: runs read and stored together, each for a short time; one that needs longer becomes a long one.
  * long: one run, in slices beside everything else. apart: one run that was claimed before, or failed
- * with others, alone on a thread of its own.
+ * with others, alone on the spare thread.
  */
 export type TaskPace = 'quick' | 'long' | 'apart';
 

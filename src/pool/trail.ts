@@ -25,7 +25,7 @@ export function leaveGroups({ at }: Trail): void {
   Atomics.store(at, 0, DONE);
 }
 
-/** Whether all groups are done, in this attempt or an earlier one. */
+/** Checks whether all groups are done, in this attempt or an earlier one. */
 export function isThrough({ at }: Trail): boolean {
   return Atomics.load(at, 0) === DONE;
 }

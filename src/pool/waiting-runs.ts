@@ -1,7 +1,7 @@
 /**
  * The claimed runs that wait in this process, in one queue per pace, and the rules of their
  * workspaces. Puts tasks together: workspaces take turns (run-queue.ts), a workspace whose runs take
- * long has quick tasks of its own, and none while many of its long runs wait.
+ * long has separate quick tasks, and none while many of its long runs wait.
  *
  * Knows neither the database nor the worker threads; `claims.ts` fills and empties it.
  */
@@ -32,7 +32,7 @@ const LONG_WAITING_MAX = 16;
 /** Most long runs of one workspace on a thread; the last place is for another workspace. */
 const LONG_OF_WORKSPACE_MAX = LONG_RUNS_PER_THREAD - 1;
 /**
- * For this long after a workspace's last long run, its runs have quick tasks of their own, so that
+ * For this long after a workspace's last long run, its runs have separate quick tasks, so that
  * runs of other workspaces do not wait for them.
  */
 const SLOW_FOR_MS = 10_000;
@@ -77,7 +77,7 @@ export class WaitingRuns {
     return blocked.reduce((sum, { workspaceId }) => sum - quick.countOf(workspaceId), quick.size);
   }
 
-  /** Whether a workspace's first quick run has waited too long. */
+  /** Checks whether a workspace's first quick run has waited too long. */
   get isStale(): boolean {
     const claimedBefore = performance.now() - KEPT_MS;
     return this.#queues.quick.firsts.some(({ claimedAtMs }) => claimedAtMs < claimedBefore);

@@ -46,7 +46,7 @@ export interface WorkerData {
   readonly pulse: SharedArrayBuffer;
 }
 
-/** What batches of previews have beside it. */
+/** Additional state for batches of previews. */
 interface PreviewContext {
   readonly flow: Flow;
   /** opened by the first batch that reads it */

@@ -67,7 +67,7 @@ export interface Workers {
 
 /**
  * The catalogue with its prefilter tables in shared memory: from the file in `dataDir` when that was
- * kept by this build for this corpus, or else loaded and built in a process of its own and kept there.
+ * kept by this build for this corpus, or else loaded and built in a separate process and kept there.
  * That process leaves this thread free, and the memory it takes is given back. Nothing evaluates without
  * this, so the corpus is verified here, whatever is kept.
  *

@@ -21,7 +21,7 @@ import type { BlockRecord, RecordOrigin } from '../otlp/lines/block-records.ts';
 import { serviceNameIn } from '../otlp/origin.ts';
 import { storedAttributes, storedValue } from '../otlp/stored-values.ts';
 
-/** The signals whose records are steps. */
+/** Signals with records that are steps. */
 export type StepSignal = 'traces' | 'logs';
 
 /** The parts of a step that are read without its attributes, events and body. */

@@ -18,7 +18,7 @@ import type { ChooseSteps, FoundRun, RunSteps } from './run-steps.ts';
 import type { StepPage } from './step-page.ts';
 
 /**
- * What a turn of the event loop reads of a step at most: 24 KiB of anything, or 8,000 structures, which
+ * Maximum that a turn of the event loop reads of a step: 24 KiB of anything, or 8,000 structures, which
  * take 10 to 20 ms, and some times that before V8 has compiled the code. A step of more is cut.
  */
 const STEP = {
@@ -31,7 +31,7 @@ const STEP = {
 const PAGE = { ...STEP, pageSteps: 50, bytesMax: 4 * 1024 * 1024 };
 /** Of steps beside the one that is open, a tree shows kind, name and tokens. */
 const TREE = { ...PAGE, ordinaryBytes: 4 * 1024 };
-/** What making a tree of so many steps counts as, in turns of the event loop. */
+/** Turns of the event loop that a tree of so many steps counts as. */
 const TREE_BYTES = 1024 * 1024;
 const OUTLINE = { ...STEP, pageSteps: 1_000, bytesMax: 1024 * 1024 };
 /** The first steps of a run, for its title. */

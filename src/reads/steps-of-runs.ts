@@ -48,7 +48,7 @@ const LIMITS: ReadLimits = {
 };
 
 /**
- * Checks whether steps are stored of which none could be read, whatever the reason: nothing can be said
+ * Checks whether steps are stored but none could be read, for whatever reason: nothing can be said
  * about the run.
  */
 export const isUnreadable = ({ steps, unread }: Pick<StepsOfRun, 'steps' | 'unread'>): boolean =>

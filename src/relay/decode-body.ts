@@ -1,6 +1,6 @@
 /**
  * Turns a client's body into what is sent: inflated, checked or decoded, as OTLP/JSON in gzip. Runs on
- * the relay's event loop for small bodies and in a process of its own for the others. Pure.
+ * the relay's event loop for small bodies and in a separate process for the others. Pure.
  */
 import { promisify } from 'node:util';
 import { constants, gunzip, gzip, inflate } from 'node:zlib';
@@ -17,7 +17,7 @@ const gzipped = promisify<Buffer, { level: number }, Buffer>(gzip);
 /** The formats of OTLP/HTTP. */
 export type BodyFormat = 'protobuf' | 'json';
 
-/** What a body is, by its request. */
+/** The form of a body, by its request. */
 export interface BodyFacts {
   readonly signal: Signal;
   readonly format: BodyFormat;

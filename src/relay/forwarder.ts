@@ -28,7 +28,7 @@ const DIRECT_MAX = 16;
 /** Requests of the queue that are sent beside each other, and that a killed relay sends again. */
 const SENDING_MAX = 8;
 
-/** What the client is answered. */
+/** The answer to the client. */
 export type Delivery =
   | { readonly kind: 'passed-on'; readonly answer: UpstreamAnswer }
   | { readonly kind: 'queued' }
@@ -169,7 +169,7 @@ export class Forwarder {
     try {
       const oldest = this.#queue.next();
       this.#events.queueWorked('read');
-      // What is being sent is waited for, so that the next process does not send it again.
+      // Waits for requests in flight, so that the next process does not send them again.
       if (oldest === null || (this.#isStopping && oldest.attached === null)) return null;
       this.#queue.take();
       return oldest;
@@ -217,7 +217,7 @@ export class Forwarder {
     return null;
   }
 
-  /** Whether a request of the queue need not be sent again. */
+  /** Checks whether a request of the queue need not be sent again. */
   #settle(outcome: SendOutcome, request: Queued): boolean {
     this.#note(outcome, request);
     if (outcome.kind === 'accepted') return true;

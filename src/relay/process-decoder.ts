@@ -1,5 +1,5 @@
 /**
- * Decodes large bodies in a process of its own, one at a time, so that they do not hold up the event
+ * Decodes large bodies in a separate process, one at a time, so that they do not hold up the event
  * loop. The process is started by the first of them and ends when it has been idle. Its memory and its
  * time are limited: a body that needs more ends the process and is refused.
  */

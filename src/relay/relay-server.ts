@@ -64,7 +64,7 @@ function successAnswer(answer: UpstreamAnswer | null, format: BodyFormat): Answe
   return { status: 200, headers, body };
 }
 
-/** What the server refused, in its own words where it is a Sluice. */
+/** The server's refusal, in its own words where it is a Sluice. */
 function refusalAnswer({ status, body }: UpstreamAnswer, format: BodyFormat): Answer {
   const code = typeof body?.code === 'number' ? body.code : UNKNOWN;
   const said = typeof body?.message === 'string' ? body.message : null;

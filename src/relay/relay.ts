@@ -14,7 +14,7 @@ import { createQueueAge } from './queue/queue-age.ts';
 import { createRelayServer } from './relay-server.ts';
 import { createUpstream, type SendOutcome } from './upstream.ts';
 
-/** What is being sent at a stop may still end; broken off, it would be sent a second time. */
+/** Requests in flight at a stop may still end; aborted, they would be sent a second time. */
 const STOP_MS_MAX = 5000;
 
 export interface RelaySettings {

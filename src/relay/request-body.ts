@@ -1,6 +1,6 @@
 /**
  * A client's body, read and turned into what is sent: OTLP/JSON in gzip. Bounded in bytes at every
- * step. Small bodies are decoded here, the others in a process of their own, so that a turn of the event
+ * step. Small bodies are decoded here, the others in a separate process, so that a turn of the event
  * loop is short.
  */
 import type { IncomingMessage } from 'node:http';

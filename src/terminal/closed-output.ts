@@ -7,7 +7,7 @@ import { reportFailure } from './failure.ts';
 
 let isClosed = false;
 
-/** Whether standard output is closed. A long command may stop early then. */
+/** Checks whether standard output is closed. A long command may stop early then. */
 export function isOutputClosed(): boolean {
   return isClosed;
 }

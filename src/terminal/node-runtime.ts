@@ -13,7 +13,7 @@ export interface NodeRuntime {
   readonly arch: string;
 }
 
-/** What uWebSockets.js's binaries need, by major version of Node.js. */
+/** Requirements of uWebSockets.js's binaries, by major version of Node.js. */
 const GLIBC_MIN: Readonly<Record<number, string>> = { 20: '2.31', 22: '2.38', 24: '2.38' };
 const LEAST_NODE = '20.19';
 
@@ -31,7 +31,7 @@ export function currentRuntime(): NodeRuntime {
   };
 }
 
-/** Whether a version such as `2.36` is at least another one. */
+/** Checks whether a version such as `2.36` is at least another one. */
 function isAtLeast(version: string, least: string): boolean {
   const [major = 0, minor = 0] = version.split('.').map(Number);
   const [leastMajor = 0, leastMinor = 0] = least.split('.').map(Number);

@@ -3,7 +3,7 @@ import { styleText } from 'node:util';
 
 type Style = Parameters<typeof styleText>[0];
 
-/** Whether standard output shows colour, decided once. */
+/** True if standard output shows colour, decided once. */
 const coloured =
   process.stdout.isTTY === true &&
   (process.env.NO_COLOR ?? '') === '' &&

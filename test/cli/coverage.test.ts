@@ -111,12 +111,12 @@ test.each([
       ],
       truePositives: [{ input: 'cb' }, { input: 'a' }],
     },
-    'Never runs: it fails 1 of its own 2 test cases; 1 of its 2 conditions cannot run here.',
+    'Never runs: it fails 1 of its 2 test cases; 1 of its 2 conditions cannot run here.',
   ],
   [
     'failing on a text that no run has',
     { conditions: [['content', 'a']], truePositives: [{ tool_description: 'a' }] },
-    'Never runs: it fails 1 of its own 1 test cases.',
+    'Never runs: it fails 1 of its 1 test cases.',
   ],
   [
     'semantic',

@@ -212,7 +212,7 @@ async function storedByTag(): Promise<Map<string, Stored>> {
   return byTag;
 }
 
-test('every row has the bytes of its own sender', async () => {
+test("every row has its sender's bytes", async () => {
   const senders = [...keys].flatMap(([id, key]) =>
     Array.from({ length: SENDERS / keys.size }, () => ({ id, key })),
   );

@@ -1004,7 +1004,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'runs/cut-texts',
-    defect: 'a run of which texts were cut counts as fully checked in the list',
+    defect: 'a run with cut texts counts as fully checked in the list',
     file: 'src/db/runs/runs.ts',
     search: "OR ${orZero('truncated_texts')} > 0 OR",
     replacement: 'OR',

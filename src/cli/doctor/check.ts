@@ -1,5 +1,5 @@
 /**
- * What `sluice doctor` found: one check with its state, what was found, and what to change. The state
+ * A result of `sluice doctor`: one check with its state, what was found, and what to change. The state
  * of all is the worst one.
  */
 import { paint } from '../../terminal/paint.ts';

@@ -1,4 +1,4 @@
-/** What to change when a connection to PostgreSQL fails, by the error of the server or of the system. */
+/** Advice for a failed connection to PostgreSQL, by the error of the server or of the system. */
 
 const ADVICE: Readonly<Record<string, (setting: string) => string>> = {
   ECONNREFUSED: (setting) => `Start PostgreSQL, or correct host and port in ${setting}.`,

@@ -55,7 +55,7 @@ function versionChecks(settings: ServerSettings): Check[] {
   return checks;
 }
 
-/** Whether a commit that was acknowledged survives a crash. */
+/** Checks whether a commit that was acknowledged survives a crash. */
 function durabilityChecks(settings: ServerSettings): Check[] {
   const { fsync, fullPageWrites, synchronousCommit, dataChecksums, autovacuum } = settings;
   const checks: Check[] = [];
@@ -162,7 +162,7 @@ export function placesCheck({ checked, faults }: PlaceCheck): Check {
   return problem('Places', `${faults.length} of ${checked} read: ${first}`, change);
 }
 
-/** What the server is set to. */
+/** Checks the server's settings. */
 export function settingsOfServer(settings: ServerSettings): Check[] {
   return [...versionChecks(settings), ...durabilityChecks(settings)];
 }
@@ -177,7 +177,7 @@ export function clockCheck(differenceMs: number, isTooFar: boolean): Check {
 }
 
 /**
- * Whether another process of Sluice fits beside what is connected now.
+ * Checks whether another process of Sluice fits next to the present connections.
  *
  * @param needed connections that one process may open
  */
@@ -200,7 +200,7 @@ export function connectionCheck(
   return ok('Connections', found);
 }
 
-/** What the role of DATABASE_URL may do. */
+/** Checks the privileges of the role in DATABASE_URL. */
 export function privilegeCheck(privileges: ServerPrivileges): Check {
   const { role, mayCreate, isSuperuser, foreignTables } = privileges;
   if (!mayCreate) {

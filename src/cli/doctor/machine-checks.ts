@@ -25,7 +25,7 @@ const DISK_SHARE_MIN = 0.1;
 const OPEN_FILES_MIN = 4096;
 const HEALTH_MS_MAX = 10_000;
 
-/** Whether Sluice runs on this Node.js and its C library. */
+/** Checks whether Sluice runs on this Node.js and its C library. */
 export function runtimeCheck(runtime: NodeRuntime): Check {
   const { version, glibc, platform, arch } = runtime;
   const where = glibc === null ? `${platform} ${arch}` : `glibc ${glibc}, ${arch}`;
@@ -50,7 +50,7 @@ const NATIVE: readonly (readonly [name: string, load: () => Promise<unknown>])[]
   ['re2', () => import('../../engine/matcher/pattern.ts')],
 ];
 
-/** Whether the native modules can be loaded. */
+/** Checks whether the native modules can be loaded. */
 export async function nativeModuleChecks(): Promise<Check[]> {
   return await Promise.all(
     NATIVE.map(async ([name, load]) => {
@@ -101,7 +101,7 @@ function writeFault(folder: string): string | null {
 }
 
 /**
- * Whether the user of this process may write to DATA_DIR, or create it.
+ * Checks whether the user of this process may write to DATA_DIR, or create it.
  *
  * @param faultOf for tests: root may write anywhere
  */
@@ -160,7 +160,7 @@ function listenFault(host: string, port: number): Promise<string | null> {
   });
 }
 
-/** What answers at a port of this machine. */
+/** The program that answers at a port of this machine. */
 async function listenerAt(host: string, port: number): Promise<'sluice' | 'other' | 'silent'> {
   const local = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '[::1]' : host;
   try {
@@ -196,7 +196,7 @@ async function portCheck(name: string, host: string, port: number): Promise<Chec
   return problem(name, `${where} cannot be used: ${fault}`, change);
 }
 
-/** Whether the server could listen, or does so already. */
+/** Checks whether the server could listen, or does so already. */
 export async function portChecks(config: Config): Promise<Check[]> {
   const { port, observePort, adminPort, host, adminHost } = config;
   const ports: (readonly [string, string, number])[] = [['PORT', host, port]];

@@ -17,7 +17,7 @@ const { ok, warning, problem } = checksOf('postgresql');
 /** A standby that has not replayed what the primary had this long ago is shown as late. */
 const REPLICA_WAIT_MS_MAX = 10_000;
 
-/** Whether a pooler keeps a server from LISTEN, and whether it is passed. */
+/** Checks whether a pooler keeps a server from LISTEN, and whether the server bypasses it. */
 export async function directChecks(config: Config, route: DatabaseRoute): Promise<Check[]> {
   const { databaseDirectUrl } = config;
   if (databaseDirectUrl === null) {
@@ -33,7 +33,7 @@ export async function directChecks(config: Config, route: DatabaseRoute): Promis
   }
 }
 
-/** What a server would decide about the standby first. */
+/** Checks the standby as a server does at its start. */
 function judgedReplica(primary: Database, url: string, lagMaxMs: number): Promise<Check> {
   return new Promise((resolve, reject) => {
     const end = (check: Check): void => {
@@ -61,7 +61,7 @@ function unusedReplica(error: unknown): Check {
 }
 
 /**
- * Whether reads would go to the standby of DATABASE_READ_URL.
+ * Checks whether reads would go to the standby of DATABASE_READ_URL.
  *
  * @param primary of DATABASE_URL
  */

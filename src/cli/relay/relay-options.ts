@@ -69,7 +69,7 @@ export function readKeyFile(path: string): string {
   return text;
 }
 
-/** Whether a text can be a key: one word that a header can carry. */
+/** Checks whether a text can be a key: one word that a header can carry. */
 function isKey(text: string): boolean {
   return /^[!-~]{1,512}$/.test(text);
 }
@@ -117,7 +117,7 @@ export function serverAndKey(
 const withoutSlash = (url: string | null): string => (url ?? '').replace(/\/+$/, '');
 
 /**
- * What a relay is started with.
+ * The settings that a relay starts with.
  *
  * @throws {ConfigError} with all problems
  */

@@ -55,7 +55,7 @@ export interface ServerLogins {
  * The base URL of a server, as logins are kept under.
  *
  * @param allowHttp also without TLS, and not on this machine
- * @throws {OperatorError} when it is none, or the token would travel in clear
+ * @throws {OperatorError} when it is no server's address, or the token would travel in clear
  */
 export function serverUrl(text: string, allowHttp = true): string {
   const url = URL.canParse(text) ? new URL(text) : null;
@@ -111,7 +111,7 @@ export function readLogins(folder: string): ServerLogins {
   return { all, default: all.find((one) => one.server === server) ?? null };
 }
 
-/** Whether there is any login, without reading the file. */
+/** Checks whether there is any login, without reading the file. */
 export function hasLogins(folder: string): boolean {
   return existsSync(join(folder, FILE));
 }

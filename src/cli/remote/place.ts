@@ -4,7 +4,7 @@
  *   --server URL                      that server
  *   DATABASE_URL or DATA_DIR is set,
  *     or the default folder exists    the local database
- *   signed in somewhere               the default server, that of the last `sluice login`
+ *   signed in somewhere               the default server: the last `sluice login`
  *   else                              the local database
  *
  * Once there is a login, each command says on standard error which of them it uses.

@@ -23,7 +23,7 @@ import { readClock, withDatabase } from '../with-database.ts';
 import { chooseServer, type PlaceOptions } from './place.ts';
 import { call, type Query, queryText } from './server-call.ts';
 
-/** What can be read, as the path below `/cli/v1`. */
+/** The resources that can be read, as paths below `/cli/v1`. */
 type Listed = 'findings' | 'exceptions' | 'runs';
 type Shown = 'findings' | 'runs';
 

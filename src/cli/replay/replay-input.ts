@@ -14,7 +14,7 @@ import { OperatorError } from '../../errors.ts';
 import type { Signal } from '../../model/telemetry.ts';
 import { zstdFrames } from './zstd-frames.ts';
 
-/** What a server takes by default (MAX_DECODED_BODY_BYTES). */
+/** The largest body that a server takes by default (MAX_DECODED_BODY_BYTES). */
 const BODY_BYTES_MAX = 64 * 1024 * 1024;
 const GZIP_MAGIC = Buffer.from([0x1f, 0x8b]);
 const ZSTD_MAGIC = Buffer.from([0x28, 0xb5, 0x2f, 0xfd]);
@@ -38,7 +38,7 @@ export interface ReplayBody {
   readonly place: string;
 }
 
-/** Of which signal a body is; null when it is no OTLP/JSON. */
+/** Returns the signal of a body; null when it is no OTLP/JSON. */
 export function signalOf(text: string): Signal | null {
   const [, member = ''] = FIRST_MEMBER.exec(text) ?? [];
   return SIGNALS[member] ?? null;
@@ -167,7 +167,7 @@ export async function* readBodies(name: string): AsyncGenerator<ReplayBody> {
 }
 
 async function* bodiesOf(name: string): AsyncGenerator<ReplayBody> {
-  // Of a document over several lines the first line is none.
+  // The first line of a document over several lines is not a document.
   let document: string[] | null = null;
   let units = 0;
   let isFirst = true;

@@ -1,4 +1,4 @@
-/** What `sluice scan` found and could not check, as one result for all files, and as text for people. */
+/** The result of `sluice scan` for all files, with the files that it could not check; also as text for people. */
 import { UNREAD_KEYS_MAX } from '../../engine/evaluate.ts';
 import { UNKNOWN_ROLES_MAX } from '../../engine/surfaces/reader/messages/words.ts';
 import type { Severity } from '../../model/rules.ts';

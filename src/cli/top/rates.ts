@@ -1,4 +1,4 @@
-/** What happened between two readings of a server's metrics, each second. Pure. */
+/** Rates per second between two readings of a server's metrics. Pure. */
 import { type MetricSamples, sumOf } from './metrics-text.ts';
 
 export interface Reading {

@@ -11,7 +11,7 @@ import { parseMetrics } from './metrics-text.ts';
 import { type Rates, type Reading, ratesBetween, totalOf } from './rates.ts';
 import { renderLine, renderScreen, type ServerRates } from './screen.ts';
 
-/** Of one answer; that of a server has some 30 KiB. */
+/** Maximum bytes of one answer; a server's has some 30 KiB. */
 const ANSWER_BYTES_MAX = 4 * 1024 * 1024;
 const ANSWER_MS_MAX = 5000;
 const MS = 1000;

@@ -1,10 +1,10 @@
-/** What `sluice top` shows of the rates: tables for a terminal, one line elsewhere. Pure. */
+/** The output of `sluice top`: tables for a terminal, one line elsewhere. Pure. */
 import { paint } from '../../terminal/paint.ts';
 import { renderTable, terminalWidth } from '../table.ts';
 import { bytesText } from '../values/bytes-text.ts';
 import type { Rates } from './rates.ts';
 
-/** What is known of one server. */
+/** The readings of one server. */
 export interface ServerRates {
   /** its host and port */
   readonly name: string;

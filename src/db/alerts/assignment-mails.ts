@@ -6,7 +6,7 @@
  *                                                      ▲                      └► due later, or given up
  *                                                      └── due again, whatever happened to its process
  *
- * What is sent is read when it is sent: findings that have been reassigned since, and receivers who have
+ * The contents are read when the e-mail is sent: findings that have been reassigned since, and receivers who have
  * left the workspace, are left out.
  */
 import type { DeliveryOutcome, SendResult } from '../../model/alerts.ts';

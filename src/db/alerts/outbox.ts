@@ -224,7 +224,7 @@ export const backoff = (attempts: string): string =>
   `least(${BACKOFF_SECONDS_MAX}, ${BACKOFF_SECONDS} * power(2, ${attempts} - 1)) *
    (0.5 + random() / 2) * interval '1 second'`;
 
-/** What the rows of a message are found by: `$1` to `$4`. */
+/** The condition that finds the rows of a message: `$1` to `$4`. */
 const OF_MESSAGE = `${OF_DESTINATION} AND o.dead_at IS NULL
   AND CASE $3 WHEN 'digest' THEN o.digest_id = $4::uuid
            ELSE o.finding_id = $4::uuid AND o.digest_id IS NULL END`;

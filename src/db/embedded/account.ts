@@ -46,7 +46,7 @@ async function lookUp(name: string): Promise<{ uid: number; gid: number } | null
   return { uid: Number(uid.output), gid: Number(gid.output) };
 }
 
-/** What the last tool said; whether it worked is seen by looking the user up again. */
+/** The output of the last tool; a second lookup of the user shows whether it worked. */
 async function makeUser(name: string): Promise<string> {
   let said = 'neither useradd nor adduser is installed';
   for (const commands of userCommands(name)) {

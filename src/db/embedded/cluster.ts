@@ -25,7 +25,7 @@ const MIB = 1024 * 1024;
  *
  * @returns true when it was created now
  * @throws OperatorError when initdb fails, with its output; or when the existing cluster is of another
- *   major version, or is none
+ *   major version, or is no cluster
  */
 export async function ensureCluster(installation: HeldInstallation): Promise<boolean> {
   const cluster = clusterOf(installation.home);

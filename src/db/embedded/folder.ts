@@ -69,7 +69,7 @@ export function unusableFolder(path: string, cause: unknown): OperatorError {
 const HINTS: Readonly<Record<string, string>> = {
   EACCES: 'run as the user that owns it, or set DATA_DIR to a folder this user can write',
   EPERM: 'run as the user that owns it, or set DATA_DIR to a folder this user can write',
-  // What Node reports of a recursive mkdir on a read-only file system.
+  // Node reports this for a recursive mkdir on a read-only file system.
   ENOENT: 'its parent folder is missing or cannot be written; set DATA_DIR to another folder',
   EROFS: 'the file system is read-only; set DATA_DIR to a folder that can be written',
   ENOSPC: 'the disk is full',

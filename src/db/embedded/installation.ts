@@ -48,7 +48,7 @@ export const socketFolderOf = (home: string): string => join(home, 'socket');
 export const logFileOf = (home: string): string => join(home, 'server.log');
 
 /**
- * Chooses and creates the home: that of an existing database, else the one in the data folder if the
+ * Chooses and creates the home: an existing database's, else the one in the data folder if the
  * account can enter it.
  *
  * @param dataDir relative to the working directory

@@ -85,7 +85,7 @@ export async function launchServer(
 }
 
 /**
- * In a session of its own: Ctrl-C in the terminal must not reach the server before this process has
+ * In a separate session: Ctrl-C in the terminal must not reach the server before this process has
  * drained. Its output goes to a file, because the server may outlive this process.
  */
 async function spawnServer(

@@ -51,7 +51,7 @@ export async function createRecord(home: string, name: string, isLocked = false)
   const identity = await processIdentity(process.pid);
   if (identity === null) {
     throw new OperatorError(
-      'this process does not find itself in /proc, which is that of another container: mount it here',
+      'this process is not in /proc, which belongs to another container: mount it here',
     );
   }
   const draft = draftIn(home);

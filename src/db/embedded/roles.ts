@@ -4,7 +4,7 @@
  *   sluice_setup   the superuser that every cluster must have; without a password, so it cannot log in
  *   sluice         logs in and owns its database; cannot read files, run programs or create roles
  *
- * What needs a superuser is done in PostgreSQL's single-user mode (`postgres --single`), over
+ * Work that needs a superuser is done in PostgreSQL's single-user mode (`postgres --single`), over
  * standard input, while no server runs.
  */
 import { OperatorError } from '../../errors.ts';

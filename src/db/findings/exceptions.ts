@@ -56,14 +56,14 @@ const covers = (exception: string, match: Match): string => `(CASE ${exception}.
       AND ${exception}.service_name IS NOT DISTINCT FROM ${match.service}
       AND ${exception}.tool_name IS NOT DISTINCT FROM ${match.tool} END IS TRUE)`;
 
-/** Whether an active exception covers a match. */
+/** Checks whether an active exception covers a match. */
 const isCovered = (finding: string, match: Match): string => `EXISTS (
     SELECT FROM finding_exceptions exception
      WHERE exception.workspace_id = ${finding}.workspace_id
        AND exception.rule_id = ${finding}.rule_id
        AND ${isActive('exception')} AND ${covers('exception', match)})`;
 
-/** Whether a condition holds for every match of a finding. */
+/** Checks whether a condition holds for every match of a finding. */
 const forEach = (finding: string, holds: (match: Match) => string): string =>
   `(${holds(firstOf(finding))} AND (${finding}.more_digests IS NULL OR NOT EXISTS (
      SELECT FROM ${matchesOf(finding, 'further')} WHERE NOT ${holds(furtherOf(finding, 'further'))})))`;
@@ -82,7 +82,7 @@ export function isExcepted(finding: string): string {
   return forEach(finding, (match) => isCovered(finding, match));
 }
 
-/** Whether an active exception covers the first match of a finding. */
+/** Checks whether an active exception covers the first match of a finding. */
 export const isFirstExcepted = (finding: string): string => isCovered(finding, firstOf(finding));
 
 /**
@@ -95,7 +95,7 @@ export const shownPlace = (finding: string): string => `
      WHERE NOT ${isCovered(finding, furtherOf(finding, 'further'))}
      ORDER BY further.ordinal LIMIT 1) END`;
 
-/** Whether an exception covers a match of a finding. */
+/** Checks whether an exception covers a match of a finding. */
 const touches = (exception: string, finding: string): string => `
   (${covers(exception, firstOf(finding))} OR (${finding}.more_digests IS NOT NULL
      AND (${exception}.match_digest = ANY (${finding}.more_digests)
@@ -104,8 +104,8 @@ const touches = (exception: string, finding: string): string => `
                   WHERE ${covers(exception, furtherOf(finding, 'further'))})))`;
 
 /**
- * Whether an exception hides a finding: it covers one of its matches, and `rest` says that all are
- * covered. It is evaluated for thousands of findings, most of which have one match.
+ * Checks whether an exception hides a finding: it covers one of its matches, and `rest` says that all are
+ * covered. It is evaluated for thousands of findings; most have one match.
  */
 const hides = (exception: string, finding: string, rest: string): string => `
   (CASE WHEN NOT ${touches(exception, finding)} THEN false
@@ -124,7 +124,7 @@ const COLUMNS = `e.id, e.rule_id AS "ruleId", e.scope, e.name,
   coalesce(hidden.count, 0) AS count, hidden.last, coalesce(hidden."isCut", false) AS "isCut"`;
 const UNTIL = `least(coalesce(e.ended_at, 'infinity'), e.expires_at)`;
 /**
- * What the exceptions of `$1` hide, or hid by themselves. Whether the active ones cover a finding is decided
+ * Counts what the exceptions of `$1` hide, or hid by themselves. Coverage of a finding by the active ones is decided
  * once for each, not for each exception.
  */
 const COUNTED = `

@@ -18,7 +18,7 @@ const SEARCHED = `($8::text[] IS NULL
           OR (coalesce((${shownPlace('f')})->>'excerpt', f.excerpt) ILIKE $16 AND NOT w.redact_excerpts))`;
 const NOT_SEARCHED = '$8::text[] IS NULL AND $16::text IS NULL';
 
-/** What findings are repetitions by: the text of the first match and, where it is another, of the one shown. */
+/** The key by which findings are repetitions: the text of the first match and, where it is another, of the one shown. */
 export const repeatedText = (finding: string): string =>
   `(encode(${finding}.match_digest, 'hex') || coalesce((${shownPlace(finding)})->>'digest', ''))`;
 
@@ -26,14 +26,14 @@ export const repeatedText = (finding: string): string =>
 const ofSame = (column: string): string =>
   `(SELECT ${column} FROM findings same WHERE workspace_id = $1 AND id = $15)`;
 
-/** What people decided: state, assignee, and whether an exception covers the finding. */
+/** People's decisions: state, assignee, and whether an exception covers the finding. */
 const DECIDED = `${hasState('$17::text[]')} AND ${hasAssignee('$20::text')}
         AND ($18::boolean IS NULL OR $18 = ${isExcepted('f')})`;
 
 /** Findings of states other than new that a list reads, the latest decided: about 50 ms of work. */
 export const DECIDED_READ_MAX = 2000;
 
-/** The ids of findings whose triage matches the filter; of one state in the order of its index. */
+/** Ids of findings with a triage that matches the filter; of one state in the order of its index. */
 export const DECIDED_IDS = `ARRAY(
   SELECT finding_id FROM finding_states
    WHERE workspace_id = $1 AND ($17::text[] IS NULL OR state = ANY ($17))
@@ -112,14 +112,14 @@ export function matchValues(workspaceId: number, filter: FindingFilter): unknown
   ];
 }
 
-/** Whether names or texts of findings have to be read to know what the filter leaves out. */
+/** Checks whether names or texts of findings have to be read to know what the filter leaves out. */
 export function readsNames(filter: FindingFilter): boolean {
   const { agent, service, user, session, model, surface, search } = filter;
   return [agent, service, user, session, model, surface, search].some((one) => one !== undefined);
 }
 
 /**
- * Whether every finding that the filter leaves out has to be read to know it: no index has its names, nor
+ * Checks whether every finding that the filter leaves out has to be read to know it: no index has its names, nor
  * what nobody has decided yet.
  */
 export function needsReading(filter: FindingFilter): boolean {
@@ -129,12 +129,12 @@ export function needsReading(filter: FindingFilter): boolean {
   return states !== undefined || isExcepted !== undefined || assignee === null;
 }
 
-/** Whether only findings match that have a state other than `new`, or an assignee. */
+/** Checks whether only findings match that have a state other than `new`, or an assignee. */
 export function isTriaged({ states, assignee }: FindingFilter): boolean {
   return typeof assignee === 'string' || (states !== undefined && !states.includes('new'));
 }
 
-/** Whether an index of kinds finds what matches; other ways find what is decided, and a run's or a text's. */
+/** Checks whether an index of kinds finds what matches; other ways find what is decided, and a run's or a text's. */
 export function isOfKinds(filter: FindingFilter): boolean {
   const { severity, category, ruleId, ruleIds, runId, sameAs } = filter;
   const isNarrow = [severity, category, ruleId, ruleIds].some((one) => one !== undefined);

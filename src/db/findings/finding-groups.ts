@@ -20,10 +20,10 @@ import { BESIDE, COLUMNS } from './findings.ts';
 
 const KEYS: Readonly<Record<FindingGrouping, string>> = {
   run: 'run_id',
-  // A finding without a digest is a group of its own.
+  // A finding without a digest is a separate group.
   match: 'rule_id, coalesce(agent_name, service_name), coalesce(match_text, id::text)',
 };
-/** Begins the text of which the least (run) or greatest (match) ends in the id of the group's `top`. */
+/** Begins a text; the least (run) or greatest (match) such text ends in the id of the group's `top`. */
 const TOPS: Readonly<Record<FindingGrouping, string>> = {
   run: `min(${rankOf('severity')} || ' ' || id)`,
   match: `max(lpad(${toMicros('created_at')}::text, 20, '0') || ' ' || id)`,

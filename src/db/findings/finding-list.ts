@@ -83,7 +83,7 @@ const ofTime = (after: string): string => `f.workspace_id = $1
      AND ($7::timestamptz IS NULL OR f.created_at < $7) AND ${after}`;
 
 /**
- * What a page reads: findings of the filter's time, severity, category and rule. Severity and category are in
+ * The rows that a page reads: findings of the filter's time, severity, category and rule. Severity and category are in
  * the index by time, so few of very many are found without reading the others; that both parts have the same
  * time and id lets PostgreSQL keep their order.
  *
@@ -151,7 +151,7 @@ export interface FindingList {
   readonly searchedTo: Date | null;
 }
 
-/** Whether the findings that a page reads are those of a severity or category; else of a rule, or all. */
+/** Checks whether the findings that a page reads are those of a severity or category; else of a rule, or all. */
 export function readsKind({ severity, category, ruleId }: FindingFilter): boolean {
   return ruleId === undefined && (severity !== undefined || category !== undefined);
 }

@@ -20,12 +20,12 @@ const firstPlace = (finding: string): string => `jsonb_build_object(
 const allPlaces = (finding: string): string =>
   `jsonb_build_array(${firstPlace(finding)}) || coalesce(${finding}.more_places, '[]')`;
 
-/** What a stored place must not keep once the workspace redacts, removed. */
+/** Removes from a stored place what a workspace that redacts must not keep. */
 export const withoutText = (place: string): string => `(${place} || '{"excerpt": null}'
     || CASE WHEN (${place}->>'stepNameMatched')::boolean THEN '{"stepName": null}' ELSE '{}' END::jsonb
     || CASE WHEN ${place}->>'surface' = 'tool_name' THEN '{"tool": null}' ELSE '{}' END::jsonb)`;
 
-/** Whether a stored place has something that `withoutText` removes. */
+/** Checks whether a stored place has something that `withoutText` removes. */
 const hasText = (place: string): string => `(${place}->>'excerpt' IS NOT NULL
     OR ((${place}->>'stepNameMatched')::boolean AND ${place}->>'stepName' IS NOT NULL)
     OR (${place}->>'surface' = 'tool_name' AND ${place}->>'tool' IS NOT NULL))`;

@@ -76,7 +76,7 @@ const NAMES = suggestedNames(
            ORDER BY 1 LIMIT ${SUGGESTIONS_MAX}) AS assignees`,
 );
 
-/** What the filters of the list suggest. */
+/** The values that the filters of the list suggest. */
 export async function suggestNames(database: Database, workspaceId: number): Promise<FindingNames> {
   return onlyRow(await database.query<FindingNames>(NAMES, [workspaceId]));
 }

@@ -73,7 +73,7 @@ export const COLUMNS = `${FACTS},
   CASE WHEN w.redact_excerpts AND ${SHOWN_NAME_MATCHED} THEN NULL ELSE ${SHOWN_NAME} END AS "stepName",
   CASE WHEN w.redact_excerpts AND ${SHOWN_SURFACE} = 'tool_name' THEN NULL ELSE ${SHOWN_TOOL} END AS "toolName",
   CASE WHEN w.redact_excerpts THEN NULL ELSE ${valueShown('excerpt', 'excerpt')} END AS excerpt`;
-/** What `COLUMNS` needs beside the findings `f`. */
+/** The joins that `COLUMNS` needs, next to the findings `f`. */
 export const BESIDE = `JOIN workspaces w ON w.id = f.workspace_id ${JOIN_SHOWN}`;
 export const SOURCE = 'findings f JOIN workspaces w ON w.id = f.workspace_id';
 
@@ -160,7 +160,7 @@ const WINDOW_END = `
      AND ($7::text IS NULL OR f.rule_id = $7)
    ORDER BY f.created_at, f.id OFFSET ${EXPORT_READ_MAX - 1} LIMIT 1`;
 
-/** Whether a page of the export may have to look at many more findings than match. */
+/** Checks whether a page of the export may have to look at many more findings than match. */
 function leavesOut({ since: _since, until: _until, runId, ...others }: FindingFilter): boolean {
   return runId === undefined && Object.values(others).some((one) => one !== undefined);
 }

@@ -40,7 +40,7 @@ export async function addRuleCosts(database: Database, costs: readonly RuleCost[
   );
 }
 
-/** What matching a rule takes. */
+/** The CPU time that matching a rule takes. */
 export interface MatcherTime {
   /** of the time of all rules, 0 to 1 */
   readonly share: number;

@@ -51,7 +51,7 @@ async function readBefore(
   return rows;
 }
 
-/** The e-mail address of a member. @throws {SluiceError} `conflict` when the user is none */
+/** The e-mail address of a member. @throws {SluiceError} `conflict` when the user is not a member */
 async function memberAddress(
   connection: Connection,
   workspaceId: number,
@@ -167,7 +167,7 @@ async function addNotes(
 /**
  * Sets the state, the assignee or both of up to `TRIAGE_FINDINGS_MAX` findings, and adds a note to
  * each, in one transaction: all findings are changed or none is. By any member with an open session.
- * What is set so already is left as it is, without history and ledger.
+ * A finding that has the value already stays unchanged, without history and ledger.
  *
  * The ledger gets one entry for the state, one for the assignee and one for the note, whatever the
  * number of findings: of several, its `before` has each finding's id and old value.

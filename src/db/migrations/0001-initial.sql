@@ -355,7 +355,7 @@ CREATE UNIQUE INDEX rejected_requests_counted
 -- Runs.
 ---------------------------------------------------------------------------------------------------
 
--- What runs were evaluated with: few rows, each named by a digest of the others (src/db/runs/rule-sets.ts).
+-- The rule sets that runs were evaluated with: few rows, each named by a digest of the others (src/db/runs/rule-sets.ts).
 CREATE TABLE rule_sets (
   id              bigint PRIMARY KEY,
   -- SURFACE_CAP_BYTES at that time
@@ -403,7 +403,7 @@ CREATE TABLE runs (
   unread_steps         integer,
   -- steps among `evaluated_steps` that were evaluated after the others
   late_evaluated_steps integer,
-  -- texts of which only the beginning was matched
+  -- texts that were cut: only the beginning was matched
   truncated_texts      integer,
   -- values that were matched as written, because parsing them would have taken too much
   unparsed_values      integer,
@@ -506,7 +506,7 @@ CREATE TABLE processes (
 -- Findings. What people decide about them is beside them (docs/decisions/0036-triage-and-exceptions.md).
 ---------------------------------------------------------------------------------------------------
 
--- What exceptions compare of `findings.more_places`. A place that represents further ones has neither. A
+-- The values of `findings.more_places` that exceptions compare. A place that represents further ones has neither. A
 -- tool's name on its own surface is matched text, and compared as text.
 CREATE FUNCTION place_digests(places jsonb) RETURNS bytea[]
   LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
@@ -571,14 +571,14 @@ ALTER TABLE findings
   ALTER COLUMN tool_name SET STATISTICS 0,
   ALTER COLUMN excerpt SET STATISTICS 0,
   ALTER COLUMN more_places SET STATISTICS 0;
--- What the overview counts per day is in the index: it need not visit the rows.
+-- The overview counts per day from the index alone, without visiting the rows.
 CREATE INDEX findings_by_time ON findings (workspace_id, created_at DESC, id DESC)
   INCLUDE (severity, category);
 -- Which kinds of findings there are, and the newest of each: `listFindings` merges those that fit a
 -- filter, so that a rare kind is found as quickly as a common one.
 CREATE INDEX findings_by_kind
   ON findings (workspace_id, severity, category, rule_id, created_at DESC, id DESC);
--- What an exception hides: the newest findings of a rule.
+-- For exceptions, which hide the newest findings of a rule.
 CREATE INDEX findings_by_rule ON findings (workspace_id, rule_id, created_at DESC, id DESC);
 -- Repetitions of a finding: the same rule and the same matched text.
 CREATE INDEX findings_by_match
@@ -695,7 +695,7 @@ CREATE TABLE rule_overrides (
   PRIMARY KEY (workspace_id, rule_id)
 );
 
--- What rules would have found in stored runs (docs/decisions/0037-previews.md). A preview writes no
+-- Findings that rules would have had in stored runs (docs/decisions/0037-previews.md). A preview writes no
 -- finding and changes no run; its row is the job and, when it has finished, the result.
 CREATE TABLE rule_previews (
   requested_at    timestamptz NOT NULL DEFAULT now(),

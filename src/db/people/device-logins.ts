@@ -154,7 +154,7 @@ export async function findDeviceLogin(
 }
 
 /**
- * Approves or denies a login for a workspace. Whether the actor may is checked once more when the
+ * Approves or denies a login for a workspace. The actor's permission is checked again when the
  * command line fetches its token (`createCliSession`).
  *
  * @returns false when no login waits under this code

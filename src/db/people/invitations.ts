@@ -91,7 +91,7 @@ export async function findInvitation(
   return invitation;
 }
 
-/** @throws {SluiceError} `not_found` when the token is that of no open invitation */
+/** @throws {SluiceError} `not_found` when the token belongs to no open invitation */
 export async function findInvitationByToken(
   database: Queryable,
   token: string,

@@ -1,5 +1,5 @@
 /**
- * Receives notifications of changed and revoked keys (LISTEN) over a connection of its own, because LISTEN
+ * Receives notifications of changed and revoked keys (LISTEN) over a separate connection, because LISTEN
  * belongs to a session and a pool closes its sessions.
  *
  *   connecting ──LISTEN──► listening ──connection lost, no heartbeat──► waiting ──► connecting

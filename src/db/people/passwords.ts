@@ -88,7 +88,7 @@ function parseStored(text: string): Stored | null {
 }
 
 /**
- * The salt for a further password of an address: that of its first hash, so that one computation
+ * The salt for a further password of an address: its first hash's salt, so that one computation
  * checks all of them; a new salt if there is no hash.
  */
 export function saltBeside(stored: string | null): Buffer {
@@ -128,7 +128,7 @@ export async function findFitting(
   return fitting;
 }
 
-/** Whether a hash has other parameters than this version's. */
+/** Checks whether a hash has other parameters than this version's. */
 export function isOutdated(stored: string): boolean {
   return !stored.startsWith(`$scrypt$${describe(PARAMETERS)}$`);
 }

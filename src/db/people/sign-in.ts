@@ -27,7 +27,7 @@ interface Selection {
 }
 
 /**
- * The accounts of an address: that of the named workspace first, then members, verified ones, older
+ * The accounts of an address: the named workspace's first, then members, verified ones, older
  * ones.
  */
 async function accountsOf(

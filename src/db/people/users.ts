@@ -178,7 +178,7 @@ export async function addIdentity(
 }
 
 /**
- * Whether an account is linked to an identity of an issuer. Locks the user against further links
+ * Checks whether an account is linked to an identity of an issuer. Locks the user against further links
  * until the transaction ends.
  */
 export async function lockForLinking(

@@ -13,7 +13,7 @@ import { recordedByAdmin } from '../people/authority.ts';
 /** Finished previews that a workspace keeps, the latest. */
 const KEPT_MAX = 20;
 
-/** What is to be previewed. */
+/** A preview to create. */
 export interface NewPreview {
   readonly kind: PreviewKind;
   readonly ruleIds: readonly string[];
@@ -84,7 +84,7 @@ export async function latestPreview(
 /**
  * Queues a preview, and removes the oldest finished ones.
  *
- * @returns its id, or that of the one that is queued or running in this workspace
+ * @returns its id, or the id of the preview that is queued or running in this workspace
  * @throws as `recordedByAdmin`
  */
 export async function startPreview(

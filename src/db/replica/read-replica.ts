@@ -118,7 +118,7 @@ export class ReadReplica {
   };
 
   /**
-   * Whether reads go to the standby now.
+   * Checks whether reads go to the standby now.
    *
    * @param sinceMs it must have what was committed before this `performance.now()`
    */

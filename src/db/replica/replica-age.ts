@@ -64,7 +64,7 @@ export class ReplicaAge {
     this.#waiting = this.#waiting.slice(passed);
   }
 
-  /** What the standby has replayed is unknown: it was restarted, or is another server. */
+  /** Forgets the position of the standby: it was restarted, or is another server. */
   forget(): void {
     this.#replayed = null;
   }

@@ -6,7 +6,7 @@
  * - it waits for its evaluation,
  * - one of its findings is younger than findings are kept, or somebody works on it.
  *
- * What deletes (ids, history and states of findings, undelivered alerts) leaves the ledger alone.
+ * The deletion (ids, history and states of findings, undelivered alerts) leaves the ledger alone.
  */
 import type { Hex16 } from '../../model/json.ts';
 import type { Connection } from '../database.ts';

@@ -1,4 +1,4 @@
-/** What waits for the pass, over all workspaces: for `/metrics`, alerts and autoscaling. */
+/** The runs that wait for the pass, over all workspaces: for `/metrics`, alerts and autoscaling. */
 import { type Database, onlyRow } from '../database.ts';
 import { backlogOf } from './due-runs.ts';
 

@@ -1,5 +1,5 @@
 /**
- * Decides how many runs of which workspace a claim takes: round robin over workspaces, by id.
+ * Decides how many runs a claim takes from each workspace: round robin over workspaces, by id.
  * Workspaces with due runs share the claim equally; what one does not need goes to the others:
  *
  *   last claim ended here ▼

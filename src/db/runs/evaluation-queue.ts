@@ -235,7 +235,7 @@ const DELETE_LEASES = `
 export async function requeueRuns(database: Database, runs: readonly ClaimedRun[]): Promise<void> {
   if (runs.length === 0) return;
   // Most runs were only claimed: their rows are not touched. Statement by statement, so that no lock of a run is
-  // waited for with that of a lease.
+  // waited for together with a lease's row.
   await database.query(
     `UPDATE runs AS r SET attempts = own.attempt - 1
        FROM (${ownRuns('r.attempts <> t.attempt - 1')}) AS own

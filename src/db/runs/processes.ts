@@ -96,7 +96,7 @@ export async function livingProcesses(database: Queryable): Promise<number> {
   return rows[0]?.living ?? 0;
 }
 
-/** What was left by processes that are dead. */
+/** Rows that dead processes left behind. */
 export interface DeadProcesses {
   readonly processes: number;
   /** runs that are due again; none has lost an attempt */

@@ -1,5 +1,5 @@
 /**
- * What runs are evaluated with: corpus, rules and cap of texts. Runs share it and name it by a digest, so that
+ * The rule sets of evaluations: corpus, rules and cap of texts. Runs share it and name it by a digest, so that
  * any process stores the same row, and none has to look it up.
  */
 import { createHash } from 'node:crypto';

@@ -246,7 +246,7 @@ export async function listRuns(
 
 const NAMES = suggestedNames('runs', 'first_arrival_at DESC, run_id DESC');
 
-/** What the filters of the list suggest. */
+/** The values that the filters of the list suggest. */
 export async function suggestRunNames(database: Database, workspaceId: number): Promise<RunNames> {
   return onlyRow(await database.query<RunNames>(NAMES, [workspaceId]));
 }

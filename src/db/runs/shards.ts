@@ -1,5 +1,5 @@
 /**
- * What the coordinator of a Citus cluster knows of runs whose telemetry is distributed
+ * The coordinator's knowledge of runs in a Citus cluster, with telemetry that is distributed
  * (docs/decisions/0046-citus.md): on which shard a run's steps are, and whether all of them can be read.
  */
 import type { Database } from '../database.ts';
@@ -17,7 +17,7 @@ export interface ShardOfRuns {
 }
 
 /**
- * The runs by shard, that of the first run first.
+ * The runs by shard; the first run's shard comes first.
  *
  * Tables that are distributed by run have the same shards.
  */

@@ -15,7 +15,7 @@ export const ARRIVAL_DIFFERENCE_MAX_MS = 120_000;
 /** Hours since 1970. Days and the periods of receipts begin with an hour. */
 export const hourOf = (atMs: number): number => Math.floor(atMs / RECEIPT_KEPT_MS);
 
-/** Checks whether a request's day or period is another one than that of its transaction. */
+/** Checks whether a request's day or period differs from its transaction's. */
 export function isMisdated(arrivedAtMs: number, nowMs: number): boolean {
   return (
     hourOf(arrivedAtMs) !== hourOf(nowMs) &&

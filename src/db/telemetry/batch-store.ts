@@ -6,7 +6,7 @@
  * A batch that PostgreSQL refuses for its data is halved until the bad request is alone; the others are
  * stored. A request that was stored before, here or by another process, is taken out of its batch by
  * its receipt (`receipts.ts`). A batch without an answer to its COMMIT is looked up by its receipts.
- * A request whose day is not that of its transaction is refused, and the clock is read again.
+ * A request whose day differs from its transaction's is refused, and the clock is read again.
  */
 import { SluiceError } from '../../errors.ts';
 import type { Events } from '../../observe/events.ts';
@@ -198,7 +198,7 @@ export class BatchStore {
     this.#ensured.add(hourOf(arrivedAtMs));
   }
 
-  /** Whether a batch was committed whose COMMIT was not answered. */
+  /** Checks whether a batch was committed whose COMMIT was not answered. */
   async #isStored(batch: readonly WaitingRequest[]): Promise<boolean> {
     const requests = received(batch);
     if (requests.length < batch.length) return false;

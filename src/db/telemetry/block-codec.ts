@@ -57,7 +57,7 @@ export function checksumOf(data: Buffer): number {
 
 /** The compressed bytes of a block and their codec. */
 export interface Compressed extends Pick<StoredBlock, 'codec' | 'data'> {
-  /** holds `data`, and may be used again after it; null: `data` has memory of its own */
+  /** holds `data`, and may be used again after it; null: `data` owns its memory */
   readonly memory: Buffer | null;
 }
 

@@ -67,7 +67,7 @@ function compressInto(stream: Transform, text: Buffer, memory: Buffer): Promise<
   return new Promise((resolve, reject) => {
     const parts: Buffer[] = [];
     let length = 0;
-    // Whether the parts follow each other in the memory.
+    // True if the parts follow each other in the memory.
     let isInMemory = true;
     stream.on('data', (part: Buffer) => {
       isInMemory &&= part.buffer === memory.buffer;
@@ -152,5 +152,5 @@ export const CODECS: Codecs = new Map([
   ...(zstd === null ? [] : [[ZSTD, zstd] as const]),
 ]);
 
-/** Whether this process reads zstd. */
+/** True if this process reads zstd. */
 export const READS_ZSTD = CODECS.has(ZSTD);

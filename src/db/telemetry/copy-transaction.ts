@@ -92,7 +92,7 @@ function noteAfterClaims(deltas: readonly RunDelta[]): Statement {
 const runCharacters = ({ name, serviceName }: RunDelta): number =>
   (name?.length ?? 0) + (serviceName?.length ?? 0);
 
-/** More runs are sorted, which takes milliseconds, in a turn of the event loop of their own. */
+/** More runs are sorted, which takes milliseconds, in a separate turn of the event loop. */
 const SORTED_BESIDE_MAX = 2000;
 
 interface BatchSettings {
@@ -135,7 +135,7 @@ function* stepsOf(
 }
 
 /**
- * Stores a batch in a transaction of its own.
+ * Stores a batch in a separate transaction.
  *
  * @throws PostgreSQL's error; the transaction is then still open, and the caller rolls it back or
  *   destroys the connection

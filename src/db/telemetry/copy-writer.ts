@@ -33,7 +33,7 @@ const BATCH_BYTES_MAX = 8 * 1024 * 1024;
 const LANES = 2;
 /**
  * Up to this many bytes in flight, what arrives beside a batch waits for the next one, which is
- * cheaper than a transaction of its own (docs/decisions/0041-tried-for-speed.md); for so long.
+ * cheaper than a separate transaction (docs/decisions/0041-tried-for-speed.md); for so long.
  */
 const ONE_LANE_BYTES_MAX = 256 * 1024;
 const ONE_LANE_MS_MAX = 20;
@@ -129,7 +129,7 @@ class BatchLanes {
   }
 
   /**
-   * Whether several workspaces are active, or have rows that wait or are being stored. Not only the
+   * Checks whether several workspaces are active, or have rows that wait or are being stored. Not only the
    * latter: a batch that starts between two requests of a small sender would delay the second one.
    */
   get #isShared(): boolean {
@@ -188,7 +188,7 @@ class BatchLanes {
     });
     await this.#storeAll(portion, () => {
       this.#isShortLaneBusy = false;
-      // What is too large for it waited for its batch to end.
+      // A request that is too large for it waited for its batch to end.
       if (this.#waiting.size > 0 && this.#busyLanes < this.#lanes) void this.#runLane();
     });
   }
@@ -198,7 +198,7 @@ class BatchLanes {
    *   later request starts a lane
    */
   async #storeAll(portion: () => Portion, end: () => void): Promise<void> {
-    // What arrives in the same turn of the event loop goes into the same batch.
+    // Requests that arrive in the same turn of the event loop go into the same batch.
     await new Promise(setImmediate);
     for (;;) {
       const batch = this.#waiting.take(portion());

@@ -55,13 +55,13 @@ export class FairQueue<Item> {
     return this.#lines.size;
   }
 
-  /** Whether several owners are active. */
+  /** Checks whether several owners are active. */
   get isShared(): boolean {
     const other = this.#lastOfOther;
     return other !== null && performance.now() - other.atMs < ACTIVE_MS;
   }
 
-  /** Whether an owner has waiting items. */
+  /** Checks whether an owner has waiting items. */
   has(owner: number): boolean {
     return this.#lines.has(owner);
   }

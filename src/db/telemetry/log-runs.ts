@@ -4,7 +4,7 @@
  *
  *   1. it names its prompt         → the run of service, session and prompt: the same everywhere
  *   2. its session's prompt is known here → the run of the latest prompt not after the record
- *   3. it has a trace id           → that of its trace
+ *   3. it has a trace id           → its trace's run
  *   4. it carries text             → a run of the session and the ten minutes of its time
  *   5. else                        → none; the record is stored and belongs to no run
  *
@@ -49,7 +49,7 @@ export interface SessionMark {
  */
 interface NewestMarks {
   newest: SessionMark;
-  /** the newest mark whose run is not that of `newest` */
+  /** the newest mark with another run than `newest` */
   other: SessionMark | null;
 }
 

@@ -2,7 +2,7 @@
  * The daily partitions of blocks and places, hot and kept, and those of the receipts: made ahead of time,
  * dropped past retention.
  *
- * A partition is built as a table of its own and then attached: `CREATE TABLE … PARTITION OF` would
+ * A partition is built as a separate table and then attached: `CREATE TABLE … PARTITION OF` would
  * lock the parent against every running COPY, attaching does not (PostgreSQL manual, 5.12.2.2).
  */
 
@@ -56,7 +56,7 @@ export function utcHour(period: number): string {
   return new Date(period * PERIOD_MS).toISOString().slice(0, 13);
 }
 
-/** Whether a day's table is there, and takes rows of its parent. */
+/** Checks whether a day's table exists, and takes rows of its parent. */
 async function stateOf(
   connection: Connection,
   name: string,

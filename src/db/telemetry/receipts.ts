@@ -38,7 +38,7 @@ const ROW_BYTES = 2 + FIELDS * 4 + 4 + 4 + HASH_BYTES;
 const DUPLICATE_KEY = '23505';
 const LOCK_NOT_AVAILABLE = '55P03';
 
-/** What a request is recognised by, and what it was answered. */
+/** The identity of a request, and the answer it got. */
 export interface Receipt {
   readonly bodyHash: Hex16;
   /** the body of the answer; null for `{}` */
@@ -130,12 +130,12 @@ function fieldOf(error: unknown, name: 'code' | 'table'): string {
   return typeof value === 'string' ? value : '';
 }
 
-/** Whether a batch was refused because one of its requests is stored already. */
+/** Checks whether a batch was refused because one of its requests is stored already. */
 export function isStoredAlready(error: unknown): boolean {
   return fieldOf(error, 'code') === DUPLICATE_KEY && fieldOf(error, 'table').startsWith(RECEIPTS);
 }
 
-/** Whether a batch waited too long for another one that stores one of its requests. */
+/** Checks whether a batch waited too long for another one that stores one of its requests. */
 export function isBeingStored(error: unknown): boolean {
   return fieldOf(error, 'code') === LOCK_NOT_AVAILABLE;
 }

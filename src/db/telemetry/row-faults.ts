@@ -19,14 +19,14 @@ import type { TelemetryPlacement } from '../placement.ts';
 const CHECK_VIOLATION = '23514';
 const INTERNAL_ERROR = 'XX000';
 
-/** Whether a row was refused because its day has no partition. */
+/** Checks whether a row was refused because its day has no partition. */
 function isMissingPartition(error: unknown): boolean {
   if (!(error instanceof Error) || Reflect.get(error, 'code') !== CHECK_VIOLATION) return false;
   return Reflect.get(error, 'constraint') === undefined;
 }
 
 /**
- * Whether a row may have been refused because its day has no partition. Citus passes on what a worker
+ * Checks whether a row may have been refused because its day has no partition. Citus passes on what a worker
  * says about a COPY, in the worker's language, but not its SQLSTATE.
  */
 export function mayMissPartition(error: unknown, placement: TelemetryPlacement): boolean {
@@ -35,7 +35,7 @@ export function mayMissPartition(error: unknown, placement: TelemetryPlacement):
   return Reflect.get(error, 'code') === INTERNAL_ERROR;
 }
 
-/** Whether PostgreSQL can never store these rows. */
+/** Checks whether PostgreSQL can never store these rows. */
 export function isRowFault(error: unknown): boolean {
   return isDataError(error) && !isMissingPartition(error);
 }

@@ -1,5 +1,5 @@
 /**
- * What one request adds to each run: counts, the time it spans, and its root span if it has arrived.
+ * The change that one request makes to each run: counts, the time it spans, and its root span if it has arrived.
  * Pure; `copy-transaction.ts` merges the deltas of a batch and upserts them once.
  *
  * Requests arrive in any order, so merging is commutative: where two differ, the lesser text
@@ -26,7 +26,7 @@ export interface RunDelta {
   failed: boolean;
   /** the root span's; null before it has arrived */
   name: string | null;
-  /** the root span's service; before it has arrived, that of any step */
+  /** the root span's service; any step's before the root span has arrived */
   serviceName: string | null;
   /** the session whose marks complete the run; null for runs of a trace */
   sessionKey: Hex16 | null;

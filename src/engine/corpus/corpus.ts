@@ -306,7 +306,7 @@ async function readJsonAsync(path: string): Promise<unknown> {
   }
 }
 
-/** Whether the file is absent or not JSON. Other errors (disk, open files) are no fault of the corpus. */
+/** Checks whether the file is absent or not JSON. Other errors (disk, open files) are no fault of the corpus. */
 function isNoJson(error: unknown): boolean {
   return error instanceof SyntaxError || isAbsent(error);
 }

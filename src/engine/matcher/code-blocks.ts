@@ -38,9 +38,9 @@ export function createCodeText(text: string): CodeText {
 }
 
 /**
- * Whether a hit does not count because it is code: it begins in code as the text was written, and the
+ * Checks whether a hit does not count because it is code: it begins in code as the text was written, and the
  * leftmost match in the normalised text begins in code, too. So normalisation, which turns other characters
- * into backticks, makes no code of what is none.
+ * into backticks, does not turn text into code.
  * @param at where the hit begins in the text as it was written
  * @throws what RE2 throws
  */
@@ -49,7 +49,7 @@ export function isInCode(pattern: Pattern, at: number, code: CodeText): boolean 
 }
 
 /**
- * Whether the leftmost match of a pattern in the normalised text begins in code. Then the reference engine
+ * Checks whether the leftmost match of a pattern in the normalised text begins in code. Then the reference engine
  * does not count the text as matched, even if the pattern matches again outside.
  */
 function beginsInCode(pattern: Pattern, { bytes, ranges }: CodeText): boolean {

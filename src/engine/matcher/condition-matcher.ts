@@ -133,7 +133,7 @@ const isOutsideCode =
     from === 0 ? !isInCode(pattern, start, text.code()) : isUncutHit(pattern, text);
 
 /**
- * Whether the pattern hits the whole of a cut text: its leftmost match may be where the text was left out.
+ * Checks whether the pattern hits the whole of a cut text: its leftmost match may be where the text was left out.
  * Not if the text is too long for that.
  */
 function isUncutHit(pattern: Pattern, text: PreparedText): boolean {

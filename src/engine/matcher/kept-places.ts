@@ -51,7 +51,7 @@ export function distinctHits(
   return [...distinct.values()];
 }
 
-/** Whether a hit is a place that the rule had not yet; `rest` is the last one of the rule. */
+/** Checks whether a hit is a new place of the rule; `rest` is the last one of the rule. */
 type Kept = 'known' | 'new' | 'rest';
 
 /** The places of the rules of one run. */
@@ -59,7 +59,7 @@ export class KeptPlaces {
   readonly #keys = new Map<number, Set<string>>();
   readonly #full = new Set<number>();
 
-  /** Whether the rule has more places than are kept: no need to match it further. */
+  /** Checks whether the rule has more places than are kept: no need to match it further. */
   isFull(ruleIndex: number): boolean {
     return this.#full.has(ruleIndex);
   }

@@ -58,7 +58,7 @@ const LOOK_ALIKES =
  */
 const WHITE_SPACE = ['\v', '\u1680', '\u2028', '\u2029', '\u0085', '\u2800'];
 
-/** What a character reads as. */
+/** The character that a character is folded to. */
 const READ_AS = new Map<string, string>([
   ...LOOK_ALIKES.split(' ').map((pair): [string, string] => {
     const [alike = '', latin = ''] = pair;

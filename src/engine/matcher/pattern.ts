@@ -15,7 +15,7 @@ import { loneSurrogate, withoutSurrogates } from './surrogate-pairs.ts';
 
 /** A compiled pattern over UTF-8 bytes. */
 export interface Pattern {
-  /** Whether it matches anywhere in `bytes`. Throws what RE2 throws. */
+  /** Checks whether it matches anywhere in `bytes`. Throws what RE2 throws. */
   test(bytes: Buffer): boolean;
   /** False if it matches nowhere in `bytes`, nearly always. Never false if it does. */
   mayMatch(bytes: Buffer): boolean;
@@ -107,7 +107,7 @@ const REASONS: readonly {
   },
 ];
 
-/** A compiler with a cache of its own: one program per distinct source. */
+/** A compiler with its own cache: one program per distinct source. */
 export function createPatternCompiler(): PatternCompiler {
   return memoize(compile);
 }

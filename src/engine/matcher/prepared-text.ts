@@ -278,7 +278,7 @@ function isPair(unit: number, next: number): boolean {
 /** Finds the leftmost match in a reading's bytes that starts at `from` or later. */
 export type FindIn = (reading: TextReading, from: number) => ByteRange | null;
 
-/** Whether the first hit of a reading counts; if not, the other readings are searched. */
+/** True for a first hit of a reading that counts; if false, the other readings are searched. */
 export type Counts = (hit: TextHit, reading: TextReading) => boolean;
 
 /** A text's first hit, and where it was found: from there on further ones are searched. */
@@ -368,7 +368,7 @@ function endOf({ start, end }: ByteRange, bytes: Buffer): number | null {
   return end >= bytes.byteLength ? null : boundaryAfter(bytes, end + 1);
 }
 
-/** Whether a match is in or beside one of the changes; null: everything may be changed. */
+/** Checks whether a match is in or next to one of the changes; null: everything may be changed. */
 function touches({ start, end }: ByteRange, changes: Int32Array | null): boolean {
   if (changes === null) return true;
   for (let at = 0; at < changes.length; at += 2) {

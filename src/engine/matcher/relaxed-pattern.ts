@@ -107,7 +107,7 @@ export function relaxedWithRuns(
 
 const ONE_CHARACTER: ReadonlySet<string> = new Set(['Character', 'CharacterSet', 'CharacterClass']);
 
-/** Whether each group, if it took part, has as many characters as it may. */
+/** Checks whether each group, if it took part, has as many characters as it may. */
 export function areWithin(
   groups: readonly (Buffer | undefined)[],
   runs: readonly RunLimits[],

@@ -1,5 +1,5 @@
 /**
- * Owns the surrogate pairs in a pattern. The corpus is written for JavaScript, whose patterns match the
+ * Owns the surrogate pairs in a pattern. The corpus is written for JavaScript. Its patterns match the
  * units of UTF-16: a character past U+FFFF is two of them. RE2 matches UTF-8, which has no surrogates.
  */
 

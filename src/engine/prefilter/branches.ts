@@ -51,7 +51,7 @@ export interface BranchTables {
   /** set → index in `anchored` of the first branch that it anchors; they end at the next set's */
   readonly anchoredAt: Int32Array;
   readonly anchored: Int32Array;
-  /** branch → pages of Unicode of which every match has a character, if there are any */
+  /** branch → pages of Unicode; every match has a character of one of them */
   readonly pages: ReadonlyMap<number, readonly PageRange[]>;
   readonly needsPage: Uint8Array;
   /** branch * COMPANIONS_MAX + index → set, or NO_SET; extents before and after the anchor */
@@ -120,7 +120,7 @@ export class Branches {
     this.#extents = new TextExtents(tables.extents);
   }
 
-  /** The pages of Unicode of which every match has a character; null if it may be all ASCII. */
+  /** Pages of Unicode; every match has a character of one of them. Null if a match may be all ASCII. */
   pagesOf(branch: number): Pages {
     const { needsPage, pages } = this.tables;
     return needsPage[branch] === 1 ? (pages.get(branch) ?? null) : null;

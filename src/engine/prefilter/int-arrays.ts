@@ -12,7 +12,7 @@ export function lowerBound(sorted: Int32Array, least: number): number {
   return low;
 }
 
-/** Whether one of the numbers is in the range, ends included. */
+/** Checks whether one of the numbers is in the range, ends included. */
 export function hasWithin(sorted: Int32Array, from: number, to: number): boolean {
   const first = lowerBound(sorted, from);
   return first < sorted.length && (sorted[first] as number) <= to;

@@ -31,12 +31,12 @@ export interface EndingTables {
   readonly entries: Uint8Array;
   /** entry → literal */
   readonly literals: Uint32Array;
-  /** most literals of which the same is compared; 1 but for unusual patterns */
+  /** maximum literals that share one comparison; 1 except for unusual patterns */
   readonly alike: number;
 }
 
 export const COLUMN_BITS = 6;
-/** Bytes with a column of their own; others that are in a literal share the last column. */
+/** Bytes with a separate column; other bytes of literals share the last column. */
 const COLUMNS = 1 << COLUMN_BITS;
 export const ENTRY_BYTES = 16;
 /** Of a longer literal only so many last characters are compared. */
@@ -91,7 +91,7 @@ function hashOf(key: bigint, bits: number): number {
   return Number(BigInt.asUintN(64, key * MULTIPLIER) >> BigInt(64 - bits));
 }
 
-/** Whether the key itself is the index in the bitmap. */
+/** Checks whether the key itself is the index in the bitmap. */
 export const isExact = ({ ending, bitsLog }: EndingClass): boolean =>
   ending * COLUMN_BITS === bitsLog;
 

@@ -96,7 +96,7 @@ export class LiteralHits {
     }
   }
 
-  /** @param lastByte not before that of the same literal's previous hit */
+  /** @param lastByte not before the last byte of the same literal's previous hit */
   add(literal: number, lastByte: number): void {
     const hit = this.#count;
     if (hit === this.literalOf.length) this.#grow();
@@ -117,12 +117,12 @@ export class LiteralHits {
     else this.#hasEverywhere = true;
   }
 
-  /** Whether any literal may be anywhere. */
+  /** Checks whether any literal may be anywhere. */
   get hasEverywhere(): boolean {
     return this.#hasEverywhere;
   }
 
-  /** Whether the literal has more hits than were kept: it may be anywhere. */
+  /** Checks whether the literal has more hits than were kept: it may be anywhere. */
   isEverywhere(literal: number): boolean {
     return (this.#letterHits[literal] as number) > LETTER_HITS_MAX;
   }
@@ -187,7 +187,7 @@ export class LiteralHits {
   firstEndingPast(offset: number, from: number, until: number): number {
     const { bytes } = this.#text;
     let least = offset;
-    // What ends in a run of blanks ends with the run.
+    // A literal that ends in a run of blanks ends with the run.
     if (isBlank(bytes[offset])) while (isBlank(bytes[least - 1])) least -= 1;
     let hit = from;
     while (hit < until && (this.lastByte[hit] as number) < least) hit += 1;

@@ -49,14 +49,14 @@ const PLACE_OFFSET = 8;
 const PLACE_COLUMN = 12;
 /** A hit: a literal, and the offset of its last byte. */
 const HIT_BYTES = 8;
-/** What the next chunk needs to know of this one: its last columns, as a number and in memory. */
+/** The state for the next chunk: the last columns of this one, as a number and in memory. */
 const STATE_BYTES = 8 + ENTRY_BYTES;
 const PAGE_BYTES = 65_536;
-/** What is known about a class: 64 less the bits of what chooses the bucket, of the bucket; its buckets. */
+/** The table's entry for a class: 64 less the bits of what chooses the bucket, of the bucket; its buckets. */
 const CLASS_BYTES = 16;
 const CLASS_BUCKET_SHIFT = 4;
 const CLASS_BUCKETS = 8;
-/** The bit of bytes beyond ASCII; their column is 0, that of no literal. */
+/** The bit of bytes beyond ASCII; their column is 0, which no literal has. */
 const NON_ASCII = 0x80;
 /** Two characters. */
 const PAIR = 2 ** (2 * COLUMN_BITS) - 1;
@@ -268,7 +268,7 @@ function comparePlaces(at: Layout): Code {
   );
 }
 
-/** `find(length, from)`: the hits in the chunk, of which the first byte has this offset; returns their end. */
+/** `find(length, from)`: the hits in the chunk, whose first byte has this offset; returns their end. */
 function functionOf(at: Layout, blank: number): WasmFunction {
   const { i32: number } = TYPES;
   const lastColumns = at.columns - ENTRY_BYTES;
@@ -296,7 +296,7 @@ function functionOf(at: Layout, blank: number): WasmFunction {
   };
 }
 
-/** The search for the literals of tables; it has memory of its own, so one per thread. */
+/** The search for the literals of tables; it owns its memory, so one per thread. */
 export class LiteralScan {
   /** characters of the longest literal; 0 if there is none */
   readonly longest: number;

@@ -72,7 +72,7 @@ export class SetPositions {
     this.#positions = Array.from({ length: count }, () => null);
   }
 
-  /** The sets of which the current text has a literal, each once. */
+  /** The sets that have a literal in the current text, each once. */
   get present(): Int32Array {
     return this.#present.subarray(0, this.#presentCount);
   }
@@ -115,12 +115,12 @@ export class SetPositions {
     this.#presentCount = presentCount;
   }
 
-  /** Whether the text has a literal of the set. */
+  /** Checks whether the text has a literal of the set. */
   has(set: number): boolean {
     return this.#lastLink[set] !== -1;
   }
 
-  /** Whether a literal of the set is everywhere: not all of its positions are known. */
+  /** True if a literal of the set is everywhere: not all of its positions are known. */
   isEverywhere(set: number): boolean {
     const hits = this.#hits;
     if (hits === null || !hits.hasEverywhere) return false;

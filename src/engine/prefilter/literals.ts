@@ -122,7 +122,7 @@ export class LiteralChooser {
   readonly #rarestParts = new Map<string, Part>();
 
   /**
-   * The literals to search for in place of a set of folded strings, one of which every match has.
+   * The literals to search for in place of a set of folded strings; every match has at least one.
    * @returns null when one of them is too common to be searched
    */
   choose(strings: readonly string[]): ChosenLiterals | null {

@@ -73,7 +73,7 @@ export class WindowFinder {
   }
 
   /**
-   * Whether all companions are near the anchor. If so, narrows the match to what they allow: from the
+   * Checks whether all companions are near the anchor. If so, narrows the match to what they allow: from the
    * extent before the first of their positions to the extent after the last.
    */
   #hasCompanions(branch: number, anchor: number): boolean {

@@ -144,7 +144,7 @@ const goBack: Code = [
       leave(0),
     ),
   ),
-  // What was read before is next to it, or three characters are read again.
+  // The text read before is next to it, or three characters are read again.
   ...block(leaveIf(0, i32.eq(get(BACK), get(SKIPPED))), set(NEWEST, i32.const(0))),
   ...set(FORCED, get(AT)),
   ...set(AT, get(BACK)),
@@ -264,7 +264,7 @@ const SCAN: WasmFunction = {
   ],
 };
 
-/** The pass over texts with the literals of tables; it has memory of its own, so one per thread. */
+/** The pass over texts with the literals of tables; it owns its memory, so one per thread. */
 export class NonAsciiScan {
   readonly #tables: NonAsciiTables;
   readonly #memory: WasmInstance['memory'];

@@ -150,7 +150,7 @@ export class Prefilter {
     return found;
   }
 
-  /** The branches whose sets and pages the text has. */
+  /** The branches with sets and pages that the text has. */
   #possibleBranches(hits: LiteralHits): number[] {
     const positions = this.#positions;
     positions.enter(hits);

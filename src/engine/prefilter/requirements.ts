@@ -24,7 +24,7 @@ import { costOf, LiteralChooser } from './literals.ts';
 import { type Extent, maximum, minus, NO_EXTENT, plus, repeated, runOf } from './match-extent.ts';
 import { either as eitherPages, narrower, type Pages } from './unicode-pages.ts';
 
-/** Literals one of which every match contains, and their place in the match. */
+/** Every match contains at least one of these literals, at their place in the match. */
 export interface RequiredLiterals {
   readonly literals: readonly string[];
   /** from the match's start to the literal's start */
@@ -61,11 +61,11 @@ const CHARS_MAX = 28;
 const BRANCHES_MAX = 64;
 const DEPTH_MAX = 200;
 
-/** What is known of a part of a pattern. */
+/** The analysis of a part of a pattern. */
 interface Part {
   /** every string that the part matches, if they are few */
   readonly exact: readonly string[] | null;
-  /** strings one of which every match of the part begins with, and ends with */
+  /** every match of the part begins, and ends, with at least one of these strings */
   readonly head: readonly string[] | null;
   readonly tail: readonly string[] | null;
   readonly required: readonly RequiredLiterals[];
@@ -86,7 +86,7 @@ const ANYTHING: Part = {
   pages: null,
 };
 
-/** What is known of a part without its strings. */
+/** The analysis of a part, without its strings. */
 type PartBounds = Pick<Part, 'extent' | 'kinds' | 'pages'>;
 
 function exactly(exact: readonly string[], { extent, kinds, pages }: PartBounds): Part {
@@ -115,7 +115,7 @@ function readRequirements(
   return pattern === null ? null : branchesOf(pattern.alternatives, context);
 }
 
-/** The alternatives of a group that is a whole alternative are branches of their own. */
+/** The alternatives of a group that is a whole alternative are separate branches. */
 function branchesOf(alternatives: readonly AST.Alternative[], context: Context): Branch[] {
   const branches = alternatives.flatMap((alternative): Branch[] => {
     const [only] = alternative.elements;
@@ -141,7 +141,7 @@ function inside(node: AST.Group | AST.CapturingGroup, context: Context): Context
   return modifiers?.add.dotAll === true ? { ...context, dotAll: true } : context;
 }
 
-/** The required literals of a part, with those of its own strings. */
+/** The required literals of a part, including literals from its strings. */
 function allRequired(
   { exact, required, extent }: Part,
   context: Context,
@@ -277,7 +277,7 @@ function append(open: OpenSequence, part: Part, index: number): void {
   for (const required of part.required) open.blocks.push({ required, first: index, last: index });
   open.strings = part.tail ?? [''];
   open.first = part.tail === null ? index + 1 : index;
-  // The tail begins anywhere in the part; that of an exact part at its start.
+  // The tail begins anywhere in the part; in an exact part at its start.
   open.lead = part.tail === null || part.exact !== null ? NO_EXTENT : part.extent;
 }
 
@@ -366,7 +366,7 @@ function united(sets: readonly (readonly string[] | null)[]): string[] | null {
   return strings.size > STRINGS_MAX ? null : [...strings];
 }
 
-/** Literals one of which occurs if any of several required sets does. */
+/** Literals; at least one occurs if any of several required sets does. */
 function anyRequired(
   sets: readonly (RequiredLiterals | null)[],
   context: Context,

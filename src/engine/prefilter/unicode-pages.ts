@@ -6,7 +6,7 @@
 
 import { hasWithin } from './int-arrays.ts';
 
-/** Inclusive ranges of pages of which every match has a character; null if it may be all ASCII. */
+/** Inclusive ranges of pages; every match has a character of one of them. Null if it may be all ASCII. */
 export type Pages = readonly PageRange[] | null;
 export type PageRange = readonly [from: number, to: number];
 

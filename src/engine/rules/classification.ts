@@ -1,5 +1,5 @@
 /**
- * What classification decided about every rule of a corpus, in the form in which it is kept beside the
+ * The decision of classification about every rule of a corpus, in the form in which it is kept beside the
  * manifest (`corpus/classification.json`): the conditions that cannot run and why, the rule's own examples
  * that fail, and how many of its author's other texts it finds. To decide it takes six seconds of CPU
  * time; to apply it takes none.
@@ -15,7 +15,7 @@ import { classifyAsKept } from './classify.ts';
 import { UNMEASURED, withOutcome } from './own-examples.ts';
 
 /**
- * The engine whose decisions are kept. Raise the first number when the same corpus is classified
+ * Version of the engine that made the decisions. Raise the first number when the same corpus is classified
  * differently, and run `sluice corpus refresh`; a test compares the kept decisions with new ones.
  */
 export const ENGINE_VERSION = '2, re2 1.27.1';
@@ -60,7 +60,7 @@ const ClassificationSchema = z.strictObject({
   rules: z.record(z.string(), KeptRuleSchema),
 });
 
-/** What was decided about one rule. */
+/** The decision about one rule. */
 export type KeptRule = z.infer<typeof KeptRuleSchema>;
 /** `corpus/classification.json`. */
 export type Classification = z.infer<typeof ClassificationSchema>;

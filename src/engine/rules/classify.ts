@@ -117,7 +117,7 @@ function wholeRuleReason(
   return { code: 'unsupported_combination', message: `conditions combine as "${written}"` };
 }
 
-/** What is not known here may change what matches. */
+/** A field that is not known here may change what matches. */
 function otherMember(member: string): UnsupportedReason {
   return {
     code: 'unsupported_attribute',

@@ -25,7 +25,7 @@ interface Decision {
   readonly state: RuleState;
 }
 
-/** What keeps a rule from running in any workspace: the decision, and the reason of the 409. */
+/** The obstacle that keeps a rule from running in any workspace: the decision, and the reason of the 409. */
 interface Barrier {
   readonly decision: Decision;
   readonly reason: RuleRefusal['reason'];
@@ -51,7 +51,7 @@ function barrierOf({ support, status }: Pick<Rule, 'support' | 'status'>): Barri
   return status === 'draft' || status === 'deprecated' ? UNPUBLISHED : null;
 }
 
-/** Whether the rule runs for a workspace with these settings, and what decided it. */
+/** Checks whether the rule runs for a workspace with these settings, and what decided it. */
 export function decide(
   rule: Pick<Rule, 'id' | 'status' | 'support'>,
   { experimental, overrides }: RuleSettings,

@@ -42,7 +42,7 @@ export function tryOwnExamples(
   if (rule.support === 'unsupported') return untried;
 
   const rules = [untried];
-  // Whether a match begins in code depends on its place.
+  // The place of a match decides if it begins in code.
   const compiler = rule.suppressInCodeBlocks ? compile : withoutLocating(compile);
   const matcher = createFastMatcher(rules, compiler, tablesOf(rules, read));
   const settings = { enabled: () => true, capBytes: Number.POSITIVE_INFINITY };
@@ -77,7 +77,7 @@ export function tryOwnExamples(
   return withOutcome(rule, document, { failed, measured });
 }
 
-/** What came of its author's texts. */
+/** The results of its author's texts. */
 interface Outcome {
   readonly failed: readonly FailedExample[];
   readonly measured: Rule['measured'];

@@ -14,7 +14,7 @@ import { charactersOf } from '../prefilter/character-class.ts';
 
 type Ranges = readonly (readonly [from: number, to: number])[];
 
-/** What is on one side of a place. */
+/** The text on one side of a place. */
 const EDGE = 0;
 const NEWLINE = 1;
 const WORD = 2;
@@ -75,7 +75,7 @@ interface Flags {
 }
 
 /**
- * Whether a pattern matches some text in UTF-8.
+ * Checks whether a pattern matches some text in UTF-8.
  * @param source a pattern that RE2 compiles; true if it cannot be read here
  */
 export function canMatch(source: string): boolean {

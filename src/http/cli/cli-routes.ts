@@ -1,5 +1,5 @@
 /**
- * What a signed-in command line may call: everything under `/cli/v1`. It reads what the read API shows,
+ * The routes of a signed-in command line: everything under `/cli/v1`. It reads what the read API shows,
  * of the login's workspace, and manages keys, tests destinations of alerts and sends messages again as the
  * user's role may. Nothing else can be changed here: rules, members and settings are for the dashboard alone.
  */

@@ -1,5 +1,5 @@
 /**
- * What all pages and forms of the dashboard share: they need a session within its caps, take no API
+ * The common part of all pages and forms of the dashboard: they need a session within its caps, take no API
  * credential, and answer an error with a page.
  */
 import { ERRORS } from '../../errors.ts';
@@ -29,7 +29,7 @@ export interface DashboardDependencies extends SessionDependencies {
   readonly nowMs: () => number;
 }
 
-/** What a page is made from. */
+/** The inputs of a page. */
 export interface View {
   readonly exchange: Exchange;
   readonly request: SignedInRequest;

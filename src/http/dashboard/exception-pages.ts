@@ -24,7 +24,7 @@ const PATH = '/app/exceptions';
 const FROM_FINDING = '/app/findings/{findingId}/exception';
 const ADMIN: Needs = { roles: ADMINS };
 
-/** What the form sends. */
+/** The fields of the form. */
 export const exceptionForm = z.object({
   list: z.string().max(VIEW_QUERY_CHARS_MAX).optional(),
   scope: z.enum(EXCEPTION_SCOPES),

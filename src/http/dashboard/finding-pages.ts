@@ -35,7 +35,7 @@ import { HEX_16, pageCursor, parsePageQuery, toCursor } from '../transport/query
 import type { Route } from '../transport/router.ts';
 import { type DashboardDependencies, pageRoutes, type View } from './dashboard.ts';
 
-/** What pages read of findings. */
+/** The reads of findings that pages use. */
 export type FindingPageReader = FindingReader &
   FindingExporter &
   Pick<Store['findings'], 'names' | 'neighbours'>;
@@ -70,7 +70,7 @@ const pageQuery = stateQuery.extend({
   done: z.string().optional(),
 });
 
-/** Whether a finding that a list had is still in it, with what was decided since. */
+/** Checks whether a finding is still in its list, and returns the decisions made since. */
 function isListed({ states, isExcepted, assignee }: FindingFilter, finding: Finding): boolean {
   return (
     (states === undefined || states.includes(finding.state)) &&
@@ -134,7 +134,7 @@ export function findingPages(deps: FindingPageDependencies): Route[] {
     return findingsPage(look, view.viewer, { ...rows, total, hidden, names, views });
   };
 
-  /** The list that a finding was opened from; null without one, and where its query is none of a list. */
+  /** The list that a finding was opened from; null without one, and when its query does not belong to a list. */
   const openedFrom = (query: string | undefined, viewer: Viewer) => {
     if (query === undefined) return null;
     try {

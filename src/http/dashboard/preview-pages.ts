@@ -40,7 +40,7 @@ const startForm = z.object({
   days: z.coerce.number().int().min(1).max(PREVIEW_DAYS_MAX).default(PREVIEW_DAYS_DEFAULT),
 });
 
-/** What a workspace is shown before it switches the experimental tier on. */
+/** The counts that a workspace sees before it switches the experimental tier on. */
 export function tierPreviewOf(
   book: RuleBook,
   settings: RuleSettings,

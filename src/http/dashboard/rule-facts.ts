@@ -1,4 +1,4 @@
-/** What several pages show of a workspace's rules. */
+/** Facts of a workspace's rules that several pages show. */
 import type { RuleBook, RuleSettings } from '../../model/rules.ts';
 import type { RuleFacts } from '../../web/app/rule-counts.ts';
 import { ORPHANS_LISTED } from '../api/rules/rule-routes.ts';

@@ -39,7 +39,7 @@ export interface RulePageDependencies extends DashboardDependencies {
   readonly previews: Store['previews'];
 }
 
-/** What an earlier plan allowed stays in force; an owner can remove it on every plan. */
+/** Settings that an earlier plan allowed stay in force; an owner can remove them on every plan. */
 const TO_RESET: Needs = { roles: ['owner'] };
 const TO_WRITE: Needs = { roles: ADMINS, plans: RULE_PLANS };
 const LIST = '/app/rules';

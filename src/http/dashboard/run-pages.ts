@@ -46,7 +46,7 @@ const UNITS_MAX = 2 ** 30;
 const SEARCH_CHARS_MAX = 200;
 
 const numberUpTo = (max: number, min = 0) => z.coerce.number().int().min(min).max(max).optional();
-/** What of a run the page shows; `finding` counts before `step`, and `step` before `page`. */
+/** The part of a run that the page shows; `finding` counts before `step`, and `step` before `page`. */
 const stepsQuery = z.object({
   page: wholeNumber(1, STEPS_MAX, 1),
   step: numberUpTo(STEPS_MAX, 1),
@@ -71,7 +71,7 @@ function openedText(
   return { findingId: null, step, text, ...part };
 }
 
-/** What a workspace that redacts sees of steps. */
+/** The parts of steps that a workspace that redacts can see. */
 function withoutTexts(shown: ShownSteps): ShownSteps {
   const steps = shown.steps.map((step) => ({ ...step, texts: [], open: null, details: null }));
   return { ...shown, steps, title: null };

@@ -88,7 +88,7 @@ function nextLine(lines: string, checked: readonly string[]): Hex16 | null {
 }
 
 /**
- * Changes findings in parts, each a transaction of its own.
+ * Changes findings in parts, each in a separate transaction.
  *
  * @returns how many were changed; the others already had that state or assignee
  * @throws what a part throws, saying how many findings the parts before it have changed

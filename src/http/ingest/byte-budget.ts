@@ -52,7 +52,7 @@ export class ByteBudget {
     };
   }
 
-  /** Whether another request of this workspace and size would be admitted now. */
+  /** Checks whether another request of this workspace and size would be admitted now. */
   hasRoom(workspaceId: number, bytes: number): boolean {
     const account = this.open(workspaceId);
     const hasRoom = account.reserve(bytes);
@@ -68,7 +68,7 @@ export interface ByteAccount {
   readonly release: () => void;
 }
 
-/** As `reserve`, for a body of which the first `reserved` bytes are reserved already. */
+/** As `reserve`, for a body whose first `reserved` bytes are reserved already. */
 export function beyond(reserved: number, reserve: ByteAccount['reserve']): ByteAccount['reserve'] {
   let left = reserved;
   return (bytes) => {

@@ -14,7 +14,7 @@ export type AllowedOrigins = ReadonlySet<string>;
 
 type FromOrigin = Pick<Exchange, 'origin'>;
 
-/** What exporters send, and what tracing libraries add to the requests of a page. */
+/** Headers that exporters send, and headers that tracing libraries add to the requests of a page. */
 const REQUEST_HEADERS = [
   'authorization',
   'content-type',

@@ -34,7 +34,7 @@ export function gunzippedSize(body: Buffer): number | null {
   return body.length < GZIP_BYTES_MIN ? null : body.readUInt32LE(body.length - SIZE_BYTES);
 }
 
-/** What is used here of the native part of a `zlib.Gunzip`. */
+/** The used part of the native half of a `zlib.Gunzip`. */
 interface GunzipHandle {
   onerror: (message: string, errno: number, code: string) => void;
   reset(): void;

@@ -18,7 +18,7 @@ export interface ServedPaths {
 const PATH_CHARS_MAX = 512;
 /** The dashboard's addresses are its own. */
 const APP_PATH = /^\/app(?:\/|$)/;
-/** What an exporter appends, whatever is before it. */
+/** The path that an exporter appends to any prefix. */
 const APPENDED = /\/v1\/(traces|metrics|logs)$/;
 /** Paths of nothing but the words of the right ones. */
 const WORDS = /^(?:\/(?:platform|api|v1|ingest|otel|otlp))*(?:\/(traces|metrics|logs))?$/;

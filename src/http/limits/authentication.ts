@@ -126,7 +126,7 @@ function admit(credential: Credential | null, kind: KeyKind | 'any'): Credential
 class KeyCache {
   readonly #find: KeyDirectory['find'];
   readonly #nowMs: () => number;
-  /** kept after they expire: keys that were valid before are looked up under a limit of their own */
+  /** kept after they expire: keys that were valid before have a separate limit of lookups */
   readonly #valid = new LRUCache<string, Entry>({ max: ENTRIES_MAX });
   readonly #unknown = new LRUCache<string, Entry>({ max: ENTRIES_MAX });
   readonly #lookups = new Map<string, Promise<Credential | null>>();

@@ -81,7 +81,7 @@ export interface RedisCounts {
    * @returns the count with these requests, or null when Redis did not answer
    */
   readonly add: (name: string, isAwaited: boolean, requests?: number) => Promise<RedisCount | null>;
-  /** Whether Redis is in another region: no answer since the connection was opened was quick. */
+  /** True if Redis is in another region: no answer since the connection was opened was quick. */
   readonly isFar: () => boolean;
   /** Resolves when Redis answers. */
   readonly ping: () => Promise<void>;
@@ -121,7 +121,7 @@ export function connectRedis(
   });
 }
 
-/** Whether Redis answers; each change is an event. */
+/** Knows if Redis answers; each change is an event. */
 class Health {
   readonly #events: CountEvents;
   #isAway: boolean | null = null;

@@ -21,7 +21,7 @@ export const GROUPS_EACH_MAX = 20;
 export const GROUPS_MAX = 500;
 /** Characters kept of a path and of a User-Agent header. */
 export const SHOWN_CHARS_MAX = 120;
-/** What looks like a key of ours in a path or a header: it is not kept. */
+/** Text in a path or a header that looks like a key of ours: it is not kept. */
 const KEY_LIKE = /[a-z0-9]{1,32}_(?:live|obs|key)_[A-Za-z0-9]{7,}/g;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it finds
 const CONTROLS = /[\x00-\x1f\x7f]/g;
@@ -41,7 +41,7 @@ function isSendersFault(code: ErrorCode): boolean {
   return !ERRORS[code].retryable || code === 'rate_limited';
 }
 
-/** Whether a request that no route took was meant to send telemetry. */
+/** Checks whether a request that no route took was meant to send telemetry. */
 function isTelemetry({ method, path }: RefusedRequest): boolean {
   if (APP_PATH.test(path)) return false;
   return method === 'POST' || TELEMETRY_PATH.test(path);

@@ -47,7 +47,7 @@ export function readBrowserHead(
 /**
  * The client's address.
  *
- * @param trustedHops number of our proxies, each of which appends the address it saw to
+ * @param trustedHops number of our proxies; each appends the address it saw to
  *   X-Forwarded-For; anything further left may be forged
  * @returns an IP address, or `unknown`
  */

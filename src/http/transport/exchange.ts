@@ -58,7 +58,7 @@ export interface Answer {
   readonly isShared?: boolean;
 }
 
-/** What applies to all answers of a listener. */
+/** Settings of all answers of a listener. */
 interface ExchangeSettings {
   /** true while the server stops: answers then close the connection */
   readonly isDraining: () => boolean;
@@ -449,7 +449,7 @@ function withoutBody(length: number | null): HeaderList {
   return length === null ? [date] : [['content-length', String(length)], date];
 }
 
-/** Whether an answer may be sent by `sendLast`: at once, without waiting for the client. */
+/** Checks whether an answer may be sent by `sendLast`: at once, without waiting for the client. */
 function isShort(body: string | Buffer): boolean {
   return body.length > 1 && Buffer.byteLength(body) <= LAST_ANSWER_BYTES_MAX;
 }

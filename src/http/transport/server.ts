@@ -51,7 +51,7 @@ export interface ListenerSettings extends ListenAddress {
   readonly answerBrowser?: AnswerBrowser;
 }
 
-/** What listeners share, so that its bounds are those of the process. */
+/** The state that listeners share, so that its bounds apply to the process. */
 export interface ListenerMemory {
   readonly unsent: UnsentAnswers;
   /** for bodies */
@@ -173,7 +173,7 @@ function listen(app: TemplatedApp, { host, port, setting }: ListenAddress) {
 }
 
 /**
- * Opens one listener, on a port of its own.
+ * Opens one listener, on its own port.
  *
  * @throws {OperatorError} when the port is taken, naming the setting to change
  */

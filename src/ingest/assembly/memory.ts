@@ -23,7 +23,7 @@ export const CELLS = <i32>memory.data(CELLS_MAX * CELL_BYTES, 16);
 /** The members of objects, by kind of object. */
 export const MEMBERS = <i32>memory.data(OBJECTS_MAX * MEMBERS_MAX * MEMBER_BYTES, 16);
 
-/** What the files of this folder share. */
+/** Memory that the files of this folder share. */
 export class state {
   /** the number that was read last */
   static value: u64 = 0;

@@ -73,7 +73,7 @@ const COUNTS = <i32>memory.data(OBJECTS_MAX, 16);
 const FOLLOWERS = <i32>memory.data(OBJECTS_MAX * (MEMBERS_MAX + 1), 16);
 const TABLE_BYTES: i32 = MEMBERS_MAX * MEMBER_BYTES;
 
-// What exporters write around a string attribute, as little-endian words.
+// Bytes that exporters write around a string attribute, as little-endian words.
 const ENTRY_START: u64 = 0x223a2279656b227b; // {"key":"
 const STRING_START_0: u64 = 0x2265756c6176222c; // ,"value"
 const STRING_START_1: u64 = 0x6e69727473227b3a; // :{"strin
@@ -307,7 +307,7 @@ function checkEntry(at: i32): i32 {
   return load<u8>(at) === 0x7d ? at + 1 : checkRest(at, ENTRY, ENTRY_VALUE);
 }
 
-/** Reads an id of so many bytes. One of zeros is none, and not ordinary. */
+/** Reads an id of so many bytes. An id of zeros is invalid, and not ordinary. */
 function readId(at: i32, cell: i32, bytes: i32): i32 {
   if (load<u8>(at) !== 0x22 || !readHex(at + 1)) return unusual(at);
   const first = state.value;
@@ -322,7 +322,7 @@ function readId(at: i32, cell: i32, bytes: i32): i32 {
   return setValue(end + 1, cell, first);
 }
 
-/** Reads a trace id; null, or any text without escapes, is none. */
+/** Reads a trace id; null, or any text without escapes, means no id. */
 function readOptionalId(at: i32, cell: i32): i32 {
   if (load<u8>(at) !== 0x22) return skipNull(at);
   const end = readId(at, cell, 16);

@@ -33,7 +33,7 @@ const BILLION: u64 = 1_000_000_000;
  */
 export const RUNS = <i32>memory.data(RECORDS_MAX * RUN_BYTES, 16);
 
-/** What was counted. */
+/** The counts. */
 export class runs {
   static count: i32 = 0;
   /** the run of the record before; 0 for none */

@@ -29,7 +29,7 @@ import { checkObject, setMembers } from './objects.ts';
 import { isPoint } from './points.ts';
 import { clearRuns, countRecord, finishRuns, RUNS, runs } from './runs.ts';
 
-/** What `scan` says beside its result: see `RESULT_AT`. */
+/** Further results of `scan`: see `RESULT_AT`. */
 const RESULT = <i32>memory.data(24, 16);
 /** Where in the window each record ends. */
 const ENDS = <i32>memory.data(RECORDS_MAX * 4, 16);

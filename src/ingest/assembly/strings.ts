@@ -53,7 +53,7 @@ export function skipString(at: i32): i32 {
       }
       if (!isShortEscape(letter)) return unusual(at + before);
       if (before === 15) step = 17;
-      // The escape, of which the letter may be in the next sixteen bytes.
+      // The escape; its letter may be in the next sixteen bytes.
       found &= ~(3 << before);
     }
     at += step;

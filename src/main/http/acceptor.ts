@@ -111,7 +111,7 @@ function optionalProbesOf(
   return probes;
 }
 
-/** What takes telemetry, from the key to the commit. */
+/** The parts that take telemetry, from the key to the commit. */
 function ingestOf(
   { config, databases, clock, minuteCounts, compressor, events }: AcceptorDependencies,
   stops: Pick<StopOrder, 'add'>,

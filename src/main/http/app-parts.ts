@@ -1,5 +1,5 @@
 /**
- * What the dashboard and the read API work with: the store, the reads of runs, the documentation; and
+ * The parts of the dashboard and the read API: the store, the reads of runs, the documentation; and
  * the same reads from a replica.
  */
 import type { Config } from '../../config/config.ts';

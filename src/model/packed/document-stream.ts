@@ -222,7 +222,7 @@ export class DocumentStream {
       same += 4;
     }
     while (same < most && this.#text[at + same] === this.#stream[place + same]) same += 1;
-    // What follows the backslash of an escape may differ.
+    // The characters after the backslash of an escape may differ.
     let slashes = 0;
     while (slashes < same && this.#text[at + same - slashes - 1] === BACKSLASH) slashes += 1;
     return same - (slashes % 2);

@@ -1,5 +1,5 @@
 /**
- * What a rule refers to: entries of OWASP's and MITRE's lists, weaknesses, vulnerabilities and reading,
+ * References of rules: entries of OWASP's and MITRE's lists, weaknesses, vulnerabilities and reading,
  * from the `references` of its file; and which rules refer to one of them. Pure. What is not of a known
  * form is shown as it is written, and is no id that can be looked for.
  */
@@ -155,7 +155,7 @@ export interface ReferenceIndex {
 
 /** Lists whose entries are addresses. */
 const READING = ['research', 'external'];
-/** What a request may look for: no id is longer. */
+/** Maximum length of an id in a request: no id is longer. */
 export const REFERENCE_FORM = /^[A-Za-z\d][A-Za-z\d.:-]{1,39}$/;
 
 /** @param references of a rule, as in its file */
@@ -165,7 +165,7 @@ export function referenceIds(references: JsonValue): string[] {
     .flatMap(({ references: all }) => all.filter(({ isKnown }) => isKnown).map(({ id }) => id));
 }
 
-/** Whether an id is the one that is looked for, a part of that technique, or that entry of a year. */
+/** Checks whether an id equals the requested one, or is a part of that technique, or that entry of a year. */
 function isWithin(id: string, sought: string): boolean {
   return id === sought || id.startsWith(`${sought}.`) || id.startsWith(`${sought}:`);
 }

@@ -18,7 +18,7 @@ export function wordsOf(bytes: Buffer): ByteWords {
   return { words, length };
 }
 
-/** Whether these bytes are at `at`. Throws RangeError when fewer than four are left there. */
+/** Checks whether these bytes are at `at`. Throws RangeError when fewer than four are left there. */
 export function matchesAt({ words, length }: ByteWords, view: DataView, at: number): boolean {
   const last = words.length - 1;
   for (let index = 0; index < last; index += 1) {
@@ -33,13 +33,13 @@ export function copyOf(view: DataView, start: number, end: number): DataView {
   return new DataView(view.buffer.slice(first, first + end - start));
 }
 
-/** Whether the expected bytes are at `at`; false when fewer are left there. */
+/** Checks whether the expected bytes are at `at`; false when fewer are left there. */
 export function isAhead(expected: DataView, view: DataView, at: number): boolean {
   const length = expected.byteLength;
   return at + length <= view.byteLength && isSame(expected, 0, view, at, length);
 }
 
-/** Whether two ranges are equal. Compares from the end, where names differ more often. */
+/** Checks whether two ranges are equal. Compares from the end, where names differ more often. */
 export function isSame(
   a: DataView,
   aStart: number,

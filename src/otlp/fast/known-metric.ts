@@ -54,7 +54,7 @@ export class KnownMetric {
     this.#texts = new DataView(texts.buffer);
   }
 
-  /** Whether the members in this body are the same. */
+  /** Checks whether the members in this body are the same. */
   matches(view: DataView, kind: number, { starts, ends }: Members): boolean {
     if (kind !== this.#kind) return false;
     let from = 0;

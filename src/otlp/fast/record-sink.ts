@@ -15,7 +15,7 @@ export interface OrdinaryTaken {
   readonly hasUntraced: boolean;
 }
 
-/** What it took must be dropped if the scan of the body returns false. */
+/** Its records must be dropped if the scan of the body returns false. */
 export interface RecordSink {
   /**
    * Takes ordinary records of the current list.

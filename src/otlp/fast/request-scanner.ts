@@ -118,7 +118,7 @@ export class RequestScanner {
     requireKnown(scanner, hasList, unknownBefore);
   }
 
-  /** Whether to pause; checked before each resource, scope and record. */
+  /** Checks whether to pause; checked before each resource, scope and record. */
   #endsPiece(): boolean {
     const scanner = this.#scanner;
     if (scanner.at - this.#pieceAt < PIECE_BYTES) return false;

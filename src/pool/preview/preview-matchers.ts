@@ -1,12 +1,12 @@
 /**
  * The matcher of a preview. Of many rules it is the one of all rules, with the others masked; a few
- * have a matcher of their own, which looks for their literals only.
+ * have a separate matcher, which looks for their literals only.
  */
 import type { Matcher } from '../../engine/matcher/matcher.ts';
 import type { PatternCompiler } from '../../engine/matcher/pattern.ts';
 import { createFastMatcher, tablesOf } from '../../engine/prefilter/fast-matcher.ts';
 
-/** Most rules with a matcher of their own, which is built in milliseconds. */
+/** Maximum rules with a separate matcher, which is built in milliseconds. */
 export const FEW_RULES_MAX = 8;
 
 /** A matcher, and which of its rules are previewed. */

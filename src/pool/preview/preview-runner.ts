@@ -59,7 +59,7 @@ export interface PreviewRunnerDependencies {
 }
 
 /**
- * Whether others want the core that previews are matched on. The thread's CPU time says it at once, and of
+ * Knows if others want the core that previews are matched on. The thread's CPU time says it at once, and of
  * what this process may use: in a container, the cores of the machine say nothing.
  */
 class Contention {

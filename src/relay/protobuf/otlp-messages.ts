@@ -27,7 +27,7 @@ export type ScalarType =
 
 interface MessageTable {
   readonly fields: Readonly<Record<number, string>>;
-  /** names of which a message has at most one; the last one sent counts */
+  /** names; a message has at most one of them, the last one sent counts */
   readonly oneOf?: readonly string[];
 }
 

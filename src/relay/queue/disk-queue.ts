@@ -246,7 +246,7 @@ export class DiskQueue<Attached> {
     removeFile(this.#folder, file.number);
   }
 
-  /** What is at the reading offset; null while it does not fit beside what is taken. */
+  /** The request at the reading offset; null while it does not fit next to those already taken. */
   #read(file: QueueFile): ReadPart<Attached> | null {
     const offset = this.#readOffset;
     const takenBytes = this.#taken.reduce((sum, { bytes }) => sum + bytes, 0);

@@ -23,7 +23,7 @@ export class QueueAge {
     this.#elapsedMs = () => elapsedMs() - begin;
   }
 
-  /** What is kept with a request that is accepted now: milliseconds since 1970. */
+  /** The time stored with a request that is accepted now: milliseconds since 1970. */
   nowMs(): number {
     return this.#startedAtMs + this.#elapsedMs();
   }

@@ -11,7 +11,7 @@ import {
   recordBytes,
 } from './queue-record.ts';
 
-/** What lies at a place in a queue file. */
+/** The content at a place in a queue file. */
 export type RecordRead =
   | { readonly kind: 'record'; readonly bytes: number; readonly record: QueueRecord }
   /** larger than what may be read now */

@@ -19,7 +19,7 @@ interface AuditPage {
   readonly nowMs: number;
 }
 
-/** What changed only: the rest of both sides is the same. */
+/** The differences only: the rest of both sides is the same. */
 function change({ action, before, after }: ShownEntry): HtmlValue {
   if (action === 'finding.note') return `added a note (${after?.characters} characters)`;
   const names = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])];

@@ -142,7 +142,7 @@ const COURSE_HEIGHT = 24;
 const SPARK_MOST_MIN = 4;
 
 /**
- * The course of one thing over time as small bars, on a scale of its own.
+ * The course of one thing over time as small bars, on its own scale.
  * @param describe what it shows, for who does not see it
  */
 export function sparkline(values: readonly number[], describe: string): Html {
@@ -155,7 +155,7 @@ export function sparkline(values: readonly number[], describe: string): Html {
   return html`<svg class="spark" viewBox="0 0 ${values.length * SLOT} ${COURSE_HEIGHT}" preserveAspectRatio="none" role="img" aria-label="${describe}"><title>${describe}</title>${bars}</svg>`;
 }
 
-/** What some things came to over time, each as small bars on one common scale. */
+/** Several series over time, each as small bars on one common scale. */
 export function courses(
   caption: string,
   what: string,

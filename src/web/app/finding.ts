@@ -89,7 +89,7 @@ function runFacts({ finding, run }: FindingPage): Html {
   ]);
 }
 
-/** Whether it is one of many: repetitions of this finding, and what else was found in its run. */
+/** Shows related findings: repetitions of this finding, and what else was found in its run. */
 function related({ finding, ofRun, repeated, decided, titleOf, nowMs }: FindingPage): Html {
   const others = ofRun.filter(({ id }) => id !== finding.id);
   const times = repeated?.findings ?? 1;

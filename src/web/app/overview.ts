@@ -140,7 +140,7 @@ function assignedCard({ visit: { assigned } }: OverviewPage): Html {
 <p class="soft">open findings${assigned.new > 0 && html`, <strong>${count(assigned.new)} assigned since your last visit</strong>`}</p></section>`;
 }
 
-/** Whether evaluation keeps up, in a line. */
+/** Checks whether evaluation keeps up, in a line. */
 function evaluationHealth({ hours, runs }: WorkspaceOverview): string {
   const failed = sum(hours.map(({ counts }) => counts?.failedEvaluations ?? 0));
   const lags = hours.flatMap(({ counts }) => counts?.lagMs ?? []);

@@ -36,7 +36,7 @@ export interface RuleFacts {
   readonly orphans: readonly OrphanedOverride[];
 }
 
-/** Whether the viewer's workspace has the rules tab. */
+/** Checks whether the viewer's workspace has the rules tab. */
 export function hasRulesTab({ plan }: Pick<Viewer, 'plan'>): boolean {
   return RULE_PLANS.includes(plan as Plan);
 }
@@ -72,7 +72,7 @@ export function runningText({ states }: Pick<RuleFacts, 'states'>): string {
   return `${count(runningRules(states))} of ${count(allRules(states))} rules run`;
 }
 
-/** What the workspace has set, as a sentence. */
+/** The workspace's settings, as a sentence. */
 export function settingsText({ experimental, overrides }: RuleFacts): string {
   const switched = overrides === 1 ? '1 rule is' : `${count(overrides)} rules are`;
   return `The experimental tier is ${experimental ? 'on' : 'off'}; ${switched} set manually.`;

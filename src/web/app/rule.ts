@@ -147,7 +147,7 @@ ${facts(
 )}`;
 }
 
-/** What the rule would have found: its last preview, and the form for another. */
+/** The rule's last preview, and the form for another. */
 function previewed(
   { rule, state: of }: DecidedRule,
   last: Preview | null,
@@ -163,7 +163,7 @@ function previewed(
   }${startForm(viewer, rule.id)}</section>`;
 }
 
-/** What the rule has found, and would have found. */
+/** The rule's findings, and its preview. */
 interface RuleHistory {
   /** its latest preview */
   readonly last: Preview | null;

@@ -59,7 +59,7 @@ export interface RulesPage extends RuleFacts {
   readonly nowMs: number;
 }
 
-/** What the workspace has set, and for owners the way back to the defaults. */
+/** The workspace's settings, and for owners the way back to the defaults. */
 function reset(facts: RuleFacts, viewer: Viewer): HtmlValue {
   if (!facts.experimental && facts.overrides === 0) return null;
   const form = writeForm(
@@ -115,7 +115,7 @@ const OFF: Readonly<Record<RuleState, string>> = {
   fails_own_examples: 'fails its own tests',
 };
 
-/** Whether a rule runs, and why. */
+/** Checks whether a rule runs, and why. */
 export function state({ enabled, decidedBy, state: of }: DecidedRule): Html {
   if (!enabled)
     return html`<span class="soft">Off</span> <span class="soft below">${OFF[of]}</span>`;

@@ -112,7 +112,7 @@ function lateLine({ lateEvaluatedAt, lateEvaluatedSteps }: RunSummary): HtmlValu
   return html` ${many(lateEvaluatedSteps ?? 0, 'late step')}, evaluated at <time datetime="${iso}">${iso}</time>.`;
 }
 
-/** What was checked: the line of the run's page. */
+/** The line of the run's page that shows what was checked. */
 export function checkedLine(run: RunSummary): HtmlValue {
   return html`${wholeLine(run)}${lateLine(run)}`;
 }
@@ -142,7 +142,7 @@ function wholeLine(run: RunSummary): HtmlValue {
   }
 }
 
-/** What no findings mean, and do not mean. */
+/** Explains what "no findings" means. */
 export function withoutFindings(run: RunSummary): Html {
   const late = lateLine(run);
   return html`${inWhole(run)}${late !== null && html`<p class="soft">${late}</p>`}`;

@@ -1,4 +1,4 @@
-/** What a run that is not evaluated yet waits for, as its page says it. */
+/** Explains on a run's page why the run is not evaluated yet. */
 import type { RunWait } from '../../model/run-wait.ts';
 import { type Html, html } from '../html.ts';
 import { duration } from './format.ts';

@@ -54,7 +54,7 @@ function downloads({ run, isRedacted }: RunPage): HtmlValue {
   return html`${run.spans > 0 && spans} ${run.logRecords > 0 && logs}`;
 }
 
-/** Whether the line below that no rule matched says what was checked, in the same words. */
+/** Checks whether the line below that no rule matched says what was checked, in the same words. */
 const isSaidBelow = ({ run, findings, wait }: RunPage): boolean =>
   findings.length === 0 && wait === null && checkOf(run).checked === 'fully';
 

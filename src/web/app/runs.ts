@@ -136,7 +136,7 @@ function table(rows: readonly Html[]): Html {
   );
 }
 
-/** Whether a query has a filter or a cursor. */
+/** Checks whether a query has a filter or a cursor. */
 const isNarrow = (query: string): boolean =>
   [...new URLSearchParams(query).values()].some((value) => value !== '');
 

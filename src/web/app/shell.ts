@@ -14,7 +14,7 @@ export interface Viewer {
   readonly isAdmin: boolean;
 }
 
-/** What all pages need. */
+/** The inputs of all pages. */
 export interface Look {
   readonly brand: string;
   readonly assets: AssetPaths;

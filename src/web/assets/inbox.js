@@ -41,7 +41,7 @@ const ON_KEY = {
   '/': () => document.querySelector('input[type=search]')?.focus(),
 };
 
-/** What a key does: on the list, or on the page of a finding, whose links, buttons and fields name theirs. */
+/** The action of a key: on the list, or on the page of a finding, whose links, buttons and fields name theirs. */
 function actOf(key) {
   if (listed !== null) return ON_KEY[key];
   const own = [...document.querySelectorAll('[data-on-key]')].find((a) => a.dataset.onKey === key);

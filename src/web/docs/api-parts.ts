@@ -66,7 +66,7 @@ function rangeOf(least: number | undefined, most: number | undefined, unit: stri
   return most === undefined ? [] : [`at most ${most}${unit}`];
 }
 
-/** What values a type is narrowed to. */
+/** The values that a type is narrowed to. */
 export function limitsOf(schema: JsonSchema): string[] {
   const values = schema.enum ?? schema.anyOf?.find((one) => one.enum !== undefined)?.enum;
   const json = (value: unknown): string => JSON.stringify(value);

@@ -160,7 +160,7 @@ test('little that arrives beside a batch takes the second lane only when that ba
   expect(await spanNames()).toEqual(['0', '1', '2', '3', 'before']);
 });
 
-test('little that arrives beside a batch waits for it, and takes no transaction of its own', async () => {
+test('little that arrives beside a batch waits for it, and takes no separate transaction', async () => {
   const writer = createWriter();
   await writer.offer(named('before'));
   const hold = await holdSpans();

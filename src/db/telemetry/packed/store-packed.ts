@@ -198,7 +198,7 @@ function columnsOf(blocks: readonly NewPackedBlock[]): unknown[] {
   ];
 }
 
-/** Encodes ranges in memory of their own. */
+/** Encodes ranges into new memory. */
 export function encodedRanges(ranges: RecordRanges): Buffer {
   const bytes = Buffer.allocUnsafe(encodedBytesMax(ranges));
   return bytes.subarray(0, encodeRanges(ranges, bytes, 0));

@@ -119,7 +119,7 @@ const WORDS = [
   '(?:agent|function|model|parameter|server|tool)s?[._]descriptions?',
 ];
 
-/** What went into a tool or came out of it, `acme.tools.output`: text, also under `tools`. */
+/** The input or output of a tool, `acme.tools.output`: text, also under `tools`. */
 const OF_CALLS =
   '(?:.*[._:-])?(?:outputs?|results?|responses?|answers?|observations?|inputs?|arguments|args|calls?)$';
 

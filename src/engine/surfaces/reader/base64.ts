@@ -47,13 +47,13 @@ export function shortenBase64(text: string): string {
   return from === 0 ? text : shortened + text.slice(from);
 }
 
-/** Whether this is a picture's data URL and nothing else. A text that only begins like one is text. */
+/** Checks whether this is a picture's data URL and nothing else. A text that only begins like one is text. */
 export function isPicture(text: string): boolean {
   const [header] = PICTURE_URL.exec(text) ?? [];
   return header !== undefined && isBase64(text.slice(header.length));
 }
 
-/** Whether this is base64 and nothing else: one run, or lines as encoders break them. */
+/** Checks whether this is base64 and nothing else: one run, or lines as encoders break them. */
 export function isBase64(text: string): boolean {
   const { length } = text.trimEnd();
   let line = 0;

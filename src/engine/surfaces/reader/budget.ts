@@ -13,7 +13,7 @@ export const DEPTH_MAX = 64;
 /** JSON nodes per value, enough for a few thousand messages or tool results. */
 const NODES_MAX = 100_000;
 
-/** What remains for one attribute, event or status of a step. */
+/** The remaining budget for one attribute, event or status of a step. */
 export interface Budget {
   chars: number;
   nodes: number;
@@ -45,7 +45,7 @@ export function createBudget(sent: unknown = []): Budget {
   };
 }
 
-/** Whether more may have followed in this list or object before its sender cut it. */
+/** Checks whether more may have followed in this list or object before its sender cut it. */
 export function isOpenEnded(value: unknown, { openEnded }: Budget): boolean {
   return typeof value === 'object' && value !== null && openEnded.has(value);
 }

@@ -3,7 +3,7 @@ import type { Step } from '../../../model/steps.ts';
 import { CAPTURE } from '../conventions/capture.ts';
 import type { StepSelector } from './convention.ts';
 
-/** What a run's steps show of who sent them, each once. */
+/** The senders that a run's steps show, each once. */
 interface Sender {
   readonly scopes: ReadonlySet<string>;
   readonly services: ReadonlySet<string>;

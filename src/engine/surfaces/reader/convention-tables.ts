@@ -37,7 +37,7 @@ export function mergeTables(conventions: readonly Convention[]): ConventionTable
 
 const [EVENT_NAME_KEY = '', ...OTHER_NAME_KEYS] = EVENT_NAME_KEYS;
 
-/** The row of a log record's event, which is named by an attribute, a field of its own, or its body. */
+/** The row of a log record's event, which is named by an attribute, a separate field, or its body. */
 export function logEvent(
   { attributes, name, body }: Step,
   { events }: Pick<ConventionTables, 'events'>,

@@ -40,7 +40,7 @@ export type SurfaceByKind =
   | Surface
   | (Readonly<Partial<Record<StepKind, Surface>>> & { readonly else: Surface });
 
-/** Whether the text went into the step or came out of it. */
+/** Direction of a text: into the step or out of it. */
 export type Side = 'input' | 'output';
 
 /** A structure around the text, as in `{inputs, tags, metadata}`. */
@@ -165,8 +165,8 @@ interface AttributeValue {
 
 /**
  * An event: a span event or a log record. It carries attributes of the conventions, attributes with
- * a meaning in this event only, one message, or no text. A message without a role has that of the
- * row. `*` between two dots of the name stands for all names that have no row of their own.
+ * a meaning in this event only, one message, or no text. A message without a role has the role of the
+ * row. `*` between two dots of the name stands for all names without a row.
  */
 export type EventRow = { readonly event: string; readonly kind?: StepKind } & (
   | { readonly carries: 'attributes' }
@@ -208,7 +208,7 @@ export type KindRow =
   /** by the span's name, or its part up to the first space */
   | { readonly names: Readonly<Record<string, StepKind>> };
 
-/** What a product's attributes say about the run as a whole. */
+/** A product's attributes about the run as a whole. */
 export interface RunRows {
   /**
    * Attributes that name the agent, model, session or user, with their rank. Of all products' keys

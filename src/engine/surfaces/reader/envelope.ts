@@ -36,7 +36,7 @@ export function unwrapEnvelope(
     if (!Object.keys(opened).every(isKnown)) return whole;
   }
   const values = take.flatMap(membersAt);
-  // What is taken was cut off.
+  // The accepted part was cut off.
   const isCutOff = isObject(opened) && beside !== undefined && isOpenEnded(opened, budget);
   return values.length === 0 && !isCutOff ? whole : { names, values };
 }
@@ -76,7 +76,7 @@ const OBJECT_MEMBERS = new Set([
 const TYPE = /^[\w.[\]|,]{1,60}$/;
 
 /**
- * Whether the value describes arguments: a JSON Schema of an object, or a map whose every member is
+ * Checks whether the value describes arguments: a JSON Schema of an object, or a map whose every member is
  * described. An argument may itself be called `properties`.
  */
 export function isSchema(value: JsonValue, budget: Budget): boolean {

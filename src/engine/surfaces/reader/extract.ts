@@ -30,7 +30,7 @@ export interface StepExtraction {
   /** in reading order */
   readonly texts: readonly Pick<SurfaceText, 'surface' | 'text'>[];
   /**
-   * Of each text its `SurfaceText.recency`: of one that occurs several times, that of the newest. Computed
+   * `SurfaceText.recency` of each text; a text that occurs several times has its newest. Computed
    * in one piece, so not for the thread that takes requests.
    */
   readonly recencies: () => readonly number[];
@@ -92,7 +92,7 @@ function* extractStepInPieces(
   /** of each surface: text → its index in `texts` */
   const seen = SURFACES.map(() => new Map<string, number>());
   const texts: StepExtraction['texts'][number][] = [];
-  /** of each piece: the index of its text; -1 if it is none */
+  /** of each piece: the index of its text; -1 without a text */
   const textOf: number[] = [];
   for (const [index, { surface, text: read }] of all.entries()) {
     if (index % COMPARED_TEXTS === COMPARED_TEXTS - 1) yield;
@@ -145,7 +145,7 @@ function recenciesOf(
 }
 
 /**
- * The kind of each step of a run, by its index. A log record that does not show its own kind has that
+ * The kind of each step of a run, by its index. A log record that does not show its own kind has the kind
  * of its span.
  */
 export function stepKindsOf(steps: readonly Step[]): StepKind[] {

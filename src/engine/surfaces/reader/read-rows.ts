@@ -126,7 +126,7 @@ class StepReading {
     return this.#readEvent(row, isInAttributes ? toPlainMap(attributes) : toPlain(body));
   }
 
-  /** The body of a log record whose event has no row. */
+  /** Reads the body of a log record if its event has no row. */
   #readBody(): Piece[] {
     const { attributes, name, scopeName, spanId, body } = this.#step;
     const { namedAsScope, unnamed } = this.#tables;
@@ -193,7 +193,7 @@ class StepReading {
     });
   }
 
-  /** Reads one value on a budget of its own. */
+  /** Reads one value on a separate budget. */
   #readOne(stored: JsonValue, row: AttributeRow, read: RowReading, plain: ToPlain): Piece[] {
     const sent = plain(stored);
     // A plain text may be the beginning of JSON by itself: a model's answer at its limit of tokens.

@@ -23,7 +23,7 @@ export class RowTable {
     }
   }
 
-  /** Whether a row reads the attribute with this key, on steps of some kind. */
+  /** Checks whether a row reads the attribute with this key, on steps of some kind. */
   reads(key: string): boolean {
     return (
       this.#byKey.has(key) ||

@@ -33,7 +33,7 @@ const MODEL_KEYS = nameKeys('model');
 const SESSION_KEYS = nameKeys('sessionId');
 const USER_KEYS = nameKeys('userId');
 
-/** What an evaluation notes of a run's texts (`Evaluation`). */
+/** Facts of a run's texts that an evaluation stores (`Evaluation`). */
 interface NotedInTexts {
   readonly cutSteps: number;
   readonly unreadTexts: number;
@@ -110,7 +110,7 @@ function topmostAgent(steps: readonly Step[], kinds: readonly StepKind[]): Step 
     isAgent.set(step.spanId, kinds[index] === 'agent' || kinds[index] === 'chain');
   });
   const cached = new Map<string, boolean>();
-  /** Whether the span or an ancestor is an agent's. Linear over all calls; a cycle ends at itself. */
+  /** Checks whether the span or an ancestor is an agent's. Linear over all calls; a cycle ends at itself. */
   const isBelowAgent = (start: string | null): boolean => {
     const path: string[] = [];
     let ancestor = start;
@@ -179,7 +179,7 @@ function asName(value: JsonValue | undefined): string | null {
   return name.trim() === '' || isPlaceholder(name) ? null : name.slice(0, CHARS_MAX);
 }
 
-/** What the attributes of a run's steps and events say about missing text. */
+/** Finds missing text by the attributes of a run's steps and events. */
 interface NotedGaps {
   readonly gaps: Set<TextGap>;
   /** attributes with the size of a text */

@@ -14,13 +14,13 @@ export function nameKeys(name: RunName): readonly string[] {
   return ranked.sort(([, one], [, other]) => one - other).map(([key]) => key);
 }
 
-/** What products write in place of a text that they withhold. */
+/** Placeholders that products write for a text that they withhold. */
 export const PLACEHOLDERS: ReadonlySet<string> = new Set(
   RUN.flatMap(({ placeholders }) => placeholders ?? []),
 );
 const PLACEHOLDER_CHARS_MAX = Math.max(...[...PLACEHOLDERS].map(({ length }) => length));
 
-/** Whether this is what a product writes in place of a text. Long texts are not hashed for it. */
+/** Checks whether this is a placeholder that a product writes for a text. Long texts are not hashed for it. */
 export function isPlaceholder(text: string): boolean {
   return text.length <= PLACEHOLDER_CHARS_MAX && PLACEHOLDERS.has(text);
 }
@@ -83,7 +83,7 @@ export function cutMarkAt(text: string): number {
 
 const FAILURES = RUN.flatMap(({ failure }) => failure ?? []);
 
-/** Whether an attribute of the span says that it failed. */
+/** Checks whether an attribute of the span says that it failed. */
 export function showsFailure(attributes: JsonObject): boolean {
   return FAILURES.some((row) => isFailure(row, attributes[row.key]));
 }

@@ -46,7 +46,7 @@ const STACK_TRACE =
   /Traceback \(most recent call last\)|\n[ \t]{1,16}at [\w$.<>[\] ]{1,200}\(|\n[ \t]{1,16}File "[^"\n]+", line \d|^goroutine \d/;
 const MARKUP = /^\s*<(?:!doctype|html|svg|\?xml)\b/i;
 
-/** Whether this is free text: sentences, or parts of them. */
+/** Checks whether this is free text: sentences, or parts of them. */
 export function isFreeText(value: string): boolean {
   const text = value.slice(0, SEARCHED_CHARS).replaceAll(/\\+[nrt]/g, ' ');
   const isWords = (text.length >= FREE_TEXT_CHARS_MIN && WORDS.test(text)) || UNSPACED.test(text);
@@ -138,7 +138,7 @@ function asText(value: JsonValue): string | null {
   return parts.length === 0 ? null : parts.join('\n\n\n\n\n');
 }
 
-/** Whether a key may be that of a text of the run. */
+/** Checks whether a key may name a text of the run. */
 function mayHoldText(key: string): boolean {
   return (
     !isOfService(key) &&

@@ -17,7 +17,7 @@ import { isPlaceholder } from './run-rows.ts';
 /** Levels of JSON strings inside JSON strings that are parsed (tool arguments have two). */
 const LEVELS = 3;
 
-/** Whether there is anything to match in this string. */
+/** Checks whether there is anything to match in this string. */
 export function isText(text: string): boolean {
   const trimmed = text.trim();
   return trimmed !== '' && !isPlaceholder(trimmed) && !isPicture(trimmed);
@@ -143,7 +143,7 @@ export function stringsOf(root: JsonValue, budget: Budget): string[] {
 /**
  * Returns a string and, while it is a JSON string, the string inside; then the structure inside, if
  * any. JSON has the escapes inside its strings resolved, because no reader sees them. A string that
- * begins like JSON but is none is returned as written and with its escapes resolved, because they
+ * begins like JSON but is not JSON is returned as written and with its escapes resolved, because they
  * would hide line breaks and quotes.
  * @param keepsEscapes the string itself keeps its escapes
  */
@@ -190,7 +190,7 @@ function parseJson(text: string, budget: Budget): JsonValue | undefined {
   }
 }
 
-/** Whether the structure is not too deep, and within the budget's nodes. */
+/** Checks whether the structure is not too deep, and within the budget's nodes. */
 function fits(root: JsonValue, budget: Budget): boolean {
   let level: JsonValue[] = [root];
   for (let depth = 0; level.length > 0; depth += 1) {

@@ -27,7 +27,7 @@ const FINDING_ID = '7d0c8a4be1f34c0f9b6f2a1d5e8c3b42';
 /** The rule that finds the attack of the example run, and its condition. */
 const RULE_ID = 'ATR-2026-00001';
 const CONDITION_INDEX = 0;
-/** What the condition matches of the attack, which the excerpt has whole. */
+/** The part of the attack that the condition matches; the excerpt has the whole attack. */
 const MATCH = { start: 0, end: 'Ignore all previous instructions'.length };
 
 function findingOf({ rules, snapshot }: RuleBook): Finding | null {

@@ -50,7 +50,7 @@ export type FindingReader = Pick<Store['findings'], 'list' | 'groups' | 'find' |
   readonly nowMs: () => number;
 };
 
-/** What a filter is made with. */
+/** The inputs of a filter. */
 export interface FilterContext extends Pick<FindingReader, 'references' | 'nowMs'> {
   /** e-mail address of the signed-in user; a key has none */
   readonly me: string | null;
@@ -145,7 +145,7 @@ export const findingsQuery = filterQuery.extend({
   limit: wholeNumber(1, LIMIT_MAX, LIMIT_DEFAULT).describe('Findings on a page.'),
 });
 
-/** What a list shows by its `state`. */
+/** The findings that a list shows, by its `state`. */
 function stateFilter(state: (typeof LIST_STATES)[number]): FindingFilter {
   if (state === 'open') return { states: OPEN_STATES, isExcepted: false };
   if (state === 'excepted') return { isExcepted: true };
@@ -221,7 +221,7 @@ function otherMatches({ others }: Pick<Finding, 'others'>) {
   };
 }
 
-/** What people decided about a finding, as the API and its exports show it. */
+/** People's decisions about a finding, as the API and its exports show them. */
 export function triageFacts({ state, assignee, isExcepted }: TriageMark) {
   return { state, assignee, is_excepted: isExcepted };
 }

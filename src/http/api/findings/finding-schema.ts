@@ -72,7 +72,7 @@ const runMembers = {
   ),
 };
 
-/** What people decided about the finding. */
+/** People's decisions about the finding. */
 const triageMembers = {
   state: z.enum(FINDING_STATES).describe('What people decided; `new` until then.'),
   assignee: z.string().nullable().describe('E-mail address of the user it is assigned to.'),

@@ -53,7 +53,7 @@ function statusOf({ state, isExcepted }: TriageMark): Status {
 
 type Verdict = readonly [id: 0 | 1 | 2, caption: BodyOf<typeof ocsfEvent>['verdict']];
 const UNDECIDED: Verdict = [0, 'Unknown'];
-/** What is closed may have been either. */
+/** A closed finding may have been either. */
 const VERDICTS: Readonly<Record<FindingState, Verdict>> = {
   new: UNDECIDED,
   acknowledged: UNDECIDED,
@@ -142,7 +142,7 @@ function actorOf({ userId, sessionId }: FindingFacts) {
   };
 }
 
-/** What was attacked: the agent, its service and its model. */
+/** The attacked resources: the agent, its service and its model. */
 function resourcesOf({ agentName, serviceName, model }: FindingFacts) {
   const named = [
     ['agent', agentName],

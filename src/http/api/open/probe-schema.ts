@@ -1,4 +1,4 @@
-/** What the probes answer. */
+/** The answers of the probes. */
 import { z } from 'zod';
 
 import { component } from '../openapi/component.ts';

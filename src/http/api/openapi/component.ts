@@ -14,7 +14,7 @@ type Immutable<Value> = Value extends Primitive
     ? Value
     : { readonly [Member in keyof Value]: Immutable<Value[Member]> };
 
-/** What a body of a schema is, as the function that makes it returns it. */
+/** The type of a body with a schema, as the function that makes it returns it. */
 export type BodyOf<Schema extends z.ZodType> = Immutable<z.infer<Schema>>;
 
 /** Every named body, under the name that the document gives it. */
@@ -47,7 +47,7 @@ export const timestamp = (description: string) =>
 /** A number of things. */
 export const count = (description: string) => z.int().min(0).describe(description);
 
-/** What `next_cursor` of a list says. */
+/** The description of a list's `next_cursor`. */
 export const nextCursor = z
   .string()
   .nullable()

@@ -1,5 +1,5 @@
 /**
- * What `/openapi.json` says about one operation. Bodies and queries are the zod objects that routes
+ * The description of one operation in `/openapi.json`. Bodies and queries are the zod objects that routes
  * parse with and are typed by.
  */
 import type { z } from 'zod';

@@ -98,8 +98,8 @@ const DEDUPLICATE = {
   name: 'Sluice-Deduplicate',
   in: 'header',
   description:
-    'Whether a request that equals one of the last hour is taken for the same one, sent again, and not stored. ' +
-    '`off` for records without ids or times of their own.',
+    'With `on`, a request that equals one of the last hour counts as the same one, sent again, and is not stored. ' +
+    '`off` for records without ids and times.',
   schema: z.enum(DEDUPLICATE_VALUES),
   example: 'off',
 } as const;

@@ -3,7 +3,7 @@ import { z } from 'zod';
 
 import { REFERENCE_FORM } from '../../../model/references/rule-references.ts';
 
-/** What rules refer to, as a filter. @param of what is filtered */
+/** The references of rules, as a filter. @param of the filtered resource */
 export const referenceQuery = (of: string) =>
   z
     .string()

@@ -121,7 +121,7 @@ export function ruleOperations(settings: ApiSettings): Operation[] {
       tag: TAG,
       summary: 'Read the rule settings',
       description:
-        'Whether the experimental tier is on, `counts` of this workspace at the time of the request, ' +
+        'The state of the experimental tier, `counts` of this workspace at the time of the request, ' +
         '`corpus_counts` of the corpus, and overrides that have no effect.',
       responses: {
         ...found('The settings.', ruleSettings, examples.settings),

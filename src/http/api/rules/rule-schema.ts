@@ -85,7 +85,7 @@ const statedQuality = {
   wild_validated: z.string().nullable().describe('The day on which they did.'),
 };
 
-/** What the loaded corpus states for a rule. */
+/** The fields of a rule in the loaded corpus. */
 export const referenceIds = z
   .array(z.string())
   .describe(
@@ -142,7 +142,7 @@ const condition = component(
   z
     .object({
       index: count('Index of the condition in the rule.'),
-      field: z.string().describe('The rule field whose text it reads.'),
+      field: z.string().describe('The rule field that it reads.'),
       surfaces: z.array(z.enum(SURFACES)).describe('The kinds of text that the field stands for.'),
       operator: z.string(),
       pattern: z.string(),
@@ -186,7 +186,7 @@ export const rule = component(
       suppress_in_code_blocks: z
         .boolean()
         .describe(
-          'Whether a condition is ignored if its first match in a text begins in a code block.',
+          'True if a condition is ignored when its first match in a text begins in a code block.',
         ),
       unsupported_reasons: z.array(unsupportedReason),
       own_examples: ownExamples,
@@ -211,7 +211,7 @@ export const rulePage = component(
   z
     .object({
       snapshot,
-      experimental: z.boolean().describe('Whether the experimental tier is on.'),
+      experimental: z.boolean().describe('True if the experimental tier is on.'),
       counts: stateCounts,
       corpus_counts: supportCounts,
       page: z.int().min(1),
@@ -244,7 +244,7 @@ export const ruleSettings = component(
   'RuleSettings',
   z
     .object({
-      experimental: z.boolean().describe('Whether the experimental tier is on.'),
+      experimental: z.boolean().describe('True if the experimental tier is on.'),
       counts: stateCounts,
       corpus_counts: supportCounts,
       overrides: count('Overrides of the workspace, including overrides without effect.'),

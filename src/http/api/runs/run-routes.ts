@@ -78,7 +78,7 @@ export const runsQuery = z.object({
   text_incomplete: flag
     .optional()
     .describe('`true`: only runs whose sender reports missing text; `false`: only others.'),
-  checked: z.enum(CHECKED).optional().describe('Only runs of which this was checked.'),
+  checked: z.enum(CHECKED).optional().describe('Only runs with this state of checking.'),
   has_findings: flag
     .optional()
     .describe('`true`: only runs with findings; `false`: only runs without.'),

@@ -90,7 +90,7 @@ export async function logged<User extends { readonly id: number }>(
 interface PasswordAttempt {
   readonly email: string;
   readonly password: string;
-  /** slug; if the address has several accounts, that of this workspace is preferred */
+  /** slug; if the address has several accounts, this workspace's account is preferred */
   readonly workspace?: string | undefined;
   /** only this account */
   readonly userId?: number;

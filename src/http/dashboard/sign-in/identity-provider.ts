@@ -121,7 +121,7 @@ export function nameOf(value: unknown): string | null {
   return parsed.success ? parsed.data : null;
 }
 
-/** Whether an address has no TLS, which the configuration allows for loopback only. */
+/** Checks whether an address has no TLS, which the configuration allows for loopback only. */
 export function isPlainHttp(address: string): boolean {
   return new URL(address).protocol === 'http:';
 }

@@ -16,7 +16,7 @@ const VISIBLE = /[\p{L}\p{N}\p{P}\p{S}]/u;
 
 /**
  * Printable ASCII with one `@`, so that no two addresses look alike, and lower case makes no two the
- * same. Whether it exists shows when a link is used. The ASCII form of an internationalised domain
+ * same. The address is checked when a link is used. The ASCII form of an internationalised domain
  * starts with `xn--`.
  */
 export const email = z
@@ -53,7 +53,7 @@ export const slug = z
 /**
  * Parses an id in a path: a positive number that fits PostgreSQL's integer.
  *
- * @throws {SluiceError} `not_found` when it is none
+ * @throws {SluiceError} `not_found` for any other text
  */
 export function requireId(text = ''): number {
   const id = Number(text);

@@ -50,7 +50,7 @@ function assigneeChoice(chosen: string | null, known: readonly string[]): Html {
 export const categoryName = (category: string): string => `atr_${category.replaceAll('-', '_')}`;
 const has = (given: URLSearchParams, name: string): boolean => (given.get(name) ?? '') !== '';
 
-/** Whether a query narrows the list; one of empty fields does not. */
+/** Checks whether a query narrows the list; one of empty fields does not. */
 export function isNarrow(query: string): boolean {
   const given = new URLSearchParams(query);
   return FILTERS.some(
@@ -81,7 +81,7 @@ export function withParameters(
 /** Times before now that are suggested. */
 const AGO = ['1h', '24h', '7d', '30d', '90d'];
 
-/** A time before now, a date, or a moment: a date field would hide what is none. */
+/** A time before now, a date, or a moment: a date field would hide other values. */
 function timeField(name: string, label: string, value: string | null): Html {
   return html`<label>${label}<input name="${name}" value="${value}" placeholder="7d or 2026-11-20" list="known-${name}" autocomplete="off"></label><datalist id="known-${name}">${AGO.map((one) => html`<option value="${one}"></option>`)}</datalist>`;
 }
@@ -164,7 +164,7 @@ const PRESETS = [
   ['Most repeated, last 7 days', { group_by: 'match', sort: 'count', since: '7d' }],
 ] as const;
 
-/** Whether two queries show the same list. */
+/** Checks whether two queries show the same list. */
 function isSame(query: string, other: string): boolean {
   const [a, b] = [query, other].map((text) => {
     const own = new URLSearchParams(text);

@@ -9,7 +9,7 @@ import { FINDINGS_PATH, viewPath } from './finding-filters.ts';
 /** Parameters of a request, and not of the list that it shows. */
 const PASSING = ['done', 'newest', 'workspace'];
 
-/** What a form of the list has changed. */
+/** Changes that a form of the list makes. */
 export interface ListChange {
   /** the state that was set; `me` for an assignment to the signed-in user */
   readonly to: FindingState | 'me';
@@ -54,7 +54,7 @@ export function changedPath(query: string, change: ListChange, findingId: string
 const DONE = /^(\w{1,20})\.(\d{1,5})\.(\d{1,5})$/;
 const TARGETS: readonly string[] = [...FINDING_STATES, 'me'];
 
-/** What the last change of the list did, in words; null when the query names none. */
+/** Describes the last change of the list; null when the query names none. */
 export function changeText(query: string): string | null {
   const [, to = '', ...numbers] = DONE.exec(new URLSearchParams(query).get('done') ?? '') ?? [];
   if (!TARGETS.includes(to)) return null;

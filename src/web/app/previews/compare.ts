@@ -1,4 +1,4 @@
-/** Two previews side by side: the rules of which they found different parts of the runs. */
+/** Two previews side by side: the rules that matched different shares of the runs. */
 import {
   comparePreviews,
   type Preview,

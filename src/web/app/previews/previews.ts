@@ -46,7 +46,7 @@ const STATES: Readonly<Record<Preview['state'], string>> = {
   failed: 'Failed',
 };
 
-/** What a preview is of. */
+/** The subject of a preview. */
 export function titleOf({ kind, ruleIds }: Preview, findRule: RuleFinder): string {
   const [id = ''] = ruleIds;
   return kind === 'rule' ? (findRule(id)?.title ?? id) : 'Experimental tier';

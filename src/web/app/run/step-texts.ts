@@ -73,7 +73,7 @@ export function textView(step: ShownStep, text: ShownText, data: StepsPage): Htm
   const isBegun = !data.isList && step.texts.indexOf(text) < OPEN_TEXTS_MAX;
   const marking = { soughtId: data.finding?.id ?? null, at };
   const alike = step.texts.filter((one) => one.surface === surface);
-  // Regions of one page have names of their own.
+  // Regions of one page have distinct names.
   const region = alike.length > 1 ? `${name} ${alike.indexOf(text) + 1}` : name;
   const label = data.isList ? `${region}, step ${step.number}` : region;
   const whole = html`<pre class="excerpt" tabindex="0" role="region" aria-label="${label}">${markedText(text.text, marks, marking)}</pre>`;

@@ -59,7 +59,7 @@ function day(at: Moment): Html {
   return html`<time datetime="${iso}" title="${iso}">${iso.slice(0, 10)}</time>`;
 }
 
-/** What an exception is for, for example `agent shopper`. */
+/** The scope of an exception, for example `agent shopper`. */
 export function scopeOf(exception: Cover): Html {
   const { scope, name } = exception;
   if (scope === 'match') {

@@ -56,11 +56,11 @@ const TOOL_INPUT: AttributeRow = {
 /** A tool's output in its span event; `<name>_truncated` and the like may be beside each. */
 const OUTPUTS = ['output', 'content', 'diff'];
 
-/** Raw bodies of the Messages API contain every call and result; a reference is a gap of its own. */
+/** Raw bodies of the Messages API contain every call and result; a reference is a separate gap. */
 const BODIES = ['body', 'body_ref'];
 
 /**
- * What the client says in a user's message (2.1.197). Of all its literals with a blank, stable rules
+ * Texts of the client in a user's message (2.1.197). Of all its literals with a blank, stable rules
  * hit these on a user's surface, and else only text of tools, of the operator and of its program.
  */
 const CAVEAT =

@@ -1,11 +1,11 @@
 /**
- * Gemini CLI (google-gemini/gemini-cli `packages/core/src/telemetry`) and Qwen Code, its fork with a
- * prefix of its own: log events, and spans whose `gen_ai.input.messages` and `gen_ai.output.messages`
+ * Gemini CLI (google-gemini/gemini-cli `packages/core/src/telemetry`) and Qwen Code, its fork with its
+ * own prefix: log events, and spans whose `gen_ai.input.messages` and `gen_ai.output.messages`
  * hold the input and output of any operation. Data only.
  *
  * Left out: `gen_ai.system_instructions`, tool definitions and descriptions, `conseca.*` (text of a
  * safety check), names of agents and extensions, ids, counts; and `input-json`/`output-json` of
- * early development tracing. A tool's output is in no event of its own: it is read from the next
+ * early development tracing. A tool's output has no event: it is read from the next
  * request to the model.
  */
 

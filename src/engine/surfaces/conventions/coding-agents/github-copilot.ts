@@ -10,7 +10,7 @@ import type { Convention } from '../../reader/convention.ts';
 
 export const GITHUB_COPILOT: Convention = {
   name: 'github-copilot',
-  // A hook names the tools it guards and is none of them.
+  // A hook names the tools it guards; it is not a tool.
   kinds: [{ key: 'gen_ai.operation.name', kinds: { execute_hook: 'other' } }],
   attributes: [
     { key: 'copilot_chat.user_request', read: { as: 'text', surface: 'step_input' } },

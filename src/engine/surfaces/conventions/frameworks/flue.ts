@@ -1,6 +1,6 @@
 /**
  * Flue (`@flue/opentelemetry`; langfuse/langfuse
- * `packages/shared/src/server/otel/OtelIngestionProcessor.ts`): text on keys of its own. It writes a
+ * `packages/shared/src/server/otel/OtelIngestionProcessor.ts`): text on its own keys. It writes a
  * string as it is and anything else as JSON. Data only.
  *
  * Left out: the system prompt and the tools beside a turn's messages, `flue.task.cwd`, the span event

@@ -1,6 +1,6 @@
 /**
  * Haystack's own tracing (deepset-ai/haystack `haystack/tracing`, `HAYSTACK_CONTENT_TRACING_ENABLED`): what
- * goes into and comes out of components, agents and pipelines, as JSON. A pipeline's is that of its components
+ * goes into and comes out of components, agents and pipelines, as JSON. A pipeline's text repeats its components
  * once more, without the authors. Data only.
  *
  * Left out: specifications of inputs and outputs, metadata.

@@ -18,7 +18,7 @@ export const PIPECAT: Convention = {
     { key: 'input', read: { as: 'messages', side: 'input' } },
     { key: 'context_messages', read: { as: 'messages', side: 'input' } },
     { key: 'output', read: { as: 'text', surface: 'agent_output' } },
-    // What was heard; of a realtime model also what it said.
+    // The transcript of the user; with a realtime model also its own speech.
     {
       key: 'transcript',
       whereNot: { key: 'transcript.is_input', value: false },

@@ -1,7 +1,7 @@
 /**
  * Laminar (its SDKs lmnr-ai/lmnr-ts and lmnr-ai/lmnr-python, mlflow/mlflow
  * `mlflow/tracing/otel/translation/laminar.py`). Its model calls are instrumented by OpenLLMetry, which
- * `openllmetry.ts` and `otel-genai.ts` read; here are the input and output of its own spans, strings
+ * `openllmetry.ts` and `otel-genai.ts` read; here are the input and output of Laminar's spans, strings
  * as they are or as JSON, by version. Data only.
  *
  * Left out: `lmnr.association.properties.*`, `lmnr.span.path` and other ids, versions.

@@ -1,5 +1,5 @@
 /**
- * OpenLIT (openlit/openlit `sdk/python/src/openlit/semcov/__init__.py`): keys of its own beside those
+ * OpenLIT (openlit/openlit `sdk/python/src/openlit/semcov/__init__.py`): its own keys next to those
  * of OpenTelemetry GenAI, which `otel-genai.ts` reads, and its keys for MCP. Data only.
  *
  * Left out: role, goal, instructions and tools of agents, `gen_ai.tool.schema`,

@@ -1,6 +1,6 @@
 /**
  * OpenLLMetry's instrumentation of LangChain and LangGraph (traceloop/openllmetry
- * `packages/opentelemetry-instrumentation-langchain/…/callback_handler.py`): envelopes of its own, on
+ * `packages/opentelemetry-instrumentation-langchain/…/callback_handler.py`): its own envelopes, on
  * the keys of `openllmetry.ts` and on those of tool calls. Data only.
  *
  * Left out: `tags`, `metadata` and `kwargs` beside a step's input and output: settings of the program.

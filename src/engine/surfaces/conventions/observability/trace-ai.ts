@@ -1,6 +1,6 @@
 /**
  * Future AGI's traceAI (future-agi/traceAI `python/fi_instrumentation/fi_types.py`): OpenInference's keys, which
- * `openinference.ts` reads, with kinds of its own and the values as they were sent. Data only.
+ * `openinference.ts` reads, with its own kinds and the values as they were sent. Data only.
  *
  * Left out: `eval.input`, tools and their descriptions, metadata.
  */

@@ -39,7 +39,7 @@ export function fromLangChain({ id, kwargs }: JsonObject): JsonObject | null {
 }
 
 /**
- * What an object of LangGraph hands on: a `Command` the update of a graph's state, a `Send` the input of
+ * The value that an object of LangGraph hands on: a `Command` the update of a graph's state, a `Send` the input of
  * its next node. Null for any other object. The names of nodes are no text.
  */
 export function fromLangGraph({ lg_name: name, update, resume, goto, args }: JsonObject) {
@@ -50,7 +50,7 @@ export function fromLangGraph({ lg_name: name, update, resume, goto, args }: Jso
 }
 
 /**
- * Whether these are messages that all have an author, perhaps in a request. On the input side one of
+ * Checks whether these are messages that all have an author, perhaps in a request. On the input side one of
  * them must be a user's: a single `{"role":"system",…}` is rather a user's attempt than a request.
  */
 export function isConversation(value: JsonValue, side: Side): boolean {
@@ -68,7 +68,7 @@ export function isConversation(value: JsonValue, side: Side): boolean {
   const authors = (Array.isArray(value) ? value.flat() : [value]).map((one) => {
     if (!isObject(one)) return undefined;
     const author = authorOf(fromLangChain(one) ?? one);
-    // A call or its result, an item of its own.
+    // A call or its result, a separate item.
     return author ?? (tagsOf(one).length > 0 && isPart(one) ? 'model' : undefined);
   });
   const needed = side === 'input' ? 'user' : 'model';

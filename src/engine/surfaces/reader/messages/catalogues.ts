@@ -24,7 +24,7 @@ function isCatalogueName(name: string): boolean {
   return isOfTools && /^(?:definitions?|declarations?|schemas?|specs?|catalog(?:ue)?)$/.test(last);
 }
 
-/** Whether this defines a tool. @param needs members that it must have */
+/** Checks whether this defines a tool. @param needs members that it must have */
 function isDefinition(value: JsonValue, needs: 'name' | 'schema' | 'both'): boolean {
   if (!isObject(value)) return false;
   const wrapper = WRAPPERS.find((name) => typeof value[name] === 'object');

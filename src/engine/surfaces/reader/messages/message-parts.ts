@@ -49,7 +49,7 @@ const PARTS = [SHARED_PARTS, ...CONVENTIONS.flatMap(({ parts }) => parts ?? [])]
 const BY_TYPE = new Map(PARTS.flatMap(({ byType }) => Object.entries(byType ?? {})));
 const BY_MEMBER = PARTS.flatMap(({ byMember }) => Object.entries(byMember ?? {}));
 
-/** Whether this value is a part of a known dialect. */
+/** Checks whether this value is a part of a known dialect. */
 export function isPart(value: JsonValue): boolean {
   return isObject(value) && findShape(value) !== null;
 }
@@ -77,7 +77,7 @@ export function readPart(part: JsonValue, said: Surface | null, budget: Budget):
   const thought = textsOn('agent_output', take(shape.thought), budget);
   const name = onSurface('tool_name', stringsOf(take(shape.toolName), budget));
   const args = take(shape.toolArgs);
-  // A call of an unknown form has its arguments in members of its own.
+  // A call of an unknown form has its arguments as direct members.
   const isBareCall = shape === CALL && args === null;
   const rest = shape.rest ?? (isBareCall ? 'tool_args' : said);
   return [
@@ -87,7 +87,7 @@ export function readPart(part: JsonValue, said: Surface | null, budget: Budget):
     ...textsOn('tool_args', args, budget),
     ...textsOn('tool_result', take(shape.toolResult), budget),
     ...onSurface(said === null ? null : 'step_input', stringsOf(reference, budget)),
-    // What the model cites is another's.
+    // Text that the model cites is not its own.
     ...onSurface('tool_result', stringsOf(textMembersIn(take(['citations'])), budget)),
     ...onSurface(rest, stringsOf(textMembers(body, taken), budget)),
     ...onSurface(shape.rest ?? said, stringsOf(textMembers(around), budget)),

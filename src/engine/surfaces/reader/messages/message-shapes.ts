@@ -19,7 +19,7 @@ export const MESSAGE_MEMBERS = [
   'function_call_arguments_json',
 ];
 
-/** What the model says beside the content. */
+/** Text of the model next to the content. */
 export const SPOKEN_MEMBERS = ['reasoning_content', 'reasoning', 'refusal'];
 
 /** Members of messages that are read elsewhere, or are metadata of the message or the call. */
@@ -44,7 +44,7 @@ export const OTHER_MEMBERS: ReadonlySet<string> = new Set([
   'model',
 ]);
 
-/** Whether the message says which call of a tool it answers. A bare `call_id` may be a phone call's. */
+/** Checks whether the message says which call of a tool it answers. A bare `call_id` may be a phone call's. */
 export function isAnswer(message: JsonObject): boolean {
   return Object.entries(message).some(
     ([name, value]) => isCallId(name, value) && !/^call/i.test(name),
@@ -80,13 +80,13 @@ export function usuallySpelt(message: JsonObject, budget: Budget, depth = 2): Js
   return spelt;
 }
 
-/** Whether this says something. Another structure with a `role` may be the record of a person. */
+/** Checks whether this says something. Another structure with a `role` may be the record of a person. */
 export function isSpoken(message: JsonObject): boolean {
   return hasMessageMember(message) || 'text' in message || 'message' in message;
 }
 
 /**
- * Whether this is a message of a request that was cut before its author: it may be the operator's. A
+ * Checks whether this is a message of a request that was cut before its author: it may be the operator's. A
  * model's answer has no operator.
  */
 export function isUnsigned(one: JsonObject, side: Side, budget: Budget): boolean {
@@ -123,7 +123,7 @@ const OPERATOR_MEMBERS = new Set([
   'functions',
 ]);
 
-/** Whether a member of a request beside its messages is the operator's, not the run's. */
+/** Checks whether a member of a request, other than its messages, is the operator's and not the run's. */
 export function isOperators(name: string): boolean {
   return OPERATOR_MEMBERS.has(name) || authorByRole(name) === 'operator';
 }
@@ -150,7 +150,7 @@ const ONE_MESSAGE = new Set([
   'outputs',
 ]);
 
-/** Whether this is a request or a response, with its messages as a member. */
+/** Checks whether this is a request or a response, with its messages as a member. */
 export function isEnvelope(value: JsonObject, budget: Budget): boolean {
   if ('messages' in value) return true;
   return Object.entries(value).some(([name, inner]) => holdsMessages(name, inner, budget));
@@ -163,7 +163,7 @@ export function holdsMessages(name: string, value: JsonValue, budget: Budget): b
     return value.some(isMessage) || isOpenEnded(value, budget);
   }
   if (!isObject(value)) return false;
-  // What a node or a component, by its name, gets or returns.
+  // The input or output of a node or a component, by its name.
   const { messages } = value;
   if (Array.isArray(messages) && messages.some(isMessage)) return true;
   return ONE_MESSAGE.has(name) && isMessage(value);
@@ -174,7 +174,7 @@ function isSpokenByRole(value: JsonValue): boolean {
   return isObject(value) && typeof value.role === 'string' && isSpoken(value);
 }
 
-/** Whether a value looks like a message, or wraps one. */
+/** Checks whether a value looks like a message, or wraps one. */
 function isMessage(value: JsonValue): boolean {
   if (Array.isArray(value)) return value.some(isMessage);
   if (!isObject(value)) return false;

@@ -111,7 +111,7 @@ export function readWritten(
 }
 
 /**
- * Whether this was cut before it showed that it is a conversation. A single message is none.
+ * Checks whether this was cut before it showed that it is a conversation. A single message is not one.
  * A user who types unterminated JSON is read by its authors, too; its run shows that it was cut.
  */
 function mayBeConversation(value: JsonValue, budget: Budget): boolean {

@@ -25,7 +25,7 @@ const MODEL =
 const OPERATOR = /^(?:system|developer|instructions?)$/;
 /** Words that say nothing about the author. */
 const FILLER = /^(?:message|msg|chat|chunk|turn|role|event|prompt|streaming)$/;
-/** What a class or an event is beside its act: `ToolReturnPart`, `tool-output-available`. */
+/** Suffixes of classes and events that say nothing about the act: `ToolReturnPart`, `tool-output-available`. */
 const PACKAGING = /^(?:part|block|content|item|param|delta|available)$/;
 /** Forms of a model's answer: `structured_output` is no tool's. */
 const FORM = /^(?:text|audio|image|video|json|structured|final|approval|message)$/;
@@ -95,7 +95,7 @@ const ONE_WORD_TYPE =
   /^(?:user|human|customer|system|developer|instruction|assistant|ai|model|bot|tool|function|tool_?result)$/i;
 const MESSAGE_CLASS = /(?:message(?:chunk)?|event)$/i;
 
-/** Whether a type names a class of messages (`ToolMessage`, `TextMessage`, `ThoughtEvent`). */
+/** Checks whether a type names a class of messages (`ToolMessage`, `TextMessage`, `ThoughtEvent`). */
 export function isMessageClass(type: string): boolean {
   return MESSAGE_CLASS.test(type) && wordsOf(type).length > 1;
 }
@@ -115,7 +115,7 @@ const MAY_BE_ACT =
   /call|use|request|invocation|result|output|response|return|observation|error|execution|repl/i;
 
 /**
- * Whether this type of part is a tool's call or its result: by its last word, as in
+ * Checks whether this type of part is a tool's call or its result: by its last word, as in
  * `apply_patch_call_output`. What the user or the model says (`final_output`) is neither.
  */
 export const actOfType = kept((type: string): Act | undefined => {
@@ -145,7 +145,7 @@ function actOf(words: readonly string[]): Act | undefined {
   return isSaid && !isOfTool && !words.some((word) => CALL.test(word)) ? undefined : 'result';
 }
 
-/** Whether this type of part is a tool's without saying what: `tool`, `dynamic-tool`, `mcp_list_tools`. */
+/** Checks whether this type of part is a tool's without saying what: `tool`, `dynamic-tool`, `mcp_list_tools`. */
 export function isToolType(type: string): boolean {
   return wordsOf(type).some((word) => /^(?:tools?|functions?|mcp)$/.test(word));
 }
@@ -173,7 +173,7 @@ export function tagsOf(structure: JsonObject): string[] {
 
 const CALL_ID = /^(?:(?:tool|function)[_-]?)?(?:call|use)[_-]?id$/i;
 
-/** Whether a member holds the id of a call: `call_id`, `toolCallId`, `toolUseID`. */
+/** Checks whether a member holds the id of a call: `call_id`, `toolCallId`, `toolUseID`. */
 export function isCallId(name: string, value: unknown): boolean {
   return typeof value === 'string' && CALL_ID.test(name);
 }
@@ -182,14 +182,14 @@ const THOUGHT = /^(?:thoughts?|thinking|reasoning)$/;
 const OPAQUE = /^(?:redacted|encrypted)$/;
 const MEDIA = /^(?:image|audio|video|file|document|media|blob|binary|ur[il]|pdf|photo|screenshot)$/;
 
-/** Whether this type of part is a thought of the model's, or one that only its provider can read. */
+/** Checks whether this type of part is a thought of the model's, or one that only its provider can read. */
 export function thoughtOf(type: string): 'thought' | 'opaque' | undefined {
   const words = wordsOf(type);
   if (!words.some((word) => THOUGHT.test(word))) return undefined;
   return words.some((word) => OPAQUE.test(word)) ? 'opaque' : 'thought';
 }
 
-/** Whether this type of part is a picture, a recording, a file. */
+/** Checks whether this type of part is a picture, a recording, a file. */
 export function isMediaType(type: string): boolean {
   return MEDIA.test(wordsOf(type).at(-1) ?? '');
 }
@@ -197,7 +197,7 @@ export function isMediaType(type: string): boolean {
 const METADATA =
   /^(?:id|uuid|guid|index|name|type|kind|object|version|fingerprint|tier|status|reason|created|updated|at|timestamp|time|date|locale|language|provider|encoding|format|schema|hash|checksum|region)$/;
 
-/** Whether a member of a request or response names it, or says how or when it was sent. */
+/** Checks whether a member of a request or response names it, or says how or when it was sent. */
 export function isMetadataName(name: string): boolean {
   return METADATA.test(wordsOf(name).at(-1) ?? '');
 }
