@@ -24,7 +24,7 @@ import { findingsRead, readsKind, searchedTo } from './finding-list.ts';
 import { placesOf } from './finding-places.ts';
 import { TRIAGE_COLUMNS } from './triage.ts';
 
-/** Most findings of which incidents are made. */
+/** Maximum findings that incidents are made of. */
 const INCIDENT_FINDINGS_MAX = 5000;
 /** False positives that are counted, the latest decided. */
 const DISMISSED_READ_MAX = 2000;

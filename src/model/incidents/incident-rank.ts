@@ -150,7 +150,7 @@ function statesOf(findings: readonly IncidentFinding[]): Partial<Record<FindingS
 const pointsOf = (reasons: readonly RankReason[]): number =>
   reasons.reduce((sum, { points }) => sum + points, 0);
 
-/** What counts for a finding by itself: severity, rarity and dismissals. */
+/** Weight of a finding by itself: severity, rarity and dismissals. */
 function reasonsOf(finding: IncidentFinding, history: IncidentHistory): RankReason[] {
   const { severity, ruleId } = finding;
   const own: RankReason = {

@@ -12,7 +12,7 @@ export const INCIDENT_RUNS_MAX = 1000;
 export const HISTORY_PAIRS_MAX = 500;
 /** Newest findings of a rule for an agent that are counted. */
 export const HISTORY_FINDINGS_MAX = 50;
-/** Days of which the history of a rule is counted. */
+/** Days in the counted history of a rule. */
 export const HISTORY_DAYS = 30;
 
 /** Where in its run a finding matched, as a chain needs it. */
@@ -54,7 +54,7 @@ export interface RuleHistory {
   readonly dismissed: number;
 }
 
-/** What is known about the past of an incident's agent, tools and user. */
+/** The known past of an incident's agent, tools and user. */
 export interface IncidentHistory {
   /** @returns null where it was not read */
   readonly ofRule: (who: string, ruleId: string) => RuleHistory | null;
