@@ -80,7 +80,7 @@ const PAGES: { readonly [N in ResultName]: Page<Results[N]> } = {
   'limits-small-exports': { path: 'docs/limits.md', parts: limitsParts },
   match: { path: MATCHING, parts: matchParts },
   pass: { path: MATCHING, parts: passParts },
-  decode: { path: 'docs/decisions/0009-decoding.md', parts: decodeParts },
+  decode: { path: 'docs/decisions/0005-decoding.md', parts: decodeParts },
   capacity: { path: 'docs/scaling.md', parts: capacityParts },
 };
 

@@ -1,4 +1,4 @@
-/** The measured part of docs/decisions/0009-decoding.md. Pure. */
+/** The measured part of docs/decisions/0005-decoding.md. Pure. */
 import { notMeasured } from '../agent-runs/data.ts';
 import type { DecodeMeasured, DecodeResult } from '../decode.ts';
 import { machineLine } from '../machine.ts';

@@ -1,6 +1,6 @@
 /**
  * Distributes the telemetry of a database over the workers of a Citus cluster
- * (docs/decisions/0046-citus.md): `sluice migrate --citus`, or the first start of a server on a cluster.
+ * (docs/decisions/0018-citus.md): `sluice migrate --citus`, or the first start of a server on a cluster.
  *
  *   hot_blocks, blocks   hashed by block_id
  *   hot_places, places   hashed by run_id: those of a run are on one shard

@@ -1,6 +1,6 @@
 /**
  * Where telemetry is stored: in this database, or distributed over the nodes of a Citus cluster whose
- * coordinator this is (docs/decisions/0046-citus.md). Everything else is on the coordinator, in plain
+ * coordinator this is (docs/decisions/0018-citus.md). Everything else is on the coordinator, in plain
  * tables.
  */
 import { poolOf } from './connection-turns.ts';

@@ -3,7 +3,7 @@
  * decompressed body, so that a body is the same with and without compression.
  *
  * It guards against chance, not against a sender, who can only mistake its own requests for each
- * other (docs/decisions/0029-stored-once.md). So it is the cheapest of `node:crypto` that is sure
+ * other (docs/decisions/0007-stored-once.md). So it is the cheapest of `node:crypto` that is sure
  * enough: AES-GMAC, at four to six times the rate of SHA-256, which starts faster and is therefore
  * used for short bodies.
  */

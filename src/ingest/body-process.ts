@@ -22,7 +22,7 @@ import type { FromDecodeProcess, StoredLists, ToDecodeProcess } from './decode-m
 import type { ReadyResult, RequestContext } from './plain-decoder.ts';
 import type { ReadyRequest } from './request-checker.ts';
 
-/** The built file, even when a test runs this file from source (decision 0014). */
+/** The built file, even when a test runs this file from source (decision 0003). */
 const ENTRY = fileURLToPath(new URL('../../dist/ingest/decode-process.js', import.meta.url));
 
 type Received = Reply<ToDecodeProcess, FromDecodeProcess>;

@@ -1,7 +1,7 @@
 /**
  * A child process with a limited heap, which answers one message at a time. It is for work whose
  * memory depends on what a sender chose, because V8 ends the whole process when a heap reaches its
- * limit, also when it is the heap of a worker thread (decision 0040).
+ * limit, also when it is the heap of a worker thread (decision 0005).
  *
  * Started by the first message. It gets no environment and no standard streams.
  */

@@ -1,4 +1,4 @@
-/** Events of stored blocks (docs/decisions/0063-blocks.md). */
+/** Events of stored blocks (docs/decisions/0008-blocks.md). */
 import type { Logger } from 'pino';
 
 import type { Metrics } from './metrics.ts';

@@ -1,7 +1,7 @@
 /**
  * The request header by which a sender says that one request is not to be compared with earlier ones:
  * its records have neither ids nor times, so an equal body is not a resend
- * (docs/decisions/0029-stored-once.md).
+ * (docs/decisions/0007-stored-once.md).
  */
 import { SluiceError } from '../errors.ts';
 

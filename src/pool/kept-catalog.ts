@@ -1,6 +1,6 @@
 /**
  * Loads the catalogue from the pinned corpus and the decisions that are kept beside its manifest
- * (docs/decisions/0019-kept-classification.md).
+ * (docs/decisions/0002-corpus.md).
  */
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';

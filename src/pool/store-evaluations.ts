@@ -1,6 +1,6 @@
 /**
  * Stores evaluated runs, and their records packed by run, in one transaction: a run that somebody else has claimed
- * is neither completed nor packed (docs/decisions/0082-hot-and-packed-blocks.md).
+ * is neither completed nor packed (docs/decisions/0009-hot-and-packed-blocks.md).
  */
 import { type Database, inTransaction } from '../db/database.ts';
 import { isOutage } from '../db/outage.ts';

@@ -27,7 +27,7 @@ import { ThreadPulse } from './thread-cpu.ts';
 import { Trails } from './trail.ts';
 import type { WorkerData } from './worker.ts';
 
-/** The built file, even when a test runs this file from source (decision 0014). */
+/** The built file, even when a test runs this file from source (decision 0003). */
 const BUILT = new URL('../../dist/pool/', import.meta.url);
 const CATALOG_PROCESS = fileURLToPath(new URL('catalog-process.js', BUILT));
 const FILENAME = fileURLToPath(new URL('worker.js', BUILT));

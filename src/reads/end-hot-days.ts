@@ -1,6 +1,6 @@
 /**
  * Ends hot days: packs what is left of them, then drops their places and later their blocks
- * (docs/decisions/0082-hot-and-packed-blocks.md).
+ * (docs/decisions/0009-hot-and-packed-blocks.md).
  */
 import { randomUUID } from 'node:crypto';
 

@@ -1,5 +1,5 @@
 /**
- * Packs records by run (docs/decisions/0082-hot-and-packed-blocks.md): the runs of a workspace that arrived on the
+ * Packs records by run (docs/decisions/0009-hot-and-packed-blocks.md): the runs of a workspace that arrived on the
  * same day share blocks; what arrived on another day is in other blocks. Each record keeps the address at which it arrived.
  */
 import { newBlockId } from '../db/telemetry/blocks.ts';

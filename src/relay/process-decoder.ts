@@ -13,7 +13,7 @@ import { withinLimit } from '../time-limit.ts';
 import type { BodyFacts } from './decode-body.ts';
 import type { FromBodyProcess, ToBodyProcess } from './decode-process.ts';
 
-/** The built file, even when a test runs this file from source (decision 0014). */
+/** The built file, even when a test runs this file from source (decision 0003). */
 const ENTRY = fileURLToPath(new URL('../../dist/relay/decode-process.js', import.meta.url));
 /** For one body; the slowest known, a million small objects in 64 MiB, takes 3 s. */
 const DECODE_MS_MAX = 30_000;

@@ -260,10 +260,10 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'documents/decision-unlinked',
-    defect: 'ARCHITECTURE.md links all decisions but one',
-    file: 'ARCHITECTURE.md',
-    search: '[0002](docs/decisions/0002-embedded-postgres.md)',
-    replacement: '[0002](docs/decisions/0001-uwebsockets-source.md)',
+    defect: 'the index links all decisions but one',
+    file: 'docs/decisions/README.md',
+    search: '[0001](0001-embedded-postgres.md)',
+    replacement: '[0001](0002-corpus.md)',
     tests: DOCUMENTS,
   },
   {

@@ -5,7 +5,7 @@
  *   <home>/socket/.s.PGSQL.<port>   folder mode 0700, owned by PostgreSQL's account
  *
  * COPY uses the port because a Unix socket takes 208 KiB at a time, TCP megabytes: 15 % more rows
- * per second (decision 0002). Any program of the machine can listen on the port while the server
+ * per second (decision 0001). Any program of the machine can listen on the port while the server
  * is down, so clients require SCRAM (scram-client.ts), on the socket as well.
  */
 import { once } from 'node:events';

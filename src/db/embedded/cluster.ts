@@ -178,7 +178,7 @@ const SETTINGS = {
   checkpoint_timeout: '15min',
   wal_compression: 'off',
   // A new segment of 16 MB that is first filled with zeros holds up every commit, several times a
-  // second at full rate (decision 0012): they are not filled, and a gigabyte of them is kept.
+  // second at full rate (decision 0001): they are not filled, and a gigabyte of them is kept.
   wal_init_zero: 'off',
   min_wal_size: '1GB',
   jit: 'off',

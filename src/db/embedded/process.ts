@@ -28,7 +28,7 @@ const KEPT_BYTES_MAX = 8 * 1024 * 1024;
 /**
  * The environment of children. 'C' keeps messages in English; some of them are parsed. By default glibc
  * gives a transaction's memory back to the kernel, which clears it for the next one: a tenth of
- * PostgreSQL's CPU time for a COPY (docs/decisions/0041-tried-for-speed.md).
+ * PostgreSQL's CPU time for a COPY (docs/decisions/0025-tried-for-speed.md).
  */
 export const CHILD_ENVIRONMENT = {
   PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',

@@ -1,7 +1,7 @@
 /**
  * The running server of a home: finds it, logs in, stops it. Every wait has a time limit. Never signals
  * a process without having checked that it is PostgreSQL on this very cluster; `pg_ctl stop` would
- * (docs/decisions/0002-embedded-postgres.md).
+ * (docs/decisions/0001-embedded-postgres.md).
  */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';

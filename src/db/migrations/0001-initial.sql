@@ -205,9 +205,9 @@ ALTER TABLE audit_ledger ENABLE ALWAYS TRIGGER audit_ledger_stays;
 -- Telemetry, partitioned by the UTC day of arrival (src/db/telemetry/partitions.ts).
 ---------------------------------------------------------------------------------------------------
 
--- Telemetry as it was sent: compressed lines of OTLP/JSON (docs/decisions/0063-blocks.md). Traces and logs arrive
+-- Telemetry as it was sent: compressed lines of OTLP/JSON (docs/decisions/0008-blocks.md). Traces and logs arrive
 -- in hot blocks; their records are packed by run into blocks that are kept, and the hot blocks are dropped after
--- HOT_DAYS (docs/decisions/0082-hot-and-packed-blocks.md).
+-- HOT_DAYS (docs/decisions/0009-hot-and-packed-blocks.md).
 CREATE TABLE hot_blocks (
   block_id     uuid NOT NULL,
   workspace_id integer NOT NULL,
@@ -256,7 +256,7 @@ CREATE TABLE hot_days (
 );
 
 -- Metrics as they were sent, and packed records of traces and logs that arrived on this day. A packed block has two
--- parts (docs/decisions/0081-packed-runs.md). A hot block that cannot be read is kept here as it is.
+-- parts (docs/decisions/0009-hot-and-packed-blocks.md). A hot block that cannot be read is kept here as it is.
 CREATE TABLE blocks (
   block_id        uuid NOT NULL,
   workspace_id    integer NOT NULL,
@@ -305,7 +305,7 @@ CREATE TABLE new_blocks (
 INSERT INTO new_blocks DEFAULT VALUES;
 
 -- Requests stored within the last hour, by the hash of their bodies, so that a request that is sent again
--- is answered as before and stored once (docs/decisions/0029-stored-once.md).
+-- is answered as before and stored once (docs/decisions/0007-stored-once.md).
 --
 -- A receipt is a row of the period in which its request arrived and, in the first hour of a period,
 -- another row of the period before: two requests less than an hour apart then share a row, which the
@@ -321,7 +321,7 @@ CREATE TABLE receipts (
   PRIMARY KEY (workspace_id, period, body_hash)
 ) PARTITION BY RANGE (period);
 
--- Refused requests, of two kinds (docs/decisions/0023-refused-requests.md). A row with a body is a request
+-- Refused requests, of two kinds (docs/decisions/0006-refused-requests.md). A row with a body is a request
 -- whose rows PostgreSQL refused although they had passed every check: it is kept, so that the fault can be
 -- found. A row with `since` counts equal refusals of a workspace's keys within five minutes.
 CREATE TABLE rejected_requests (
@@ -503,7 +503,7 @@ CREATE TABLE processes (
 );
 
 ---------------------------------------------------------------------------------------------------
--- Findings. What people decide about them is beside them (docs/decisions/0036-triage-and-exceptions.md).
+-- Findings. What people decide about them is beside them (docs/decisions/0021-triage-and-exceptions.md).
 ---------------------------------------------------------------------------------------------------
 
 -- The values of `findings.more_places` that exceptions compare. A place that represents further ones has neither. A
@@ -661,7 +661,7 @@ CREATE TABLE finding_exceptions (
 CREATE INDEX finding_exceptions_by_rule ON finding_exceptions (workspace_id, rule_id)
   WHERE ended_at IS NULL;
 
--- Saved views of the findings list: a name for a filter (docs/decisions/0050-saved-views.md).
+-- Saved views of the findings list: a name for a filter (docs/decisions/0020-findings-list.md).
 CREATE TABLE finding_views (
   created_at   timestamptz NOT NULL DEFAULT now(),
   workspace_id integer NOT NULL REFERENCES workspaces (id),
@@ -695,7 +695,7 @@ CREATE TABLE rule_overrides (
   PRIMARY KEY (workspace_id, rule_id)
 );
 
--- Findings that rules would have had in stored runs (docs/decisions/0037-previews.md). A preview writes no
+-- Findings that rules would have had in stored runs (docs/decisions/0022-previews.md). A preview writes no
 -- finding and changes no run; its row is the job and, when it has finished, the result.
 CREATE TABLE rule_previews (
   requested_at    timestamptz NOT NULL DEFAULT now(),
@@ -751,7 +751,7 @@ CREATE TABLE rule_costs (
 );
 
 ---------------------------------------------------------------------------------------------------
--- Alerts (docs/decisions/0038-alerts.md).
+-- Alerts (docs/decisions/0023-alerts.md).
 ---------------------------------------------------------------------------------------------------
 
 -- Where findings are sent.

@@ -1,6 +1,6 @@
 /**
  * Retention of the rows that are in no daily partition: runs with their findings.
- * docs/decisions/0048-retention-of-runs.md
+ * docs/decisions/0019-retention.md
  */
 import type { Events } from '../../observe/events.ts';
 import type { Database } from '../database.ts';

@@ -1,6 +1,6 @@
 /**
  * The coordinator's knowledge of runs in a Citus cluster, with telemetry that is distributed
- * (docs/decisions/0046-citus.md): on which shard a run's steps are, and whether all of them can be read.
+ * (docs/decisions/0018-citus.md): on which shard a run's steps are, and whether all of them can be read.
  */
 import type { Database } from '../database.ts';
 import { LEASES, partOf, WHOLE_RUN } from './late-steps.ts';

@@ -1,7 +1,7 @@
 /**
  * Blocks: the form in which telemetry is stored. A block holds lines of OTLP/JSON
  * (`src/otlp/lines/lines.ts`) of one workspace, signal and day, at most 512 KiB of them or one longer
- * line, compressed (docs/decisions/0063-blocks.md).
+ * line, compressed (docs/decisions/0008-blocks.md).
  *
  *   requests of a transaction ─► lines by workspace, signal and day ─► blocks ─► compressed ─► COPY
  *                            └─► records by run ─► places

@@ -27,11 +27,11 @@ export const USE_ZSTD_NODE = 'use Node.js 22.15 or newer';
 
 const compressBrotli = promisify(zlib.brotliCompress);
 const decompressBrotli = promisify(zlib.brotliDecompress);
-/** The fastest quality (docs/decisions/0063-blocks.md). */
+/** The fastest quality (docs/decisions/0008-blocks.md). */
 const BROTLI_QUALITY = 1;
 /** Window of 512 KiB, the usual size of a block. */
 const BROTLI_WINDOW_BITS = 19;
-/** For packed blocks (docs/decisions/0081-packed-runs.md). */
+/** For packed blocks (docs/decisions/0009-hot-and-packed-blocks.md). */
 const PACK_BROTLI_QUALITY = 4;
 const PACK_BROTLI_WINDOW_BITS = 22;
 

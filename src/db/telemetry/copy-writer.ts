@@ -25,21 +25,20 @@ import { FairQueue, type Portion } from './fair-queue.ts';
 import { findReceipts, type Receipt, type ReceivedRequest, receiptKey } from './receipts.ts';
 
 /**
- * Large enough that a transaction's cost is negligible, small enough to answer within a second
- * (measured: docs/decisions/0010-storage.md).
+ * Large enough that a transaction's cost is negligible, small enough to answer within a second.
  */
 const BATCH_BYTES_MAX = 8 * 1024 * 1024;
 /** One encodes and sends while the other commits; more compete for the same two cores. */
 const LANES = 2;
 /**
  * Up to this many bytes in flight, what arrives beside a batch waits for the next one, which is
- * cheaper than a separate transaction (docs/decisions/0041-tried-for-speed.md); for so long.
+ * cheaper than a separate transaction (docs/decisions/0025-tried-for-speed.md); for so long.
  */
 const ONE_LANE_BYTES_MAX = 256 * 1024;
 const ONE_LANE_MS_MAX = 20;
 /**
  * Size of a batch in the short lane, and in every lane while several workspaces are active.
- * It is stored in about 50 ms instead of 300 (docs/decisions/0010-storage.md), so others wait less.
+ * It is stored in about 50 ms instead of 300, so others wait less.
  */
 const SHORT_BATCH_BYTES_MAX = 1024 * 1024;
 

@@ -3,7 +3,7 @@
  *
  *   day ─► windows of ten minutes, by the times in the blocks' ids ─► slices ─► texts
  *
- * Traces and logs are in hot blocks, until these are dropped (docs/decisions/0082-hot-and-packed-blocks.md), then in
+ * Traces and logs are in hot blocks, until these are dropped (docs/decisions/0009-hot-and-packed-blocks.md), then in
  * packed blocks of the same day of arrival. Each record is in one hot block, and in one packed block.
  *
  * A slice is read in one short snapshot; nothing is held open between slices, so that a reader that takes

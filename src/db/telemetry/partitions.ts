@@ -141,7 +141,7 @@ export async function ensureDay(database: Database, dayMs: number): Promise<stri
   const day = utcDay(dayMs);
   const values = `FROM ('${day}') TO ('${utcDay(dayMs + DAY_MS)}')`;
   // Not vacuumed for rows that were added: it costs a third of storing them, and a day is dropped as
-  // a whole (docs/decisions/0063-blocks.md).
+  // a whole (docs/decisions/0008-blocks.md).
   const storage = `toast_tuple_target = ${TOAST_TARGET_BYTES},
     autovacuum_vacuum_insert_threshold = -1`;
   const partition = (parent: DailyTable): NewPartition => ({

@@ -1,7 +1,7 @@
 /**
  * Receipts of what was stored, in the transaction that stored it. OTLP has no request id, but
  * exporters send the same bytes again when an answer was lost, so a receipt is found by the hash of
- * the body (docs/decisions/0029-stored-once.md).
+ * the body (docs/decisions/0007-stored-once.md).
  *
  *   first:   receipts, rows ──COMMIT──► its answer
  *   resend:  receipts ──duplicate key──► nothing is stored, the first one's answer

@@ -43,7 +43,7 @@ const NOT_PLAIN = new RegExp(`[^${PLAIN_ASCII}]`);
 /**
  * Pairs of a look-alike and its Latin letter: the Cyrillic and Greek letters that Unicode's
  * confusables.txt (17.0) lists with one Latin letter; the letters of the corpus's reference engine; and
- * a few that look like a Latin letter in other ways (docs/decisions/0024-rules-as-written.md).
+ * a few that look like a Latin letter in other ways (docs/decisions/0012-rules-as-written.md).
  */
 const LOOK_ALIKES =
   'аa вb гr сc ԁd еe ҽe һh нh іi ꙇi јj кk ӏl мm оo рp ԛq ѕs тt уy үy ѵv ԝw ѡw шw хx ' +

@@ -1,6 +1,6 @@
 /**
  * Joins the records of whole runs to lines of OTLP/JSON for packed blocks
- * (docs/decisions/0081-packed-runs.md). Small runs share a block; a large run has several.
+ * (docs/decisions/0009-hot-and-packed-blocks.md). Small runs share a block; a large run has several.
  *
  *   block:  lines of run A \n … lines of run B \n …      records: numbered from 0, over all lines
  *

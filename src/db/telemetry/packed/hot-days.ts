@@ -1,6 +1,6 @@
 /**
  * The end of a hot day: everything of its blocks that is not packed yet is packed, then its places are dropped,
- * and later its blocks (docs/decisions/0082-hot-and-packed-blocks.md).
+ * and later its blocks (docs/decisions/0009-hot-and-packed-blocks.md).
  *
  *   begin ─► group of blocks ─► … ─► group ─► packed ─► places dropped ─► an hour ─► blocks dropped
  *              │ one transaction each: packed blocks and places, and how far the day is packed

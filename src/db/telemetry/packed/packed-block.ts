@@ -1,6 +1,6 @@
 /**
  * Packed blocks: lines of OTLP/JSON of whole runs (`src/otlp/lines/packed-lines.ts`) in two parts, each compressed
- * (docs/decisions/0081-packed-runs.md). The narrow part is enough for the tree of a run.
+ * (docs/decisions/0009-hot-and-packed-blocks.md). The narrow part is enough for the tree of a run.
  *
  *   lines ─► narrow text, holes ───────────────► narrow part
  *        ├─► attributes, holes ────────────────► documents
