@@ -1,5 +1,5 @@
 /**
- * Makes the copies of uWebSockets.js for Node 20 on Linux that Sluice loads (docs/decisions/dependencies).
+ * Makes the copies of uWebSockets.js for Node 20 on Linux that Sluice loads (docs/decisions/dependencies.md).
  *
  * That build's parser takes only letters, digits and hyphens for the name of a header. At any other
  * character it waits for more of the head, and the request gets no answer. Later builds take every

@@ -2,7 +2,7 @@
  * Loads uWebSockets.js, with the limit it takes from the environment. Everything else uses its types only.
  *
  * For Node 20 on Linux a mended copy is loaded instead of the package's file, whose parser leaves requests
- * unanswered that have a header such as `X_Foo` (`bin/mend-uws.js`, docs/decisions/dependencies).
+ * unanswered that have a header such as `X_Foo` (`bin/mend-uws.js`, docs/decisions/dependencies.md).
  */
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';

@@ -1,5 +1,5 @@
 /**
- * A data folder that holds the catalogue of this build (docs/decisions/0002-corpus): tests that start the
+ * A data folder that holds the catalogue of this build (docs/decisions/0002-corpus.md): tests that start the
  * server or a command hand it over, and a start takes a second instead of five.
  *
  * Lies in node_modules, so that later runs find it too; the key in the file tells another build.
