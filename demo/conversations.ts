@@ -21,6 +21,10 @@ export interface Conversation {
   /** whether the rules that run by default must find it */
   readonly isAttack: boolean;
   readonly user: string;
+  readonly userId?: string;
+  readonly sessionId?: string;
+  /** how long ago the run ended */
+  readonly agoMs?: number;
   readonly turns: readonly Turn[];
 }
 

@@ -12,6 +12,7 @@ import { reportFailure } from '../src/terminal/failure.ts';
 import { paint } from '../src/terminal/paint.ts';
 import { awaitFindings, expectedWaitMs } from './await-findings.ts';
 import { CONVERSATIONS } from './conversations.ts';
+import { runLargeDemo } from './large/large-demo.ts';
 import { startProgress } from './progress.ts';
 import { findingsReport, type RunReport, runLine } from './report.ts';
 import { sendRun } from './send-run.ts';
@@ -20,7 +21,7 @@ import { openSession, type Session } from './session.ts';
 const MS_PER_SECOND = 1000;
 
 const HELP = `
-  npm run demo -- [--workspace SLUG]
+  npm run demo -- [--workspace SLUG] [--large]
 
   Sends three small agent runs to the server on this machine, over OTLP with the OpenTelemetry SDK:
   an honest one, one attacked by its user, one attacked by a page it reads. Then it waits for the
@@ -31,6 +32,8 @@ const HELP = `
   the runs and findings stay in the workspace.
 
   --workspace SLUG  where the runs go; needed when there is more than one workspace
+  --large           a night of six agents instead: some 460 runs in five languages with planted
+                    attacks, logs of Claude Code and Codex, and a second workspace that redacts
   --help            this text
 `;
 
@@ -125,12 +128,20 @@ async function run(workspace: string | null, signal: AbortSignal): Promise<void>
   }
 }
 
-function parseOptions(): { workspace: string | null; help: boolean } {
+function parseOptions(): { workspace: string | null; large: boolean; help: boolean } {
   try {
     const { values } = parseArgs({
-      options: { workspace: { type: 'string' }, help: { type: 'boolean', short: 'h' } },
+      options: {
+        workspace: { type: 'string' },
+        large: { type: 'boolean' },
+        help: { type: 'boolean', short: 'h' },
+      },
     });
-    return { workspace: values.workspace ?? null, help: values.help ?? false };
+    return {
+      workspace: values.workspace ?? null,
+      large: values.large ?? false,
+      help: values.help ?? false,
+    };
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
     throw new OperatorError(`${why}\n${HELP}`, { cause });
@@ -140,9 +151,11 @@ function parseOptions(): { workspace: string | null; help: boolean } {
 const interruption = new AbortController();
 onStopSignal((signal) => interruption.abort(signal));
 try {
-  const { workspace, help } = parseOptions();
+  const { workspace, large, help } = parseOptions();
+  const { signal } = interruption;
   if (help) write(HELP);
-  else await run(workspace, interruption.signal);
+  else if (large) await runLargeDemo(readConfig(process.env), workspace, write, signal);
+  else await run(workspace, signal);
 } catch (error) {
   if (interruption.signal.aborted) {
     process.exitCode = SIGNAL_EXIT_CODES[interruption.signal.reason as StopSignal];

@@ -136,7 +136,7 @@ function executeTool(
 function play(tracer: Tracer, conversation: Conversation): string {
   const { agent, user, turns } = conversation;
   const runMs = turns.reduce((sum, turn) => sum + CHAT_MS + ('tool' in turn ? TOOL_MS : 0), 0);
-  const clock = simulatedClock(Date.now() - runMs);
+  const clock = simulatedClock(Date.now() - runMs - (conversation.agoMs ?? 0));
   const messages: Message[] = [say('user', user)];
   const root = tracer.startSpan(
     `invoke_agent ${agent}`,
@@ -147,6 +147,8 @@ function play(tracer: Tracer, conversation: Conversation): string {
         'gen_ai.operation.name': 'invoke_agent',
         'gen_ai.provider.name': PROVIDER,
         'gen_ai.agent.name': agent,
+        ...(conversation.userId && { 'user.id': conversation.userId }),
+        ...(conversation.sessionId && { 'gen_ai.conversation.id': conversation.sessionId }),
         'gen_ai.request.model': MODEL,
         'gen_ai.input.messages': JSON.stringify(messages),
       },

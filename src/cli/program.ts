@@ -10,6 +10,7 @@ import { addDoctorCommand } from './doctor/doctor-command.ts';
 import { addExportCommand } from './export/export-command.ts';
 import { addExceptionCommands } from './findings/exception-commands.ts';
 import { addFindingCommands } from './findings/finding-commands.ts';
+import { addIncidentCommands } from './findings/incident-commands.ts';
 import { addKeyCommands } from './key-commands.ts';
 import { addUpkeepCommands } from './pass-command.ts';
 import { addRelayCommand } from './relay/relay-command.ts';
@@ -53,6 +54,7 @@ export function createProgram(): Command {
   addCorpusCommands(program);
   addRuleCommands(program);
   addFindingCommands(program);
+  addIncidentCommands(program);
   addExceptionCommands(program);
   addAlertCommands(program);
   addRunCommands(program);

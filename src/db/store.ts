@@ -173,6 +173,8 @@ export function createReads(choice: ReadChoice, nowMs: () => number) {
         list: listFindings,
         count: countFindings,
         groups: listFindingGroups,
+        incidents: listIncidents,
+        incidentOf: incidentOfRun,
         names: suggestNames,
         neighbours: findNeighbours,
       }),
@@ -180,7 +182,6 @@ export function createReads(choice: ReadChoice, nowMs: () => number) {
       ...bindTo(find, { find: findFinding, place: findPlace }),
       settledBefore: (workspaceId: number) => choice.settledBefore({ ...EXPORT, workspaceId }),
     },
-    incidents: bindTo(read, { list: listIncidents, ofRun: incidentOfRun }),
     triage: bindTo(read, { read: readTriage }),
     runs: bindTo(read, { list: listRuns, names: suggestRunNames }),
   };

@@ -87,6 +87,7 @@ const signedIn = (status: number) => {
 const ROWS: Readonly<Record<string, Row>> = {
   // Pages.
   'GET /app': members,
+  'GET /app/incidents': { for: 'members', shows: () => findingId },
   'GET /app/findings': { for: 'members', shows: () => findingId },
   'GET /app/findings/rows': { for: 'members', shows: () => findingId },
   'GET /app/findings.csv': { for: 'members', shows: () => findingId },

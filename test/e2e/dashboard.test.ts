@@ -68,6 +68,7 @@ const heading = () => page.locator('h1').innerText();
 /** Pages that every workspace of the plan `team` has. */
 const PAGES = [
   '/app',
+  '/app/incidents',
   '/app/findings',
   '/app/runs',
   '/app/rules',

@@ -160,7 +160,7 @@ test('the name of a tool that was matched goes with the excerpt, and is in no ex
     )),
     ...(await texts(
       [
-        ...['/app/findings', '/app/findings/rows', `/app/findings/${stored?.id}`],
+        ...['/app/incidents', '/app/findings', '/app/findings/rows', `/app/findings/${stored?.id}`],
         ...['/app/runs', `/app/runs/${span.traceId}`],
       ],
       cookie,

@@ -11,6 +11,7 @@ import { OperatorError, SluiceError } from '../../errors.ts';
 import type { AuthorizedHandler } from '../../http/api/authorized.ts';
 import { listExceptions } from '../../http/api/exceptions/exception-routes.ts';
 import { listFindings, showFinding } from '../../http/api/findings/finding-routes.ts';
+import { listIncidents } from '../../http/api/findings/incident-routes.ts';
 import { listRuns, showRun } from '../../http/api/runs/run-routes.ts';
 import { Turns } from '../../http/limits/turns.ts';
 import { InvalidInput } from '../../http/transport/invalid-input.ts';
@@ -24,7 +25,7 @@ import { chooseServer, type PlaceOptions } from './place.ts';
 import { call, type Query, queryText } from './server-call.ts';
 
 /** The resources that can be read, as paths below `/cli/v1`. */
-type Listed = 'findings' | 'exceptions' | 'runs';
+type Listed = 'findings' | 'incidents' | 'exceptions' | 'runs';
 type Shown = 'findings' | 'runs';
 
 export interface Reader {
@@ -83,11 +84,12 @@ export async function withReader(
     const times = runTimesOf(config);
     const steps = new RunSteps(fromPrimary(() => database));
     const runs = { ...store.runs, ...createOutliner({ steps, turns: new Turns() }), times };
-    const { references } = createRuleBook(loadKeptCatalog(pinnedCorpus()));
+    const { references, titleOf } = createRuleBook(loadKeptCatalog(pinnedCorpus()));
     const findings = { ...store.findings, baseUrl: config.baseUrl, references, nowMs };
     const handlers = {
       list: {
         findings: listFindings(findings),
+        incidents: listIncidents(findings, titleOf),
         exceptions: listExceptions(store.exceptions),
         runs: listRuns(runs),
       },

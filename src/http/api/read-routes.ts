@@ -6,6 +6,7 @@ import type { Route } from '../transport/router.ts';
 import { type AuthorizedDependencies, type AuthorizedHandler, authorized } from './authorized.ts';
 import { type ExceptionReader, listExceptions } from './exceptions/exception-routes.ts';
 import { type FindingReader, listFindings, showFinding } from './findings/finding-routes.ts';
+import { type IncidentReader, listIncidents } from './findings/incident-routes.ts';
 import { ocsfSourceOf } from './findings/ocsf.ts';
 import { exportFindings, type FindingExporter } from './findings/ocsf-export.ts';
 import { listProviders } from './providers/providers.ts';
@@ -14,7 +15,7 @@ import { exportRun, listRuns, type RunReader, showRun } from './runs/run-routes.
 
 export interface ReadDependencies extends AuthorizedDependencies {
   readonly rules: RuleReader;
-  readonly findings: FindingReader & FindingExporter;
+  readonly findings: FindingReader & FindingExporter & IncidentReader;
   readonly exceptions: ExceptionReader;
   readonly runs: RunReader;
   /** of this program */
@@ -43,6 +44,7 @@ export function readRoutes(deps: ReadDependencies): Route[] {
     getOne('/platform/v1/atr/rules/{ruleId}', 'workspace', showRule(rules)),
     getOne('/platform/v1/atr/settings', 'workspace', showSettings(rules)),
     get('/platform/v1/risk-findings', 'workspace', listFindings(findings)),
+    get('/platform/v1/incidents', 'workspace', listIncidents(findings, rules.titleOf)),
     get('/platform/v1/risk-findings/ocsf', 'workspace', exportFindings(findings, ocsfSource)),
     getOne('/platform/v1/risk-findings/{findingId}', 'workspace', showFinding(findings)),
     get('/platform/v1/finding-exceptions', 'workspace', listExceptions(exceptions)),

@@ -10,6 +10,7 @@ import { toKeyRecord } from '../../model/people.ts';
 import type { AuthorizedHandler } from '../api/authorized.ts';
 import { type ExceptionReader, listExceptions } from '../api/exceptions/exception-routes.ts';
 import { type FindingReader, listFindings, showFinding } from '../api/findings/finding-routes.ts';
+import { type IncidentReader, listIncidents } from '../api/findings/incident-routes.ts';
 import { listRules, type RuleReader, showRule } from '../api/rules/rule-routes.ts';
 import { listRuns, type RunReader, showRun } from '../api/runs/run-routes.ts';
 import { keyForm, limitForm } from '../dashboard/key-pages.ts';
@@ -25,7 +26,7 @@ import { type DeviceDependencies, deviceRoutes } from './device-routes.ts';
 
 export interface CliDependencies extends DeviceDependencies {
   readonly rules: RuleReader;
-  readonly findings: FindingReader;
+  readonly findings: FindingReader & IncidentReader;
   readonly exceptions: ExceptionReader;
   readonly runs: RunReader;
   readonly keys: Store['keys'];
@@ -50,6 +51,7 @@ function readRoutes(deps: CliDependencies): Route[] {
   return [
     get('/findings', listFindings(findings)),
     get('/findings/{findingId}', showFinding(findings)),
+    get('/incidents', listIncidents(findings, rules.titleOf)),
     get('/exceptions', listExceptions(exceptions)),
     get('/runs', listRuns(runs)),
     get('/runs/{runId}', showRun(runs)),

@@ -8,6 +8,7 @@ import { type AuditPageDependencies, auditPages } from './audit-pages.ts';
 import { type DevicePageDependencies, devicePages } from './device-pages.ts';
 import { type ExceptionPageDependencies, exceptionPages } from './exception-pages.ts';
 import { type FindingPageDependencies, findingPages } from './finding-pages.ts';
+import { incidentPages } from './incident-pages.ts';
 import { type KeyPageDependencies, keyPages } from './key-pages.ts';
 import { type MemberPageDependencies, memberPages } from './member-pages.ts';
 import { type OverviewPageDependencies, overviewPages } from './overview-pages.ts';
@@ -41,6 +42,7 @@ export function appRoutes(deps: AppDependencies): Route[] {
     ...signInPages(deps),
     ...overviewPages(deps),
     ...findingPages(deps),
+    ...incidentPages(deps),
     ...triageRoutes(deps),
     ...viewRoutes(deps),
     ...exceptionPages(deps),

@@ -38,7 +38,7 @@ import { type DashboardDependencies, pageRoutes, type View } from './dashboard.t
 /** The reads of findings that pages use. */
 export type FindingPageReader = FindingReader &
   FindingExporter &
-  Pick<Store['findings'], 'names' | 'neighbours'>;
+  Pick<Store['findings'], 'names' | 'neighbours' | 'incidents'>;
 
 export interface FindingPageDependencies extends DashboardDependencies {
   readonly findings: FindingPageReader;

@@ -29,9 +29,15 @@ interface AppPage {
   readonly main: HtmlValue;
 }
 
-const ENTRIES = [
+const ENTRIES: readonly {
+  readonly href: string;
+  readonly label: string;
+  readonly admins: boolean;
+  readonly also?: string;
+}[] = [
   { href: '/app', label: 'Overview', admins: false },
-  { href: '/app/findings', label: 'Findings', admins: false },
+  // Its pages are below /app/findings, too.
+  { href: '/app/incidents', label: 'Findings', admins: false, also: '/app/findings' },
   { href: '/app/runs', label: 'Runs', admins: false },
   { href: '/app/rules', label: 'Rules', admins: false },
   { href: '/app/keys', label: 'Keys', admins: false },
@@ -68,7 +74,7 @@ export function appPage(look: Look, viewer: Viewer, view: AppPage): Html {
     navigation: ENTRIES.filter(({ admins }) => viewer.isAdmin || !admins).map((entry) => ({
       href: entry.href,
       label: entry.label,
-      isCurrent: entry.href === current,
+      isCurrent: entry.href === current || entry.also === current,
     })),
     aside: html`<span title="${viewer.email}, ${viewer.role}">${viewer.workspaceName}</span>
 <form method="post" action="/app/sign-out"><button class="quiet">Sign out</button></form>`,

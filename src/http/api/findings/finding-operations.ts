@@ -18,6 +18,7 @@ import {
 import { ATTACK, RUN, SPAN_IDS, STORED_AT, TRACE_ID } from '../otlp/otlp-examples.ts';
 import { type filterQuery, findingsQuery, toFinding } from './finding-routes.ts';
 import { finding, findingPage } from './finding-schema.ts';
+import { incidentOperation } from './incident-routes.ts';
 import { ocsfSourceOf, toOcsf } from './ocsf.ts';
 import { exportQuery } from './ocsf-export.ts';
 import { ocsfEvent } from './ocsf-schema.ts';
@@ -143,6 +144,10 @@ export function findingOperations(settings: ApiSettings): Operation[] {
         ...badQuery('limit', 'must be a whole number from 1 to 500, in digits'),
       },
     },
+    incidentOperation(
+      { baseUrl: settings.baseUrl, titleOf: settings.book.titleOf },
+      filterExamples,
+    ),
     {
       ...READ,
       path: '/platform/v1/risk-findings/ocsf',

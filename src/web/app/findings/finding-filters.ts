@@ -14,6 +14,7 @@ import { words } from '../format.ts';
 import { choice, field, option } from '../shell.ts';
 
 export const FINDINGS_PATH = '/app/findings';
+export const INCIDENTS_PATH = '/app/incidents';
 /** All open findings: the list without a query begins with the default view of its reader. */
 export const OPEN_FINDINGS = `${FINDINGS_PATH}?state=open`;
 /** Filters that are always shown; the others are below "More filters". */
@@ -78,6 +79,15 @@ export function withParameters(
   return viewPath(own.toString());
 }
 
+/** The address of the incidents with some parameters of a list changed; null removes one. */
+export function incidentsPath(
+  query: string,
+  changes: Readonly<Record<string, string | null>>,
+): string {
+  const list = withParameters(query, { ...changes, group_by: null, sort: null });
+  return `${INCIDENTS_PATH}${list.slice(FINDINGS_PATH.length)}`;
+}
+
 /** Times before now that are suggested. */
 const AGO = ['1h', '24h', '7d', '30d', '90d'];
 
@@ -88,12 +98,12 @@ function timeField(name: string, label: string, value: string | null): Html {
 
 const SURFACE_CHOICES = SURFACES.map((surface) => [surface, surfaceLabel(surface)] as const);
 
-/** The form of the filter, with what the query has. */
-export function findingFilters(query: string, names: FindingNames): Html {
+/** The form of the filter, with what the query has. @param path of the list that it filters */
+export function findingFilters(query: string, names: FindingNames, path = FINDINGS_PATH): Html {
   const given = new URLSearchParams(query);
   const kept = ['group_by', 'sort'].filter((name) => has(given, name));
   const isOpen = MORE.some((name) => has(given, name));
-  return html`<form class="filters inbox-filters" method="get" action="${FINDINGS_PATH}" role="search" aria-label="Findings">
+  return html`<form class="filters inbox-filters" method="get" action="${path}" role="search" aria-label="Findings">
 ${field('q', 'Search', given.get('q'), { type: 'search', hint: 'rule or excerpt' })}
 ${folded(
   given,
@@ -104,7 +114,7 @@ ${nameField('agent', 'Agent', given, names.agents)}
 ${nameField('service', 'Service', given, names.services)}
 ${choice('surface', 'Found in', SURFACE_CHOICES, given.get('surface'))}`,
 )}
-<div class="buttons"><button>Filter</button> <a class="button quiet" href="${withParameters('', keptOf(given))}">Clear</a></div>
+<div class="buttons"><button>Filter</button> <a class="button quiet" href="${path === FINDINGS_PATH ? withParameters('', keptOf(given)) : incidentsPath('', {})}">Clear</a></div>
 <details class="more-filters"${isOpen && html` open`}><summary>More filters</summary><div>
 ${assigneeChoice(given.get('assignee'), names.assignees)}
 ${nameField('user_id', 'User', given, names.users)}
@@ -154,6 +164,48 @@ function links(
   )}</nav>`;
 }
 
+/** The ways to list what a filter matches. @param current its grouping */
+function showLinks(query: string, current: string): Html {
+  const order = new URLSearchParams(query).get('sort');
+  const incidents = {
+    text: 'Incidents',
+    href: incidentsPath(query, {}),
+    isCurrent: current === 'incidents',
+  };
+  const findings = GROUPINGS.map(([value, text]) => ({
+    text,
+    href: withParameters(query, {
+      group_by: value,
+      sort: value === null && order === 'count' ? null : order,
+    }),
+    isCurrent: (value ?? 'findings') === current,
+  }));
+  return links('Show', [incidents, ...findings]);
+}
+
+/** Ready-made filters of incidents. */
+const INCIDENT_PRESETS = [
+  ['All open', {}],
+  ['Last 24 h', { since: '24h' }],
+  ['Last 7 days', { since: '7d' }],
+  ['Critical, last 24 h', { severity: 'critical', since: '24h' }],
+  ['Assigned to me', { assignee: 'me' }],
+] as const;
+
+/** The views above the incidents. */
+export function incidentViews(query: string): Html {
+  const ready = INCIDENT_PRESETS.map(([text, changes]) => ({
+    text,
+    href: incidentsPath('', changes),
+    isCurrent:
+      text === 'All open'
+        ? !isNarrow(query)
+        : isSame(query, new URLSearchParams(Object.entries(changes)).toString()),
+  }));
+  return html`${links('Views', ready)}
+<div class="list-head">${showLinks(query, 'incidents')}</div>`;
+}
+
 /** Ready-made filters. */
 const PRESETS = [
   ['All open', {}],
@@ -199,17 +251,7 @@ export function findingViews(query: string, saved: readonly FindingView[], save:
   }));
   return html`${links('Views', ready)}
 ${own.length > 0 && links('Saved', own)}
-<div class="list-head">${links(
-    'Show',
-    GROUPINGS.map(([value, text]) => ({
-      text,
-      href: withParameters(query, {
-        group_by: value,
-        sort: value === null && order === 'count' ? null : given.get('sort'),
-      }),
-      isCurrent: value === (grouping || null),
-    })),
-  )}${links(
+<div class="list-head">${showLinks(query, grouping || 'findings')}${links(
     'Sort',
     orders.map((one) => ({
       text: ORDER_LABELS[one],

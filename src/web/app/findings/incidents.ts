@@ -1,0 +1,158 @@
+/** The list of incidents: what happened in a run, and why its line is where it is. */
+import type { FindingNames } from '../../../model/findings.ts';
+import type { ChainLink, Incident, RankReason } from '../../../model/incidents/incidents.ts';
+import { surfaceLabel } from '../../../model/steps.ts';
+import { FINDING_STATES } from '../../../model/triage.ts';
+import { type Html, html } from '../../html.ts';
+import { findingLink } from '../findings.ts';
+import { count, type Moment, term, time, words } from '../format.ts';
+import {
+  appPage,
+  empty,
+  type Look,
+  pager,
+  scrolling,
+  severityBadge,
+  type Viewer,
+} from '../shell.ts';
+import { stateBadge } from '../triage/triage-panel.ts';
+import {
+  findingFilters,
+  INCIDENTS_PATH,
+  incidentsPath,
+  incidentViews,
+  isNarrow,
+  withParameters,
+} from './finding-filters.ts';
+
+export interface IncidentsPage {
+  readonly incidents: readonly Incident[];
+  /** of all pages */
+  readonly total: number;
+  readonly next: string | null;
+  /** runs with findings stored before were not ranked; null when all were */
+  readonly searchedTo: Moment | null;
+  /** of the request, without its `?` */
+  readonly query: string;
+  readonly names: FindingNames;
+  readonly titleOf: (ruleId: string) => string;
+  readonly nowMs: number;
+}
+
+const plural = (number: number, one: string): string =>
+  `${count(number)} ${number === 1 ? one : `${one}s`}`;
+
+function chainLink(link: ChainLink, { runs }: Incident, titleOf: IncidentsPage['titleOf']): Html {
+  const { runId, step, surface, tool, findingId, role, moreRules } = link;
+  const where = [
+    `step ${count(step)}`,
+    ...(runs > 1 ? [`of run ${runId.slice(0, 8)}`] : []),
+    surfaceLabel(surface).toLowerCase(),
+  ].join(' ');
+  return html`<li${role !== null && html` class="${role}"`}><a href="${findingLink({ id: findingId, runId })}">${where}</a>${tool !== null && html` <code>${tool}</code>`}: ${titleOf(link.ruleId)}${moreRules > 0 && html` <span class="soft">+${count(moreRules)}</span>`}</li>`;
+}
+
+function chain(incident: Incident, titleOf: IncidentsPage['titleOf']): Html {
+  const { moreLinks } = incident;
+  return html`<ol class="chain" aria-label="Matches in the order of time">${incident.chain.map((link) => chainLink(link, incident, titleOf))}${moreLinks > 0 && html`<li class="soft">${count(moreLinks)} more</li>`}</ol>`;
+}
+
+const signed = (points: number): string =>
+  points < 0 ? `−${count(-points)}` : `+${count(points)}`;
+
+function reason({ points, text }: RankReason): Html {
+  return html`<span>${text} <b>${signed(points)}</b></span> `;
+}
+
+function who({ agentName, serviceName, userId, sessionId }: Incident, query: string): Html {
+  const [first, ...others] = [...new Set([agentName, serviceName])].filter((name) => name !== null);
+  const below = [...others, userId, sessionId].filter((name) => name !== null);
+  if (first === undefined && below.length === 0) return html`<span class="soft">–</span>`;
+  const name = agentName === null ? 'service' : 'agent';
+  return html`${first !== undefined && html`<a class="name" href="${incidentsPath(query, { [name]: first })}" title="Only incidents of ${first}">${first}</a>`}${below.map((line) => html` <span class="soft below" title="${line}">${line}</span>`)}`;
+}
+
+function states({ states: own }: Incident): Html {
+  const known = FINDING_STATES.flatMap((state) => {
+    const number = own[state];
+    return number === undefined ? [] : [{ state, number }];
+  });
+  const [only, ...others] = known;
+  if (only !== undefined && others.length === 0) return stateBadge(only.state);
+  return html`${known.map(({ state, number }) => `${count(number)} ${words(state)}`).join(', ')}`;
+}
+
+/** The findings of a line that is one run or session; of several, those of its first rule and text. */
+function findingsHref({ runId, sessionId, repeats, findingId }: Incident, query: string): string {
+  if (repeats > 1) return withParameters(query, { same_as: findingId });
+  return sessionId === null
+    ? withParameters(query, { run_id: runId })
+    : withParameters(query, { session_id: `"${sessionId}"` });
+}
+
+function row(incident: Incident, { query, titleOf, nowMs }: IncidentsPage): Html {
+  const { runId, findingId, ruleId, severity, rules, repeats, findings, runs, score } = incident;
+  const href = findingLink({ id: findingId, runId });
+  const found = `${plural(findings, 'finding')}`;
+  return html`<tr id="i-${runId}">
+<td data-label="Severity">${severityBadge(severity)} <span class="soft below" title="The sum of the points">rank ${count(score)}</span></td>
+<td class="what" data-label="Incident"><span class="title"><a href="${href}">${titleOf(ruleId)}</a>${rules > 1 && html` <span class="soft">and ${plural(rules - 1, 'other rule')}</span>`}${repeats > 1 && html` <span class="badge">same findings in ${plural(repeats, 'run')}</span>`}</span>
+${chain(incident, titleOf)}
+<span class="reasons soft">${incident.reasons.map(reason)}</span></td>
+<td data-label="Agent">${who(incident, query)}</td>
+<td data-label="Findings"><a href="${findingsHref(incident, query)}">${found}</a> <span class="soft below">${plural(runs, 'run')}</span></td>
+<td data-label="State">${states(incident)}</td>
+<td data-label="Found">${time(incident.lastSeenAt, nowMs)}${repeats > 1 && html` <span class="soft below">since ${time(incident.firstSeenAt, nowMs)}</span>`}</td></tr>
+`;
+}
+
+const HEADS = ['Severity', 'Incident', 'Agent', 'Findings', 'State', 'Found'];
+
+function table(data: IncidentsPage): Html {
+  return scrolling(
+    'Incidents',
+    html`<table class="stack inbox incidents" aria-label="Incidents"><thead><tr>
+${HEADS.map((head) => html`<th scope="col">${head}</th>`)}</tr></thead>
+<tbody>${data.incidents.map((incident) => row(incident, data))}</tbody></table>`,
+  );
+}
+
+function emptyState(query: string): Html {
+  return isNarrow(query)
+    ? empty(
+        'No incidents match this filter',
+        html`<p><a href="${incidentsPath('', {})}">Show all open incidents</a></p>`,
+      )
+    : empty(
+        'No incidents yet',
+        html`<p>A run is evaluated about a minute after its last step arrived. If rules matched it, it then appears here.</p>
+<p>See the <a href="/app/runs">runs</a>, the <a href="/app/rules">rules</a> that are on, or
+<a href="/docs/instrumentations">how to make an instrumentation send text</a>.</p>`,
+      );
+}
+
+/** Older runs are ranked by themselves. */
+function olderNote({ query, searchedTo, nowMs }: IncidentsPage): Html | false {
+  if (searchedTo === null) return false;
+  const older = incidentsPath(query, { until: searchedTo.toISOString() });
+  return html`<p class="notice" role="status">The newest runs with findings are ranked, back to ${time(searchedTo, nowMs)}.
+<a class="button quiet" href="${older}">Rank older runs</a></p>`;
+}
+
+export function incidentsPage(look: Look, viewer: Viewer, data: IncidentsPage): Html {
+  const { incidents, query, next, total, names } = data;
+  return appPage(look, viewer, {
+    title: 'Incidents',
+    current: INCIDENTS_PATH,
+    isWide: true,
+    main: html`<div class="head"><div class="title-line"><h1>Incidents</h1>
+<p class="soft">Runs and sessions with ${term('finding', 'findings')}, ranked: each line says why.</p></div>
+<p class="soft exports"><a href="/app/exceptions">Exceptions</a></p></div>
+${incidentViews(query)}
+${findingFilters(query, names, INCIDENTS_PATH)}
+<p class="total">${plural(total, 'incident')}</p>
+${incidents.length === 0 ? emptyState(query) : table(data)}
+${olderNote(data)}
+${pager(INCIDENTS_PATH, query, next, 'Next')}`,
+  });
+}
