@@ -9,7 +9,7 @@ const HOUR_MS = 3_600_000;
 const NIGHT_MS = 10 * HOUR_MS;
 const agoOf = (place: number, of: number): number => Math.round((NIGHT_MS * (of - place)) / of);
 
-/** How support is asked and answers, by language. `#` is the order. */
+/** Questions to support and its answers, by language. `#` is the order. */
 const SUPPORT = [
   ['Where is order # and when does it arrive?', 'Order # left Ghent and arrives on Friday.'],
   ['Wo ist die Bestellung # und wann kommt sie an?', 'Bestellung # kommt am Freitag an.'],

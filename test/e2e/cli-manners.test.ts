@@ -61,7 +61,16 @@ describe('where there is no database', () => {
   );
 
   test('these are all commands of the database', () => {
-    const ofServers = ['login', 'logout', 'whoami', 'findings', 'exceptions', 'runs', 'alerts'];
+    const ofServers = [
+      'login',
+      'logout',
+      'whoami',
+      'findings',
+      'incidents',
+      'exceptions',
+      'runs',
+      'alerts',
+    ];
     const others = [
       'serve',
       'relay',

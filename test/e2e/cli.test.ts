@@ -47,6 +47,7 @@ describe('without a database', () => {
       ['rules', 'preview'],
       ['findings', 'list'],
       ['findings', 'show'],
+      ['incidents', 'list'],
       ['exceptions', 'list'],
       ['alerts', 'list'],
       ['alerts', 'test'],

@@ -1,4 +1,4 @@
-/** `GET /platform/v1/incidents`: runs with findings, ranked; its body, and what `/openapi.json` says of it. */
+/** `GET /platform/v1/incidents`: runs with findings, ranked: the handler, its body and its part of `/openapi.json`. */
 import { z } from 'zod';
 import type { Store } from '../../../db/store.ts';
 import {

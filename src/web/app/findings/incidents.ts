@@ -146,7 +146,7 @@ export function incidentsPage(look: Look, viewer: Viewer, data: IncidentsPage): 
     current: INCIDENTS_PATH,
     isWide: true,
     main: html`<div class="head"><div class="title-line"><h1>Incidents</h1>
-<p class="soft">Runs and sessions with ${term('finding', 'findings')}, ranked: each line says why.</p></div>
+<p class="soft">${term('run', 'Runs')} and sessions with ${term('finding', 'findings')}, ranked: each line says why.</p></div>
 <p class="soft exports"><a href="/app/exceptions">Exceptions</a></p></div>
 ${incidentViews(query)}
 ${findingFilters(query, names, INCIDENTS_PATH)}
