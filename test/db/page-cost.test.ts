@@ -4,8 +4,9 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Database } from '../../src/db/database.ts';
-import { listFindings } from '../../src/db/findings/finding-list.ts';
+import { FINDINGS_READ_MAX, listFindings } from '../../src/db/findings/finding-list.ts';
 import { EXPORT_READ_MAX, listFindingFacts } from '../../src/db/findings/findings.ts';
+import { listIncidents } from '../../src/db/findings/incidents.ts';
 import {
   DAY,
   DAY_NAMES,
@@ -18,6 +19,11 @@ import { listAudit } from '../../src/db/people/audit.ts';
 import { createWorkspace } from '../../src/db/people/workspaces.ts';
 import { findRun, listRuns, RUNS_READ_MAX } from '../../src/db/runs/runs.ts';
 import type { FindingFilter } from '../../src/model/findings.ts';
+import {
+  HISTORY_FINDINGS_MAX,
+  HISTORY_PAIRS_MAX,
+  INCIDENT_RUNS_MAX,
+} from '../../src/model/incidents/incidents.ts';
 import type { RunFilter } from '../../src/model/runs.ts';
 import { DIGESTED } from '../support/finding-columns.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
@@ -220,6 +226,20 @@ describe('findings', () => {
     const ids = [...first.findings, ...second.findings].map(({ id }) => id);
     expect(ids).toEqual(all.map(({ id }) => id));
   });
+});
+
+test.each<[string, FindingFilter]>([
+  ['open ones', { states: ['new'], isExcepted: false }],
+  ['a severity', { severity: 'critical' }],
+  ['a name that none has', { agent: 'nobody' }],
+  ['a run', { runId: hex16(1) }],
+])('incidents (%s) look at a bounded number of findings', async (_what, filter) => {
+  const scans = await scansFor((database) => listIncidents(database, mine, filter, 0, PAGE));
+  expect(scans.filter(({ type }) => type === 'Seq Scan')).toEqual([]);
+  // Twice for the candidates and for the end of what was read; the history is read once, and firsts.
+  const history = HISTORY_PAIRS_MAX * (HISTORY_FINDINGS_MAX + 1);
+  const most = 3 * (FINDINGS_READ_MAX + INCIDENT_RUNS_MAX) + history;
+  expect(rowsOf(scans, 'findings')).toBeLessThanOrEqual(most);
 });
 
 describe('runs', () => {
