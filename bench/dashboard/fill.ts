@@ -59,8 +59,8 @@ const OTHERS = [
    SELECT workspace_id, finding_id, updated_at, 'owner@localhost', 'state', 'new', state
      FROM finding_states WHERE workspace_id = $1`,
   `INSERT INTO finding_exceptions
-     (workspace_id, rule_id, scope, name, reason, created_by, expires_at)
-   SELECT $1, 'ATR-2026-' || lpad(n::text, 5, '0'), 'agent', 'planner-' || n % 40, 'a test of ours',
+     (workspace_id, rule_id, agent_name, reason, created_by, expires_at)
+   SELECT $1, 'ATR-2026-' || lpad(n::text, 5, '0'), 'planner-' || n % 40, 'a test of ours',
           'owner@localhost', now() + interval '30 days' FROM generate_series(1, 50) AS n`,
   `INSERT INTO alert_destinations (workspace_id, name, format, url, secret, severities, paused)
    SELECT $1, 'receiver ' || n, 'json', 'https://receiver.invalid/' || n, 'secret', '{critical}', true

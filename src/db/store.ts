@@ -22,7 +22,7 @@ import {
 import type { DatabaseFor, WorkspaceReader } from './connection-turns.ts';
 import { type Database, inTransaction } from './database.ts';
 import { createException, endException } from './findings/exception-writes.ts';
-import { exceptionChoices, exceptionsFor, listExceptions } from './findings/exceptions.ts';
+import { exceptionOffer, exceptionsFor, listExceptions } from './findings/exceptions.ts';
 import { listFindingGroups } from './findings/finding-groups.ts';
 import { listFindings } from './findings/finding-list.ts';
 import { findNeighbours } from './findings/finding-neighbours.ts';
@@ -277,7 +277,7 @@ export function createStore(
       noteOverviewVisit,
     }),
     exceptions: {
-      ...bindTo(read, { list: listExceptions, of: exceptionsFor, choices: exceptionChoices }),
+      ...bindTo(read, { list: listExceptions, of: exceptionsFor, offer: exceptionOffer }),
       ...bindTo(write, { create: createException, end: endException }),
     },
     findingViews: {

@@ -1,8 +1,19 @@
 /** Exceptions: which findings of a rule are expected, why, and until when. */
 
-/** Scopes of exceptions, the narrowest first; `match` is all of the others together. */
-export const EXCEPTION_SCOPES = ['match', 'text', 'tool', 'agent', 'service'] as const;
-export type ExceptionScope = (typeof EXCEPTION_SCOPES)[number];
+/** The parts of a match that an exception can demand; all together are the narrowest exception. */
+export const EXCEPTION_PARTS = ['text', 'tool', 'agent', 'service'] as const;
+export type ExceptionPart = (typeof EXCEPTION_PARTS)[number];
+
+/** The matches that an exception covers: those that have all of its parts. */
+export interface Coverage {
+  /** the matched words, which are stored as a digest */
+  readonly text: boolean;
+  /** null: any; empty: the step has none */
+  readonly tool: string | null;
+  /** null: any; empty: the run has none */
+  readonly agent: string | null;
+  readonly service: string | null;
+}
 
 /** For how many days an exception can be made. */
 export const EXCEPTION_DAYS_DEFAULT = 30;
@@ -19,16 +30,9 @@ export interface Hidden {
   readonly isCut: boolean;
 }
 
-export interface FindingException {
+export interface FindingException extends Coverage {
   readonly id: number;
   readonly ruleId: string;
-  readonly scope: ExceptionScope;
-  /** of the agent, service or tool; null for `match` and exact text */
-  readonly name: string | null;
-  /** of `match`: what a finding has to have beside the text; null for none, and of other scopes */
-  readonly agent?: string | null;
-  readonly service?: string | null;
-  readonly tool?: string | null;
   readonly reason: string;
   /** e-mail address at that time */
   readonly createdBy: string;
@@ -42,19 +46,25 @@ export interface FindingException {
   readonly hidden: Hidden;
 }
 
-/** A scope that a finding offers for an exception. */
+/** An exception that could be made from a finding. */
 export interface ExceptionChoice {
-  readonly scope: ExceptionScope;
-  /** null for `match` and exact text */
-  readonly name: string | null;
+  readonly parts: readonly ExceptionPart[];
   readonly hidden: Hidden;
   /** how many of the hidden findings are of other agents */
   readonly ofOtherAgents: number;
 }
 
+/** What a finding offers for an exception. */
+export interface ExceptionOffer {
+  /** its parts; one that is null is not offered */
+  readonly coverage: Coverage;
+  /** every combination that can be made, the narrowest first; none if there is nothing to compare */
+  readonly choices: readonly ExceptionChoice[];
+}
+
 /** An exception to be made from a finding. */
 export interface NewException {
-  readonly scope: ExceptionScope;
+  readonly parts: readonly ExceptionPart[];
   readonly reason: string;
   readonly days: number;
 }

@@ -70,7 +70,7 @@ const DESTINATION_FORM = {
   url: 'https://alerts.invalid/hook',
   min_severity: 'low',
 };
-const EXCEPTION_FORM = { scope: 'text', reason: 'expected', days: '30' };
+const EXCEPTION_FORM = { text: 'yes', reason: 'expected', days: '30' };
 const SHORT = 'short';
 const members: Row = { for: 'members' };
 const tab = (row: Partial<Row> = {}): Row => ({ for: 'members', plans: TEAM, ...row });
@@ -289,8 +289,8 @@ async function target(name: string, asker: Asker, role: Role): Promise<string> {
   if (name === 'exceptionId') {
     const { rows } = await database.query<{ id: number }>(
       `INSERT INTO finding_exceptions
-         (workspace_id, rule_id, scope, name, reason, created_by, expires_at)
-       VALUES ($1, $2, 'agent', $3, 'expected', 'a test', now() + interval '1 day') RETURNING id`,
+         (workspace_id, rule_id, agent_name, reason, created_by, expires_at)
+       VALUES ($1, $2, $3, 'expected', 'a test', now() + interval '1 day') RETURNING id`,
       [workspaceId, RULE_ID, `agent ${made}`],
     );
     return String(rows[0]?.id);

@@ -214,9 +214,9 @@ describe('one finding', () => {
   test('that an exception covers is not sent', async () => {
     await addDestination();
     await gateway.database.query(
-      `INSERT INTO finding_exceptions (workspace_id, rule_id, scope, name, reason, created_by,
+      `INSERT INTO finding_exceptions (workspace_id, rule_id, agent_name, reason, created_by,
                                        expires_at)
-       SELECT id, $1, 'agent', 'known', 'a test', 'a test', now() + interval '1 day'
+       SELECT id, $1, 'known', 'a test', 'a test', now() + interval '1 day'
          FROM workspaces WHERE slug = 'alerted'`,
       [RULE],
     );

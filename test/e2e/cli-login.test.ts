@@ -245,8 +245,8 @@ describe('sluice login', () => {
       stdout: 'No exceptions.\n',
     });
     await gateway.database.query(
-      `INSERT INTO finding_exceptions (workspace_id, rule_id, scope, name, reason, created_by, expires_at)
-       SELECT id, 'ATR-2026-00001', 'agent', 'drill', 'A drill.', $2, now() + interval '1 day'
+      `INSERT INTO finding_exceptions (workspace_id, rule_id, agent_name, reason, created_by, expires_at)
+       SELECT id, 'ATR-2026-00001', 'drill', 'A drill.', $2, now() + interval '1 day'
          FROM workspaces WHERE slug = $1`,
       [CREW, owner.email],
     );

@@ -463,6 +463,15 @@ describe.skipIf(chromiumPath === null)('the dashboard', () => {
     const finding = new URL(page.url()).pathname;
     await page.getByRole('link', { name: 'Add exception' }).click();
     expect(await accessibilityFaults()).toEqual([]);
+    // One line says what the chosen parts hide, without a script.
+    const lines = page.locator('.hides').filter({ visible: true });
+    expect(await lines.allInnerTexts()).toEqual([
+      expect.stringMatching(/^Same matched text, .*service: hides 1 finding now/),
+    ]);
+    await page.getByLabel('Service').uncheck();
+    expect(await lines.count()).toBe(1);
+    expect(await lines.innerText()).not.toContain('service');
+    await page.getByLabel('Service').check();
     await page.getByLabel('Reason').fill('The key of the example is public.');
     await page.getByRole('button', { name: 'Add exception' }).click();
     // Back at the finding, with the way to the next one of the list.

@@ -154,7 +154,8 @@ describe.skipIf(chromiumPath === null)('in the browser', () => {
 
   test('an exception of the tool, and its page', async () => {
     await open(`/app/findings/${findingId}/exception`);
-    await page.locator('input[name=scope][value=tool]').check();
+    for (const part of ['text', 'agent', 'service'])
+      await page.locator(`input[name=${part}]`).uncheck();
     await page.getByLabel('Reason').fill('expected');
     await page.locator('main form button').first().click();
     await page.waitForURL(`**/app/findings/**`);

@@ -90,7 +90,7 @@ const ASKS: Readonly<Record<string, Ask>> = {
   'PUT /app/api/atr/rules/{ruleId}': { body: { enabled: false }, own: 200, as: 'session' },
   'PUT /app/api/atr/settings': { body: { experimental: true }, own: 200, as: 'session' },
   'POST /app/findings/{findingId}/exception': {
-    form: { scope: 'text', reason: MARK, days: '1' },
+    form: { text: 'yes', reason: MARK, days: '1' },
     own: 303,
     as: 'session',
   },
@@ -284,8 +284,8 @@ async function makeDestinationOfVictim(): Promise<string> {
 async function makeExceptionOfVictim(): Promise<string> {
   return await value(
     `INSERT INTO finding_exceptions
-       (workspace_id, rule_id, scope, name, reason, created_by, expires_at)
-     VALUES ($1, 'ATR-2026-00001', 'agent', $2, $3, $3, now() + interval '1 day')
+       (workspace_id, rule_id, agent_name, reason, created_by, expires_at)
+     VALUES ($1, 'ATR-2026-00001', $2, $3, $3, now() + interval '1 day')
      RETURNING id AS value`,
     [victim.id, `${MARK} ${randomId(8)}`, MARK],
   );

@@ -17,11 +17,10 @@ const list = z.object({
   exceptions: z.array(
     z.object({
       rule_id: z.string(),
-      scope: z.string(),
-      name: z.string().nullable(),
-      agent: z.string().nullish(),
-      service: z.string().nullish(),
-      tool: z.string().nullish(),
+      text: z.boolean(),
+      tool: z.string().nullable(),
+      agent: z.string().nullable(),
+      service: z.string().nullable(),
       reason: z.string(),
       created_by: z.string(),
       expires_at: z.string(),
@@ -33,12 +32,12 @@ const list = z.object({
 });
 type ExceptionBody = z.infer<typeof list>['exceptions'][number];
 
-function coverOf({ scope, name, ...beside }: ExceptionBody): string {
-  if (scope !== 'match') return name === null ? 'exact text' : `${scope} ${name}`;
-  const also = (['tool', 'agent', 'service'] as const).flatMap((of) =>
-    beside[of] == null ? [] : [`${of} ${beside[of]}`],
-  );
-  return ['exact text', ...also].join(', ');
+function coverOf({ text, ...names }: ExceptionBody): string {
+  const also = (['tool', 'agent', 'service'] as const).flatMap((part) => {
+    const name = names[part];
+    return name === null ? [] : [name === '' ? `no ${part}` : `${part} ${name}`];
+  });
+  return [...(text ? ['matched text'] : []), ...also].join(', ');
 }
 
 function statusOf({

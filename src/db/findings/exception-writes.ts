@@ -1,29 +1,26 @@
 /** Creates and ends exceptions, each with its ledger entry. Evaluation is not affected. */
 import { SluiceError } from '../../errors.ts';
-import type { FindingException, NewException } from '../../model/exceptions.ts';
+import type { Coverage, FindingException, NewException } from '../../model/exceptions.ts';
 import type { Hex16 } from '../../model/json.ts';
 import type { Actor } from '../../model/people.ts';
 import type { Connection, Database } from '../database.ts';
 import { recordedByAdmin } from '../people/authority.ts';
-import { isActive, OFFERED } from './exceptions.ts';
+import { COVERAGE, isActive, isChoice, NARROWEST, setOf } from './exceptions.ts';
 
 /** Most active exceptions of a workspace. */
 const EXCEPTIONS_MAX = 100;
 /** Ended and expired exceptions that are kept to be shown; the audit log keeps them all. */
 const ENDED_KEPT = 100;
 
-type Made = Pick<
-  FindingException,
-  'id' | 'ruleId' | 'scope' | 'name' | 'agent' | 'service' | 'tool' | 'expiresAt'
->;
-const MADE = `id, rule_id AS "ruleId", scope, name, agent_name AS agent, service_name AS service,
-  tool_name AS tool, expires_at AS "expiresAt"`;
+type Made = Coverage & Pick<FindingException, 'id' | 'ruleId' | 'expiresAt'>;
+const MADE = `e.id, e.rule_id AS "ruleId", ${COVERAGE}, e.expires_at AS "expiresAt"`;
 
-const facts = ({ id, scope, name, agent, service, tool, expiresAt }: Made) => ({
+const facts = ({ id, text, tool, agent, service, expiresAt }: Made) => ({
   id,
-  scope,
-  name,
-  ...(scope === 'match' && { agent, service, tool }),
+  text,
+  tool,
+  agent,
+  service,
   expires_at: expiresAt.toISOString(),
 });
 
@@ -52,12 +49,11 @@ async function makeRoom(connection: Connection, workspaceId: number): Promise<vo
 async function refuseRepeated(
   connection: Connection,
   workspaceId: number,
-  { id, ruleId, scope }: Made,
+  { id, ruleId }: Made,
 ): Promise<void> {
   const { rowCount } = await connection.query(
     `SELECT FROM finding_exceptions own JOIN finding_exceptions e
          ON e.workspace_id = own.workspace_id AND e.rule_id = own.rule_id AND e.id <> own.id
-        AND e.scope = own.scope AND e.name IS NOT DISTINCT FROM own.name
         AND e.match_digest IS NOT DISTINCT FROM own.match_digest
         AND e.agent_name IS NOT DISTINCT FROM own.agent_name
         AND e.service_name IS NOT DISTINCT FROM own.service_name
@@ -66,42 +62,47 @@ async function refuseRepeated(
     [workspaceId, id],
   );
   if (rowCount === 0) return;
-  const what = `this ${scope}`;
-  throw new SluiceError('conflict', `There is an exception of ${ruleId} for ${what} already.`);
+  throw new SluiceError('conflict', `There is the same exception of ${ruleId} already.`);
 }
 
 /**
- * Makes an exception from the match that a finding shows: for its rule, and its agent, service, tool or
- * exact text, or all of them.
+ * Makes an exception from the match that a finding shows: for its rule and those of its text, tool, agent
+ * and service that are chosen, together.
  * Active from the commit on, until it expires by PostgreSQL's clock or is ended.
  *
- * @throws {SluiceError} `not_found` when the workspace has no such finding, or the finding lacks what
- *   the scope needs; `conflict` at `EXCEPTIONS_MAX` or when there is the same one; `not_signed_in`,
+ * @throws {SluiceError} `not_found` when the workspace has no such finding, or the finding does not
+ *   offer these parts; `conflict` at `EXCEPTIONS_MAX` or when there is the same one; `not_signed_in`,
  *   `role_required`
  */
 export async function createException(
   database: Database,
   workspaceId: number,
   findingId: Hex16,
-  { scope, reason, days }: NewException,
+  { parts, reason, days }: NewException,
   actor: Actor,
 ): Promise<void> {
   await recordedByAdmin(database, workspaceId, actor, async (connection, record) => {
     await makeRoom(connection, workspaceId);
     const { rows } = await connection.query<Made>(
-      `${OFFERED}
-       INSERT INTO finding_exceptions
-         (workspace_id, rule_id, scope, name, match_digest, agent_name, service_name, tool_name,
+      `${NARROWEST}
+       INSERT INTO finding_exceptions AS e
+         (workspace_id, rule_id, match_digest, tool_name, agent_name, service_name,
           reason, created_by, expires_at)
-       SELECT workspace_id, rule_id, scope, name, match_digest, agent_name, service_name, tool_name,
-              $4, $5, now() + make_interval(days => $6)
-         FROM offered WHERE scope = $3
+       SELECT workspace_id, rule_id, CASE WHEN 'text' = ANY ($3::text[]) THEN match_digest END,
+              CASE WHEN 'tool' = ANY ($3) THEN tool_name END,
+              CASE WHEN 'agent' = ANY ($3) THEN agent_name END,
+              CASE WHEN 'service' = ANY ($3) THEN service_name END,
+              $5, $6, now() + make_interval(days => $7)
+         FROM e WHERE ${isChoice('$4::int')}
        RETURNING ${MADE}`,
-      [workspaceId, findingId, scope, reason, actor.name, days],
+      [workspaceId, findingId, parts, setOf(parts), reason, actor.name, days],
     );
     const [made] = rows;
     if (made === undefined) {
-      throw new SluiceError('not_found', 'This workspace has no finding with that id and scope.');
+      throw new SluiceError(
+        'not_found',
+        'This workspace has no finding with that id, text and names.',
+      );
     }
     await refuseRepeated(connection, workspaceId, made);
     const after = { ...facts(made), reason };

@@ -2,9 +2,13 @@
  * Reads exceptions, and gives statements that read findings the condition that one covers them.
  * PostgreSQL's clock decides whether an exception is active: it ends automatically when it expires.
  */
+
+import { SluiceError } from '../../errors.ts';
 import {
-  EXCEPTION_SCOPES,
-  type ExceptionChoice,
+  type Coverage,
+  EXCEPTION_PARTS,
+  type ExceptionOffer,
+  type ExceptionPart,
   type FindingException,
   type Hidden,
 } from '../../model/exceptions.ts';
@@ -45,16 +49,29 @@ const furtherOf = (finding: string, row: string): Match => ({
 const matchesOf = (finding: string, as: string): string =>
   `unnest(${finding}.more_digests, ${finding}.more_tools) WITH ORDINALITY AS ${as} (digest, tool, ordinal)`;
 
+/**
+ * SQL that is true when a match has a part of an exception, or null. An empty name is that of a match
+ * without one. Nothing is known of the texts and tools of a match that represents others.
+ */
+const HAS: Readonly<Record<ExceptionPart, (exception: string, match: Match) => string>> = {
+  text: (exception, match) => `${exception}.match_digest = ${match.digest}`,
+  tool: (exception, match) =>
+    `${match.digest} IS NOT NULL AND ${exception}.tool_name = coalesce(${match.tool}, '')`,
+  agent: (exception, match) => `${exception}.agent_name = coalesce(${match.agent}, '')`,
+  service: (exception, match) => `${exception}.service_name = coalesce(${match.service}, '')`,
+};
+const COLUMN_OF: Readonly<Record<ExceptionPart, string>> = {
+  text: 'match_digest',
+  tool: 'tool_name',
+  agent: 'agent_name',
+  service: 'service_name',
+};
+
 /** SQL that is true when an exception is for a match of its rule, and never null. */
-const covers = (exception: string, match: Match): string => `(CASE ${exception}.scope
-    WHEN 'agent' THEN ${exception}.name = ${match.agent}
-    WHEN 'service' THEN ${exception}.name = ${match.service}
-    WHEN 'tool' THEN ${exception}.name = ${match.tool}
-    WHEN 'text' THEN ${exception}.match_digest = ${match.digest}
-    WHEN 'match' THEN ${exception}.match_digest = ${match.digest}
-      AND ${exception}.agent_name IS NOT DISTINCT FROM ${match.agent}
-      AND ${exception}.service_name IS NOT DISTINCT FROM ${match.service}
-      AND ${exception}.tool_name IS NOT DISTINCT FROM ${match.tool} END IS TRUE)`;
+const covers = (exception: string, match: Match): string =>
+  `(${EXCEPTION_PARTS.map(
+    (part) => `(${exception}.${COLUMN_OF[part]} IS NULL OR ${HAS[part](exception, match)})`,
+  ).join(' AND ')} IS TRUE)`;
 
 /** Checks whether an active exception covers a match. */
 const isCovered = (finding: string, match: Match): string => `EXISTS (
@@ -98,8 +115,6 @@ export const shownPlace = (finding: string): string => `
 /** Checks whether an exception covers a match of a finding. */
 const touches = (exception: string, finding: string): string => `
   (${covers(exception, firstOf(finding))} OR (${finding}.more_digests IS NOT NULL
-     AND (${exception}.match_digest = ANY (${finding}.more_digests)
-          OR (${exception}.scope = 'tool' AND ${exception}.name = ANY (${finding}.more_tools)))
      AND EXISTS (SELECT FROM ${matchesOf(finding, 'further')}
                   WHERE ${covers(exception, furtherOf(finding, 'further'))})))`;
 
@@ -109,7 +124,8 @@ const touches = (exception: string, finding: string): string => `
  */
 const hides = (exception: string, finding: string, rest: string): string => `
   (CASE WHEN NOT ${touches(exception, finding)} THEN false
-        WHEN ${finding}.more_digests IS NULL OR ${exception}.scope IN ('agent', 'service') THEN true
+        WHEN ${finding}.more_digests IS NULL
+          OR num_nulls(${exception}.match_digest, ${exception}.tool_name) = 2 THEN true
         ELSE ${rest} END)`;
 
 const newestOf = (rule: string): string => `
@@ -117,8 +133,10 @@ const newestOf = (rule: string): string => `
     ORDER BY created_at DESC LIMIT ${COUNTED_FINDINGS_MAX})`;
 const IS_CUT = `count(*) = ${COUNTED_FINDINGS_MAX} AS "isCut"`;
 
-const COLUMNS = `e.id, e.rule_id AS "ruleId", e.scope, e.name,
-  e.agent_name AS agent, e.service_name AS service, e.tool_name AS tool, e.reason,
+/** The columns of a `Coverage`. */
+export const COVERAGE = `(e.match_digest IS NOT NULL) AS text, e.tool_name AS tool,
+  e.agent_name AS agent, e.service_name AS service`;
+const COLUMNS = `e.id, e.rule_id AS "ruleId", ${COVERAGE}, e.reason,
   e.created_by AS "createdBy", e.created_at AS "createdAt", e.expires_at AS "expiresAt",
   e.ended_at AS "endedAt", e.ended_by AS "endedBy", ${isActive('e')} AS "isActive",
   coalesce(hidden.count, 0) AS count, hidden.last, coalesce(hidden."isCut", false) AS "isCut"`;
@@ -165,14 +183,8 @@ export async function listExceptions(
   return rows.map(toException);
 }
 
-const COVER_COLUMNS = `e.id, e.scope, e.name, e.agent_name AS agent, e.service_name AS service,
-  e.tool_name AS tool, e.reason, e.expires_at AS "expiresAt"`;
-
 /** An exception beside the finding that it covers. */
-export type Cover = Pick<
-  FindingException,
-  'id' | 'scope' | 'name' | 'agent' | 'service' | 'tool' | 'reason' | 'expiresAt'
->;
+export type Cover = Coverage & Pick<FindingException, 'id' | 'reason' | 'expiresAt'>;
 
 /** The active exceptions that hide a finding, the one that lasts longest first. */
 export async function exceptionsFor(
@@ -181,7 +193,7 @@ export async function exceptionsFor(
   findingId: Hex16,
 ): Promise<Cover[]> {
   const { rows } = await database.query<Cover>(
-    `SELECT ${COVER_COLUMNS}
+    `SELECT e.id, ${COVERAGE}, e.reason, e.expires_at AS "expiresAt"
        FROM findings f JOIN finding_exceptions e
          ON e.workspace_id = f.workspace_id AND e.rule_id = f.rule_id
         AND ${isActive('e')} AND ${hides('e', 'f', isExcepted('f'))}
@@ -192,54 +204,97 @@ export async function exceptionsFor(
 }
 
 /**
- * The exceptions that can be made from the match that a finding shows: `$1` its workspace, `$2` its id.
- * None for a match that stands for others, but of what its run has. A tool's name that matched is text.
+ * The narrowest exception from the match that a finding shows, `e`: `$1` its workspace, `$2` its id. It has
+ * neither text nor tool for a match that represents others. A tool's name that matched is text.
  */
-export const OFFERED = `
+export const NARROWEST = `
   WITH shown AS (
     SELECT f.*, ${shownPlace('f')} AS further FROM findings f WHERE f.workspace_id = $1 AND f.id = $2
   ), own AS (
-    SELECT workspace_id, rule_id, agent_name, service_name,
-           CASE WHEN further IS NULL THEN ${firstOf('shown').tool}
-                ELSE (place_tools(jsonb_build_array(further)))[1] END AS tool_name,
+    SELECT shown.*, CASE WHEN further IS NULL THEN ${firstOf('shown').tool}
+                         ELSE (place_tools(jsonb_build_array(further)))[1] END AS tool,
            CASE WHEN further IS NULL THEN match_digest
-                ELSE (place_digests(jsonb_build_array(further)))[1] END AS match_digest
+                ELSE (place_digests(jsonb_build_array(further)))[1] END AS digest
       FROM shown
-  ), offered AS (
-    SELECT own.workspace_id, own.rule_id, own.agent_name AS own_agent, choice.*
-      FROM own CROSS JOIN LATERAL (VALUES
-        ('match', NULL, match_digest, agent_name, service_name, tool_name, match_digest IS NOT NULL),
-        ('text', NULL, match_digest, NULL, NULL, NULL, match_digest IS NOT NULL),
-        ('tool', tool_name, NULL, NULL, NULL, NULL, tool_name IS NOT NULL),
-        ('agent', agent_name, NULL, NULL, NULL, NULL, agent_name IS NOT NULL),
-        ('service', service_name, NULL, NULL, NULL, NULL, service_name IS NOT NULL)
-      ) AS choice (scope, name, match_digest, agent_name, service_name, tool_name, is_offered)
-     WHERE choice.is_offered
+  ), e AS (
+    SELECT workspace_id, rule_id, digest AS match_digest,
+           CASE WHEN digest IS NOT NULL THEN coalesce(tool, '') END AS tool_name,
+           coalesce(agent_name, '') AS agent_name, coalesce(service_name, '') AS service_name
+      FROM own
   )`;
 
+/** A part as a bit of a set of parts. */
+const bitOf = (part: ExceptionPart): number => 1 << EXCEPTION_PARTS.indexOf(part);
+/** SQL for the set of parts for which a condition is true. */
+const partsWhere = (condition: (part: ExceptionPart) => string): string =>
+  `(${EXCEPTION_PARTS.map(
+    (part) => `CASE WHEN ${condition(part)} THEN ${bitOf(part)} ELSE 0 END`,
+  ).join(' | ')})`;
+const OFFERED_PARTS = partsWhere((part) => `e.${COLUMN_OF[part]} IS NOT NULL`);
+/** That a match has no name does not make an exception alone: it would cover nearly everything. */
+const NAMING_PARTS = partsWhere((part) =>
+  part === 'text' ? 'e.match_digest IS NOT NULL' : `e.${COLUMN_OF[part]} <> ''`,
+);
+/** SQL that is true when an exception can have a set of parts. */
+export const isChoice = (parts: string): string =>
+  `(${parts} & ~${OFFERED_PARTS} = 0 AND ${parts} & ${NAMING_PARTS} <> 0)`;
+export const setOf = (parts: readonly ExceptionPart[]): number =>
+  parts.reduce((set, part) => set | bitOf(part), 0);
+
+const shared = (match: Match): string => partsWhere((part) => HAS[part]('e', match));
+/** Every match of `f` with the parts that it shares with `e`, and whether an active exception covers it. */
+const SHARED_BY_MATCH = `(
+  SELECT jsonb_agg(jsonb_build_array(of_one.parts, of_one.is_covered)) FROM (
+    SELECT ${shared(firstOf('f'))} AS parts, ${isCovered('f', firstOf('f'))} AS is_covered
+    UNION ALL
+    SELECT ${shared(furtherOf('f', 'further'))}, ${isCovered('f', furtherOf('f', 'further'))}
+      FROM ${matchesOf('f', 'further')}) AS of_one)`;
+const isPartOf = (match: string): string => `(${match}->>0)::int & choice.parts = choice.parts`;
+
+/** Counts what every choice would hide; the matches of a finding are compared once, not for each choice. */
+const CHOICES = `
+  ${NARROWEST}, read AS MATERIALIZED (
+    SELECT f.created_at, coalesce(f.agent_name, '') <> e.agent_name AS is_other,
+           ${shared(firstOf('f'))} AS parts,
+           CASE WHEN f.more_digests IS NOT NULL THEN ${SHARED_BY_MATCH} END AS matches
+      FROM e CROSS JOIN LATERAL ${newestOf('e')} AS f
+  )
+  SELECT ${COVERAGE}, choice.parts, counted.*
+    FROM e LEFT JOIN generate_series(1, ${setOf(EXCEPTION_PARTS)}) AS choice (parts)
+         ON ${isChoice('choice.parts')}
+   CROSS JOIN LATERAL (
+     SELECT count(*) FILTER (WHERE is_hidden)::int AS count,
+            max(created_at) FILTER (WHERE is_hidden) AS last, ${IS_CUT},
+            count(*) FILTER (WHERE is_hidden AND is_other)::int AS "ofOtherAgents"
+       FROM (SELECT created_at, is_other, CASE WHEN matches IS NULL THEN parts & choice.parts = choice.parts
+               ELSE EXISTS (SELECT FROM jsonb_array_elements(matches) AS one WHERE ${isPartOf('one')})
+                AND NOT EXISTS (SELECT FROM jsonb_array_elements(matches) AS one
+                                 WHERE NOT (${isPartOf('one')} OR (one->>1)::boolean))
+               END AS is_hidden FROM read) AS of_choice) AS counted
+   ORDER BY bit_count(choice.parts::bit(4)) DESC, choice.parts`;
+
 /**
- * Returns the exceptions that can be made from a finding, the narrowest first, and the number of
- * findings that each would hide.
+ * Returns the exceptions that can be made from a finding, and the number of findings that each would
+ * hide.
+ *
+ * @throws {SluiceError} `not_found` when the workspace has no such finding
  */
-export async function exceptionChoices(
+export async function exceptionOffer(
   database: Queryable,
   workspaceId: number,
   findingId: Hex16,
-): Promise<ExceptionChoice[]> {
-  const covered = forEach('f', (match) => `(${covers('e', match)} OR ${isCovered('f', match)})`);
-  const { rows } = await database.query<Hidden & Omit<ExceptionChoice, 'hidden'>>(
-    `${OFFERED}
-     SELECT e.scope, e.name, counted.* FROM offered e CROSS JOIN LATERAL (
-       SELECT count(*) FILTER (WHERE is_hidden)::int AS count,
-              max(created_at) FILTER (WHERE is_hidden) AS last, ${IS_CUT},
-              count(*) FILTER (WHERE is_hidden AND agent_name IS DISTINCT FROM e.own_agent)::int
-                AS "ofOtherAgents"
-         FROM (SELECT f.created_at, f.agent_name, ${hides('e', 'f', covered)} AS is_hidden
-                 FROM ${newestOf('e')} AS f) AS read) AS counted
-      ORDER BY array_position($3::text[], e.scope)`,
-    [workspaceId, findingId, EXCEPTION_SCOPES],
-  );
-  return rows.map(({ scope, name, ofOtherAgents, ...counted }) => {
-    return { scope, name, hidden: counted, ofOtherAgents };
+): Promise<ExceptionOffer> {
+  type Row = Coverage & Hidden & { readonly parts: number | null; readonly ofOtherAgents: number };
+  const { rows } = await database.query<Row>(CHOICES, [workspaceId, findingId]);
+  const [first] = rows;
+  if (first === undefined) {
+    throw new SluiceError('not_found', 'This workspace has no such finding.');
+  }
+  const { text, tool, agent, service } = first;
+  const choices = rows.flatMap(({ parts, count, last, isCut, ofOtherAgents }) => {
+    if (parts === null) return [];
+    const chosen = EXCEPTION_PARTS.filter((part) => (parts & bitOf(part)) !== 0);
+    return [{ parts: chosen, hidden: { count, last, isCut }, ofOtherAgents }];
   });
+  return { coverage: { text, tool, agent, service }, choices };
 }

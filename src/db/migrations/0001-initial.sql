@@ -640,11 +640,8 @@ CREATE TABLE finding_exceptions (
   workspace_id integer NOT NULL REFERENCES workspaces (id),
   id           integer GENERATED ALWAYS AS IDENTITY,
   rule_id      text NOT NULL,
-  -- `match`: the text, tool, agent and service of a finding together
-  scope        text NOT NULL CHECK (scope IN ('match', 'text', 'tool', 'agent', 'service')),
-  -- of the tool, agent or service
-  name         text,
-  -- of the exact text, as in findings
+  -- The parts that a match must all have; null: any. An empty name: the match has none.
+  -- of the matched text, as in findings
   match_digest bytea,
   agent_name   text,
   service_name text,
@@ -654,9 +651,9 @@ CREATE TABLE finding_exceptions (
   created_by   text NOT NULL,
   ended_by     text,
   PRIMARY KEY (workspace_id, id),
-  CHECK ((match_digest IS NOT NULL) = (scope IN ('match', 'text'))
-         AND (name IS NULL) = (scope IN ('match', 'text'))
-         AND (scope = 'match' OR num_nulls(agent_name, service_name, tool_name) = 3))
+  -- That a match has no name is not enough to make one.
+  CHECK (num_nonnulls(match_digest, nullif(agent_name, ''), nullif(service_name, ''),
+                      nullif(tool_name, '')) > 0)
 );
 CREATE INDEX finding_exceptions_by_rule ON finding_exceptions (workspace_id, rule_id)
   WHERE ended_at IS NULL;

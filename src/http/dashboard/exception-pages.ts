@@ -2,7 +2,7 @@
 import { z } from 'zod';
 
 import { SluiceError } from '../../errors.ts';
-import { EXCEPTION_DAYS_MAX, EXCEPTION_SCOPES, REASON_CHARS_MAX } from '../../model/exceptions.ts';
+import { EXCEPTION_DAYS_MAX, EXCEPTION_PARTS, REASON_CHARS_MAX } from '../../model/exceptions.ts';
 import { VIEW_QUERY_CHARS_MAX } from '../../model/finding-views.ts';
 import { findingPath } from '../../web/app/findings/list-address.ts';
 import { exceptionFormPage, exceptionsPage } from '../../web/app/triage/exceptions.ts';
@@ -24,10 +24,14 @@ const PATH = '/app/exceptions';
 const FROM_FINDING = '/app/findings/{findingId}/exception';
 const ADMIN: Needs = { roles: ADMINS };
 
+const part = z.literal('yes').optional();
 /** The fields of the form. */
 export const exceptionForm = z.object({
   list: z.string().max(VIEW_QUERY_CHARS_MAX).optional(),
-  scope: z.enum(EXCEPTION_SCOPES),
+  text: part,
+  tool: part,
+  agent: part,
+  service: part,
   reason: sentence(REASON_CHARS_MAX),
   days: z
     .string()
@@ -56,16 +60,17 @@ export function exceptionPages(deps: ExceptionPageDependencies): Route[] {
       const findingId = idOf(parameters.findingId);
       const finding = findingId === null ? null : await findings.find(workspaceId, findingId);
       if (finding === null) throw noFinding();
-      const { id, ruleId, excerpt } = finding;
-      const choices = await exceptions.choices(workspaceId, id);
-      const data = { findingId: id, ruleId, title: titleOf(ruleId), list, excerpt, choices };
+      const offer = await exceptions.offer(workspaceId, finding.id);
+      const data = { finding, title: titleOf(finding.ruleId), list, offer };
       return exceptionFormPage(look, viewer, data);
     }),
     form(FROM_FINDING, ADMIN, async ({ exchange, request, parameters }) => {
       const findingId = idOf(parameters.findingId);
       if (findingId === null) throw noFinding();
-      const { list, ...sent } = await readForm(exchange, exceptionForm);
-      await exceptions.create(request.workspace.id, findingId, sent, request.actor);
+      const { list, reason, days, ...chosen } = await readForm(exchange, exceptionForm);
+      const parts = EXCEPTION_PARTS.filter((one) => chosen[one] !== undefined);
+      const made = { parts, reason, days };
+      await exceptions.create(request.workspace.id, findingId, made, request.actor);
       return list === undefined ? `/app/findings/${findingId}` : findingPath(findingId, list);
     }),
     form(`${PATH}/{exceptionId}/end`, ADMIN, async ({ request, parameters }) => {

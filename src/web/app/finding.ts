@@ -9,7 +9,7 @@ import { findingLink, stepName } from './findings.ts';
 import { count, term, time, words } from './format.ts';
 import { corpusName } from './rule-counts.ts';
 import { appPage, crumb, facts, keysHelp, type Look, severityBadge, type Viewer } from './shell.ts';
-import { markedText } from './text.ts';
+import { excerptView } from './text.ts';
 import { exceptedBadge, stateBadge, type TriagePanel, triagePanel } from './triage/triage-panel.ts';
 
 /** The list that a finding was opened from. */
@@ -47,17 +47,6 @@ function excerpt({ finding }: FindingPage): Html {
     return html`<p class="soft">No excerpt: this workspace redacts excerpts, or has redacted them before.</p>`;
   }
   return excerptView(finding, false);
-}
-
-/**
- * Shows a finding's excerpt with its match marked.
- *
- * @param isSought whether links to the finding lead to this mark
- */
-export function excerptView({ id, excerpt: text, place }: Finding, isSought: boolean): Html {
-  const marks = [{ ...place.inExcerpt, findingId: id }];
-  const marking = { soughtId: isSought ? id : null, at: null };
-  return html`<pre class="excerpt" tabindex="0" role="region" aria-label="Excerpt">${markedText(text ?? '', marks, marking)}</pre>`;
 }
 
 /** The rule's other matches in the run: an exception has to cover them all. */

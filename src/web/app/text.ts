@@ -1,4 +1,6 @@
 /** Texts of runs as pages show them: invisible characters by name, matches marked. */
+
+import type { Finding } from '../../model/findings.ts';
 import { seenParts } from '../../model/invisible.ts';
 import type { Hex16 } from '../../model/json.ts';
 import type { TextMark } from '../../model/run-page.ts';
@@ -53,4 +55,18 @@ const isOfSearch = ({ findingId }: Pick<TextMark, 'findingId'>): boolean => find
 function markElement(part: HtmlValue, isSought: boolean, isSearch: boolean, isId: boolean): Html {
   const name = isSought ? 'sought' : isSearch ? 'search' : null;
   return html`<mark${name !== null && html` class="${name}"`}${isId && html` id="${FOUND_ID}"`}>${part}</mark>`;
+}
+
+/**
+ * Shows a finding's excerpt with its match marked.
+ *
+ * @param isSought whether links to the finding lead to this mark
+ */
+export function excerptView(
+  { id, excerpt: text, place }: Pick<Finding, 'id' | 'excerpt' | 'place'>,
+  isSought: boolean,
+): Html {
+  const marks = [{ ...place.inExcerpt, findingId: id }];
+  const marking = { soughtId: isSought ? id : null, at: null };
+  return html`<pre class="excerpt" tabindex="0" role="region" aria-label="Excerpt">${markedText(text ?? '', marks, marking)}</pre>`;
 }

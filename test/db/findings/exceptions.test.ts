@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createException, endException } from '../../../src/db/findings/exception-writes.ts';
 import {
-  exceptionChoices,
+  exceptionOffer,
   exceptionsFor,
   isExcepted,
   listExceptions,
@@ -16,7 +16,7 @@ import { COMMAND_LINE, listAudit } from '../../../src/db/people/audit.ts';
 import { findSession } from '../../../src/db/people/sessions.ts';
 import { createWorkspace } from '../../../src/db/people/workspaces.ts';
 import { exceptionForm } from '../../../src/http/dashboard/exception-pages.ts';
-import type { ExceptionScope } from '../../../src/model/exceptions.ts';
+import { EXCEPTION_PARTS, type ExceptionPart } from '../../../src/model/exceptions.ts';
 import type { FindingFilter } from '../../../src/model/findings.ts';
 import type { Actor } from '../../../src/model/people.ts';
 import { OPEN_STATES } from '../../../src/model/triage.ts';
@@ -82,8 +82,18 @@ async function add({ workspaceId }: Team, given: Given = {}): Promise<string> {
   return String(rows[0]?.id);
 }
 
-const except = (team: Team, id: string, scope: ExceptionScope, actor = team.owner, days = 30) =>
-  createException(scratch.database, team.workspaceId, id, { scope, reason: 'why', days }, actor);
+const except = (
+  team: Team,
+  id: string,
+  parts: ExceptionPart | readonly ExceptionPart[],
+  actor = team.owner,
+  days = 30,
+) => {
+  const made = { parts: [parts].flat(), reason: 'why', days };
+  return createException(scratch.database, team.workspaceId, id, made, actor);
+};
+const offerOf = ({ workspaceId }: Team, id: string) =>
+  exceptionOffer(scratch.database, workspaceId, id);
 
 async function excepted({ workspaceId }: Team): Promise<unknown[]> {
   const rows = await scratch.rows(
@@ -105,21 +115,23 @@ describe('an exception', () => {
     await add(team, { rule: 'other' });
     const other = await addTeam();
     await add(other);
-    const choices = await exceptionChoices(scratch.database, team.workspaceId, id);
-    const own = choices.find((one) => one.scope === scope);
-    const name = { agent: 'a', service: 'b', tool: 'c', text: null }[scope];
-    expect(own).toMatchObject({ name, hidden: { count: 2, isCut: false } });
+    const { choices } = await offerOf(team, id);
+    const own = choices.find(({ parts }) => String(parts) === scope);
+    const values = { agent: 'a', service: 'b', tool: 'c', text: true };
+    const any = { agent: null, service: null, tool: null, text: false };
+    const coverage = { ...any, [scope]: values[scope] };
+    expect(own).toMatchObject({ hidden: { count: 2, isCut: false } });
     const before = await scratch.rows('SELECT * FROM findings ORDER BY id');
     await except(team, id, scope);
     expect(await excepted(team)).toEqual([id, same]);
     expect(await excepted(other)).toEqual([]);
     const [made] = await list(team);
-    expect(made).toMatchObject({ scope, name, ruleId: 'R', reason: 'why', isActive: true });
+    expect(made).toMatchObject({ ...coverage, ruleId: 'R', reason: 'why', isActive: true });
     expect(made?.hidden).toEqual({ count: 2, last: expect.any(Date), isCut: false });
     const later = await add(team);
     expect(await excepted(team)).toEqual([id, same, later]);
     const [cover] = await exceptionsFor(scratch.database, team.workspaceId, later);
-    expect(cover).toMatchObject({ id: made?.id, scope, name });
+    expect(cover).toMatchObject({ id: made?.id, ...coverage });
     expect(await exceptionsFor(scratch.database, other.workspaceId, later)).toEqual([]);
     expect((await scratch.rows('SELECT * FROM findings ORDER BY id')).length).toBe(
       before.length + 1,
@@ -151,9 +163,9 @@ describe('an exception', () => {
     ]);
     const { entries } = await listAudit(scratch.database, team.workspaceId, null, 9);
     expect(entries).toMatchObject([
-      { action: 'exception.ended', subject: 'R', before: { scope: 'text', name: null } },
-      { action: 'exception.created', subject: 'R', after: { scope: 'text', reason: 'why' } },
-      { action: 'exception.created', subject: 'R', after: { scope: 'agent', name: 'a' } },
+      { action: 'exception.ended', subject: 'R', before: { text: true, agent: null } },
+      { action: 'exception.created', subject: 'R', after: { text: true, reason: 'why' } },
+      { action: 'exception.created', subject: 'R', after: { text: false, agent: 'a' } },
     ]);
   });
 
@@ -173,12 +185,14 @@ describe('an exception', () => {
     await expect(end(other, other.owner)).rejects.toMatchObject({ code: 'not_found' });
     await expect(end(team, team.member)).rejects.toMatchObject({ code: 'role_required' });
     const bare = await add(team, { agent: null, service: null, tool: null });
-    const bareChoices = await exceptionChoices(scratch.database, team.workspaceId, bare);
-    expect(bareChoices.map(({ scope }) => scope)).toEqual(['match', 'text']);
+    const bareOffer = await offerOf(team, bare);
+    expect(bareOffer.coverage).toEqual({ text: true, tool: '', agent: '', service: '' });
+    expect(bareOffer.choices).toHaveLength(8);
+    expect(bareOffer.choices.every(({ parts }) => parts.includes('text'))).toBe(true);
     await expect(except(team, bare, 'tool')).rejects.toMatchObject({ code: 'not_found' });
+    await expect(except(team, bare, [])).rejects.toMatchObject({ code: 'not_found' });
     const named = await add(team, { surface: 'tool_name' });
-    const scopes = await exceptionChoices(scratch.database, team.workspaceId, named);
-    expect(scopes.map(({ scope }) => scope)).toEqual(['match', 'text', 'agent', 'service']);
+    expect((await offerOf(team, named)).coverage).toMatchObject({ tool: '', agent: 'a' });
     await expect(except(team, named, 'tool')).rejects.toMatchObject({ code: 'not_found' });
     expect(await list(team)).toHaveLength(1);
   });
@@ -238,19 +252,23 @@ describe('an exception', () => {
       await except(team, id, scope, COMMAND_LINE, days);
     }
     const covers = await exceptionsFor(scratch.database, team.workspaceId, id);
-    expect(covers.map(({ scope }) => scope)).toEqual(['text', 'agent', 'tool']);
+    expect(covers.map(({ text, agent, tool }) => [text, agent, tool])).toEqual([
+      [true, null, null],
+      [false, 'a', null],
+      [false, null, 'c'],
+    ]);
   });
 
   /** Exceptions for agents 1 to `count`, in this order, of which the given ones have ended. */
   const addMany = async ({ workspaceId }: Team, count: number, ended: string): Promise<void> =>
     void (await scratch.rows(
-      `INSERT INTO finding_exceptions (workspace_id, rule_id, scope, name, reason, created_by, expires_at)
-       SELECT $1, 'R', 'agent', n::text, 'r', 'c', now() + CASE WHEN ${ended} THEN interval '0'
+      `INSERT INTO finding_exceptions (workspace_id, rule_id, agent_name, reason, created_by, expires_at)
+       SELECT $1, 'R', n::text, 'r', 'c', now() + CASE WHEN ${ended} THEN interval '0'
               ELSE interval '1 us' END FROM generate_series(1, $2::int) AS n`,
       [workspaceId, count],
     ));
   const names = async (team: Team, isActive: boolean) =>
-    (await list(team)).filter((one) => one.isActive === isActive).map(({ name }) => name);
+    (await list(team)).filter((one) => one.isActive === isActive).map(({ agent }) => agent);
   const numbers = (from: number, to: number) =>
     Array.from({ length: from - to + 1 }, (_, at) => String(from - at));
 
@@ -312,25 +330,43 @@ test('lists and counts leave out what is excepted or closed, or show only that; 
   expect(alerted.map(({ id }) => id)).toEqual([open]);
 });
 
-test('a form is accepted only with a scope, a reason and 1 to 365 days', () => {
+test('an exception of a text for one agent hides it in every tool, and not of an agent without a name', async () => {
+  const team = await addTeam();
+  const id = await add(team);
+  const otherTool = await add(team, { tool: 'x' });
+  const otherAgents = [await add(team, { agent: 'x' }), await add(team, { agent: null })];
+  await add(team, { text: 'x' });
+  const { choices } = await offerOf(team, id);
+  const counts = choices.map(({ parts, hidden, ofOtherAgents }) => [
+    parts.join(' '),
+    hidden.count,
+    ofOtherAgents,
+  ]);
+  expect(counts).toHaveLength(15);
+  expect(counts[0]).toEqual(['text tool agent service', 1, 0]);
+  expect(counts).toContainEqual(['text agent', 2, 0]);
+  expect(counts).toContainEqual(['text service', 4, 2]);
+  expect(counts).toContainEqual(['tool', 4, 2]);
+  await except(team, id, ['text', 'agent']);
+  expect(await excepted(team)).toEqual([id, otherTool]);
+  await except(team, String(otherAgents[1]), EXCEPTION_PARTS);
+  expect(await excepted(team)).toEqual([id, otherTool, otherAgents[1]]);
+  const [made] = await list(team);
+  expect(made).toMatchObject({ text: true, tool: 'c', agent: '', service: 'b' });
+});
+
+test('a form is accepted only with known parts, a reason and 1 to 365 days', () => {
   const parse = (fields: unknown) => exceptionForm.safeParse(fields).success;
-  const good = { scope: 'text', reason: 'expected', days: '30' };
+  const good = { text: 'yes', agent: 'yes', reason: 'expected', days: '30' };
   expect(exceptionForm.parse(good)).toEqual({ ...good, days: 30 });
   for (const name of Object.keys(good)) expect(parse({ ...good, [name]: '' }), name).toBe(false);
   fc.assert(
-    fc.property(
-      fc.string({ unit: anyCharacter }),
-      fc.integer(),
-      fc.string(),
-      (scope, days, text) => {
-        expect(parse({ ...good, days: String(days) })).toBe(days >= 1 && days <= 365);
-        expect(parse({ ...good, days: text })).toBe(/^[1-9]\d*$/.test(text) && Number(text) <= 365);
-        expect(parse({ ...good, scope })).toBe(
-          ['match', 'text', 'tool', 'agent', 'service'].includes(scope),
-        );
-        const reason = exceptionForm.safeParse({ ...good, reason: scope });
-        if (reason.success) expect(reason.data.reason.length).toBeLessThanOrEqual(500);
-      },
-    ),
+    fc.property(fc.string({ unit: anyCharacter }), fc.integer(), fc.string(), (any, days, text) => {
+      expect(parse({ ...good, days: String(days) })).toBe(days >= 1 && days <= 365);
+      expect(parse({ ...good, days: text })).toBe(/^[1-9]\d*$/.test(text) && Number(text) <= 365);
+      expect(parse({ ...good, tool: any })).toBe(any === 'yes');
+      const reason = exceptionForm.safeParse({ ...good, reason: any });
+      if (reason.success) expect(reason.data.reason.length).toBeLessThanOrEqual(500);
+    }),
   );
 });

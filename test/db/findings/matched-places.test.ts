@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createException, endException } from '../../../src/db/findings/exception-writes.ts';
 import {
-  exceptionChoices,
+  exceptionOffer,
   exceptionsFor,
   listExceptions,
 } from '../../../src/db/findings/exceptions.ts';
@@ -24,7 +24,7 @@ import { completeRuns, keepFindings } from '../../../src/db/runs/complete-runs.t
 import { claimRuns } from '../../../src/db/runs/evaluation-queue.ts';
 import { findRun } from '../../../src/db/runs/runs.ts';
 import { NO_USAGE } from '../../../src/engine/step-usage.ts';
-import type { ExceptionScope } from '../../../src/model/exceptions.ts';
+import { EXCEPTION_PARTS, type ExceptionPart } from '../../../src/model/exceptions.ts';
 import {
   type FindingDraft,
   type FurtherPlace,
@@ -108,7 +108,7 @@ async function addRun({ workspaceId }: Team) {
 }
 
 interface Storing {
-  readonly agentName?: string;
+  readonly agentName?: string | null;
   readonly redactExcerpts?: boolean;
 }
 
@@ -149,14 +149,23 @@ async function idOf({ workspaceId }: Team, runId: Hex16): Promise<Hex16> {
   return String(rows[0]?.id);
 }
 
-const except = (team: Team, id: Hex16, scope: ExceptionScope) =>
+const except = (team: Team, id: Hex16, ...parts: readonly ExceptionPart[]) =>
   createException(
     scratch.database,
     team.workspaceId,
     id,
-    { scope, reason: 'why', days: 9 },
+    { parts, reason: 'why', days: 9 },
     team.owner,
   );
+/** What every exception that a finding offers would hide: all findings, and those of other agents. */
+async function hiddenBy({ workspaceId }: Team, id: Hex16) {
+  const { choices } = await exceptionOffer(scratch.database, workspaceId, id);
+  return choices.map(({ parts, hidden, ofOtherAgents }) => [
+    parts.join(' '),
+    hidden.count,
+    ofOtherAgents,
+  ]);
+}
 const find = ({ workspaceId }: Team, id: Hex16) => findFinding(scratch.database, workspaceId, id);
 
 async function shownIn(team: Team): Promise<(string | null)[]> {
@@ -236,8 +245,7 @@ describe('an exception for the text of a harmless match', () => {
     const team = await addTeam();
     const id = await add(team, draftOf([matchOf('one'), matchOf('two')]));
     await except(team, id, 'text');
-    const choices = await exceptionChoices(scratch.database, team.workspaceId, id);
-    expect(choices.find(({ scope }) => scope === 'text')?.hidden.count).toBe(1);
+    expect(await hiddenBy(team, id)).toContainEqual(['text', 1, 0]);
     await except(team, id, 'text');
     expect(await find(team, id)).toMatchObject({ isExcepted: true, excerpt: 'one' });
     expect(await shownIn(team)).toEqual([]);
@@ -262,8 +270,11 @@ describe('an exception for the text of a harmless match', () => {
       surface: 'step_input',
       others: { count: 1, isCut: true },
     });
-    const choices = await exceptionChoices(scratch.database, team.workspaceId, id);
-    expect(choices.map(({ scope }) => scope)).toEqual(['agent', 'service']);
+    expect(await hiddenBy(team, id)).toEqual([
+      ['agent service', 1, 0],
+      ['agent', 1, 0],
+      ['service', 1, 0],
+    ]);
     await expect(except(team, id, 'text')).rejects.toMatchObject({ code: 'not_found' });
     await except(team, id, 'agent');
     expect(await find(team, id)).toMatchObject({ isExcepted: true });
@@ -278,17 +289,20 @@ test('the narrowest exception comes first: the text, in its tool, of its agent a
   const otherAgent = await add(team, draftOf([one]), { agentName: 'seller' });
   const otherTool = await add(team, draftOf([matchOf('one', { toolName: 'web' })]));
   const otherText = await add(team, draftOf([matchOf('two', { toolName: 'mail' })]));
-  const choices = await exceptionChoices(scratch.database, team.workspaceId, id);
-  expect(
-    choices.map(({ scope, hidden, ofOtherAgents }) => [scope, hidden.count, ofOtherAgents]),
-  ).toEqual([
-    ['match', 2, 0],
+  const hidden = await hiddenBy(team, id);
+  expect(hidden).toHaveLength(15);
+  expect(hidden[0]).toEqual(['text tool agent service', 2, 0]);
+  for (const one of [
     ['text', 4, 1],
     ['tool', 4, 1],
     ['agent', 4, 0],
     ['service', 5, 1],
-  ]);
-  await except(team, id, 'match');
+    ['text agent', 3, 0],
+    ['text tool', 3, 1],
+  ]) {
+    expect(hidden).toContainEqual(one);
+  }
+  await except(team, id, ...EXCEPTION_PARTS);
   const states = await Promise.all(
     [id, same, otherAgent, otherTool, otherText].map(async (each) => {
       return (await find(team, each))?.isExcepted;
@@ -296,9 +310,9 @@ test('the narrowest exception comes first: the text, in its tool, of its agent a
   );
   expect(states).toEqual([true, true, false, false, false]);
   expect(await listExceptions(scratch.database, team.workspaceId)).toMatchObject([
-    { scope: 'match', name: null, agent: 'buyer', service: 'shop', tool: 'mail' },
+    { text: true, agent: 'buyer', service: 'shop', tool: 'mail' },
   ]);
-  await expect(except(team, id, 'match')).rejects.toMatchObject({ code: 'conflict' });
+  await expect(except(team, id, ...EXCEPTION_PARTS)).rejects.toMatchObject({ code: 'conflict' });
 });
 
 test('a finding is excepted exactly if every match is covered, else it shows the first that is not', async () => {
@@ -309,9 +323,9 @@ test('a finding is excepted exactly if every match is covered, else it shows the
     maxLength: 5,
     selector: String,
   });
-  const agents = fc.constantFrom('buyer', 'seller');
-  const scopes = fc.constantFrom('match', 'text', 'tool', 'agent', 'service');
-  const exceptions = fc.array(fc.tuple(scopes, agents, texts, tools), { maxLength: 4 });
+  const agents = fc.constantFrom(null, 'buyer', 'seller');
+  const parts = fc.subarray([...EXCEPTION_PARTS], { minLength: 1 });
+  const exceptions = fc.array(fc.tuple(parts, agents, texts, tools), { maxLength: 4 });
   await fc.assert(
     fc.asyncProperty(places, agents, exceptions, fc.boolean(), async (given, agent, made, rest) => {
       const team = await addTeam();
@@ -320,38 +334,40 @@ test('a finding is excepted exactly if every match is covered, else it shows the
       );
       const restFrom = rest ? matches.length - 2 : Infinity;
       const id = await add(team, draftOf(matches, restFrom), { agentName: agent });
-      for (const [scope, byAgent, text, tool] of made) {
-        if (scope === 'tool' && tool === null) continue;
+      const kept = made.filter(([chosen, byAgent, , tool]) => {
+        const names = { text: 'any', tool, agent: byAgent, service: 'shop' };
+        return chosen.some((part) => names[part] !== null);
+      });
+      for (const [chosen, byAgent, text, tool] of kept) {
         const { matchSha256 } = matchOf(text);
         await scratch.database.query(
-          `INSERT INTO finding_exceptions (workspace_id, rule_id, scope, name, match_digest, agent_name,
+          `INSERT INTO finding_exceptions (workspace_id, rule_id, match_digest, agent_name,
              service_name, tool_name, reason, created_by, expires_at)
-           SELECT $1, $2, $3, $4, CASE WHEN $3 IN ('text', 'match') THEN sha256(match_key_outer
-                    || sha256(match_key_inner || decode($5, 'hex'))) END,
-                  CASE WHEN $3 = 'match' THEN $6 END, CASE WHEN $3 = 'match' THEN 'shop' END,
-                  CASE WHEN $3 = 'match' THEN $7 END, 'r', 'c', now() + interval '1 day'
+           SELECT $1, $2, CASE WHEN $3::text IS NOT NULL THEN sha256(match_key_outer
+                    || sha256(match_key_inner || decode($3, 'hex'))) END,
+                  $4, $5, $6, 'r', 'c', now() + interval '1 day'
              FROM workspaces WHERE id = $1`,
           [
             team.workspaceId,
             RULE,
-            scope,
-            { match: null, text: null, tool, agent: byAgent, service: 'shop' }[scope],
-            matchSha256,
-            byAgent,
-            tool,
+            chosen.includes('text') ? matchSha256 : null,
+            chosen.includes('agent') ? (byAgent ?? '') : null,
+            chosen.includes('service') ? 'shop' : null,
+            chosen.includes('tool') ? (tool ?? '') : null,
           ],
         );
       }
       const isCovered = ({ excerpt }: MatchedPlace, index: number): boolean => {
         const isRest = index - 1 >= restFrom && index > 0;
         const [text, tool] = excerpt.split(' ');
-        return made.some(([scope, byAgent, ofText, ofTool]) => {
-          if (scope === 'service') return true;
-          if (scope === 'agent') return byAgent === agent;
-          if (isRest) return false;
-          if (scope === 'text') return ofText === text;
-          if (scope === 'tool') return ofTool !== null && ofTool === tool;
-          return ofText === text && byAgent === agent && String(ofTool) === tool;
+        return kept.some(([chosen, byAgent, ofText, ofTool]) => {
+          const has = {
+            text: !isRest && ofText === text,
+            tool: !isRest && String(ofTool) === tool,
+            agent: byAgent === agent,
+            service: true,
+          };
+          return chosen.every((part) => has[part]);
         });
       };
       const uncovered = matches.findIndex((match, index) => !isCovered(match, index));

@@ -129,7 +129,7 @@ test('leaves out what an exception covers, until it ends', async () => {
   // Closed and covered: left out once.
   await decide([await add({ text: 'known', agent: 'closed' })], 'closed');
   await expectCounts(2, 1, { bot: 3 });
-  const options = { scope: 'text', reason: 'known', days: 30 } as const;
+  const options = { parts: ['text'], reason: 'known', days: 30 } as const;
   await createException(scratch.database, workspaceId, excepted, options, actor);
   await expectCounts(1, 0, { bot: 1 });
   const [{ id } = { id: 0 }] = await scratch.rows(
@@ -142,7 +142,7 @@ test('leaves out what an exception covers, until it ends', async () => {
 
 test('counts again at the moment at which an exception expires', async () => {
   const excepted = await add();
-  const options = { scope: 'agent', reason: 'known', days: 1 } as const;
+  const options = { parts: ['agent'], reason: 'known', days: 1 } as const;
   await createException(scratch.database, workspaceId, excepted, options, actor);
   await scratch.setClock('1 day -1 us');
   await expectCounts(0, 0, {});

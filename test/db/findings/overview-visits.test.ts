@@ -75,8 +75,8 @@ test('counts what the findings list shows: open ones that no exception covers', 
   await scratch.database.query(closed, [mine, 'acknowledged', 1]);
   expect(await look()).toMatchObject({ findings: 3 });
   await scratch.database.query(
-    `INSERT INTO finding_exceptions (workspace_id, rule_id, scope, name, reason, created_by, expires_at)
-     VALUES ($1, 'r', 'agent', 'known', 'a test', 'a test', now() + interval '1 day')`,
+    `INSERT INTO finding_exceptions (workspace_id, rule_id, agent_name, reason, created_by, expires_at)
+     VALUES ($1, 'r', 'known', 'a test', 'a test', now() + interval '1 day')`,
     [mine],
   );
   await scratch.database.query(
@@ -158,8 +158,8 @@ test('counts open findings of a member, and which of them others assigned since 
   await scratch.setClock('93 minutes');
   expect(await assigned()).toEqual([3, 1]);
   await scratch.database.query(
-    `INSERT INTO finding_exceptions (workspace_id, rule_id, scope, name, reason, created_by, expires_at)
-     VALUES ($1, 'r', 'service', 'known', 'a test', 'a test', now() + interval '1 day')`,
+    `INSERT INTO finding_exceptions (workspace_id, rule_id, service_name, reason, created_by, expires_at)
+     VALUES ($1, 'r', 'known', 'a test', 'a test', now() + interval '1 day')`,
     [id],
   );
   await scratch.rows("UPDATE findings SET service_name = 'known' WHERE id = $1", [ids[2]]);

@@ -138,8 +138,10 @@ describe('a finding', () => {
     const own = { userId: 1, email: viewer().email, displayName: 'A', isMember: true };
     const exception = {
       id: 1,
-      scope: 'text',
-      name: null,
+      text: true,
+      tool: null,
+      agent: null,
+      service: null,
       reason: 'r',
       expiresAt: new Date(NOW_MS),
     };
@@ -147,7 +149,7 @@ describe('a finding', () => {
       page(),
       page({ list }),
       page({ run: null }),
-      page({ exceptions: [{ ...exception, scope: 'text' }] }),
+      page({ exceptions: [exception] }),
       page({ triage: { state: 'new', assignee: own, history: [] } }),
     ];
     for (const text of pages) {

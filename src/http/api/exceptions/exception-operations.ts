@@ -8,8 +8,10 @@ import { exceptionList } from './exception-schema.ts';
 const EXAMPLE = toException({
   id: 1,
   ruleId: 'ATR-2026-00001',
-  scope: 'agent',
-  name: 'red-team',
+  text: false,
+  tool: null,
+  agent: 'red-team',
+  service: null,
   reason: 'This agent attacks on purpose.',
   createdBy: 'owner@example.com',
   createdAt: new Date('2025-11-21T10:00:00Z'),

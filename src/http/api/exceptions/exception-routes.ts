@@ -29,13 +29,10 @@ export function toException(exception: FindingException) {
   return {
     id: exception.id,
     rule_id: exception.ruleId,
-    scope: exception.scope,
-    name: exception.name,
-    ...(exception.scope === 'match' && {
-      agent: exception.agent ?? null,
-      service: exception.service ?? null,
-      tool: exception.tool ?? null,
-    }),
+    text: exception.text,
+    tool: exception.tool,
+    agent: exception.agent,
+    service: exception.service,
     reason: exception.reason,
     created_by: exception.createdBy,
     created_at: exception.createdAt.toISOString(),

@@ -1,7 +1,6 @@
 /** The body of the exceptions of a workspace. */
 import { z } from 'zod';
 
-import { EXCEPTION_SCOPES } from '../../../model/exceptions.ts';
 import { component, count, timestamp } from '../openapi/component.ts';
 import { ruleId } from '../rules/rule-schema.ts';
 
@@ -11,20 +10,19 @@ const exception = component(
     .object({
       id: count('Id of the exception.'),
       rule_id: ruleId,
-      scope: z
-        .enum(EXCEPTION_SCOPES)
-        .describe(
-          'What a match has to have in common: `match` is text, tool, agent and service together.',
-        ),
-      name: z
+      text: z.boolean().describe('Only matches of the same words, which are stored as a digest.'),
+      tool: z
         .string()
         .nullable()
-        .describe(
-          'Of the agent, service or tool; null for `match` and `text`, whose text is stored as a digest.',
-        ),
-      agent: z.string().nullable().optional().describe('Of `match`; null: the run has none.'),
-      service: z.string().nullable().optional().describe('Of `match`; null: the run has none.'),
-      tool: z.string().nullable().optional().describe('Of `match`; null: the step has none.'),
+        .describe('Only matches in this tool; empty: in none; null: in any.'),
+      agent: z
+        .string()
+        .nullable()
+        .describe('Only runs of this agent; empty: of none; null: of any.'),
+      service: z
+        .string()
+        .nullable()
+        .describe('Only runs of this service; empty: of none; null: of any.'),
       reason: z.string().describe('As it was written when the exception was made.'),
       created_by: z.string().describe('E-mail address at that time.'),
       created_at: timestamp('When it was made.'),
@@ -41,7 +39,7 @@ const exception = component(
         .describe('What it has hidden from the default list and from alerts.'),
     })
     .describe(
-      'Matches of a rule that are expected. A finding is hidden if active exceptions cover every distinct ' +
+      'Matches of a rule that are expected: those that have all of its parts. A finding is hidden if active exceptions cover every distinct ' +
         'match of its rule in its run. Runs are still evaluated.',
     ),
 );

@@ -1,9 +1,8 @@
 /** The steps of a run: its tree beside one of them, or the texts of a page of them. */
 import type { ShownStep, ShownSteps } from '../../../model/run-page.ts';
 import { type Html, type HtmlValue, html } from '../../html.ts';
-import { excerptView } from '../finding.ts';
 import { count } from '../format.ts';
-import { FOUND_ID } from '../text.ts';
+import { excerptView, FOUND_ID } from '../text.ts';
 import { bar, treeView } from './run-tree.ts';
 import { errorBadge, kindTag, stepTitle, when } from './step-head.ts';
 import { stepPane } from './step-pane.ts';

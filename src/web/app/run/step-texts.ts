@@ -10,11 +10,10 @@ import {
 } from '../../../model/run-page.ts';
 import { surfaceLabel } from '../../../model/steps.ts';
 import { type Html, type HtmlValue, html } from '../../html.ts';
-import { excerptView } from '../finding.ts';
 import { findingLink } from '../findings.ts';
 import { count } from '../format.ts';
 import { severityBadge } from '../shell.ts';
-import { AT_ID, FOUND_ID, markedText, seenText } from '../text.ts';
+import { AT_ID, excerptView, FOUND_ID, markedText, seenText } from '../text.ts';
 import { jsonOf, jsonView } from './json-view.ts';
 
 /** Units that one click adds to a text that is read. */

@@ -1,14 +1,17 @@
 /** Exceptions: the list of a workspace, and the form that makes one from a finding. */
 import {
+  type Coverage,
   EXCEPTION_DAYS_DEFAULT,
   EXCEPTION_DAYS_MAX,
+  EXCEPTION_PARTS,
   type ExceptionChoice,
-  type ExceptionScope,
+  type ExceptionOffer,
+  type ExceptionPart,
   type FindingException,
   type Hidden,
   REASON_CHARS_MAX,
 } from '../../../model/exceptions.ts';
-import type { Hex16 } from '../../../model/json.ts';
+import type { Finding } from '../../../model/findings.ts';
 import { type Html, type HtmlValue, html } from '../../html.ts';
 import { findingPath } from '../findings/list-address.ts';
 import { count, type Moment, term, time } from '../format.ts';
@@ -23,16 +26,9 @@ import {
   writeForm,
   writeTo,
 } from '../shell.ts';
+import { excerptView } from '../text.ts';
 
 const PATH = '/app/exceptions';
-const SCOPE_LABELS: Readonly<Record<ExceptionScope, string>> = {
-  match: 'This exact text, only in the same tool, agent and service',
-  text: 'This exact text, anywhere',
-  tool: 'Tool',
-  agent: 'Agent',
-  service: 'Service',
-};
-
 export interface ExceptionsPage {
   /** only its exceptions are shown; undefined for all rules */
   readonly ruleId?: string | undefined;
@@ -42,35 +38,28 @@ export interface ExceptionsPage {
 }
 
 export interface ExceptionFormPage {
-  readonly findingId: Hex16;
-  readonly ruleId: string;
+  readonly finding: Pick<Finding, 'id' | 'ruleId' | 'excerpt' | 'place'>;
   readonly title: string;
   /** of the list that the finding was opened from */
   readonly list: string | undefined;
-  /** the match that the exception is made from; null when the workspace redacts */
-  readonly excerpt: string | null;
-  readonly choices: readonly ExceptionChoice[];
+  readonly offer: ExceptionOffer;
 }
-
-type Cover = Pick<FindingException, 'scope' | 'name' | 'agent' | 'service' | 'tool'>;
 
 function day(at: Moment): Html {
   const iso = at.toISOString();
   return html`<time datetime="${iso}" title="${iso}">${iso.slice(0, 10)}</time>`;
 }
 
-/** The scope of an exception, for example `agent shopper`. */
-export function scopeOf(exception: Cover): Html {
-  const { scope, name } = exception;
-  if (scope === 'match') {
-    const beside = (['tool', 'agent', 'service'] as const).flatMap((of) => {
-      const value = exception[of];
-      return value == null ? [] : [html`, ${of} <b>${value}</b>`];
-    });
-    return html`exact text${beside}`;
-  }
-  if (name === null) return html`exact text, anywhere`;
-  return html`${scope} <b>${name}</b>`;
+const NAMED_PARTS = ['tool', 'agent', 'service'] as const;
+
+/** The parts of an exception, for example `matched text, agent shopper`. */
+export function coverageOf(coverage: Coverage): Html {
+  const parts = NAMED_PARTS.flatMap((part) => {
+    const name = coverage[part];
+    return name === null ? [] : [name === '' ? html`no ${part}` : html`${part} <b>${name}</b>`];
+  });
+  const all = coverage.text ? [html`matched text`, ...parts] : parts;
+  return html`${all.map((part, index) => html`${index > 0 && ', '}${part}`)}`;
 }
 
 const countOf = ({ count: findings, isCut }: Hidden): string =>
@@ -94,11 +83,13 @@ function status(exception: FindingException, viewer: Viewer): HtmlValue {
   return html`<div>until ${day(expiresAt)} ${end}</div>`;
 }
 
-/** The findings of its rule that exceptions hide, of its agent or service alone; those of one that ended show again. */
-function hiddenLink({ ruleId, scope, name, isActive, hidden }: FindingException): HtmlValue {
+/** The findings of its rule, agent and service that exceptions hide; those of one that ended show again. */
+function hiddenLink({ ruleId, agent, service, isActive, hidden }: FindingException): HtmlValue {
   if (hidden.count === 0) return countOf(hidden);
   const own = new URLSearchParams({ rule_id: ruleId, state: isActive ? 'excepted' : 'all' });
-  if (name !== null && (scope === 'agent' || scope === 'service')) own.set(scope, name);
+  // In quotes a filter finds only the whole name.
+  if (agent) own.set('agent', `"${agent}"`);
+  if (service) own.set('service', `"${service}"`);
   return html`<a href="/app/findings?${own.toString()}">${countOf(hidden)}</a>`;
 }
 
@@ -109,7 +100,7 @@ function row(
 ): Html {
   const { ruleId, hidden, reason, createdBy, createdAt } = exception;
   return html`<tr><td data-label="Rule"><a href="/app/findings?rule_id=${ruleId}">${titleOf(ruleId)}</a> <span class="soft below">${ruleId}</span></td>
-<td data-label="For"><div>${scopeOf(exception)}</div></td>
+<td data-label="For"><div>${coverageOf(exception)}</div></td>
 <td data-label="Reason">${reason}</td>
 <td data-label="Created"><div>${time(createdAt, nowMs)} <span class="soft below">${createdBy}</span></div></td>
 <td data-label="Hides" class="number">${hiddenLink(exception)}</td>
@@ -143,44 +134,61 @@ ${
   });
 }
 
-function choice({ scope, name, hidden, ofOtherAgents }: ExceptionChoice, isFirst: boolean): Html {
-  const findings = `hides ${countOf(hidden)} ${hidden.count === 1 ? 'finding' : 'findings'} now`;
+const PART_LABELS: Readonly<Record<ExceptionPart, string>> = {
+  text: 'Matched text',
+  tool: 'Tool',
+  agent: 'Agent',
+  service: 'Service',
+};
+
+function partField(part: ExceptionPart, { coverage }: ExceptionOffer): HtmlValue {
+  const value = part === 'text' ? coverage.text || null : coverage[part];
+  if (value === null) return null;
+  const name = value === '' ? html`<i>none</i>` : value !== true && html`<b>${value}</b>`;
+  return html`<label class="choice"><input type="checkbox" name="${part}" value="yes" checked>
+<span>${PART_LABELS[part]} ${name}</span></label>
+`;
+}
+
+/** What a combination hides; the style sheet shows the line of the parts that are chosen. */
+function hides({ parts, hidden, ofOtherAgents }: ExceptionChoice): Html {
   const others =
     ofOtherAgents > 0 &&
-    html`<span class="warning">Also hides ${count(ofOtherAgents)} ${ofOtherAgents === 1 ? 'finding' : 'findings'} of other agents.</span>`;
-  return html`<label class="choice"><input type="radio" name="scope" value="${scope}" required${isFirst && html` checked`}>
-<span>${SCOPE_LABELS[scope]}${name !== null && html` <b>${name}</b>`} <span class="soft">${findings}</span> ${others}</span></label>
+    html` <strong class="warning">Also hides ${count(ofOtherAgents)} ${ofOtherAgents === 1 ? 'finding' : 'findings'} of other agents.</strong>`;
+  return html`<span class="hides${parts.map((part) => ` of-${part}`)}"><span class="soft">Same ${parts.map((part, index) => html`${index > 0 && ', '}${PART_LABELS[part].toLowerCase()}`)}:</span>
+hides ${countOf(hidden)} ${hidden.count === 1 ? 'finding' : 'findings'} now.${others}</span>
 `;
 }
 
 /** The finding, where it was opened from. */
-const findingOf = ({ findingId, list }: ExceptionFormPage): string =>
-  list === undefined ? `/app/findings/${findingId}` : findingPath(findingId, list);
+const findingOf = ({ finding: { id }, list }: ExceptionFormPage): string =>
+  list === undefined ? `/app/findings/${id}` : findingPath(id, list);
 
 function form(data: ExceptionFormPage, viewer: Viewer): Html {
-  const { findingId, list, choices } = data;
-  const fields = html`${list !== undefined && html`<input type="hidden" name="list" value="${list}">`}<fieldset><legend>Hide findings of this rule for</legend>
-${choices.map((one, index) => choice(one, index === 0))}</fieldset>
-<label>Reason<textarea name="reason" rows="3" required maxlength="${REASON_CHARS_MAX}"></textarea></label>
+  const { finding, list, offer } = data;
+  const fields = html`${list !== undefined && html`<input type="hidden" name="list" value="${list}">`}<fieldset><legend>Hide findings of this rule that have the same</legend>
+${EXCEPTION_PARTS.map((part) => partField(part, offer))}</fieldset>
+<p><output>${offer.choices.map(hides)}</output></p>
+<label>Reason<textarea name="reason" rows="3" required autofocus maxlength="${REASON_CHARS_MAX}"></textarea></label>
 <label class="days">Expires in (days)<input name="days" type="number" min="1" max="${EXCEPTION_DAYS_MAX}" value="${EXCEPTION_DAYS_DEFAULT}" required></label>
 <div class="buttons"><button>Add exception</button> <a class="button quiet" href="${findingOf(data)}">Cancel</a></div>`;
   // Without `data-stay`: the answer is the page of the finding.
-  return html`<form class="exception" method="post" action="${writeTo(`/app/findings/${findingId}/exception`, viewer)}">${fields}</form>`;
+  return html`<form class="exception" method="post" action="${writeTo(`/app/findings/${finding.id}/exception`, viewer)}">${fields}</form>`;
 }
 
 export function exceptionFormPage(look: Look, viewer: Viewer, data: ExceptionFormPage): Html {
-  const { ruleId, title, choices } = data;
+  const { finding, title, offer } = data;
   return appPage(look, viewer, {
     title: 'Add exception',
     current: '/app/findings',
     main: html`${crumb(findingOf(data), title)}
 <h1>Add exception</h1>
-<p class="lead">For rule ${ruleId}, ${title}. Findings are hidden from the list and raise no alerts until the ${term('exception', 'exception')} expires, if exceptions cover every match of the rule in their run.</p>
-${data.excerpt !== null && html`<pre class="excerpt" tabindex="0" role="region" aria-label="Excerpt">${data.excerpt}</pre>`}
+<p class="lead">For rule ${finding.ruleId}, ${title}. Findings are hidden from the list and raise no alerts until the ${term('exception', 'exception')} expires, if exceptions cover every match of the rule in their run.</p>
+${finding.excerpt !== null && excerptView(finding, false)}
 <section class="panel">${
-      choices.length === 0
+      offer.choices.length === 0
         ? html`<p>The run names no agent or service, and the match shown represents others that were not kept.
-There is nothing to make an exception for. You can switch the rule off on <a href="/app/rules/${ruleId}">its page</a>.</p>`
+There is nothing to make an exception for. You can switch the rule off on <a href="/app/rules/${finding.ruleId}">its page</a>.</p>`
         : form(data, viewer)
     }</section>`,
   });

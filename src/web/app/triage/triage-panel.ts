@@ -1,5 +1,5 @@
 /** The triage of a finding: its state and assignee, the form that changes them, and their history. */
-import type { FindingException } from '../../../model/exceptions.ts';
+import type { Coverage, FindingException } from '../../../model/exceptions.ts';
 import type { Hex16 } from '../../../model/json.ts';
 import type { Member } from '../../../model/people.ts';
 import {
@@ -12,16 +12,14 @@ import {
 import { type Html, type HtmlValue, html } from '../../html.ts';
 import { term, time, words } from '../format.ts';
 import { option, type Viewer, writeForm, writeTo } from '../shell.ts';
-import { scopeOf } from './exceptions.ts';
+import { coverageOf } from './exceptions.ts';
 
 export interface TriagePanel {
   readonly triage: Triage;
   readonly members: readonly Pick<Member, 'userId' | 'email' | 'displayName'>[];
   /** the active exceptions that cover the finding */
-  readonly exceptions: readonly Pick<
-    FindingException,
-    'id' | 'scope' | 'name' | 'agent' | 'service' | 'tool' | 'reason' | 'expiresAt'
-  >[];
+  readonly exceptions: readonly (Coverage &
+    Pick<FindingException, 'id' | 'reason' | 'expiresAt'>)[];
 }
 
 export function stateBadge(state: FindingState): Html {
@@ -96,7 +94,7 @@ function exception(
 ): HtmlValue {
   const [own] = exceptions;
   if (own !== undefined) {
-    return html`<p class="notice">Hidden from the list by an <a href="/app/exceptions">exception</a> for ${scopeOf(own)} until ${own.expiresAt.toISOString().slice(0, 10)}: ${own.reason}</p>`;
+    return html`<p class="notice">Hidden from the list by an <a href="/app/exceptions">exception</a> for ${coverageOf(own)} until ${own.expiresAt.toISOString().slice(0, 10)}: ${own.reason}</p>`;
   }
   if (!viewer.isAdmin) return null;
   return html`<p><a class="button quiet" href="/app/findings/${findingId}/exception${list !== null && `?list=${encodeURIComponent(list.query)}`}" data-on-key="e">Add exception</a>
