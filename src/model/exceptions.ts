@@ -54,7 +54,7 @@ export interface ExceptionChoice {
   readonly ofOtherAgents: number;
 }
 
-/** What a finding offers for an exception. */
+/** The exceptions that can be made from a finding. */
 export interface ExceptionOffer {
   /** its parts; one that is null is not offered */
   readonly coverage: Coverage;

@@ -231,7 +231,7 @@ const partsWhere = (condition: (part: ExceptionPart) => string): string =>
     (part) => `CASE WHEN ${condition(part)} THEN ${bitOf(part)} ELSE 0 END`,
   ).join(' | ')})`;
 const OFFERED_PARTS = partsWhere((part) => `e.${COLUMN_OF[part]} IS NOT NULL`);
-/** That a match has no name does not make an exception alone: it would cover nearly everything. */
+/** Parts with a value: "no tool" alone would cover nearly everything. */
 const NAMING_PARTS = partsWhere((part) =>
   part === 'text' ? 'e.match_digest IS NOT NULL' : `e.${COLUMN_OF[part]} <> ''`,
 );

@@ -150,7 +150,7 @@ function partField(part: ExceptionPart, { coverage }: ExceptionOffer): HtmlValue
 `;
 }
 
-/** What a combination hides; the style sheet shows the line of the parts that are chosen. */
+/** Says how many findings a combination hides; the style sheet shows the line of the parts that are chosen. */
 function hides({ parts, hidden, ofOtherAgents }: ExceptionChoice): Html {
   const others =
     ofOtherAgents > 0 &&
