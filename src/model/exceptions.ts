@@ -5,7 +5,7 @@ export const EXCEPTION_PARTS = ['text', 'tool', 'agent', 'service'] as const;
 export type ExceptionPart = (typeof EXCEPTION_PARTS)[number];
 
 /** The matches that an exception covers: those that have all of its parts. */
-export interface Coverage {
+export interface ExceptionCoverage {
   /** the matched words, which are stored as a digest */
   readonly text: boolean;
   /** null: any; empty: the step has none */
@@ -30,7 +30,7 @@ export interface Hidden {
   readonly isCut: boolean;
 }
 
-export interface FindingException extends Coverage {
+export interface FindingException extends ExceptionCoverage {
   readonly id: number;
   readonly ruleId: string;
   readonly reason: string;
@@ -57,7 +57,7 @@ export interface ExceptionChoice {
 /** The exceptions that can be made from a finding. */
 export interface ExceptionOffer {
   /** its parts; one that is null is not offered */
-  readonly coverage: Coverage;
+  readonly coverage: ExceptionCoverage;
   /** every combination that can be made, the narrowest first; none if there is nothing to compare */
   readonly choices: readonly ExceptionChoice[];
 }

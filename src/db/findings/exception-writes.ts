@@ -1,6 +1,6 @@
 /** Creates and ends exceptions, each with its ledger entry. Evaluation is not affected. */
 import { SluiceError } from '../../errors.ts';
-import type { Coverage, FindingException, NewException } from '../../model/exceptions.ts';
+import type { ExceptionCoverage, FindingException, NewException } from '../../model/exceptions.ts';
 import type { Hex16 } from '../../model/json.ts';
 import type { Actor } from '../../model/people.ts';
 import type { Connection, Database } from '../database.ts';
@@ -12,7 +12,7 @@ const EXCEPTIONS_MAX = 100;
 /** Ended and expired exceptions that are kept to be shown; the audit log keeps them all. */
 const ENDED_KEPT = 100;
 
-type Made = Coverage & Pick<FindingException, 'id' | 'ruleId' | 'expiresAt'>;
+type Made = ExceptionCoverage & Pick<FindingException, 'id' | 'ruleId' | 'expiresAt'>;
 const MADE = `e.id, e.rule_id AS "ruleId", ${COVERAGE}, e.expires_at AS "expiresAt"`;
 
 const facts = ({ id, text, tool, agent, service, expiresAt }: Made) => ({

@@ -5,8 +5,8 @@
 
 import { SluiceError } from '../../errors.ts';
 import {
-  type Coverage,
   EXCEPTION_PARTS,
+  type ExceptionCoverage,
   type ExceptionOffer,
   type ExceptionPart,
   type FindingException,
@@ -50,7 +50,7 @@ const matchesOf = (finding: string, as: string): string =>
   `unnest(${finding}.more_digests, ${finding}.more_tools) WITH ORDINALITY AS ${as} (digest, tool, ordinal)`;
 
 /**
- * SQL that is true when a match has a part of an exception, or null. An empty name is that of a match
+ * SQL that is true when a match has a part of an exception, or null. An empty name stands for a match
  * without one. Nothing is known of the texts and tools of a match that represents others.
  */
 const HAS: Readonly<Record<ExceptionPart, (exception: string, match: Match) => string>> = {
@@ -133,7 +133,7 @@ const newestOf = (rule: string): string => `
     ORDER BY created_at DESC LIMIT ${COUNTED_FINDINGS_MAX})`;
 const IS_CUT = `count(*) = ${COUNTED_FINDINGS_MAX} AS "isCut"`;
 
-/** The columns of a `Coverage`. */
+/** The columns of an `ExceptionCoverage`. */
 export const COVERAGE = `(e.match_digest IS NOT NULL) AS text, e.tool_name AS tool,
   e.agent_name AS agent, e.service_name AS service`;
 const COLUMNS = `e.id, e.rule_id AS "ruleId", ${COVERAGE}, e.reason,
@@ -184,7 +184,7 @@ export async function listExceptions(
 }
 
 /** An exception beside the finding that it covers. */
-export type Cover = Coverage & Pick<FindingException, 'id' | 'reason' | 'expiresAt'>;
+export type Cover = ExceptionCoverage & Pick<FindingException, 'id' | 'reason' | 'expiresAt'>;
 
 /** The active exceptions that hide a finding, the one that lasts longest first. */
 export async function exceptionsFor(
@@ -284,7 +284,8 @@ export async function exceptionOffer(
   workspaceId: number,
   findingId: Hex16,
 ): Promise<ExceptionOffer> {
-  type Row = Coverage & Hidden & { readonly parts: number | null; readonly ofOtherAgents: number };
+  type Row = ExceptionCoverage &
+    Hidden & { readonly parts: number | null; readonly ofOtherAgents: number };
   const { rows } = await database.query<Row>(CHOICES, [workspaceId, findingId]);
   const [first] = rows;
   if (first === undefined) {

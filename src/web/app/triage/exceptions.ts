@@ -1,10 +1,10 @@
 /** Exceptions: the list of a workspace, and the form that makes one from a finding. */
 import {
-  type Coverage,
   EXCEPTION_DAYS_DEFAULT,
   EXCEPTION_DAYS_MAX,
   EXCEPTION_PARTS,
   type ExceptionChoice,
+  type ExceptionCoverage,
   type ExceptionOffer,
   type ExceptionPart,
   type FindingException,
@@ -53,7 +53,7 @@ function day(at: Moment): Html {
 const NAMED_PARTS = ['tool', 'agent', 'service'] as const;
 
 /** The parts of an exception, for example `matched text, agent shopper`. */
-export function coverageOf(coverage: Coverage): Html {
+export function coverageOf(coverage: ExceptionCoverage): Html {
   const parts = NAMED_PARTS.flatMap((part) => {
     const name = coverage[part];
     return name === null ? [] : [name === '' ? html`no ${part}` : html`${part} <b>${name}</b>`];

@@ -1,5 +1,5 @@
 /** The triage of a finding: its state and assignee, the form that changes them, and their history. */
-import type { Coverage, FindingException } from '../../../model/exceptions.ts';
+import type { ExceptionCoverage, FindingException } from '../../../model/exceptions.ts';
 import type { Hex16 } from '../../../model/json.ts';
 import type { Member } from '../../../model/people.ts';
 import {
@@ -18,7 +18,7 @@ export interface TriagePanel {
   readonly triage: Triage;
   readonly members: readonly Pick<Member, 'userId' | 'email' | 'displayName'>[];
   /** the active exceptions that cover the finding */
-  readonly exceptions: readonly (Coverage &
+  readonly exceptions: readonly (ExceptionCoverage &
     Pick<FindingException, 'id' | 'reason' | 'expiresAt'>)[];
 }
 
