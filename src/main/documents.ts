@@ -28,53 +28,40 @@ const BESIDE = new Map([
 
 const slugOf = (path: string): string => path.replace(/^docs\/|\.md$/g, '');
 
-/** The chapters in order; pages not listed here are in the last chapter. */
+/** The chapters by task, in order; pages not listed here are in the last chapter. */
 const CHAPTERS: readonly { readonly title: string; readonly slugs: readonly string[] }[] = [
+  { title: 'Start', slugs: ['overview', 'glossary', 'changelog'] },
   {
-    title: 'Start',
-    slugs: [
-      'overview',
-      'glossary',
-      'instrumentations',
-      'relay',
-      'configuration',
-      'deployment',
-      'reverse-proxy',
-      'high-availability',
-      'citus',
-    ],
+    title: 'Send',
+    slugs: ['instrumentations', ...markdownIn('docs/send').map(slugOf), 'relay'],
   },
-  { title: 'Send', slugs: markdownIn('docs/send').map(slugOf) },
   {
-    title: 'Use',
+    title: 'Look',
+    slugs: ['dashboard', 'alerts', 'matching', 'rules-coverage', 'rule-attributes'],
+  },
+  {
+    title: 'Operate',
     slugs: [
-      'dashboard',
-      'alerts',
-      'cli',
-      'export',
-      'api',
-      'errors',
-      'limits',
-      'ocsf-export',
-      'rules-coverage',
-      'rule-attributes',
-      'security',
+      'deployment',
+      'configuration',
+      'reverse-proxy',
       'operations',
+      'limits',
+      'security',
+      'high-availability',
+      'reliability',
+      'performance',
+      'scaling',
+      'citus',
+      'bounds',
       'releases',
     ],
   },
   {
-    title: 'Inside',
-    slugs: [
-      'architecture',
-      'bounds',
-      'matching',
-      'performance',
-      'scaling',
-      'otlp-conformance',
-      'debugging',
-    ],
+    title: 'Integrate',
+    slugs: ['api', 'cli', 'export', 'ocsf-export', 'mcp', 'otlp-conformance', 'errors'],
   },
+  { title: 'Extend', slugs: ['architecture', 'testing', 'debugging'] },
 ];
 
 function markdownIn(folder: string): string[] {

@@ -5,6 +5,8 @@
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { documentFiles } from '../../src/main/documents.ts';
+import { openBrowser } from '../support/chromium.ts';
+import { chromiumPath } from '../support/programs.ts';
 import { head, openSocket } from '../support/raw-socket.ts';
 import { someOf } from '../support/some-of.ts';
 import { type Answer, type Gateway, openGateway, request } from './gateway.ts';
@@ -105,6 +107,36 @@ test('files that pages need come once and for all, under the name of their conte
     expect(status).toBe(200);
     expect(headers.get('cache-control')).toContain('immutable');
   }
+});
+
+test('a search answers with links to sections, and refuses a query that is too long', async () => {
+  const { status, headers, text } = await get('/docs/search?q=Retry-After+429');
+  expect(status).toBe(200);
+  expect(headers.get('cache-control')).toBe('no-store');
+  const found = [...text.matchAll(/<li><a href="(\/docs\/[^"]*)">/g)].map(([, link]) => link);
+  expect(found.some((link) => link?.startsWith('/docs/limits'))).toBe(true);
+  expect((await get(`/docs/search?q=${'x'.repeat(200)}`)).status).toBe(200);
+  expect((await get(`/docs/search?q=${'x'.repeat(201)}`)).status).toBe(400);
+  expect((await get('/docs/search?query=x')).status).toBe(400);
+});
+
+test.runIf(chromiumPath)('a reader finds a section in the browser and copies a block', async () => {
+  const browser = await openBrowser({ viewport: { width: 1280, height: 800 } });
+  const page = await browser.context.newPage();
+  await browser.context.grantPermissions(['clipboard-read', 'clipboard-write']);
+  await page.goto(`${base}/docs`);
+  await page.getByRole('searchbox').fill('retry-after');
+  await page.keyboard.press('Enter');
+  await page.locator('ol.found a').first().click();
+  const block = page.locator('.prose .code').first();
+  await page.goto(`${base}/docs/overview`);
+  await block.getByRole('button', { name: 'Copy' }).click();
+  await block.getByRole('button', { name: 'Copied' }).waitFor();
+  const copied = await page.evaluate<string>('navigator.clipboard.readText()');
+  expect(copied).toBe(await block.locator('pre').textContent());
+  await page.locator('a[rel="next"]').click();
+  await page.waitForURL('**/docs/glossary');
+  await browser.close();
 });
 
 test('the documentation is on the base host alone', async () => {

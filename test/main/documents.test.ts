@@ -14,7 +14,8 @@ const files = documentFiles();
 const served = new Map<string, string>();
 
 beforeAll(() => {
-  const isDocument = (path: string): boolean => /^\/(docs|llms)/.test(path);
+  const isDocument = (path: string): boolean =>
+    /^\/(docs|llms)/.test(path) && path !== '/docs/search';
   for (const { method, path, handler } of routesOf('PORT')) {
     if (method !== 'GET' || !isDocument(path)) continue;
     const answer = ({ body }: Answer) => void served.set(path, String(body));

@@ -38,25 +38,30 @@ async function send(form, button) {
   return { page, url: response.url };
 }
 
-/** Shows what is shown once, such as a new key, with a button that copies it. */
-function showSecret(form, page, text) {
-  const secret = document.createElement('code');
-  secret.className = 'secret';
-  secret.textContent = text;
+/** Makes a button that copies an element's text, or selects it where copying is forbidden. */
+function copyButton(element) {
   const copy = document.createElement('button');
   copy.type = 'button';
   copy.className = 'quiet';
   copy.textContent = 'Copy';
   copy.addEventListener('click', async () => {
     try {
-      await navigator.clipboard.writeText(text);
+      await navigator.clipboard.writeText(element.textContent);
       copy.textContent = 'Copied';
     } catch {
-      window.getSelection()?.selectAllChildren(secret);
+      window.getSelection()?.selectAllChildren(element);
     }
   });
+  return copy;
+}
+
+/** Shows what is shown once, such as a new key, with a button that copies it. */
+function showSecret(form, page, text) {
+  const secret = document.createElement('code');
+  secret.className = 'secret';
+  secret.textContent = text;
   const lead = textOf(page.querySelector('.lead')) ?? '';
-  form.querySelector('output').replaceChildren(lead, secret, copy);
+  form.querySelector('output').replaceChildren(lead, secret, copyButton(secret));
 }
 
 /** Replaces the lists that a write has changed, without a reload: the secret stays on the page. */
@@ -307,3 +312,12 @@ if (document.querySelector('[data-poll]') !== null) keepPolling();
 const entries = document.querySelector('.bar nav ul');
 const current = entries?.querySelector('[aria-current]');
 if (current) entries.scrollLeft = current.offsetLeft - entries.offsetLeft - 40;
+
+// ── Documentation ────────────────────────────────────────────────────────────────────────────
+
+for (const block of document.querySelectorAll('.prose pre')) {
+  const frame = document.createElement('div');
+  frame.className = 'code';
+  block.replaceWith(frame);
+  frame.append(block, copyButton(block.firstElementChild ?? block));
+}

@@ -24,7 +24,7 @@ interface Heading {
 export interface Document {
   readonly slug: string;
   readonly title: string;
-  /** the first paragraph, as plain text */
+  /** the whole sentences that fit of the first paragraph, as plain text */
   readonly description: string;
   readonly headings: readonly Heading[];
   readonly html: Html;
@@ -66,7 +66,7 @@ export function readDocument(
       return /^# (.+)$/m.exec(file.markdown)?.[1] ?? file.slug;
     },
     get description() {
-      return summary().slice(0, DESCRIPTION_CHARS_MAX);
+      return wholeSentences(summary());
     },
     get headings() {
       return rendering().headings;
@@ -78,6 +78,14 @@ export function readDocument(
       return relink(file.markdown, resolve);
     },
   };
+}
+
+/** Cuts after the last sentence that fits; inside a word only if the first sentence does not fit. */
+function wholeSentences(text: string): string {
+  if (text.length <= DESCRIPTION_CHARS_MAX) return text;
+  const fitting = text.slice(0, DESCRIPTION_CHARS_MAX);
+  const [sentences] = /^.*[.!?](?=\s)/.exec(fitting) ?? [];
+  return sentences ?? `${fitting.replace(/\s\S*$/, '')} …`;
 }
 
 /** As plain text; empty when there is none. Renders nothing that comes after it. */
@@ -147,7 +155,8 @@ const ENTITIES: Readonly<Record<string, string>> = {
   '&#39;': "'",
 };
 
-function plain(inline: string): string {
+/** Reduces markup to its text, on one line. */
+export function plain(inline: string): string {
   return inline
     .replace(/<[^>]*>/g, '')
     .replace(/&(?:amp|lt|gt|quot|#39);/g, (entity) => ENTITIES[entity] ?? entity)

@@ -2,6 +2,7 @@
 import { dataBlock, type Html, html } from '../html.ts';
 import { type AssetPaths, page } from '../layout.ts';
 import { type Document, documentPath } from './document.ts';
+import { type FoundSection, SECTIONS_FOUND_MAX } from './search.ts';
 
 /** The values of this deployment that pages contain. */
 export interface Site {
@@ -56,8 +57,39 @@ function head({ slug, title, description }: Document, site: Site): Html {
 ${dataBlock('application/ld+json', article)}`;
 }
 
-/** One document. */
-export function documentPage(document: Document, site: Site): Html {
+/** The search form and every chapter's pages; the chapter of the current page is open. */
+function menu(chapters: readonly Chapter[], slug: string | null, query = ''): Html {
+  const link = ({ slug: other, title }: Document): Html => {
+    const current = other === slug && html` aria-current="page"`;
+    return html`<li><a href="${documentPath(other)}"${current}>${title}</a></li>`;
+  };
+  return html`<nav id="pages" class="pages" aria-label="Documentation">
+<form action="/docs/search" role="search">
+<input type="search" name="q" value="${query}" maxlength="${SEARCH_CHARS_MAX}" placeholder="Search" aria-label="Search the documentation">
+</form>
+${chapters.map(({ title, documents }) => {
+  const isOpen = documents.some((one) => one.slug === slug);
+  return html`<details${isOpen && html` open`}><summary>${title}</summary><ul>${documents.map(link)}</ul></details>
+`;
+})}</nav>`;
+}
+
+/** Links to the page before and the page after, in the order of the menu. */
+function neighbours(chapters: readonly Chapter[], slug: string): Html | false {
+  const documents = chapters.flatMap((chapter) => chapter.documents);
+  const at = documents.findIndex((one) => one.slug === slug);
+  if (at < 0) return false;
+  const link = (label: string, rel: string, one: Document | undefined) =>
+    one !== undefined &&
+    html`<a rel="${rel}" href="${documentPath(one.slug)}"><span>${label}</span> ${one.title}</a>`;
+  return html`<nav class="neighbours" aria-label="Previous and next page">
+${link('Previous', 'prev', documents[at - 1])}
+${link('Next', 'next', documents[at + 1])}
+</nav>`;
+}
+
+/** One document, between the menu of all pages and the list of its headings. */
+export function documentPage(document: Document, chapters: readonly Chapter[], site: Site): Html {
   const { slug, title, headings } = document;
   const contents = headings.filter(({ depth }) => depth === 2);
   return page({
@@ -66,17 +98,54 @@ export function documentPage(document: Document, site: Site): Html {
     assets: site.assets,
     navigation: navigation(slug === 'api' ? '/docs/api' : '/docs'),
     head: head(document, site),
-    main: html`<div class="with-contents">
+    isWide: true,
+    main: html`<div class="docs">
+${menu(chapters, slug)}
+<div>
+<p class="to-pages"><a href="#pages">All pages and search</a></p>
 <article class="prose">
 ${document.html}
 <p class="soft"><a href="${documentPath(slug)}.md">This page as Markdown</a></p>
 </article>
+${neighbours(chapters, slug)}
+</div>
 ${
   contents.length > 1 &&
-  html`<nav aria-label="On this page"><ul>${contents.map(
+  html`<nav class="headings" aria-label="On this page"><ul>${contents.map(
     ({ id, text }) => html`<li><a href="#${id}">${text}</a></li>`,
   )}</ul></nav>`
 }
+</div>`,
+  });
+}
+
+/** Maximum characters of a query. */
+export const SEARCH_CHARS_MAX = 200;
+
+/** The sections that a query found. */
+export function searchPage(
+  query: string,
+  found: readonly FoundSection[],
+  chapters: readonly Chapter[],
+  site: Site,
+): Html {
+  const result = ({ address, page: title, heading, excerpt }: FoundSection): Html =>
+    html`<li><a href="${address}">${title}${heading !== '' && ` › ${heading}`}</a><p>${excerpt}</p></li>`;
+  const none = query === '' ? 'Enter words to search for.' : 'No page has all of these words.';
+  return page({
+    title: query === '' ? 'Search' : `Search: ${query}`,
+    brand: site.brand,
+    assets: site.assets,
+    navigation: navigation(''),
+    head: html`<meta name="robots" content="noindex">`,
+    isWide: true,
+    main: html`<div class="docs">
+${menu(chapters, null, query)}
+<div class="prose">
+<h1>${query === '' ? 'Search' : html`Results for “${query}”`}</h1>
+${found.length === 0 ? html`<p>${none}</p>` : html`<ol class="found">${found.map(result)}</ol>`}
+${found.length === SECTIONS_FOUND_MAX && html`<p class="soft">These are the best ${SECTIONS_FOUND_MAX}. Add a word to narrow the search.</p>`}
+</div>
 </div>`,
   });
 }
@@ -92,8 +161,8 @@ export function indexMarkdown(chapters: readonly Chapter[], site: Site): string 
   });
   return `# ${site.brand} documentation
 
-Everything there is to read about this server, version ${site.version}. Each page has a Markdown twin at its address with
-\`.md\` behind it; [/llms.txt](/llms.txt) lists them for machines, [/openapi.json](/openapi.json) describes the interface.
+The documentation of this server, version ${site.version}, by task. Append \`.md\` to the address of a page for its Markdown.
+[/llms.txt](/llms.txt) lists all pages for machines, and [/openapi.json](/openapi.json) describes the API.
 
 ${parts.join('\n')}`;
 }

@@ -64,7 +64,7 @@ describe('a document', () => {
   it('is described by the beginning of its first paragraph', () => {
     const paragraph = 'x'.repeat(DESCRIPTION_CHARS_MAX);
     expect(read(`# T\n\n${paragraph}\n`).description).toBe(paragraph);
-    expect(read(`# T\n\n${paragraph}y\n`).description).toBe(paragraph);
+    expect(read(`# T\n\n${paragraph}y\n`).description).toBe(`${paragraph} …`);
     expect(read(`# T\n\n${paragraph.slice(1)}y\n`).description).toBe(`${paragraph.slice(1)}y`);
   });
 

@@ -1,7 +1,8 @@
 /**
  * The documentation: pages, the same as Markdown, `/llms.txt`. Each is made at its first
- * request, and kept; open to everybody.
+ * request, and kept. `/docs/search` searches them. All are open to everybody.
  */
+import { z } from 'zod';
 
 import { type Document, documentPath } from '../../../web/docs/document.ts';
 import {
@@ -10,10 +11,14 @@ import {
   indexMarkdown,
   llmsFullTxt,
   llmsTxt,
+  SEARCH_CHARS_MAX,
   type Site,
+  searchPage,
 } from '../../../web/docs/pages.ts';
+import { documentSearch } from '../../../web/docs/search.ts';
 import type { Answer, Exchange } from '../../transport/exchange.ts';
-import { PAGE_HEADERS } from '../../transport/page.ts';
+import { PAGE_HEADERS, pageAnswer } from '../../transport/page.ts';
+import { parsePageQuery } from '../../transport/query.ts';
 import type { Route } from '../../transport/router.ts';
 
 export interface Documentation {
@@ -39,23 +44,28 @@ function fixed(path: string, contentType: string, make: () => string): Route {
   return { method: 'GET', path, handler };
 }
 
-/** A page, and the same as Markdown. */
-function documentRoutesOf(path: string, read: () => Document, site: Site): Route[] {
-  return [
-    fixed(path, HTML, () => documentPage(read(), site).text),
-    fixed(`${path}.md`, MARKDOWN, () => read().markdown),
-  ];
-}
+const searchQuery = z.object({ q: z.string().trim().max(SEARCH_CHARS_MAX).default('') });
 
 /** Every route under `/docs`, and the indexes for machines. */
 export function documentationRoutes({ site, chapters, read }: Documentation): Route[] {
   const documents = chapters.flatMap((chapter) => chapter.documents);
-  const index = () => read('', indexMarkdown(chapters, site));
+  const search = documentSearch(documents);
+  /** A page, and the same as Markdown. */
+  const routesOf = (path: string, document: () => Document): Route[] => [
+    fixed(path, HTML, () => documentPage(document(), chapters, site).text),
+    fixed(`${path}.md`, MARKDOWN, () => document().markdown),
+  ];
   return [
-    ...documents.flatMap((document) =>
-      documentRoutesOf(documentPath(document.slug), () => document, site),
-    ),
-    ...documentRoutesOf('/docs', index, site),
+    ...documents.flatMap((document) => routesOf(documentPath(document.slug), () => document)),
+    ...routesOf('/docs', () => read('', indexMarkdown(chapters, site))),
+    {
+      method: 'GET',
+      path: '/docs/search',
+      handler: (exchange) => {
+        const { q } = parsePageQuery(searchQuery, exchange.query);
+        exchange.answer(pageAnswer(searchPage(q, search(q), chapters, site).text));
+      },
+    },
     fixed('/llms.txt', PLAIN, () => llmsTxt(chapters, site)),
     fixed('/llms-full.txt', PLAIN, () => llmsFullTxt(chapters, site)),
   ];
