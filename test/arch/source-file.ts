@@ -24,6 +24,8 @@ export interface SourceFile {
   readonly references: readonly string[];
   /** properties of `process`, as `env` or `env.PORT`; `*` where computed */
   readonly processProperties: readonly string[];
+  /** expressions that read the clock through `Date`; `new Date(ms)` does not */
+  readonly clockReads: readonly string[];
   /** every identifier, members and private names included */
   readonly names: readonly string[];
   readonly comments: readonly string[];
@@ -80,6 +82,7 @@ export function parseSource(path: string, text: string): SourceFile {
   const titles: string[] = [];
   const exportedTypes: string[] = [];
   const processProperties: string[] = [];
+  const clockReads: string[] = [];
   /** places of identifiers that are members */
   const members = new Set<number>();
   const addSpecifier = (source: SyntaxNode | null, isErased = false): void => {
@@ -100,6 +103,7 @@ export function parseSource(path: string, text: string): SourceFile {
   const noteMember = (node: SyntaxNode): void => {
     if (node.computed !== true && node.property !== undefined) members.add(node.property.start);
     if (isNamed(node.object, 'process')) processProperties.push(propertyOf(node));
+    if (isNamed(node.object, 'Date') && propertyOf(node) === 'now') clockReads.push('Date.now');
     const { object } = node;
     if (object?.type === 'MemberExpression' && isNamed(object.object, 'process')) {
       processProperties.push(`${propertyOf(object)}.${propertyOf(node)}`);
@@ -118,9 +122,13 @@ export function parseSource(path: string, text: string): SourceFile {
     ImportExpression: ({ source }) => addSpecifier(source),
     TSImportType: ({ source }) => addSpecifier(source, true),
     CallExpression: ({ callee, arguments: [source] }) => {
+      if (isNamed(callee, 'Date')) clockReads.push('Date()');
       if (isNamed(callee, 'require')) addSpecifier(source ?? null);
       const title = source === undefined ? null : textOf(source);
       if (title !== null && TESTS.has(calledName(callee) ?? '')) titles.push(title);
+    },
+    NewExpression: ({ callee, arguments: given }) => {
+      if (isNamed(callee, 'Date') && given.length === 0) clockReads.push('new Date()');
     },
     MemberExpression: noteMember,
     Property: noteKey,
@@ -143,6 +151,7 @@ export function parseSource(path: string, text: string): SourceFile {
     reExports,
     references,
     processProperties,
+    clockReads,
     names,
     comments: comments.map(({ value }) => value),
     titles,

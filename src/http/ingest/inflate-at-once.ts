@@ -4,9 +4,9 @@
  * (`bench -- ingest`).
  *
  * Small bodies are inflated by one decompressor that is reused, into memory that is reused.
- * `zlib.gunzipSync` creates both for every call, which takes twice the CPU time, and V8 collects its
- * whole heap for every 64 MB allocated outside of it. Node has no public function that inflates
- * into a given buffer, so this uses the native handle of a `zlib.Gunzip`, as the npm package
+ * Node's public API (`zlib.gunzipSync`) creates both for every call: 6 µs instead of 3 of CPU time for one
+ * span, 23 instead of 13 for a hundred (Node 20.20, 2026-11-28), and V8 collects its whole heap for every
+ * 64 MB allocated outside of it. So this uses the native handle of a `zlib.Gunzip`, as the npm package
  * minizlib does; in a version of Node without it, `zlib.gunzip` inflates all bodies.
  *
  * The declared size is not trusted: the output is limited to it. A body that becomes larger, or

@@ -39,34 +39,10 @@ export function moment(iso: string): Html {
 }
 
 const NANOS_PER_MS = 1_000_000n;
-const MS_PER_DAY = 86_400_000;
 
-/** The Gregorian date of a day since 1970, counted in eras of 400 years that begin in March. */
-function dateOf(day: number): string {
-  const shifted = day + 719_468;
-  const era = Math.floor(shifted / 146_097);
-  const ofEra = shifted - era * 146_097;
-  const leaps = Math.floor(ofEra / 1460) - Math.floor(ofEra / 36_524);
-  const yearOfEra = Math.floor((ofEra - leaps - Math.floor(ofEra / 146_096)) / 365);
-  const ofYear =
-    ofEra - (365 * yearOfEra + Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100));
-  const marched = Math.floor((5 * ofYear + 2) / 153);
-  const date = ofYear - Math.floor((153 * marched + 2) / 5) + 1;
-  const month = marched < 10 ? marched + 3 : marched - 9;
-  const year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0);
-  const two = (value: number): string => String(value).padStart(2, '0');
-  return `${String(year).padStart(4, '0')}-${two(month)}-${two(date)}`;
-}
-
-/** A time in ns since 1970 as RFC 3339, to the millisecond: pages have no clock and no `Date`. */
-export function isoOfNanos(unixNano: string): string {
-  const ms = Number(BigInt(unixNano) / NANOS_PER_MS);
-  const day = Math.floor(ms / MS_PER_DAY);
-  const ofDay = ms - day * MS_PER_DAY;
-  const part = (size: number, of: number, digits = 2): string =>
-    String(Math.floor(ofDay / size) % of).padStart(digits, '0');
-  return `${dateOf(day)}T${part(3_600_000, 24)}:${part(60_000, 60)}:${part(1000, 60)}.${part(1, 1000, 3)}Z`;
-}
+/** A time in ns since 1970 as RFC 3339, to the millisecond. */
+const isoOfNanos = (unixNano: string): string =>
+  new Date(Number(BigInt(unixNano) / NANOS_PER_MS)).toISOString();
 
 /** A time in ns since 1970. */
 export function nanoMoment(unixNano: string): Html {
