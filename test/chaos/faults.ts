@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import type { TestRedis } from '../support/redis.ts';
 import type { Cluster } from './cluster.ts';
+import { dropHotDay } from './hot-day.ts';
 import type { Load } from './load.ts';
 import type { Fault, Round } from './schedule.ts';
 import type { Sluice } from './servers.ts';
@@ -31,6 +32,19 @@ const withClock =
     await server.stop();
     await server.start();
   };
+
+/** What happens while a hot day is packed and dropped. */
+const WHILE_A_DAY_ENDS: readonly Fault[] = [
+  'kill-server',
+  'pause-server',
+  'kill-postgres',
+  'kill-backend',
+  'end-backends',
+  'cancel-statements',
+  'promote',
+  'cut-database',
+];
+const DAY_ENDS_WITHIN_MS = 1_000;
 
 /** Each resolves when the fault has ended and its part runs again. */
 const ACTS: Readonly<Record<Fault, Act>> = {
@@ -100,6 +114,21 @@ const ACTS: Readonly<Record<Fault, Act>> = {
     load.cutAnswers(true);
     await sleep(lastsMs);
     load.cutAnswers(false);
+  },
+  'drop-hot-day': async (parts) => {
+    const { cluster, random, server } = parts;
+    const kind = WHILE_A_DAY_ENDS[Math.floor(random() * WHILE_A_DAY_ENDS.length)] as Fault;
+    const lastsMs = random() * DAY_ENDS_WITHIN_MS;
+    await dropHotDay({
+      cluster,
+      random,
+      restart: async () => {
+        await server.kill();
+        await server.start();
+      },
+      log: server.log,
+      disturb: () => ACTS[kind]({ ...parts, lastsMs }),
+    });
   },
   'kill-redis': async ({ redis, lastsMs }) => {
     await redis.kill();

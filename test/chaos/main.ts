@@ -17,6 +17,7 @@ import { makeAgentKey } from './agent-key.ts';
 import { addVerdicts, check, faultsOf, NOTHING } from './checker.ts';
 import { openCluster } from './cluster.ts';
 import { apply, type Parts } from './faults.ts';
+import { HOT_DAY_SETTINGS } from './hot-day.ts';
 import { ANSWER_WITHIN_MS, startLoad } from './load.ts';
 import { RESULTS, type Result, writePage } from './page.ts';
 import { FAULTS, type Fault, planRounds, type Round } from './schedule.ts';
@@ -31,7 +32,12 @@ const RECOVERS_WITHIN_MS = 90_000;
 const BODIES_AFTER = 2;
 /** Characters of each server's log that are shown after a check that found something. */
 const LOG_SHOWN = 8_000;
-const SETTINGS = { MATCH_THREADS: '1', RUN_SETTLE_MS: '500', PASS_INTERVAL_MS: '500' };
+const SETTINGS = {
+  MATCH_THREADS: '1',
+  RUN_SETTLE_MS: '500',
+  PASS_INTERVAL_MS: '500',
+  ...HOT_DAY_SETTINGS,
+};
 
 interface Options {
   readonly rounds: number;

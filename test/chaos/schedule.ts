@@ -27,6 +27,8 @@ export const FAULTS = {
   'delay-database':
     'everything between a server and PostgreSQL takes longer by up to half a second',
   'cut-clients': 'exporters lose the connection before the answer arrives, and send again',
+  'drop-hot-day':
+    'days pass: what arrived is packed and its hot day dropped, with another fault while that happens',
   'kill-redis': 'Redis is killed and started again, empty',
   'hang-redis': 'Redis hangs (SIGSTOP)',
 } as const;
@@ -58,6 +60,7 @@ const INSTANT: readonly Fault[] = [
   'clock-ahead',
   'clock-behind',
   'stop-server',
+  'drop-hot-day',
 ];
 
 const between = (random: () => number, { least, most }: { least: number; most: number }): number =>

@@ -2,13 +2,18 @@
  * Compares every stored record with the record that was sent: by a digest of each line, and record by
  * record where digests differ. Then checks that the places of each run name exactly its records. Holds
  * the records of some bodies, the digests of all, and the run of each stored record.
+ *
+ * Spans and log records of a hot day are counted as they arrived. Those of other days are counted in packed
+ * blocks. Packed blocks of a hot day are compared with what was sent and with the hot blocks they are made of.
  */
 import { isDeepStrictEqual } from 'node:util';
 
 import { UnreadableBlockError } from '../../src/db/telemetry/block-codec.ts';
+import { decodeSources } from '../../src/db/telemetry/packed/sources.ts';
+import type { RecordRanges } from '../../src/model/record-ranges.ts';
 import type { Signal } from '../../src/model/telemetry.ts';
 import { type BlockRow, eachBlock, linesOf, type Reader } from '../support/stored-blocks.ts';
-import { bodyOf, ROWS_PER_BODY } from './bodies.ts';
+import { bodyOf, ROW_NUMBERS, ROWS_PER_BODY } from './bodies.ts';
 import type { Cluster } from './cluster.ts';
 import { digestOf, digestOfLine, placeOf, recordsOf, WORKSPACE } from './sent-records.ts';
 
@@ -43,8 +48,17 @@ export interface StoredRecords {
   readonly differences: readonly string[];
 }
 
-/** The run of each record of a block; null for a record without a run, and once a place named it. */
-type RunsOfBlock = (string | null)[];
+/** The records of a block, in order. */
+interface RecordsOfBlock {
+  readonly day: string;
+  /** the run of each; null for a record without a run, and once a place named it */
+  readonly runs: (string | null)[];
+  /** the body and row number of each, in one number */
+  readonly rows: readonly number[];
+}
+
+/** By id; null for a block that cannot be read. */
+type Blocks = Map<string, RecordsOfBlock | null>;
 
 /** Counts what is stored. */
 class Tally implements StoredRecords {
@@ -98,25 +112,37 @@ const readerOf = ({ ask }: Source): Reader =>
     query: async (sql: string, values: readonly unknown[]) => ({ rows: await ask(sql, values) }),
   }) as unknown as Reader;
 
+/** A record of a line. */
+interface Recorded {
+  readonly body: number;
+  readonly row: number;
+  readonly runId: string | null;
+  /** how it differs from what was sent; null if it does not */
+  readonly difference: string | null;
+  readonly wasSent: boolean;
+}
+
 /**
- * Adds the records of a block.
+ * Compares the records of a block with what was sent.
  *
- * @returns the run of each; null when not all of its lines can be read
+ * @param counts whether they are counted: not if they are also in another block
+ * @returns null when not all of its lines can be read
  */
 async function addBlock(
   signal: Signal,
   block: BlockRow,
   { digests, tally }: Reading,
-): Promise<RunsOfBlock | null> {
+  counts: boolean,
+): Promise<RecordsOfBlock | null> {
   if (block.workspaceId !== WORKSPACE) {
     tally.note(`workspace ${block.workspaceId} has block ${block.id}`, block.records);
   }
-  const runs: RunsOfBlock = [];
+  const records: Recorded[] = [];
   let isRead = true;
   try {
     for (const { text } of await linesOf(block)) {
       try {
-        runs.push(...addLine(signal, text, digests, tally));
+        for (const record of recordsOfLine(signal, text, digests)) records.push(record);
       } catch (error) {
         if (!(error instanceof SyntaxError)) throw error;
         tally.note(`a line of block ${block.id} is not what was sent: ${error.message}`);
@@ -128,21 +154,25 @@ async function addBlock(
     tally.note(error.message, block.records);
     return null;
   }
-  return isRead ? runs : null;
+  for (const { body, row, wasSent, difference } of records) {
+    if (wasSent && counts) tally.add(body, row);
+    if (difference !== null) tally.note(`${signal} ${body}/${row}: ${difference}`);
+  }
+  if (!isRead) return null;
+  return {
+    day: block.arrivedOn,
+    runs: records.map(({ runId }) => runId),
+    rows: records.map(({ body, row }) => body * ROW_NUMBERS + row),
+  };
 }
 
-/**
- * Adds the records of a line.
- *
- * @returns the run of each
- * @throws SyntaxError when it is no JSON, or a time is no number
- */
-function addLine(signal: Signal, text: string, digests: Digests, tally: Tally): RunsOfBlock {
+/** @throws SyntaxError when it is no JSON, or a time is no number */
+function recordsOfLine(signal: Signal, text: string, digests: Digests): Recorded[] {
   const { body: first } = placeOf(TIME.exec(text)?.[1] ?? '0');
   if (isWhole(digests, first, text)) {
-    for (let row = 0; row < ROWS_PER_BODY; row += 1) tally.add(first, row);
     const runId = (signal === 'traces' && TRACE_ID.exec(text)?.[1]) || null;
-    return Array.from({ length: ROWS_PER_BODY }, () => runId);
+    const common = { body: first, runId, difference: null, wasSent: true };
+    return Array.from({ length: ROWS_PER_BODY }, (_, row) => ({ ...common, row }));
   }
   const contents = new Map<number, readonly object[]>();
   return recordsOf(signal, text).map(({ time, runId, content }) => {
@@ -151,9 +181,7 @@ function addLine(signal: Signal, text: string, digests: Digests, tally: Tally): 
     contents.set(body, sent);
     const was = sent[row];
     const difference = was === undefined ? NEVER_SENT : differenceOf(was, content);
-    if (was !== undefined) tally.add(body, row);
-    if (difference !== null) tally.note(`${signal} ${body}/${row}: ${difference}`);
-    return runId;
+    return { body, row, runId, difference, wasSent: was !== undefined };
   });
 }
 
@@ -179,38 +207,103 @@ function differenceOf(sent: object, stored: object, within = ''): string | null 
   return differing.join('; ');
 }
 
-const PLACES = `
-  SELECT block_id::text AS block, replace(run_id::text, '-', '') AS run, records,
-         EXISTS (SELECT FROM hot_blocks AS blocks
+const placesIn = (places: string, blocks: string, sources: string): string => `
+  SELECT block_id::text AS block, replace(run_id::text, '-', '') AS run, arrived_on::text AS day, records,
+         EXISTS (SELECT FROM ${blocks} AS blocks
                   WHERE blocks.block_id = places.block_id AND blocks.arrived_on = places.arrived_on
-                    AND blocks.workspace_id = places.workspace_id) AS "hasBlock"
-    FROM hot_places AS places`;
+                    AND blocks.workspace_id = places.workspace_id) AS "hasBlock", ${sources}
+    FROM ${places} AS places`;
+const HOT_PLACES = placesIn('hot_places', 'hot_blocks', 'NULL AS sources, NULL AS "sourceRecords"');
+const PACKED_PLACES = placesIn(
+  'places',
+  'blocks',
+  'sources::text[], source_records AS "sourceRecords"',
+);
+
+interface CheckedPlace {
+  readonly about: string;
+  readonly block: string;
+  readonly run: string;
+  readonly day: string;
+  readonly named: readonly number[];
+  readonly sources: readonly string[] | null;
+  readonly sourceRecords: Buffer;
+}
 
 /** Checks that the places of each run name all of its records, and no others, once. */
 async function checkPlaces(
   { ask, tally }: Reading,
-  blocks: ReadonlyMap<string, RunsOfBlock | null>,
-): Promise<void> {
-  for (const { block, run, records, hasBlock } of await ask(PLACES)) {
-    const runs = blocks.get(String(block));
-    if (runs === null) continue;
+  places: string,
+  blocks: Blocks,
+): Promise<CheckedPlace[]> {
+  const checked: CheckedPlace[] = [];
+  for (const { hasBlock, records, ...row } of await ask(places)) {
     const named = ordinalsOf(records as Buffer);
-    const about = `a place of run ${run} in block ${block}`;
-    if (runs === undefined || hasBlock !== true) {
+    const place = { ...row, named } as unknown as Omit<CheckedPlace, 'about'>;
+    const about = `a place of run ${place.run} in block ${place.block}`;
+    const block = blocks.get(place.block);
+    if (block === null) continue;
+    if (block === undefined || hasBlock !== true) {
       tally.noteMisplaced(`${about}, which its workspace and day do not have`, named.length);
       continue;
     }
     let wrong = 0;
     for (const ordinal of named) {
-      if (runs[ordinal] === run) runs[ordinal] = null;
+      if (block.runs[ordinal] === place.run) block.runs[ordinal] = null;
       else wrong += 1;
     }
     tally.noteMisplaced(`${about} names them, and they are not of the run`, wrong);
+    checked.push({ ...place, about });
   }
-  for (const [block, runs] of blocks) {
-    const left = runs?.filter((run) => run !== null) ?? [];
-    tally.noteMisplaced(`no place names those of run ${left[0]} in block ${block}`, left.length);
+  for (const [id, block] of blocks) {
+    const left = block?.runs.filter((run) => run !== null) ?? [];
+    tally.noteMisplaced(`no place names those of run ${left[0]} in block ${id}`, left.length);
   }
+  return checked;
+}
+
+/**
+ * Checks that each packed place names the hot blocks and records that it is made of, as long as these are there,
+ * and that the records of a hot place are packed all or none, once.
+ */
+function checkSources(
+  tally: Tally,
+  { hot, packed }: { readonly hot: Blocks; readonly packed: Blocks },
+  hotPlaces: readonly CheckedPlace[],
+  packedPlaces: readonly CheckedPlace[],
+): void {
+  const packedOf = new Map<string, number[]>();
+  for (const { about, block, run, named, sources, sourceRecords } of packedPlaces) {
+    const ids = sources ?? [];
+    const origins = decodeSources(ids.length, sourceRecords).flatMap((ranges, index) =>
+      numbersIn(ranges).map((ordinal) => ({ id: ids[index] as string, ordinal })),
+    );
+    let wrong = Math.abs(origins.length - named.length);
+    for (const [at, { id, ordinal }] of origins.entries()) {
+      const of = packedOf.get(`${run} ${id}`) ?? [];
+      packedOf.set(`${run} ${id}`, of);
+      of.push(ordinal);
+      const origin = hot.get(id);
+      if (!origin) continue;
+      const row = packed.get(block)?.rows[named[at] ?? -1];
+      if (origin.rows[ordinal] !== row) wrong += 1;
+    }
+    tally.noteMisplaced(`${about} names other hot records than it has`, wrong);
+  }
+  for (const { about, block, run, named } of hotPlaces) {
+    const own = packedOf.get(`${run} ${block}`)?.sort((one, other) => one - other);
+    const isSame = own === undefined || isDeepStrictEqual(own, named);
+    tally.noteMisplaced(`${about} is packed in part, or twice`, isSame ? 0 : named.length);
+  }
+}
+
+function numbersIn(ranges: RecordRanges): number[] {
+  const numbers: number[] = [];
+  for (let at = 0; at < ranges.length; at += 2) {
+    const [start = 0, end = 0] = ranges.slice(at, at + 2);
+    for (let number = start; number < end; number += 1) numbers.push(number);
+  }
+  return numbers;
 }
 
 /** Decodes the numbers that a place holds: a gap and a length for each range, as varints. */
@@ -236,15 +329,30 @@ function ordinalsOf(bytes: Buffer): number[] {
   return ordinals;
 }
 
+const HOT_DAYS = `
+  SELECT replace(substr(relname, length('hot_places_') + 1), '_', '-') AS day
+    FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid
+   WHERE inhparent = 'hot_places'::regclass`;
+
 /** Reads all stored records, compares each with what was sent, and checks the places of runs. */
 export async function readRecords({ ask }: Source, digests: Digests): Promise<StoredRecords> {
   const reading = { ask, digests, tally: new Tally() };
-  const blocks = new Map<string, RunsOfBlock | null>();
+  const hotDays = new Set((await ask(HOT_DAYS)).map(({ day }) => day));
+  const hot: Blocks = new Map();
+  const packed: Blocks = new Map();
   for (const signal of SIGNALS) {
-    for await (const block of eachBlock(readerOf(reading), signal)) {
-      blocks.set(block.id, await addBlock(signal, block, reading));
+    for await (const block of eachBlock(readerOf(reading), signal, 'hot_blocks')) {
+      // Nobody reads the others any more.
+      if (!hotDays.has(block.arrivedOn)) continue;
+      hot.set(block.id, await addBlock(signal, block, reading, true));
+    }
+    for await (const block of eachBlock(readerOf(reading), signal, 'blocks')) {
+      const counts = signal === 'metrics' || !hotDays.has(block.arrivedOn);
+      packed.set(block.id, await addBlock(signal, block, reading, counts));
     }
   }
-  await checkPlaces(reading, blocks);
+  const hotPlaces = await checkPlaces(reading, HOT_PLACES, hot);
+  const packedPlaces = await checkPlaces(reading, PACKED_PLACES, packed);
+  checkSources(reading.tally, { hot, packed }, hotPlaces, packedPlaces);
   return reading.tally;
 }

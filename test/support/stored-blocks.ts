@@ -1,13 +1,19 @@
 /** What blocks hold, read as any reader would. */
 import type pg from 'pg';
 
-import { readBlock, type StoredBlock } from '../../src/db/telemetry/block-codec.ts';
 import { SIGNAL_NUMBERS } from '../../src/db/telemetry/blocks.ts';
+import { CODECS } from '../../src/db/telemetry/codecs.ts';
+import {
+  HOT_TEXT_COLUMNS,
+  readText,
+  TEXT_COLUMNS,
+  type TextRow,
+} from '../../src/db/telemetry/stored-blocks.ts';
 import type { JsonObject } from '../../src/model/json.ts';
 import { decodeRanges } from '../../src/model/record-ranges.ts';
 import type { Signal } from '../../src/model/telemetry.ts';
 
-export interface BlockRow extends StoredBlock {
+export interface BlockRow extends TextRow {
   readonly workspaceId: number;
   readonly signal: number;
   readonly records: number;
@@ -22,21 +28,32 @@ export interface StoredLine {
 
 export type Reader = Pick<pg.Pool, 'query'>;
 
+type BlockTable = 'hot_blocks' | 'blocks';
+const COLUMNS: Readonly<Record<BlockTable, string>> = {
+  hot_blocks: `${HOT_TEXT_COLUMNS}, NULL::bytea AS narrow`,
+  blocks: `${TEXT_COLUMNS}, narrow`,
+};
+
 /** The table that gets a signal. */
-const arrivalTable = (signal: Signal): string => (signal === 'metrics' ? 'blocks' : 'hot_blocks');
+const arrivalTable = (signal: Signal): BlockTable =>
+  signal === 'metrics' ? 'blocks' : 'hot_blocks';
 
 /** Blocks read at a time. */
 const PAGE_BLOCKS = 16;
 const BEFORE_ALL = '00000000-0000-0000-0000-000000000000';
 
-/** The blocks of a signal as it arrived, in the order of their ids, with a page of them in memory. */
-export async function* eachBlock(database: Reader, signal: Signal): AsyncGenerator<BlockRow> {
+/** The blocks of a signal, by default as it arrived, in the order of their ids, with a page of them in memory. */
+export async function* eachBlock(
+  database: Reader,
+  signal: Signal,
+  table: BlockTable = arrivalTable(signal),
+): AsyncGenerator<BlockRow> {
   let after = BEFORE_ALL;
   for (;;) {
     const { rows } = await database.query<BlockRow>(
-      `SELECT block_id::text AS id, workspace_id AS "workspaceId", signal, codec, bytes, records,
-              arrived_on::text AS "arrivedOn", checksum, data
-         FROM ${arrivalTable(signal)} WHERE signal = $1 AND block_id > $2 ORDER BY block_id LIMIT ${PAGE_BLOCKS}`,
+      `SELECT block_id::text AS id, workspace_id AS "workspaceId", signal, records,
+              arrived_on::text AS "arrivedOn", ${COLUMNS[table]}, data
+         FROM ${table} WHERE signal = $1 AND block_id > $2 ORDER BY block_id LIMIT ${PAGE_BLOCKS}`,
       [SIGNAL_NUMBERS[signal], after],
     );
     yield* rows;
@@ -55,7 +72,7 @@ export async function storedBlocks(database: Reader, signal: Signal): Promise<Bl
 
 /** The lines of a block. @throws UnreadableBlockError */
 export async function linesOf(block: BlockRow): Promise<StoredLine[]> {
-  const text = (await readBlock(block)).toString();
+  const text = (await readText(block, CODECS)).toString();
   if (!text.endsWith('\n')) throw new Error('a line without its end');
   return text
     .slice(0, -1)
