@@ -45,7 +45,7 @@ export interface PreviewTally {
   readonly found: number;
   /** runs that are larger than a preview reads */
   readonly skipped: number;
-  /** runs that were not matched to their end: their time was used up, or a pattern failed */
+  /** runs that were not matched whole: their time was used up, a pattern failed, or a block could not be read */
   readonly cut: number;
   /** CPU time of reading texts and matching */
   readonly cpuMs: number;

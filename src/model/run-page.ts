@@ -2,6 +2,7 @@
 import type { Finding, TextRange } from './findings.ts';
 import type { Hex16 } from './json.ts';
 import type { TreeRow } from './run-tree.ts';
+import type { UnreadableBlocks } from './runs.ts';
 import type { StepDetails, Usage } from './step-details.ts';
 import type { StepOutline, Surface } from './steps.ts';
 
@@ -109,6 +110,8 @@ export interface RunSearch {
   readonly next: number | null;
   /** steps with only the beginnings of their texts searched */
   readonly cut: number;
+  /** blocks of the run, whose steps were not searched */
+  readonly unreadable: UnreadableBlocks;
 }
 
 /** A text in which a phrase was found. */

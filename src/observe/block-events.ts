@@ -27,7 +27,10 @@ export function blockEvents(log: Logger, metrics: Metrics) {
       if (logged.size >= BLOCKS_MAX) logged.clear();
       logged.add(blockId);
       metrics.faults.inc({ place: 'block' });
-      log.error({ blockId, why }, 'a stored block cannot be read; its steps are not evaluated');
+      log.error(
+        { blockId, why },
+        'a stored block cannot be read; its steps are not evaluated, shown or exported',
+      );
     },
 
     /** The records of runs were packed. */
@@ -43,9 +46,14 @@ export function blockEvents(log: Logger, metrics: Metrics) {
       log.info({ day }, 'a hot day is packed');
     },
 
-    /** Hot days are over and not packed yet. */
-    hotDaysWait(days: number): void {
+    /**
+     * Hot days are over and not packed yet.
+     *
+     * @param oldest hot day, over or not, as `2026-11-20`; null if there is none
+     */
+    hotDaysWait(days: number, oldest: string | null): void {
       metrics.hotDaysWaiting.set(days);
+      if (oldest !== null) metrics.oldestHotDay.set(Date.parse(oldest) / 1000);
     },
 
     /** Runs were evaluated, and their records could not be packed; the end of their hot day packs them. */

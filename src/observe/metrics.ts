@@ -62,6 +62,11 @@ function declareMetrics(registry: Registry) {
       help: 'Hot days past HOT_DAYS that are not packed yet.',
       registers,
     }),
+    oldestHotDay: new Gauge({
+      name: 'sluice_oldest_hot_day_timestamp_seconds',
+      help: 'Start of the oldest day whose spans and log records are not all packed, since 1970.',
+      registers,
+    }),
     clockDifference: new Gauge({
       name: 'sluice_clock_difference_seconds',
       help: "How far this machine's clock is ahead of PostgreSQL's.",

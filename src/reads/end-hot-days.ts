@@ -8,8 +8,9 @@ import type { Database } from '../db/database.ts';
 import {
   dropHotBlocks,
   dropHotPlaces,
-  endedHotDays,
   HotDay,
+  hotDaysOf,
+  isHotDayOver,
 } from '../db/telemetry/packed/hot-days.ts';
 import type { PackedCounts } from '../db/telemetry/packed/store-packed.ts';
 import { packHotGroup } from './pack-hot-day.ts';
@@ -20,7 +21,7 @@ const TURN_MS_MAX = 50 * 60_000;
 interface HotDayEvents {
   readonly runsPacked: (packed: PackedCounts) => void;
   readonly hotDayPacked: (day: string) => void;
-  readonly hotDaysWait: (days: number) => void;
+  readonly hotDaysWait: (days: number, oldest: string | null) => void;
   readonly partitionsChanged: (created: readonly string[], dropped: readonly string[]) => void;
 }
 
@@ -46,14 +47,15 @@ export async function endHotDays(
   const endsAtMs = performance.now() + TURN_MS_MAX;
   const token = randomUUID();
   const isOver = (): boolean => signal.aborted || performance.now() >= endsAtMs;
-  const days = await endedHotDays(database, nowMs, hotDays);
-  events.hotDaysWait(days.length);
+  const all = await hotDaysOf(database, 'hot_places');
+  const days = all.filter((day) => isHotDayOver(day, nowMs, hotDays));
+  events.hotDaysWait(days.length, all[0] ?? null);
   for (const [index, day] of days.entries()) {
     const isPacked = await packDay(database, day, token, isOver, events);
     if (!isPacked) break;
     const dropped = await dropHotPlaces(database, day);
     events.partitionsChanged([], dropped);
-    events.hotDaysWait(days.length - index - 1);
+    events.hotDaysWait(days.length - index - 1, all[index + 1] ?? null);
   }
   const dropped = await dropHotBlocks(database);
   if (dropped.length > 0) events.partitionsChanged([], dropped);

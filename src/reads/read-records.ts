@@ -1,8 +1,9 @@
 /**
- * Reads records of blocks, one block after the other. A block that is damaged or missing is counted, and the
- * others are read.
+ * Reads records of blocks, one block after the other. A block that is damaged or missing is counted and reported,
+ * and the others are read.
  */
 import type { Database } from '../db/database.ts';
+import { UnreadableBlockError } from '../db/telemetry/block-codec.ts';
 import { type RecordsOfBlock, readBlocks, type TextForm } from '../db/telemetry/stored-blocks.ts';
 import type { Holes } from '../model/packed/narrow-text.ts';
 import { countRecords } from '../model/record-ranges.ts';
@@ -27,11 +28,15 @@ export interface ReadBlock extends RecordsOfBlock {
  */
 export type TakeRecords = (block: ReadBlock) => Pieces<number>;
 
+/** Takes the error of a block that cannot be read. */
+export type ReportBlock = (blockId: string, error: Error) => void;
+
 /** @param wanted each block once */
 export async function readRecords(
   database: Database,
   wanted: readonly RecordsOfBlock[],
   take: TakeRecords,
+  report: ReportBlock,
   form: TextForm = 'whole',
 ): Promise<UnreadableBlocks> {
   let blocks = 0;
@@ -46,8 +51,15 @@ export async function readRecords(
       found = await foundOf(take({ ...block, signal, records }));
     }
     const lost = countRecords(records) - found;
-    if (lost > 0) blocks += 1;
     steps += lost;
+    if (lost <= 0) continue;
+    blocks += 1;
+    report(
+      block.blockId,
+      'error' in block
+        ? block.error
+        : new UnreadableBlockError(block.blockId, `${lost} records are missing`),
+    );
   }
   return { blocks, steps };
 }

@@ -24,6 +24,7 @@ import { cutLines } from '../otlp/lines/lines.ts';
 import type { FoundRecord } from '../otlp/lines/record-finder.ts';
 import { PIECE_BYTES, type Pieces } from '../otlp/pieces.ts';
 import type { PieceWork } from './piece-work.ts';
+import type { ReportBlock } from './read-records.ts';
 import type { FoundRun, RunSteps } from './run-steps.ts';
 
 export type ExportedSignal = 'traces' | 'logs';
@@ -119,6 +120,7 @@ const isOfOtherSignal = (one: BlockText | undefined, other: BlockText): boolean 
   one !== undefined && one.signal !== null && other.signal !== null && one.signal !== other.signal;
 
 interface Shared {
+  readonly report: ReportBlock;
   readonly turns: PieceWork;
   /** counts the running exports; `take` throws where another one is too much */
   readonly slots: Readonly<Record<'take' | 'release', (workspaceId: number) => void>>;
@@ -128,7 +130,7 @@ interface Shared {
 export function createRunExporter(
   { find, read }: Pick<ReadChoice, 'find' | 'read'>,
   steps: Pick<RunSteps, 'find'>,
-  { turns, slots }: Shared,
+  { turns, slots, report }: Shared,
 ) {
   /**
    * Reads the blocks of the first places, at least one.
@@ -198,6 +200,9 @@ export function createRunExporter(
       if (left > 0 && places.length === PLACES_MAX) {
         throw new Error(`a run with more than ${PLACES_MAX} places cannot be exported whole`);
       }
+    } catch (error) {
+      if (error instanceof UnreadableBlockError) report(error.blockId, error);
+      throw error;
     } finally {
       slots.release(workspaceId);
     }

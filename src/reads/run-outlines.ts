@@ -10,7 +10,7 @@ import type { Hex16 } from '../model/json.ts';
 import { withRepeats } from '../model/repeated-spans.ts';
 import type { FoundText, StepsView } from '../model/run-page.ts';
 import type { TreeRow } from '../model/run-tree.ts';
-import type { RunSummary } from '../model/runs.ts';
+import type { RunSummary, UnreadableBlocks } from '../model/runs.ts';
 import type { Usage } from '../model/step-details.ts';
 import type { SoughtStep, StepPageLimits } from './chosen-steps.ts';
 import type { PieceWork } from './piece-work.ts';
@@ -128,6 +128,7 @@ async function outlineOf(parts: Parts, found: FoundRun) {
 async function searchIn({ steps, turns }: Parts, found: FoundRun, phrase: string, from: number) {
   const hits: FoundText[] = [];
   let cut = 0;
+  let unreadable: UnreadableBlocks = { blocks: 0, steps: 0 };
   let next: number | null = from;
   const read = (first: number): Promise<StepPage> => {
     const reading = steps.page(found, SEARCH, () => ({ from: first, sought: 'slice' }));
@@ -138,6 +139,7 @@ async function searchIn({ steps, turns }: Parts, found: FoundRun, phrase: string
   let reading = read(from);
   for (let slice = 0; slice < SEARCH_SLICES_MAX && next !== null; slice += 1) {
     const stored: StepPage = await reading;
+    if (stored.unreadable.blocks > unreadable.blocks) unreadable = stored.unreadable;
     const end = stored.steps.at(-1)?.number ?? stored.count;
     // The next slice is read while this one is searched.
     if (end < stored.count && slice + 1 < SEARCH_SLICES_MAX) reading = read(end + 1);
@@ -153,7 +155,7 @@ async function searchIn({ steps, turns }: Parts, found: FoundRun, phrase: string
     next = last === null || last >= stored.count ? null : last + 1;
     if (hits.length >= SEARCH_HITS_MAX) break;
   }
-  return { phrase, from, hits, next, cut };
+  return { phrase, from, hits, next, cut, unreadable };
 }
 
 /** Reads a run and a page of its steps, or its outline; null if there is no such run. */

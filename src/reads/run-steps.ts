@@ -5,8 +5,10 @@
 import type { ReadChoice } from '../db/replica/read-choice.ts';
 import type { RunToRead } from '../db/runs/run-to-read.ts';
 import { findRun } from '../db/runs/runs.ts';
+import { MissingBlockError } from '../db/telemetry/stored-blocks.ts';
 import type { TreeStep } from '../model/run-tree.ts';
 import type { ChosenSteps, StepPageLimits } from './chosen-steps.ts';
+import type { ReportBlock } from './read-records.ts';
 import { RunTrees } from './run-trees.ts';
 import { readStepPage, type StepPage } from './step-page.ts';
 
@@ -17,11 +19,19 @@ export type ChooseSteps = (tree: readonly TreeStep[]) => Promise<ChosenSteps> | 
 
 export class RunSteps {
   readonly #choice: Pick<ReadChoice, 'read' | 'find'>;
-  readonly #trees = new RunTrees();
+  readonly #report: ReportBlock;
+  readonly #trees: RunTrees;
 
-  constructor(choice: Pick<ReadChoice, 'read' | 'find'>) {
+  constructor(choice: Pick<ReadChoice, 'read' | 'find'>, report: ReportBlock = () => {}) {
     this.#choice = choice;
+    this.#report = report;
+    this.#trees = new RunTrees(report);
   }
+
+  /** Retention may have dropped a block since the tree was read: without it, the tree is read again. */
+  readonly #reportDamaged: ReportBlock = (blockId, error) => {
+    if (!(error instanceof MissingBlockError)) this.#report(blockId, error);
+  };
 
   /** Finds a run; null if there is none. */
   async find(workspaceId: number, runId: string): Promise<FoundRun | null> {
@@ -35,7 +45,9 @@ export class RunSteps {
     const { read } = this.#choice;
     const tree = await read(found, (db) => this.#trees.read(db, found, found.run));
     const chosen = await choose(tree.steps);
-    const page = await read(found, (db) => readStepPage(db, tree, limits, chosen));
+    const page = await read(found, (db) =>
+      readStepPage(db, tree, limits, chosen, this.#reportDamaged),
+    );
     if (page.unreadable.blocks > tree.unreadable.blocks) this.#trees.forget(found);
     return page;
   }

@@ -16,7 +16,7 @@ import { findRecords, recordsOf } from '../otlp/lines/block-records.ts';
 import { readNarrow } from '../otlp/lines/narrow-record.ts';
 import type { Pieces } from '../otlp/pieces.ts';
 import { arrivedAs, byStoredBlock, PlacedRecords, storedRecordsOf } from './placed-records.ts';
-import { type ReadBlock, readRecords } from './read-records.ts';
+import { type ReadBlock, type ReportBlock, readRecords } from './read-records.ts';
 import { digestOf } from './read-step.ts';
 import { firstPlaces } from './run-reading.ts';
 
@@ -37,6 +37,7 @@ export async function readTree(
   database: Database,
   run: RunToRead,
   stepsMax: number,
+  report: ReportBlock = () => {},
 ): Promise<StoredTree> {
   const [found] = await findPlaces(database, [run], stepsMax);
   const first = firstPlaces(found?.places ?? [], stepsMax);
@@ -47,11 +48,12 @@ export async function readTree(
     database,
     wanted,
     (block) => takeSteps(block, blocks.get(block.blockId) ?? [], steps),
+    report,
     'narrow',
   );
   steps.sort(compareAsRead);
   if (steps.length > TURN_STEPS) await nextTurn();
-  const repeats = await findRepeats(database, steps);
+  const repeats = await findRepeats(database, steps, report);
   for (const step of repeats.values()) step.repeats += 1;
   if (steps.length > TURN_STEPS) await nextTurn();
   const once = repeats.size === 0 ? steps : steps.filter((step) => !repeats.has(step));
@@ -100,6 +102,7 @@ function* takeSteps(
 async function findRepeats(
   database: Database,
   steps: readonly ReadStep[],
+  report: ReportBlock,
 ): Promise<ReadonlyMap<ReadStep, ReadStep>> {
   let bytes = 0;
   const spans = possibleRepeats(steps, (step) => step).filter(({ stored }) => {
@@ -120,6 +123,7 @@ async function findRepeats(
       }
       return found.length;
     },
+    report,
   );
   const sent = new SentSpans<ReadStep>();
   for (const span of spans) {

@@ -6,6 +6,7 @@ import type { Database } from '../db/database.ts';
 import type { RunToRead } from '../db/runs/run-to-read.ts';
 import type { StoredTree } from '../model/run-tree.ts';
 import type { RunSummary } from '../model/runs.ts';
+import type { ReportBlock } from './read-records.ts';
 import { readTree } from './run-tree.ts';
 
 /** The steps of one evaluation: later ones are in no finding, and on no page. */
@@ -29,6 +30,11 @@ export class RunTrees {
   readonly #kept = new Map<string, Kept>();
   /** under way, by run and version: a page and the search in it begin at the same time */
   readonly #reading = new Map<string, Promise<StoredTree>>();
+  readonly #report: ReportBlock;
+
+  constructor(report: ReportBlock) {
+    this.#report = report;
+  }
 
   /** Reads the run again next time: some of its blocks are no longer stored, or damaged. */
   forget({ workspaceId, runId }: RunToRead): void {
@@ -56,7 +62,7 @@ export class RunTrees {
     key: string,
     version: string,
   ): Promise<StoredTree> {
-    const tree = await readTree(database, ref, STEPS_MAX);
+    const tree = await readTree(database, ref, STEPS_MAX, this.#report);
     if (tree.steps.length >= LARGE_STEPS) {
       const [oldest] = this.#kept.size < RUNS_MAX ? [] : this.#kept.keys();
       if (oldest !== undefined) this.#kept.delete(oldest);

@@ -17,7 +17,7 @@ import {
   type KeptStep,
   type StepPageLimits,
 } from './chosen-steps.ts';
-import { readRecords } from './read-records.ts';
+import { type ReportBlock, readRecords, type TakeRecords } from './read-records.ts';
 import { readStep, type StepSignal, toStep } from './read-step.ts';
 import { addressOf, recordsOfSteps, storedAddressOf } from './run-tree.ts';
 
@@ -82,13 +82,13 @@ export async function readStepPage(
   tree: StoredTree,
   limits: StepPageLimits,
   chosen: ChosenSteps = {},
+  report: ReportBlock = () => {},
 ): Promise<StepPage> {
   const { steps: kept, sought, above } = choosePage(tree.steps, limits, chosen);
   const byAddress = new Map(kept.map((one) => [storedAddressOf(one.step), one]));
   const read = new Map<KeptStep, ReadOne>();
   const wanted = recordsOfSteps(kept.map(({ step }) => step));
-  const damaged = await readRecords(database, wanted, function* (block) {
-    const { signal, text, blockId, records } = block;
+  const take: TakeRecords = function* ({ signal, text, blockId, records }) {
     const found = yield* recordsOf(signal, text, records);
     for (const record of found) {
       const one = byAddress.get(addressOf(blockId, record.ordinal));
@@ -96,7 +96,8 @@ export async function readStepPage(
       yield;
     }
     return found.length;
-  });
+  };
+  const damaged = await readRecords(database, wanted, take, report);
   const steps: PagedStep[] = [];
   const owners: Step[] = [];
   for (const one of kept) {

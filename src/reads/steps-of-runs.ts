@@ -21,6 +21,7 @@ import { type BlockRecord, recordsOf } from '../otlp/lines/block-records.ts';
 import { PIECE_BYTES, type Pieces } from '../otlp/pieces.ts';
 import { inTurns } from './piece-work.ts';
 import { PlacedRecords } from './placed-records.ts';
+import type { ReportBlock } from './read-records.ts';
 import type { StepSignal } from './read-step.ts';
 import { RunReading, type StepsOfRun } from './run-reading.ts';
 
@@ -53,9 +54,6 @@ const LIMITS: ReadLimits = {
  */
 export const isUnreadable = ({ steps, unread }: Pick<StepsOfRun, 'steps' | 'unread'>): boolean =>
   steps.length === 0 && unread > 0;
-
-/** Takes the error of a block that cannot be read. */
-export type ReportBlock = (blockId: string, error: Error) => void;
 
 /**
  * Reads the steps of runs: each run's spans and log records. A run's first step is read whatever its size, so

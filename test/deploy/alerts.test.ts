@@ -59,6 +59,7 @@ const EXPECTED: Readonly<Record<string, Condition>> = {
     'info',
   ],
   SluiceClockDiffers: ['abs(sluice_clock_difference_seconds) > 10', '3m', 'warning'],
+  SluiceHotDaysNotPacked: ['min(sluice_hot_days_waiting) > 0', '6h', 'warning'],
   SluiceLimitsNotShared: [
     'sluice_limits_shared == 0 and on () count(sluice_limits_shared) > 1',
     '10m',

@@ -60,10 +60,10 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
-const page = async (id: string): Promise<string> => {
+const page = async (id: string, query = ''): Promise<string> => {
   const browser = new Browser(gateway.server.baseUrl);
   await browser.signIn(gateway.owner.email, gateway.owner.password);
-  const answer = await browser.get(`/app/runs/${id}`);
+  const answer = await browser.get(`/app/runs/${id}${query}`);
   expect(answer.status).toBe(200);
   return answer.text;
 };
@@ -121,6 +121,11 @@ describe.each([
     expect(text).not.toContain('more steps are not shown');
   });
 
+  test('says so when it is searched', async () => {
+    const text = await page(traceId, '?q=weather');
+    expect(text).toMatch(new RegExp(`texts match\\s+in steps 1 to the last\\.\\s+${SENTENCE}\\.`));
+  });
+
   test('says so on the command line', async () => {
     const text = await command(traceId);
     expect(text).toContain(`Error     ${SENTENCE}`);
@@ -137,4 +142,17 @@ describe.each([
   test('does not concern another run', async () => {
     expect(await show(whole)).toMatchObject({ checked: 'fully', unreadable_blocks: 0 });
   });
+});
+
+test('the log has one line for the block, with its id', async () => {
+  const { stdout, stderr } = gateway.server;
+  const lines = `${stdout()}${stderr()}`.split('\n').filter((line) => line.includes('"blockId"'));
+  expect(lines).toHaveLength(1);
+  const { rows } = await gateway.database.query<{ id: string }>(
+    `SELECT replace(block_id::text, '-', '') AS id FROM hot_places WHERE run_id = $1
+      ORDER BY block_id DESC LIMIT 1`,
+    [traceId],
+  );
+  expect(lines[0]).toContain(`"blockId":"${rows[0]?.id}"`);
+  expect(lines[0]).toContain('a stored block cannot be read');
 });

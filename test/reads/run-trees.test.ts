@@ -34,7 +34,7 @@ function openReads() {
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
 test('a run is read once for a page and the search in it, and again when it has changed', async () => {
-  const trees = new RunTrees();
+  const trees = new RunTrees(() => {});
   const { reads, database } = openReads();
   const both = [trees.read(database, REF, run(1)), trees.read(database, REF, run(1))];
   const changed = trees.read(database, REF, run(2));
@@ -47,7 +47,7 @@ test('a run is read once for a page and the search in it, and again when it has 
 });
 
 test('a read that failed is not remembered', async () => {
-  const trees = new RunTrees();
+  const trees = new RunTrees(() => {});
   const { reads, database } = openReads();
   const failed = trees.read(database, REF, run(1));
   await turn();

@@ -167,7 +167,12 @@ export function createAcceptor(
   const canEmail = config.smtp !== null;
   const store = createStore(databases, { brand: config.brand, nowMs: clock.nowMs, canEmail });
   const rules = ruleReader(catalog, store);
-  const ofRuns = { outlines: new Turns(), turns: new Turns(), slots: new ExportSlots() };
+  const ofRuns = {
+    outlines: new Turns(),
+    turns: new Turns(),
+    slots: new ExportSlots(),
+    report: (blockId: string, { message }: Error) => events.blockUnreadable(blockId, message),
+  };
   const choice = fromPrimary(reads);
   const pages = pagesOf(config, rules);
   const probes = probesOf(databases.probes, parts);

@@ -13,6 +13,7 @@ import type { RuleReader } from '../../http/api/rules/rule-routes.ts';
 import type { AppDependencies } from '../../http/dashboard/app-routes.ts';
 import { createProviders } from '../../http/dashboard/sign-in/configured-providers.ts';
 import type { Turns } from '../../http/limits/turns.ts';
+import type { ReportBlock } from '../../reads/read-records.ts';
 import { createRunExporter } from '../../reads/run-export.ts';
 import { createOutliner } from '../../reads/run-outlines.ts';
 import { RunSteps } from '../../reads/run-steps.ts';
@@ -88,11 +89,12 @@ interface RunShares {
   readonly outlines: Turns;
   readonly turns: Turns;
   readonly slots: ExportSlots;
+  readonly report: ReportBlock;
 }
 
 /** The reads of runs, from the database of `choice`; they share the turns and slots of the process. */
 export function runsOf(config: Config, store: Store, choice: ReadChoice, shared: RunShares) {
-  const steps = new RunSteps(choice);
+  const steps = new RunSteps(choice, shared.report);
   const { find, findSteps, searchSteps } = createOutliner({ steps, turns: shared.outlines });
   const exporter = createRunExporter(choice, steps, shared);
   const runs = { ...store.runs, ...exporter, find, times: runTimesOf(config) };

@@ -73,7 +73,7 @@ async function previewRun(
   { matcher, settings, work, cpuMs }: PreviewBatchDependencies,
 ): Promise<PreviewTally> {
   if (read === null) return { ...EMPTY_TALLY, skipped: 1 };
-  const { steps, unread } = read;
+  const { steps, unread, unreadable } = read;
   if (isUnreadable({ steps, unread })) return { ...EMPTY_TALLY, skipped: 1 };
   const evaluation = new RunEvaluation(steps, matcher, enabled, settings);
   let usedMs = 0;
@@ -97,7 +97,7 @@ async function previewRun(
     ...EMPTY_TALLY,
     read: 1,
     found: findings.length > 0 ? 1 : 0,
-    cut: isDone && undecided.length === 0 ? 0 : 1,
+    cut: isDone && undecided.length === 0 && unreadable.blocks === 0 ? 0 : 1,
     cpuMs: usedMs,
     rules,
   };

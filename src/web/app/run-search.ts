@@ -3,6 +3,7 @@ import type { FoundText, RunSearch } from '../../model/run-page.ts';
 import { surfaceLabel } from '../../model/steps.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { count } from './format.ts';
+import { unreadableText } from './run-check.ts';
 import { AT_ID, markedText } from './text.ts';
 
 function foundLink(runId: string, phrase: string, { step, text, at }: FoundText): string {
@@ -21,12 +22,13 @@ function hit(runId: string, phrase: string, found: FoundText): Html {
 <pre class="excerpt">${markedText(`${before}${match}${after}`, [mark])}</pre></li>`;
 }
 
-function results(runId: string, { phrase, hits, next, from, cut }: RunSearch): Html {
+function results(runId: string, { phrase, hits, next, from, cut, unreadable }: RunSearch): Html {
   const further = new URLSearchParams({ q: phrase, after: String((next ?? 1) - 1) });
   return html`<section class="panel" id="search" aria-label="Search results">
 <p role="status">${hits.length === 0 ? 'No match' : `${count(hits.length)} ${hits.length === 1 ? 'text matches' : 'texts match'}`}
 in steps ${count(from)} to ${next === null ? 'the last' : count(next - 1)}.
-${cut > 0 && html`Only the beginning of ${count(cut)} large ${cut === 1 ? 'step' : 'steps'} was searched.`}</p>
+${cut > 0 && html`Only the beginning of ${count(cut)} large ${cut === 1 ? 'step' : 'steps'} was searched.`}
+${unreadableText({ unreadable }).map((text) => html`${text}.`)}</p>
 ${hits.length > 0 && html`<ol class="plain found-texts">${hits.map((one) => hit(runId, phrase, one))}</ol>`}
 ${next !== null && html`<p><a class="button quiet" href="/app/runs/${runId}?${further.toString()}#search">Search from step ${count(next)}</a></p>`}
 </section>`;

@@ -364,7 +364,8 @@ describe('a search', () => {
     match: 'key',
     after: ' c',
   };
-  const search = { phrase: 'the "key"', from: 1, hits: [hit], next: 101, cut: 2 };
+  const unreadable = { blocks: 0, steps: 0 };
+  const search = { phrase: 'the "key"', from: 1, hits: [hit], next: 101, cut: 2, unreadable };
 
   test('shows each hit with its link, and where to search further', () => {
     const text = page({ search });
@@ -383,6 +384,12 @@ describe('a search', () => {
     const text = page({ search: { ...search, hits: [], next: null, cut: 0 } });
     expect(text).toContain('No match');
     expect(text).not.toContain('Search from step');
+    expect(text).not.toContain('could not be read');
+  });
+
+  test('says which steps it could not search', () => {
+    const text = page({ search: { ...search, unreadable: { blocks: 1, steps: 2 } } });
+    expect(text).toContain('1 block could not be read, with 2 steps.');
   });
 });
 

@@ -269,18 +269,13 @@ async function keepAsTheyAre(
 }
 
 /**
- * Returns the hot days that are over, the oldest first.
+ * Checks whether a day is past its hot days.
  *
  * @param nowMs milliseconds since 1970, by PostgreSQL's clock
  * @param hotDays whole days that stay hot beside today
  */
-export async function endedHotDays(
-  database: Database,
-  nowMs: number,
-  hotDays: number,
-): Promise<readonly string[]> {
-  const firstHot = utcDay(nowMs - hotDays * DAY_MS);
-  return (await hotDaysOf(database, 'hot_places')).filter((day) => day < firstHot);
+export function isHotDayOver(day: string, nowMs: number, hotDays: number): boolean {
+  return day < utcDay(nowMs - hotDays * DAY_MS);
 }
 
 /** Returns the days that have a partition of a hot table, in order. */
