@@ -34,11 +34,14 @@ const child = (name: string, startTimeUnixNano: string) =>
   rawSpan({ traceId, name, parentSpanId: root.spanId, startTimeUnixNano, attributes });
 
 let gateway: Gateway;
+let browser: Browser;
 const show = (id: string): Promise<Outline & Record<string, unknown>> =>
   read(`${gateway.server.baseUrl}/platform/v1/runs/${id}`, gateway.keys.workspace);
 
 beforeAll(async () => {
   gateway = await openGateway();
+  browser = new Browser(gateway.server.baseUrl);
+  await browser.signIn(gateway.owner.email, gateway.owner.password);
   const { observeUrl } = gateway.server;
   const send = async (...spans: readonly object[]): Promise<void> => {
     const answer = await post(`${observeUrl}/v1/traces`, gateway.keys.agent, traceBody(spans));
@@ -61,8 +64,6 @@ beforeAll(async () => {
 afterAll(() => gateway.close());
 
 const page = async (id: string, query = ''): Promise<string> => {
-  const browser = new Browser(gateway.server.baseUrl);
-  await browser.signIn(gateway.owner.email, gateway.owner.password);
   const answer = await browser.get(`/app/runs/${id}${query}`);
   expect(answer.status).toBe(200);
   return answer.text;
