@@ -19,7 +19,11 @@ export async function beginExport(
       toEnd(work as Generator<void, T, void>),
   };
   const slots = { take: () => {}, release: () => {} };
-  const exporter = createRunExporter(choice, new RunSteps(choice), { turns, slots, report: () => {} });
+  const exporter = createRunExporter(choice, new RunSteps(choice), {
+    turns,
+    slots,
+    report: () => {},
+  });
   return await exporter.exportOtlp(workspaceId, runId, signal);
 }
 
