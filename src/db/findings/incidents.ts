@@ -6,6 +6,7 @@
 import type { FindingFilter } from '../../model/findings.ts';
 import { rankIncidents, whoOf } from '../../model/incidents/incident-rank.ts';
 import {
+  CHAIN_PLACES_MAX,
   HISTORY_DAYS,
   HISTORY_FINDINGS_MAX,
   HISTORY_PAIRS_MAX,
@@ -25,7 +26,7 @@ import { placesOf } from './finding-places.ts';
 import { TRIAGE_COLUMNS } from './triage.ts';
 
 /** Maximum findings that incidents are made of. */
-const INCIDENT_FINDINGS_MAX = 5000;
+const INCIDENT_FINDINGS_MAX = 3000;
 /** False positives that are counted, the latest decided. */
 const DISMISSED_READ_MAX = 2000;
 
@@ -43,7 +44,8 @@ const PLACES = `
     "more.place->>'surface'",
     "more.place->>'tool'",
     "CASE WHEN NOT (more.place->>'rest')::boolean THEN more.place->>'digest' END",
-  )} ORDER BY more.ordinal) FROM ${placesOf('f', 'more')}), '[]')`;
+  )} ORDER BY more.ordinal) FROM ${placesOf('f', 'more')}
+     WHERE more.ordinal < ${CHAIN_PLACES_MAX}), '[]')`;
 
 /** Of the runs with findings that match, all findings that the list's exceptions leave; the newest runs first. */
 const candidates = (read: string): string => `

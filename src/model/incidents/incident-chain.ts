@@ -102,30 +102,33 @@ function inGroups(matches: readonly Match[]): Group[] {
   return groups;
 }
 
-/** The rules of a group that no group before it has. */
-function newRules(group: Group, before: readonly Group[]): IncidentFinding[] {
-  const known = new Set(before.flat().map(({ finding }) => finding.ruleId));
-  return group.map(({ finding }) => finding).filter(({ ruleId }) => !known.has(ruleId));
+/** Notes where the first instruction is that an act of each category fits. */
+function noteInjection(group: Group, index: number, injections: Map<Category, number>): void {
+  if (!UNTRUSTED.has(group[0].place.surface)) return;
+  for (const { finding } of group) {
+    for (const act of FITTING_ACTS[finding.category] ?? []) {
+      if (!injections.has(act)) injections.set(act, index);
+    }
+  }
 }
 
 /**
- * The first injection in untrusted text that an act of the agent follows which fits it, and that act. An act is found
- * by a rule that has not matched before it: a rule that matches whatever the agent reads and writes shows no attack.
+ * The first act of the agent that follows an injection in untrusted text and fits it. An act is found by a rule that
+ * has not matched before: a rule that matches everything the agent reads and writes shows no attack.
  */
 function attackIn(groups: readonly Group[]): { injection: number; act: number } | null {
-  for (const [injection, [first, ...others]] of groups.entries()) {
-    if (!UNTRUSTED.has(first.place.surface)) continue;
-    const categories = [first, ...others].map(({ finding }) => finding.category);
-    const fitting = new Set(categories.flatMap((category) => FITTING_ACTS[category] ?? []));
-    const act = groups.findIndex(
-      (group, index) =>
-        index > injection &&
-        newRules(group, groups.slice(0, index)).some(
-          ({ category }) =>
-            fitting.has(category) && ACT_SURFACES[category]?.includes(group[0].place.surface),
-        ),
-    );
-    if (act !== -1) return { injection, act };
+  const known = new Set<string>();
+  /** category of acts → index of the first injection that they fit */
+  const injections = new Map<Category, number>();
+  for (const [index, group] of groups.entries()) {
+    for (const { finding, place } of group) {
+      const { ruleId, category } = finding;
+      const injection = injections.get(category);
+      const isAct = ACT_SURFACES[category]?.includes(place.surface) === true;
+      if (injection !== undefined && isAct && !known.has(ruleId)) return { injection, act: index };
+    }
+    for (const { finding } of group) known.add(finding.ruleId);
+    noteInjection(group, index, injections);
   }
   return null;
 }

@@ -6,6 +6,8 @@ import type { FindingState } from '../triage.ts';
 
 /** Most links of a chain that are kept; the first injection and the act that follows it are among them. */
 export const CHAIN_LINKS_MAX = 12;
+/** Matches of a finding, the first ones, that a chain is made of. */
+export const CHAIN_PLACES_MAX = 8;
 /** Newest runs with findings of a filter that are ranked. */
 export const INCIDENT_RUNS_MAX = 1000;
 /** Pairs of agent and rule whose history is read, those of the most severe findings first. */
