@@ -1,7 +1,7 @@
 /** Findings: as the engine creates them, as they are read back, and the filter of a list. */
 import type { Hex8, Hex16, Int64 } from './json.ts';
 import type { Category, RuleStatus, Severity } from './rules.ts';
-import type { RunNames } from './runs.ts';
+import type { NamesOfRun, RunName, RunNames } from './runs.ts';
 import type { Step, Surface } from './steps.ts';
 import type { FindingState, TriageMark } from './triage.ts';
 
@@ -77,22 +77,13 @@ export interface FindingDraft extends MatchedPlace {
   readonly morePlaces?: readonly FurtherPlace[];
 }
 
-/** Facts of a finding's run when it was evaluated, as sent, cut to 256 characters. Null where unknown. */
-export interface FindingRunFacts {
-  readonly agentName: string | null;
-  readonly serviceName: string | null;
-  readonly userId: string | null;
-  readonly sessionId: string | null;
-  readonly model: string | null;
-}
-
-/** A finding as it is read back, with what people decided about it by then. */
+/** A finding as it is read back, with the names of its run when it was evaluated, and what people decided by then. */
 export interface Finding
   extends Omit<
       FindingDraft,
       'excerpt' | 'stepName' | 'stepNameMatched' | 'toolName' | 'matchSha256' | 'morePlaces'
     >,
-    FindingRunFacts,
+    NamesOfRun,
     TriageMark {
   readonly id: Hex16;
   readonly createdAt: Date;
@@ -121,8 +112,11 @@ export interface OtherMatches {
   readonly isPartlyExcepted: boolean;
 }
 
-/** Which findings a list has; undefined members do not narrow it. */
-export interface FindingFilter {
+/**
+ * Which findings a list has; undefined members do not narrow it. A name is contained, in any case, in the name that
+ * the finding has; in double quotes, it is the whole name.
+ */
+export interface FindingFilter extends Readonly<Partial<Record<RunName, string | undefined>>> {
   readonly severity?: Severity | undefined;
   readonly category?: Category | undefined;
   readonly ruleId?: string | undefined;
@@ -130,12 +124,6 @@ export interface FindingFilter {
   readonly ruleIds?: readonly string[] | undefined;
   /** its words, in the rule's id, title or category; or all of it in an excerpt that is not redacted */
   readonly search?: string | undefined;
-  /** contained, in any case, in the name that the finding has */
-  readonly agent?: string | undefined;
-  readonly service?: string | undefined;
-  readonly user?: string | undefined;
-  readonly session?: string | undefined;
-  readonly model?: string | undefined;
   readonly surface?: Surface | undefined;
   /** repetitions of this finding: its rule, its agent or else its service, and its matched text */
   readonly sameAs?: Hex16 | undefined;
@@ -218,3 +206,28 @@ export const NO_RECORD: RuleRecord = {
   matcherShare: null,
   matcherUs: null,
 };
+
+/** Most views of one member, and most that a workspace shares. */
+export const FINDING_VIEWS_MAX = 20;
+/** Most characters of a view's query. */
+export const VIEW_QUERY_CHARS_MAX = 2000;
+
+export interface FindingView {
+  readonly id: number;
+  readonly name: string;
+  /** of the list's address, without its `?` */
+  readonly query: string;
+  /** of everybody in the workspace, not only of the member who sees it */
+  readonly isShared: boolean;
+  /** the list begins with it, for this member */
+  readonly isDefault: boolean;
+  /** the member may change and delete it */
+  readonly isEditable: boolean;
+}
+
+export interface NewFindingView {
+  readonly name: string;
+  readonly query: string;
+  readonly isShared: boolean;
+  readonly isDefault: boolean;
+}

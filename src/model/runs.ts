@@ -4,6 +4,63 @@ import type { Severity } from './rules.ts';
 import type { Usage } from './step-details.ts';
 import type { Surface, TextGap } from './steps.ts';
 
+interface NameRow {
+  /** of the tables */
+  readonly column: string;
+  /** in addresses and in the API */
+  readonly name: string;
+  readonly label: string;
+  /** among the names that a filter suggests */
+  readonly known: string;
+}
+
+const row = <const Row extends NameRow>(given: Row): Row => given;
+
+/**
+ * The names of a run: columns of `runs`, and facts that findings keep of their run. Each row adds one to both
+ * lists with filter and suggestions, to both exports and to the command line. A new one needs its columns in
+ * the migration and its fact in `RunFacts`, which the engine reads.
+ */
+export const RUN_NAMES = {
+  agentName: row({ column: 'agent_name', name: 'agent', label: 'Agent', known: 'agents' }),
+  serviceName: row({
+    column: 'service_name',
+    name: 'service',
+    label: 'Service',
+    known: 'services',
+  }),
+  userId: row({ column: 'user_id', name: 'user_id', label: 'User', known: 'users' }),
+  sessionId: row({ column: 'session_id', name: 'session_id', label: 'Session', known: 'sessions' }),
+  model: row({ column: 'model', name: 'model', label: 'Model', known: 'models' }),
+};
+
+type Table = typeof RUN_NAMES;
+export type RunName = keyof Table;
+/** The names of one run, cut to 256 characters; null where unknown. */
+export type NamesOfRun = Readonly<Record<RunName, string | null>>;
+/** Names that runs or findings have, the most frequent first: what the filters of their lists suggest. */
+export type RunNames = Readonly<Record<Table[RunName]['known'], readonly string[]>>;
+
+/** The rows of the table, each with its key. */
+export const RUN_NAME_ROWS = Object.entries(RUN_NAMES).map(([key, own]) => ({
+  key: key as RunName,
+  ...own,
+}));
+
+type InApi<Value> = Record<Table[RunName]['name'], Value>;
+
+/** A member of the API for each name. @param of its label, in lower case */
+export const namesOfRun = <Value>(of: (label: string) => Value) =>
+  Object.fromEntries(
+    RUN_NAME_ROWS.map(({ name, label }) => [name, of(label.toLowerCase())]),
+  ) as InApi<Value>;
+
+/** The names of a run as the API writes them. */
+export const toNamed = (run: NamesOfRun) =>
+  Object.fromEntries(RUN_NAME_ROWS.map(({ key, name }) => [name, run[key]])) as InApi<
+    string | null
+  >;
+
 export const RUN_STATES = ['running', 'completed', 'failed', 'timed_out'] as const;
 export type RunState = (typeof RUN_STATES)[number];
 
@@ -44,12 +101,8 @@ export interface RunRef {
 }
 
 /** Facts about a run that come from its steps. Names are as sent, cut to 256 characters. */
-export interface RunFacts {
+export interface RunFacts extends Omit<NamesOfRun, 'serviceName'> {
   readonly state: RunState;
-  readonly agentName: string | null;
-  readonly model: string | null;
-  readonly sessionId: string | null;
-  readonly userId: string | null;
   readonly textGaps: readonly TextGap[];
   /** values with text that no convention reads, and the keys of the first of them */
   readonly unreadTexts: number;
@@ -68,7 +121,7 @@ export interface PageCursor {
 }
 
 /** A run as people see it. Facts from its steps, and sums over them, are null until it is evaluated. */
-export interface RunSummary extends Usage {
+export interface RunSummary extends Usage, NamesOfRun {
   readonly runId: Hex16;
   readonly state: RunState;
   readonly evaluation: EvaluationState;
@@ -76,11 +129,6 @@ export interface RunSummary extends Usage {
   readonly name: string | null;
   /** the beginning of the first text that a user sent; null also where the workspace redacts */
   readonly title: string | null;
-  readonly serviceName: string | null;
-  readonly agentName: string | null;
-  readonly model: string | null;
-  readonly sessionId: string | null;
-  readonly userId: string | null;
   readonly startUnixNano: Int64 | null;
   readonly endUnixNano: Int64 | null;
   readonly firstArrivalAt: Date;
@@ -131,27 +179,13 @@ export interface RunSummary extends Usage {
   readonly severities: readonly Severity[];
 }
 
-/** Names that runs have, the most frequent first: what the filters of the list suggest. */
-export interface RunNames {
-  readonly agents: readonly string[];
-  readonly services: readonly string[];
-  readonly users: readonly string[];
-  readonly sessions: readonly string[];
-  readonly models: readonly string[];
-}
-
 /**
  * Which runs a list has; undefined members do not narrow it. Names contain the text of their filter, in any case;
  * a session that some run has by its whole id is that session alone.
  */
-export interface RunFilter {
+export interface RunFilter extends Readonly<Partial<Record<RunName, string | undefined>>> {
   readonly state?: RunState | undefined;
   readonly evaluation?: EvaluationState | undefined;
-  readonly serviceName?: string | undefined;
-  readonly agentName?: string | undefined;
-  readonly model?: string | undefined;
-  readonly sessionId?: string | undefined;
-  readonly userId?: string | undefined;
   readonly textIncomplete?: boolean | undefined;
   readonly checked?: Checked | undefined;
   readonly hasFindings?: boolean | undefined;

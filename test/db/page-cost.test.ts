@@ -180,7 +180,7 @@ describe('findings', () => {
   test.each<[string, FindingFilter]>([
     ['a text that none has', { search: 'nowhere' }],
     ['a text and a rule', { search: 'nowhere', ruleId: 'ATR-2026-00007' }],
-    ['a name that none has', { agent: 'nobody' }],
+    ['a name that none has', { agentName: 'nobody' }],
     ['a severity of the oldest one', { severity: 'low' }],
     ['a rule without findings', { ruleId: 'ATR-2026-99999' }],
     ['a state that none has', { states: ['closed'] }],
@@ -231,7 +231,7 @@ describe('findings', () => {
 test.each<[string, FindingFilter]>([
   ['open ones', { states: ['new'], isExcepted: false }],
   ['a severity', { severity: 'critical' }],
-  ['a name that none has', { agent: 'nobody' }],
+  ['a name that none has', { agentName: 'nobody' }],
   ['a run', { runId: hex16(1) }],
 ])('incidents (%s) look at a bounded number of findings', async (_what, filter) => {
   const scans = await scansFor((database) => listIncidents(database, mine, filter, 0, PAGE));

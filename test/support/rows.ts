@@ -2,9 +2,9 @@
  * Spans and log records for tests, as rows: every field set to something plain, the interesting ones
  * overridden. `otlp-body.ts` makes the body of a request from them.
  */
-import type { FindingDraft, FindingRunFacts } from '../../src/model/findings.ts';
+import type { FindingDraft } from '../../src/model/findings.ts';
 import type { Hex8, Hex16, Int64, JsonText } from '../../src/model/json.ts';
-import type { RunFacts } from '../../src/model/runs.ts';
+import type { NamesOfRun, RunFacts } from '../../src/model/runs.ts';
 import type {
   DecodedRequest,
   LogFacts,
@@ -238,7 +238,7 @@ export function runFacts(fields: Partial<RunFacts> = {}): RunFacts {
 }
 
 /** Facts of a finding's run, none of them known, and the triage of a new one. */
-export const NO_FACTS: FindingRunFacts & TriageMark = {
+export const NO_FACTS: NamesOfRun & TriageMark = {
   state: 'new',
   assignee: null,
   isExcepted: false,

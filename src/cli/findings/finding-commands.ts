@@ -2,10 +2,10 @@
 
 import { type Command, Option } from 'commander';
 import { z } from 'zod';
+import { FINDING_FILTERS, type FilterRow } from '../../model/finding-fields.ts';
 import { FINDING_GROUPINGS, FINDING_ORDERS } from '../../model/findings.ts';
-import { SEVERITIES } from '../../model/rules.ts';
-import { SURFACES, surfaceLabel } from '../../model/steps.ts';
-import { LIST_STATES } from '../../model/triage.ts';
+import { namesOfRun, RUN_NAME_ROWS } from '../../model/runs.ts';
+import { surfaceLabel } from '../../model/steps.ts';
 import { paint } from '../../terminal/paint.ts';
 import { plain } from '../../terminal/printable.ts';
 import { corpusName } from '../../terminal/rule-counts.ts';
@@ -15,27 +15,20 @@ import { parts, withReader } from '../remote/reader.ts';
 import { renderTable } from '../table.ts';
 
 interface ListOptions extends OutputOptions, PlaceOptions {
-  readonly severity?: string;
-  readonly category?: string;
-  readonly rule?: string;
-  readonly reference?: string;
-  readonly run?: string;
-  readonly since?: string;
-  readonly until?: string;
-  readonly agent?: string;
-  readonly service?: string;
-  readonly user?: string;
-  readonly session?: string;
-  readonly model?: string;
-  readonly surface?: string;
-  readonly search?: string;
-  readonly state?: string;
-  readonly assignee?: string;
   readonly sort?: string;
   readonly groupBy?: string;
   readonly limit?: string;
   readonly cursor?: string;
 }
+
+/** The filters that the command line has, each with its parameter of the API. */
+const FILTERS = Object.entries<FilterRow>(FINDING_FILTERS).flatMap(
+  ([name, { option: own, choices }]) => {
+    if (own === undefined) return [];
+    const [flag, help] = own;
+    return [{ name, flag, help, choices: name === 'category' ? undefined : choices }];
+  },
+);
 
 const finding = z.object({
   id: z.string(),
@@ -55,11 +48,7 @@ const finding = z.object({
   }),
   run_id: z.string(),
   url: z.string(),
-  agent: z.string().nullable(),
-  service: z.string().nullable(),
-  user_id: z.string().nullable(),
-  session_id: z.string().nullable(),
-  model: z.string().nullable(),
+  ...namesOfRun(() => z.string().nullable()),
   tool: z.string().nullable(),
   state: z.string(),
   assignee: z.string().nullable(),
@@ -83,32 +72,16 @@ export function nextPage(command: string, cursor: string | null): string[] {
   return cursor === null ? [] : ['', `More: ${command} --cursor ${plain(cursor)}`];
 }
 
+function filterOption({ flag, help, choices }: (typeof FILTERS)[number]): Option {
+  const option = new Option(flag, help);
+  return choices === undefined ? option : option.choices(choices);
+}
+
 function queryOf(options: ListOptions) {
-  const { severity, category, since, until, limit, cursor, agent, service, model, surface } =
-    options;
-  const { rule, reference, run, user, session, search, state, assignee, sort, groupBy } = options;
-  return {
-    severity,
-    category,
-    rule_id: rule,
-    reference,
-    run_id: run,
-    agent,
-    service,
-    user_id: user,
-    session_id: session,
-    model,
-    surface,
-    q: search,
-    state,
-    assignee,
-    sort,
-    group_by: groupBy,
-    since,
-    until,
-    limit,
-    cursor,
-  };
+  const { sort, groupBy, limit, cursor } = options;
+  const given = new Map<string, string>(Object.entries(options));
+  const filters = FILTERS.map((one) => [one.name, given.get(filterOption(one).attributeName())]);
+  return { ...Object.fromEntries(filters), sort, group_by: groupBy, limit, cursor };
 }
 
 async function list(options: ListOptions): Promise<void> {
@@ -147,11 +120,7 @@ function stateOf({ state, is_excepted: isExcepted }: Finding): string {
 function named(one: Finding): string[] {
   const names = [
     ['Assignee', one.assignee],
-    ['Agent', one.agent],
-    ['Service', one.service],
-    ['User', one.user_id],
-    ['Session', one.session_id],
-    ['Model', one.model],
+    ...RUN_NAME_ROWS.map(({ label, name }) => [label, one[name]] as const),
     ['Tool', one.tool],
     ['Dashboard', one.url],
   ] as const;
@@ -192,37 +161,15 @@ async function show(id: string, options: OutputOptions & PlaceOptions): Promise<
 /** Adds `findings list` and `findings show`. */
 export function addFindingCommands(program: Command): void {
   const findings = program.command('findings').description('findings: where rules matched');
-  findings
-    .command('list')
-    .description('list findings, the newest first')
-    .addOption(new Option('--severity <severity>').choices(SEVERITIES))
-    .option('--category <category>', 'for example atr_prompt_injection')
-    .option('--rule <id>', 'only findings of this rule, for example ATR-2026-00001')
-    .option(
-      '--reference <id>',
-      'only findings of rules that refer to this, for example AML.T0051 or LLM01',
-    )
-    .option('--run <id>', 'only findings in this run')
-    .option('--agent <text>', 'only findings whose agent contains this text')
-    .option('--service <text>', 'only findings whose service contains this text')
-    .option('--user <text>', 'only findings whose user contains this text')
-    .option('--session <text>', 'only findings whose session contains this text')
-    .option('--model <text>', 'only findings whose model contains this text')
-    .addOption(new Option('--surface <surface>').choices(SURFACES))
-    .option('--search <text>', 'words of the rule, or text of an excerpt')
-    .addOption(new Option('--state <state>', 'open: not decided yet').choices(LIST_STATES))
-    .option(
-      '--assignee <email>',
-      'only findings assigned to this user; me: to you, with a login; none: unassigned',
-    )
+  const listed = findings.command('list').description('list findings, the newest first');
+  for (const one of FILTERS) listed.addOption(filterOption(one));
+  listed
     .addOption(new Option('--sort <order>').choices(FINDING_ORDERS))
     .addOption(
       new Option('--group-by <what>', 'one line per run, or per rule, agent and text').choices(
         FINDING_GROUPINGS,
       ),
     )
-    .option('--since <time>', 'stored since: 24h, 7d, or an ISO 8601 date, or date and time')
-    .option('--until <time>', 'stored before this time, as --since')
     .option('--limit <n>', 'findings on a page, 1 to 500')
     .option('--cursor <cursor>', 'continue after the previous page')
     .option('--workspace <slug>', 'workspace; can be omitted if there is only one')

@@ -1,5 +1,6 @@
 /** The filter of findings as a condition: of `findings f` joined with `workspaces w`. */
 import type { FindingFilter } from '../../model/findings.ts';
+import { RUN_NAME_ROWS, type RunName } from '../../model/runs.ts';
 import { isExcepted, shownPlace } from './exceptions.ts';
 import { hasAssignee, hasState, usersOf } from './triage.ts';
 
@@ -13,69 +14,8 @@ export function containing(text: string): string {
 /** A name in double quotes is the whole name. */
 const QUOTED = /^"(.+)"$/s;
 
-const SEARCHED = `($8::text[] IS NULL
-          OR f.description || ' ' || f.category || ' ' || coalesce(f.subcategory, '') ILIKE ALL ($8)
-          OR (coalesce((${shownPlace('f')})->>'excerpt', f.excerpt) ILIKE $16 AND NOT w.redact_excerpts))`;
-const NOT_SEARCHED = '$8::text[] IS NULL AND $16::text IS NULL';
-
-/** The key by which findings are repetitions: the text of the first match and, where it is another, of the one shown. */
-export const repeatedText = (finding: string): string =>
-  `(encode(${finding}.match_digest, 'hex') || coalesce((${shownPlace(finding)})->>'digest', ''))`;
-
-/** Read once, not for every row. */
-const ofSame = (column: string): string =>
-  `(SELECT ${column} FROM findings same WHERE workspace_id = $1 AND id = $15)`;
-
-/** People's decisions: state, assignee, and whether an exception covers the finding. */
-const DECIDED = `${hasState('$17::text[]')} AND ${hasAssignee('$20::text')}
-        AND ($18::boolean IS NULL OR $18 = ${isExcepted('f')})`;
-
-/** Findings of states other than new that a list reads, the latest decided: about 50 ms of work. */
-export const DECIDED_READ_MAX = 2000;
-
-/** Ids of findings with a triage that matches the filter; of one state in the order of its index. */
-export const DECIDED_IDS = `ARRAY(
-  SELECT finding_id FROM finding_states
-   WHERE workspace_id = $1 AND ($17::text[] IS NULL OR state = ANY ($17))
-     AND ($17 IS NULL OR cardinality($17) > 1 OR state = ($17)[1])
-     AND ($20::text IS NULL OR $20 = '' OR assignee_id = ANY (${usersOf('$20')}))
-   ORDER BY updated_at DESC LIMIT ${DECIDED_READ_MAX})`;
-/** Beside `MATCHES`, for states without new and for assignees: few findings have one, and this finds them. */
-export const IS_TRIAGED = `f.id = ANY (${DECIDED_IDS})`;
-
-/** `$1` to `$20` are `matchValues`. Names contain the text of their filter, in any case. */
-const matching = (searched: string): string => `
-        f.workspace_id = $1
-        AND ($2::text IS NULL OR f.severity = $2) AND ($3::text IS NULL OR f.category = $3)
-        AND ($4::text IS NULL OR f.rule_id = $4)
-        AND ($19::text[] IS NULL OR f.rule_id = ANY ($19)) AND ($5::uuid IS NULL OR f.run_id = $5)
-        AND ($6::timestamptz IS NULL OR f.created_at >= $6)
-        AND ($7::timestamptz IS NULL OR f.created_at < $7)
-        AND ${searched}
-        AND ($9::text IS NULL OR f.agent_name ILIKE $9)
-        AND ($10::text IS NULL OR f.service_name ILIKE $10)
-        AND ($11::text IS NULL OR f.user_id ILIKE $11)
-        AND ($12::text IS NULL OR f.session_id ILIKE $12)
-        AND ($13::text IS NULL OR f.model ILIKE $13)
-        AND ($14::text IS NULL OR coalesce((${shownPlace('f')})->>'surface', f.surface) = $14)
-        AND ($15::uuid IS NULL OR f.id = $15 OR (
-          f.rule_id = ${ofSame('rule_id')} AND f.match_digest = ${ofSame('match_digest')}
-          AND ${repeatedText('f')} = ${ofSame(repeatedText('same'))}
-          AND coalesce(f.agent_name, f.service_name)
-              IS NOT DISTINCT FROM ${ofSame('coalesce(agent_name, service_name)')}))
-        AND ${DECIDED}`;
-export const MATCHES = matching(SEARCHED);
-/** Without a search, which alone reads excerpts. */
-export const MATCHES_UNSEARCHED = matching(NOT_SEARCHED);
-const MATCH_VALUES = 20;
-
-/** The place of the n-th parameter after those of `MATCHES`. */
-export function parameter(n: number): string {
-  return `$${MATCH_VALUES + n}`;
-}
-
-function namePattern(text: string | undefined): string | null {
-  if (text === undefined) return null;
+function namePattern(text: string | undefined): string | undefined {
+  if (text === undefined) return undefined;
   const [, whole] = QUOTED.exec(text) ?? [];
   return whole === undefined ? containing(text) : literally(whole);
 }
@@ -86,36 +26,127 @@ function wordsOf(text: string | undefined): string[] | undefined {
   return words?.length === 0 ? undefined : words;
 }
 
-/** The values of `$1` to `$20`. */
+/** A parameter of `MATCHES`: its type, and its value; undefined does not narrow the list. */
+type Parameter = readonly [type: string, read: (filter: FindingFilter) => unknown];
+
+/** The parameters after `$1`, the workspace, in their order. Each is null where the filter has none. */
+const PARAMETERS = {
+  severity: ['text', ({ severity }) => severity],
+  category: ['text', ({ category }) => category],
+  ruleId: ['text', ({ ruleId }) => ruleId],
+  ruleIds: ['text[]', ({ ruleIds }) => ruleIds],
+  runId: ['uuid', ({ runId }) => runId],
+  since: ['timestamptz', ({ since }) => since],
+  until: ['timestamptz', ({ until }) => until],
+  words: ['text[]', ({ search }) => wordsOf(search)?.map(containing)],
+  phrase: ['text', ({ search }) => search && containing(search)],
+  ...(Object.fromEntries(
+    RUN_NAME_ROWS.map(({ key }) => [
+      key,
+      ['text', (filter: FindingFilter) => namePattern(filter[key])],
+    ]),
+  ) as unknown as Record<RunName, Parameter>),
+  surface: ['text', ({ surface }) => surface],
+  sameAs: ['uuid', ({ sameAs }) => sameAs],
+  states: ['text[]', ({ states }) => states],
+  isExcepted: ['boolean', ({ isExcepted }) => isExcepted],
+  assignee: ['text', ({ assignee }) => (assignee === null ? '' : assignee)],
+} satisfies Readonly<Record<string, Parameter>>;
+
+const ROWS: readonly Parameter[] = Object.values(PARAMETERS);
+type Name = keyof typeof PARAMETERS;
+const NAMES = Object.keys(PARAMETERS) as Name[];
+
+/** Each parameter as SQL with its type. */
+export const GIVEN = Object.fromEntries(
+  NAMES.map((name, index) => [name, `$${index + 2}::${PARAMETERS[name][0]}`]),
+) as Readonly<Record<Name, string>>;
+
+/** A condition where the filter has a value; else true. */
+const where = (name: Name, condition: string): string => `(${GIVEN[name]} IS NULL OR ${condition})`;
+
+/** The range of the filter's time. */
+export const IN_TIME = `${where('since', `f.created_at >= ${GIVEN.since}`)}
+        AND ${where('until', `f.created_at < ${GIVEN.until}`)}`;
+const HAS_SEVERITY = where('severity', `f.severity = ${GIVEN.severity}`);
+const HAS_CATEGORY = where('category', `f.category = ${GIVEN.category}`);
+/** Conditions on columns of an index, of a row `f`. */
+export const OF_SEVERITY_AND_CATEGORY = `${HAS_SEVERITY} AND ${HAS_CATEGORY}`;
+export const OF_RULE = where('ruleId', `f.rule_id = ${GIVEN.ruleId}`);
+export const OF_KIND = `${OF_SEVERITY_AND_CATEGORY} AND ${OF_RULE}
+        AND ${where('ruleIds', `f.rule_id = ANY (${GIVEN.ruleIds})`)}`;
+
+/** Types the parameters that a statement does not use, which PostgreSQL needs; they are null there. */
+export const unused = (...used: readonly Name[]): string =>
+  NAMES.flatMap((name) => (used.includes(name) ? [] : [`${GIVEN[name]} IS NULL`])).join(' AND ');
+
+const SEARCHED = where(
+  'words',
+  `f.description || ' ' || f.category || ' ' || coalesce(f.subcategory, '') ILIKE ALL (${GIVEN.words})
+          OR (coalesce((${shownPlace('f')})->>'excerpt', f.excerpt) ILIKE ${GIVEN.phrase} AND NOT w.redact_excerpts)`,
+);
+const NOT_SEARCHED = `${GIVEN.words} IS NULL AND ${GIVEN.phrase} IS NULL`;
+
+/** The key by which findings are repetitions: the text of the first match and, where it is another, of the one shown. */
+export const repeatedText = (finding: string): string =>
+  `(encode(${finding}.match_digest, 'hex') || coalesce((${shownPlace(finding)})->>'digest', ''))`;
+
+/** Read once, not for every row. */
+const ofSame = (column: string): string =>
+  `(SELECT ${column} FROM findings same WHERE workspace_id = $1 AND id = ${GIVEN.sameAs})`;
+const SAME = `f.id = ${GIVEN.sameAs} OR (
+          f.rule_id = ${ofSame('rule_id')} AND f.match_digest = ${ofSame('match_digest')}
+          AND ${repeatedText('f')} = ${ofSame(repeatedText('same'))}
+          AND coalesce(f.agent_name, f.service_name)
+              IS NOT DISTINCT FROM ${ofSame('coalesce(agent_name, service_name)')})`;
+
+/** Findings of states other than new that a list reads, the latest decided: about 50 ms of work. */
+export const DECIDED_READ_MAX = 2000;
+
+/** Ids of findings with a triage that matches the filter; of one state in the order of its index. */
+export const DECIDED_IDS = `ARRAY(
+  SELECT finding_id FROM finding_states
+   WHERE workspace_id = $1 AND ${where('states', `state = ANY (${GIVEN.states})`)}
+     AND (${GIVEN.states} IS NULL OR cardinality(${GIVEN.states}) > 1 OR state = (${GIVEN.states})[1])
+     AND (${GIVEN.assignee} IS NULL OR ${GIVEN.assignee} = '' OR assignee_id = ANY (${usersOf(GIVEN.assignee)}))
+   ORDER BY updated_at DESC LIMIT ${DECIDED_READ_MAX})`;
+/** Added to `MATCHES` for states without new and for assignees: few findings have one, and this finds them. */
+export const IS_TRIAGED = `f.id = ANY (${DECIDED_IDS})`;
+
+/** The whole filter, of `findings f` joined with `workspaces w`; `$1` and what follows are `matchValues`. */
+const matching = (searched: string): string =>
+  [
+    'f.workspace_id = $1',
+    OF_KIND,
+    where('runId', `f.run_id = ${GIVEN.runId}`),
+    IN_TIME,
+    searched,
+    ...RUN_NAME_ROWS.map(({ key, column }) => where(key, `f.${column} ILIKE ${GIVEN[key]}`)),
+    where('surface', `coalesce((${shownPlace('f')})->>'surface', f.surface) = ${GIVEN.surface}`),
+    where('sameAs', SAME),
+    hasState(GIVEN.states),
+    hasAssignee(GIVEN.assignee),
+    where('isExcepted', `${GIVEN.isExcepted} = ${isExcepted('f')}`),
+  ].join('\n        AND ');
+export const MATCHES = matching(SEARCHED);
+/** Without a search, which alone reads excerpts. */
+export const MATCHES_UNSEARCHED = matching(NOT_SEARCHED);
+
+/** The place of the n-th parameter after those of `MATCHES`. */
+export function parameter(n: number): string {
+  return `$${1 + ROWS.length + n}`;
+}
+
+/** The values of the parameters of `MATCHES`. */
 export function matchValues(workspaceId: number, filter: FindingFilter): unknown[] {
-  return [
-    workspaceId,
-    filter.severity ?? null,
-    filter.category ?? null,
-    filter.ruleId ?? null,
-    filter.runId ?? null,
-    filter.since ?? null,
-    filter.until ?? null,
-    wordsOf(filter.search)?.map(containing) ?? null,
-    namePattern(filter.agent),
-    namePattern(filter.service),
-    namePattern(filter.user),
-    namePattern(filter.session),
-    namePattern(filter.model),
-    filter.surface ?? null,
-    filter.sameAs ?? null,
-    filter.search === undefined ? null : containing(filter.search),
-    filter.states ?? null,
-    filter.isExcepted ?? null,
-    filter.ruleIds ?? null,
-    filter.assignee === null ? '' : (filter.assignee ?? null),
-  ];
+  return [workspaceId, ...ROWS.map(([, read]) => read(filter) ?? null)];
 }
 
 /** Checks whether names or texts of findings have to be read to know what the filter leaves out. */
 export function readsNames(filter: FindingFilter): boolean {
-  const { agent, service, user, session, model, surface, search } = filter;
-  return [agent, service, user, session, model, surface, search].some((one) => one !== undefined);
+  const { surface, search } = filter;
+  const names = RUN_NAME_ROWS.map(({ key }) => filter[key]);
+  return [...names, surface, search].some((one) => one !== undefined);
 }
 
 /**

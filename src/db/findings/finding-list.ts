@@ -9,14 +9,19 @@ import type { PageCursor } from '../../model/runs.ts';
 import { type Database, inSnapshot, type Queryable } from '../database.ts';
 import { fromMicros, toMicros } from '../sql-times.ts';
 import {
+  IN_TIME,
   IS_TRIAGED,
   isOfKinds,
   isTriaged,
   MATCHES,
   matchValues,
   needsReading,
+  OF_KIND,
+  OF_RULE,
+  OF_SEVERITY_AND_CATEGORY,
   parameter,
   readsNames,
+  unused,
 } from './finding-filter.ts';
 import { BESIDE, COLUMNS, type Place, toPage } from './findings.ts';
 
@@ -50,23 +55,15 @@ const placesByKind = (direction: Direction): string => `
     ) AS next
   )
   SELECT place.created_at, place.id
-    FROM kind CROSS JOIN LATERAL (
+    FROM (SELECT * FROM kind AS f WHERE ${OF_KIND}) AS kind CROSS JOIN LATERAL (
       SELECT created_at, id FROM findings f
        WHERE workspace_id = $1 AND severity = kind.severity AND category = kind.category
-         AND rule_id = kind.rule_id
-         AND ($6::timestamptz IS NULL OR created_at >= $6)
-         AND ($7::timestamptz IS NULL OR created_at < $7)
-         AND ${afterCursor(direction)}
+         AND rule_id = kind.rule_id AND ${IN_TIME} AND ${afterCursor(direction)}
        ${byTime(direction)} LIMIT ${LIMIT}
     ) AS place
-   WHERE ($2::text IS NULL OR severity = $2) AND ($3::text IS NULL OR category = $3)
-     AND ($4::text IS NULL OR rule_id = $4) AND ($19::text[] IS NULL OR rule_id = ANY ($19))
    ${byTime(direction, 'place')} LIMIT ${LIMIT}`;
 
-/** `$5` and `$8` to `$20` but `$19` are null here; PostgreSQL needs the type of each. */
-const UNUSED = `($5::uuid IS NULL AND $8::text[] IS NULL AND $14::text IS NULL AND $15::uuid IS NULL
-   AND concat($9::text, $10::text, $11::text, $12::text, $13::text, $16::text, $20::text) = ''
-   AND $17::text[] IS NULL AND $18::boolean IS NULL)`;
+const UNUSED = unused('severity', 'category', 'ruleId', 'ruleIds', 'since', 'until');
 
 const listByKind = (direction: Direction): string => `
   SELECT ${COLUMNS} FROM (${placesByKind(direction)}) AS place
@@ -78,9 +75,7 @@ const listByTime = (direction: Direction, also = ''): string => `
   SELECT ${COLUMNS} FROM findings f ${BESIDE} WHERE ${MATCHES} ${also} AND ${afterCursor(direction)}
    ${byTime(direction)} LIMIT ${LIMIT}`;
 
-const ofTime = (after: string): string => `f.workspace_id = $1
-     AND ($6::timestamptz IS NULL OR f.created_at >= $6)
-     AND ($7::timestamptz IS NULL OR f.created_at < $7) AND ${after}`;
+const ofTime = (after: string): string => `f.workspace_id = $1 AND ${IN_TIME} AND ${after}`;
 
 /**
  * The rows that a page reads: findings of the filter's time, severity, category and rule. Severity and category are in
@@ -94,15 +89,14 @@ export const findingsRead = (direction: Direction, ofKind: boolean, after = 'tru
     ? `
   SELECT own.* FROM (
     SELECT f.created_at, f.id FROM findings f
-     WHERE ${ofTime(after)} AND ($2::text IS NULL OR f.severity = $2)
-       AND ($3::text IS NULL OR f.category = $3)
+     WHERE ${ofTime(after)} AND ${OF_SEVERITY_AND_CATEGORY}
      ${byTime(direction)} LIMIT ${FINDINGS_READ_MAX}) AS place
    CROSS JOIN LATERAL (
      SELECT * FROM findings WHERE workspace_id = $1 AND id = place.id OFFSET 0) AS own
    WHERE own.created_at = place.created_at AND own.id = place.id
    ${byTime(direction, 'place')}`
     : `
-  SELECT * FROM findings f WHERE ${ofTime(after)} AND ($4::text IS NULL OR f.rule_id = $4)
+  SELECT * FROM findings f WHERE ${ofTime(after)} AND ${OF_RULE}
    ${byTime(direction)} LIMIT ${FINDINGS_READ_MAX}`;
 
 const listRead = (direction: Direction, ofKind: boolean): string => `

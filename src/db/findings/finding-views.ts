@@ -3,11 +3,7 @@
  * workspace shares are, with each change.
  */
 import { SluiceError } from '../../errors.ts';
-import {
-  FINDING_VIEWS_MAX,
-  type FindingView,
-  type NewFindingView,
-} from '../../model/finding-views.ts';
+import { FINDING_VIEWS_MAX, type FindingView, type NewFindingView } from '../../model/findings.ts';
 import type { Actor, Role } from '../../model/people.ts';
 import type { Connection, Database, Queryable } from '../database.ts';
 import { recordedByMember } from '../people/authority.ts';

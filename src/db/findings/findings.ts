@@ -4,7 +4,7 @@
  */
 import type { Finding, FindingFilter } from '../../model/findings.ts';
 import type { Hex16, Int64 } from '../../model/json.ts';
-import type { PageCursor } from '../../model/runs.ts';
+import { type PageCursor, RUN_NAME_ROWS } from '../../model/runs.ts';
 import type { Database } from '../database.ts';
 import { fromMicros, toMicros } from '../sql-times.ts';
 import { isExcepted, shownPlace } from './exceptions.ts';
@@ -52,8 +52,7 @@ const FACTS = `
   ${shown('field', 'field')}, ${shown('surface', 'surface')},
   CASE WHEN shown.place IS NULL THEN encode(f.step_span_id, 'hex')
        ELSE shown.place->>'span' END AS "stepSpanId",
-  f.agent_name AS "agentName", f.service_name AS "serviceName", f.user_id AS "userId",
-  f.session_id AS "sessionId", f.model,
+  ${RUN_NAME_ROWS.map(({ key, column }) => `f.${column} AS "${key}"`).join(', ')},
   CASE WHEN shown.place IS NULL THEN f.place ELSE (shown.place->'place')::json END AS place,
   CASE WHEN f.more_places IS NOT NULL THEN json_build_object(
     'count', jsonb_array_length(f.more_places),

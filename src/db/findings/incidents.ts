@@ -20,7 +20,7 @@ import type { Hex16 } from '../../model/json.ts';
 import { SEVERITIES } from '../../model/rules.ts';
 import type { Database } from '../database.ts';
 import { isExcepted } from './exceptions.ts';
-import { MATCHES, matchValues } from './finding-filter.ts';
+import { GIVEN, MATCHES, matchValues } from './finding-filter.ts';
 import { findingsRead, readsKind, searchedTo } from './finding-list.ts';
 import { placesOf } from './finding-places.ts';
 import { TRIAGE_COLUMNS } from './triage.ts';
@@ -60,10 +60,10 @@ const candidates = (read: string): string => `
          hit.at
     FROM hit JOIN findings f ON f.workspace_id = $1 AND f.run_id = hit.run_id
     JOIN workspaces w ON w.id = f.workspace_id
-   WHERE $18::boolean IS DISTINCT FROM false OR NOT ${isExcepted('f')}
+   WHERE ${GIVEN.isExcepted} IS DISTINCT FROM false OR NOT ${isExcepted('f')}
    ORDER BY hit.at DESC, f.run_id LIMIT ${INCIDENT_FINDINGS_MAX + 1}`;
 const QUERIES = {
-  run: candidates('SELECT * FROM findings WHERE workspace_id = $1 AND run_id = $5'),
+  run: candidates(`SELECT * FROM findings WHERE workspace_id = $1 AND run_id = ${GIVEN.runId}`),
   read: candidates(findingsRead('DESC', false)),
   readKind: candidates(findingsRead('DESC', true)),
 };

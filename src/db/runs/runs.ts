@@ -4,7 +4,14 @@
  */
 import type { Hex16 } from '../../model/json.ts';
 import type { Severity } from '../../model/rules.ts';
-import type { Checked, PageCursor, RunFilter, RunNames, RunSummary } from '../../model/runs.ts';
+import {
+  type Checked,
+  type PageCursor,
+  RUN_NAME_ROWS,
+  type RunFilter,
+  type RunNames,
+  type RunSummary,
+} from '../../model/runs.ts';
 import { type Database, onlyRow } from '../database.ts';
 import { containing } from '../findings/finding-filter.ts';
 import { placesOf } from '../findings/finding-places.ts';
@@ -32,11 +39,10 @@ const orEmpty = (column: string): string =>
 const COLUMNS = `
   r.run_id AS "runId", r.state, r.evaluation,
   CASE WHEN found."redactedNames" IS NULL THEN left(r.name, ${NAME_CHARS_MAX}) END AS name,
-  left(r.service_name, ${NAME_CHARS_MAX}) AS "serviceName",
   CASE WHEN NOT w.redact_excerpts THEN r.title END AS title,
   r.input_tokens::float8 AS "inputTokens", r.output_tokens::float8 AS "outputTokens",
   r.cost_usd AS "costUsd",
-  r.agent_name AS "agentName", r.model, r.session_id AS "sessionId", r.user_id AS "userId",
+  ${RUN_NAME_ROWS.map(({ key, column }) => `left(r.${column}, ${NAME_CHARS_MAX}) AS "${key}"`).join(', ')},
   r.start_unix_nano AS "startUnixNano", r.end_unix_nano AS "endUnixNano",
   r.first_arrival_at AS "firstArrivalAt", r.last_arrival_at AS "lastArrivalAt",
   ${SETTLES_FROM} AS "settlesFrom", r.session_key IS NOT NULL AS "isOfSession",
@@ -160,11 +166,7 @@ function addUnindexed(all: Conditions, filter: ReadFilter): void {
   };
   all.add((value) => `r.state = ${value}`, filter.state);
   all.add((value) => `r.evaluation = ${value}`, filter.evaluation);
-  addName('r.service_name', filter.serviceName);
-  addName('r.agent_name', filter.agentName);
-  addName('r.model', filter.model);
-  addName('r.user_id', filter.userId);
-  addName('r.session_id', filter.sessionId);
+  for (const { key, column } of RUN_NAME_ROWS) addName(`r.${column}`, filter[key]);
   all.add(
     (value) => `(cardinality(${orEmpty('text_gaps')}) > 0) = ${value}`,
     filter.textIncomplete,

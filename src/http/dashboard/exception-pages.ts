@@ -3,7 +3,7 @@ import { z } from 'zod';
 
 import { SluiceError } from '../../errors.ts';
 import { EXCEPTION_DAYS_MAX, EXCEPTION_PARTS, REASON_CHARS_MAX } from '../../model/exceptions.ts';
-import { VIEW_QUERY_CHARS_MAX } from '../../model/finding-views.ts';
+import { VIEW_QUERY_CHARS_MAX } from '../../model/findings.ts';
 import { findingPath } from '../../web/app/findings/list-address.ts';
 import { exceptionFormPage, exceptionsPage } from '../../web/app/triage/exceptions.ts';
 import { exceptionsQuery } from '../api/exceptions/exception-routes.ts';

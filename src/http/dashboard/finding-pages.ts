@@ -3,8 +3,7 @@
 import { z } from 'zod';
 import type { Store } from '../../db/store.ts';
 import { SluiceError } from '../../errors.ts';
-import { VIEW_QUERY_CHARS_MAX } from '../../model/finding-views.ts';
-import type { Finding, FindingFilter } from '../../model/findings.ts';
+import { type Finding, type FindingFilter, VIEW_QUERY_CHARS_MAX } from '../../model/findings.ts';
 import { FINDING_STATES, LIST_STATES } from '../../model/triage.ts';
 import { findingPage, RUN_FINDINGS_MAX } from '../../web/app/finding.ts';
 import { findingFilters, NO_NAMES, viewPath } from '../../web/app/findings/finding-filters.ts';

@@ -7,7 +7,7 @@ import { z } from 'zod';
 import type { FindingList } from '../../db/findings/finding-list.ts';
 import type { Store } from '../../db/store.ts';
 import { SluiceError } from '../../errors.ts';
-import { VIEW_QUERY_CHARS_MAX } from '../../model/finding-views.ts';
+import { VIEW_QUERY_CHARS_MAX } from '../../model/findings.ts';
 import type { Hex16 } from '../../model/json.ts';
 import type { Actor } from '../../model/people.ts';
 import type { PageCursor } from '../../model/runs.ts';

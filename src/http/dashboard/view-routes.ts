@@ -2,7 +2,7 @@
 import { z } from 'zod';
 
 import type { Store } from '../../db/store.ts';
-import { VIEW_QUERY_CHARS_MAX } from '../../model/finding-views.ts';
+import { VIEW_QUERY_CHARS_MAX } from '../../model/findings.ts';
 import { FINDINGS_PATH, viewPath } from '../../web/app/findings/finding-filters.ts';
 import { readForm } from '../transport/json-body.ts';
 import { flag } from '../transport/query.ts';

@@ -157,6 +157,10 @@ export interface ReferenceIndex {
 const READING = ['research', 'external'];
 /** Maximum length of an id in a request: no id is longer. */
 export const REFERENCE_FORM = /^[A-Za-z\d][A-Za-z\d.:-]{1,39}$/;
+/** The description of such a request, for the API. */
+export const REFERRING =
+  'that refer to this: a technique of MITRE ATLAS or ATT&CK with its sub-techniques, a tactic of ATLAS, ' +
+  'an entry of an OWASP Top 10, a weakness or a vulnerability.';
 
 /** @param references of a rule, as in its file */
 export function referenceIds(references: JsonValue): string[] {

@@ -1,15 +1,11 @@
 /** Fields of filters that several lists have. */
-import type { RunNames } from '../../model/runs.ts';
+import { RUN_NAME_ROWS, type RunNames } from '../../model/runs.ts';
 import { type Html, html } from '../html.ts';
 
 /** Of a page that suggests none. */
-export const NO_RUN_NAMES: RunNames = {
-  agents: [],
-  services: [],
-  users: [],
-  sessions: [],
-  models: [],
-};
+export const NO_RUN_NAMES = Object.fromEntries(
+  RUN_NAME_ROWS.map(({ known }) => [known, []]),
+) as unknown as RunNames;
 
 /** A field with suggestions; any text that a name contains finds it. */
 export function nameField(
@@ -20,6 +16,10 @@ export function nameField(
 ): Html {
   return html`<label>${label}<input name="${name}" value="${given.get(name)}" placeholder="contains" list="known-${name}" autocomplete="off"></label><datalist id="known-${name}">${known.map((one) => html`<option value="${one}"></option>`)}</datalist>`;
 }
+
+/** A field for each name of a run. */
+export const nameFields = (given: URLSearchParams, names: RunNames): Html[] =>
+  RUN_NAME_ROWS.map(({ name, label, known }) => nameField(name, label, given, names[known]));
 
 /** Parameters of a list that are no filter. */
 const NO_FILTERS = ['cursor', 'page', 'sort', 'group_by', 'done', 'list', 'limit'];

@@ -1,6 +1,6 @@
 /** One finding: its excerpt with the hit marked, its rule, what to do about it, its place in the run. */
 import type { Finding, FindingGroup, FindingNeighbours } from '../../model/findings.ts';
-import type { RunSummary } from '../../model/runs.ts';
+import { RUN_NAME_ROWS, type RunSummary } from '../../model/runs.ts';
 import { surfaceLabel } from '../../model/steps.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { FINDINGS_PATH } from './findings/finding-filters.ts';
@@ -69,11 +69,7 @@ function runFacts({ finding, run }: FindingPage): Html {
   if (run === null) return html`<p class="soft">${link} is no longer stored.</p>`;
   return facts([
     [term('run', 'Run'), link],
-    ['Agent', named('agent', run.agentName)],
-    ['Service', named('service', run.serviceName)],
-    ['Model', named('model', run.model)],
-    ['Session', named('session_id', run.sessionId)],
-    ['User', named('user_id', run.userId)],
+    ...RUN_NAME_ROWS.map(({ key, name, label }) => [label, named(name, run[key])] as const),
     ['State', words(run.state)],
   ]);
 }

@@ -1,6 +1,11 @@
 /** The list of findings with its filters; new findings appear while it is open. */
-import type { FindingView } from '../../model/finding-views.ts';
-import type { Finding, FindingGroup, FindingNames, FindingTotal } from '../../model/findings.ts';
+import type {
+  Finding,
+  FindingGroup,
+  FindingNames,
+  FindingTotal,
+  FindingView,
+} from '../../model/findings.ts';
 import { SEVERITIES } from '../../model/rules.ts';
 import { surfaceLabel } from '../../model/steps.ts';
 import { FINDING_STATES, GROUP_FINDINGS_MAX } from '../../model/triage.ts';

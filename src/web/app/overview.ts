@@ -1,5 +1,6 @@
 /** The first page: arrivals, findings, time to evaluation, the rules that run, refused requests. */
 
+import { categoryName } from '../../model/finding-fields.ts';
 import type {
   CountedFindings,
   KindCount,
@@ -12,7 +13,7 @@ import type { ListedRefusals } from '../../model/refused-requests.ts';
 import { allRules, CATEGORIES, runningRules, SEVERITIES } from '../../model/rules.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { barChart, courses } from './charts.ts';
-import { categoryName, withParameters } from './findings/finding-filters.ts';
+import { withParameters } from './findings/finding-filters.ts';
 import { count, dayLabel, duration, hourLabel, moment, term, time, words } from './format.ts';
 import { topLists, weekTrend } from './overview/top-lists.ts';
 import { refusedPanel } from './refused.ts';

@@ -2,7 +2,7 @@
 import { checkOf } from '../../model/run-check.ts';
 import type { RunSearch } from '../../model/run-page.ts';
 import type { RunWait } from '../../model/run-wait.ts';
-import type { RunSummary } from '../../model/runs.ts';
+import { RUN_NAME_ROWS, type RunSummary } from '../../model/runs.ts';
 import { surfaceLabel } from '../../model/steps.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { findingLink, stepName } from './findings.ts';
@@ -78,11 +78,10 @@ function about(data: RunPage): Html {
       ['Cost', usage === null ? null : costText(usage.costUsd)],
       [term('step', 'Steps'), stepsText(run)],
       [term('finding', 'Findings'), findings.length === 0 ? 'none' : count(findings.length)],
-      ['Agent', run.agentName === null ? null : link('agent', run.agentName)],
-      ['Service', run.serviceName === null ? null : link('service', run.serviceName)],
-      ['Model', run.model === null ? null : link('model', run.model)],
-      ['Session', run.sessionId === null ? null : link('session_id', run.sessionId)],
-      ['User', run.userId === null ? null : link('user_id', run.userId)],
+      ...RUN_NAME_ROWS.map(({ key, name, label }): [string, HtmlValue] => {
+        const own = run[key];
+        return [label, own === null ? null : link(name, own)];
+      }),
       [
         term('rule-and-corpus', 'Corpus'),
         run.corpusVersion === null || run.corpusIdentity === null

@@ -4,7 +4,7 @@ import { SEVERITIES } from '../../model/rules.ts';
 import { CHECKED_LABELS, checkOf } from '../../model/run-check.ts';
 import { EVALUATION_STATES, RUN_STATES, type RunNames, type RunSummary } from '../../model/runs.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
-import { folded, nameField } from './filter-fields.ts';
+import { folded, nameFields } from './filter-fields.ts';
 import { count, duration, term, time, words } from './format.ts';
 import { costText, tokensText } from './run/step-head.ts';
 import { checkedCell } from './run-check.ts';
@@ -52,11 +52,7 @@ ${choice(
   given.get('has_findings'),
 )}
 ${choice('checked', 'Checked', Object.entries(CHECKED_LABELS), given.get('checked'))}
-${nameField('agent', 'Agent', given, names.agents)}
-${nameField('service', 'Service', given, names.services)}
-${nameField('model', 'Model', given, names.models)}
-${nameField('session_id', 'Session', given, names.sessions)}
-${nameField('user_id', 'User', given, names.users)}`,
+${nameFields(given, names)}`,
 )}
 <div class="buttons"><button>Filter</button> <a class="button quiet" href="${PATH}">Clear</a></div>
 </form>`;

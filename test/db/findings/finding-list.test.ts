@@ -146,14 +146,14 @@ async function ids(
 
 describe('a filter', () => {
   test.each<[string, FindingFilter, number[]]>([
-    ['part of a name, in any case', { agent: 'RITE' }, [4]],
-    ['a name that others begin with', { service: 'shop' }, [5, 4, 3, 2, 1]],
-    ['signs that patterns have', { user: '%_' }, [3]],
+    ['part of a name, in any case', { agentName: 'RITE' }, [4]],
+    ['a name that others begin with', { serviceName: 'shop' }, [5, 4, 3, 2, 1]],
+    ['signs that patterns have', { userId: '%_' }, [3]],
     ['a surface', { surface: 'tool_args' }, [5, 3, 1]],
-    ['a session and a model', { session: 'ion-1', model: 'MODEL' }, [6, 5, 4, 3, 2, 1]],
-    ['names of which one is another', { agent: 'planner', model: 'other' }, []],
+    ['a session and a model', { sessionId: 'ion-1', model: 'MODEL' }, [6, 5, 4, 3, 2, 1]],
+    ['names of which one is another', { agentName: 'planner', model: 'other' }, []],
     ['rules', { ruleIds: ['ATR-2026-00002', 'ATR-2026-00009'] }, [2]],
-    ['rules and a name', { ruleIds: ['ATR-2026-00001'], agent: 'rite' }, [4]],
+    ['rules and a name', { ruleIds: ['ATR-2026-00001'], agentName: 'rite' }, [4]],
     ['rules of which none is found', { ruleIds: [] }, []],
     ['words of the title and the id', { search: 'title 00002' }, [2]],
     ['text of an excerpt', { search: 'secret 50%' }, [4]],
@@ -178,12 +178,12 @@ describe('a filter', () => {
 
   test('reads a bounded number of findings, says so, and continues after them', async () => {
     const list = (cursor: PageCursor | null) =>
-      listFindings(scratch.database, many, { agent: 'rare' }, cursor, 10);
+      listFindings(scratch.database, many, { agentName: 'rare' }, cursor, 10);
     const first = await list(null);
     expect([first.findings.length, first.endedEarly]).toEqual([0, true]);
     const second = await list(first.next);
     expect([second.findings.length, second.endedEarly]).toEqual([10, false]);
-    expect(await countFindings(scratch.database, many, { agent: 'rare' })).toEqual({
+    expect(await countFindings(scratch.database, many, { agentName: 'rare' })).toEqual({
       count: 0,
       isExact: false,
       within: { count: FINDINGS_READ_MAX, by: 'newest' },
@@ -206,7 +206,7 @@ describe('a filter', () => {
         );
         await insertNumbered(own, 2 * FINDINGS_READ_MAX + 1, 2 * FINDINGS_READ_MAX + 10);
       });
-      const page = await listFindings(database, own, { agent: 'nobody' }, null, 50, order);
+      const page = await listFindings(database, own, { agentName: 'nobody' }, null, 50, order);
       expect(page).toMatchObject({ findings: [], endedEarly: true });
       expect(page.next?.id).toBe(hex16(last));
       const newest = await listFindings(scratch.database, own, {}, null, 1);
@@ -255,7 +255,7 @@ test('of states has the findings that were decided so', async () => {
     expect(await states('new')).toEqual([6, 5, 3, 1]);
     expect(await ids({ states: ['new'], severity: 'high' })).toEqual([3]);
     expect(await ids({ states: ['closed'], severity: 'high' })).toEqual([]);
-    expect(await ids({ states: ['closed'], agent: 'plan' })).toEqual([2]);
+    expect(await ids({ states: ['closed'], agentName: 'plan' })).toEqual([2]);
     const counted = await countFindings(scratch.database, mine, { states: ['closed'] });
     expect(counted).toEqual({ count: 1, isExact: true, within: null });
   } finally {
@@ -268,7 +268,7 @@ describe('an order', () => {
     ['oldest', {}, [1, 2, 3, 4, 5, 6]],
     ['oldest', { severity: 'critical' }, [1, 5, 6]],
     ['severity', {}, [6, 5, 1, 4, 3, 2]],
-    ['severity', { service: 'shop' }, [5, 1, 4, 3, 2]],
+    ['severity', { serviceName: 'shop' }, [5, 1, 4, 3, 2]],
     ['count', {}, [6, 5, 4, 3, 2, 1]],
   ])('%s, page by page', async (order, filter, expected) => {
     expect(await ids(filter, mine, order)).toEqual(expected);
@@ -294,7 +294,7 @@ describe('the neighbours of a finding', () => {
   const filters: FindingFilter[] = [
     {},
     { severity: 'critical' },
-    { agent: 'planner' },
+    { agentName: 'planner' },
     { states: ['new'] },
     { runId: hex16(1001) },
     { sameAs: hex16(5) },
@@ -319,7 +319,7 @@ describe('the neighbours of a finding', () => {
       findNeighbours(scratch.database, workspaceId, filter, order, hex16(4));
     const critical = { severity: 'critical' } as const;
     expect(await of(critical, 'newest')).toEqual({ previous: hex16(5), next: hex16(1) });
-    expect(await of({ agent: 'planner' }, 'severity')).toEqual({
+    expect(await of({ agentName: 'planner' }, 'severity')).toEqual({
       previous: hex16(1),
       next: hex16(3),
     });
@@ -388,7 +388,7 @@ describe('groups', () => {
   });
 
   test('are of the filter, and end', async () => {
-    const filter = { agent: 'planner' };
+    const filter = { agentName: 'planner' };
     const page = await listFindingGroups(scratch.database, mine, filter, 'run', 'severity', 1, 9);
     expect(page.groups.map(({ top }) => numberOf(top))).toEqual([3]);
     expect(page.next).toBe(null);
@@ -396,7 +396,7 @@ describe('groups', () => {
 });
 
 describe('a list that is not in the order of time', () => {
-  const all = { agent: 'rare' };
+  const all = { agentName: 'rare' };
 
   /** Follows it to its end. */
   async function followed(read: (filter: FindingFilter) => Promise<[string[], Date | null]>) {

@@ -278,11 +278,11 @@ describe('the export', () => {
       return pages;
     };
     expect(await pagesOf({ search: 'nowhere' })).toEqual([[], [], []]);
-    expect(await pagesOf({ agent: 'rare' })).toEqual([[4000], [8000], [stored]]);
+    expect(await pagesOf({ agentName: 'rare' })).toEqual([[4000], [8000], [stored]]);
     const since = new Date('2026-11-20T10:00:01Z');
     // Without the first two, a second page looks at all that are left: one fewer than it may.
-    expect(await pagesOf({ agent: 'rare', since })).toEqual([[4000], [8000, stored]]);
-    expect((await pagesOf({ agent: 'frequent' }, 999)).flat()).toHaveLength(stored - 3);
+    expect(await pagesOf({ agentName: 'rare', since })).toEqual([[4000], [8000, stored]]);
+    expect((await pagesOf({ agentName: 'frequent' }, 999)).flat()).toHaveLength(stored - 3);
     await scratch.database.query('DELETE FROM findings WHERE workspace_id = $1', [many]);
   });
 

@@ -137,7 +137,7 @@ test('rarity counts runs and sessions of the agent in thirty days, and dismissal
   await insert(mine, { run: 3, state: 'false_positive' });
   await insert(mine, { run: 4, hours: 31 * 24 });
   await insert(mine, { run: 5, agent: 'other' });
-  const { incidents } = await list(mine, { ...OPEN, agent: '"planner"', since: new Date(0) });
+  const { incidents } = await list(mine, { ...OPEN, agentName: '"planner"', since: new Date(0) });
   const reasons = (part: string) =>
     incidents.map((one) => one.reasons.find((reason) => reason.part === part)?.text);
   expect(reasons('rarity')).toEqual([

@@ -84,7 +84,7 @@ async function listed(agents: readonly string[], since: Date) {
     const open = { states: OPEN_STATES, isExcepted: false, since, ...filter };
     return (await countFindings(scratch.database, workspaceId, open)).count;
   };
-  const ofAgent = async (name: string) => [name, await total({ agent: `"${name}"` })] as const;
+  const ofAgent = async (name: string) => [name, await total({ agentName: `"${name}"` })] as const;
   return {
     high: await total({ severity: 'high' }),
     low: await total({ severity: 'low' }),

@@ -5,6 +5,7 @@
  * `conventions/conventions.ts` lists them. Types only, no behaviour.
  */
 import type { JsonValue } from '../../../model/json.ts';
+import type { RunName } from '../../../model/runs.ts';
 import type { StepKind, Surface } from '../../../model/steps.ts';
 
 export interface Convention {
@@ -215,7 +216,7 @@ export interface RunRows {
    * that the run has, the one with the lowest rank counts. Ranks are 10 apart; a key without a
    * reason to come before others is ranked last.
    */
-  readonly names?: Readonly<Partial<Record<RunName, Readonly<Record<string, number>>>>>;
+  readonly names?: Readonly<Partial<Record<ReadName, Readonly<Record<string, number>>>>>;
   /** the attribute that names what a step runs: on a model's the model, on the topmost the agent */
   readonly stepName?: string;
   /** how the name of the agent's span names the agent, in the first group */
@@ -245,7 +246,7 @@ export interface RunRows {
   readonly eventNameKey?: string;
 }
 
-export type RunName = 'agentName' | 'model' | 'sessionId' | 'userId';
+export type ReadName = Exclude<RunName, 'serviceName'>;
 
 /** An attribute with one of these values, with a number not below `atLeast`, or with any text. */
 export type FailureRow = { readonly key: string } & (

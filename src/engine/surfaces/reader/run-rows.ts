@@ -4,12 +4,12 @@
  */
 import type { JsonObject, JsonValue } from '../../../model/json.ts';
 import { CONVENTIONS } from '../conventions/conventions.ts';
-import type { FailureRow, RunName, RunRows } from './convention.ts';
+import type { FailureRow, ReadName, RunRows } from './convention.ts';
 
 const RUN: readonly RunRows[] = CONVENTIONS.flatMap(({ run }) => run ?? []);
 
 /** The attributes that name something of the run, by rank: the first that is present counts. */
-export function nameKeys(name: RunName): readonly string[] {
+export function nameKeys(name: ReadName): readonly string[] {
   const ranked = RUN.flatMap(({ names }) => Object.entries(names?.[name] ?? {}));
   return ranked.sort(([, one], [, other]) => one - other).map(([key]) => key);
 }

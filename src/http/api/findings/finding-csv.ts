@@ -2,11 +2,11 @@
  * Findings as comma-separated values (RFC 4180), oldest first, for spreadsheets. Like every export it
  * never contains excerpts.
  */
+import { categoryName } from '../../../model/finding-fields.ts';
 import type { FindingFilter } from '../../../model/findings.ts';
 import type { ReferenceIndex } from '../../../model/references/rule-references.ts';
-import type { PageCursor } from '../../../model/runs.ts';
+import { type PageCursor, RUN_NAME_ROWS } from '../../../model/runs.ts';
 import { findingUrl } from './finding-routes.ts';
-import { findingCategory } from './finding-schema.ts';
 import type { ExportSlots, FindingExporter } from './ocsf-export.ts';
 
 const PAGE_FINDINGS = 200;
@@ -27,11 +27,7 @@ const COLUMNS = [
   'corpus_version',
   'corpus_identity',
   'url',
-  'agent',
-  'service',
-  'user_id',
-  'session_id',
-  'model',
+  ...RUN_NAME_ROWS.map(({ name }) => name),
   'tool',
   'reference_ids',
   'state',
@@ -120,7 +116,7 @@ async function* rowsOf(
       row([
         finding.createdAt.toISOString(),
         finding.severity,
-        findingCategory(finding.category),
+        categoryName(finding.category),
         finding.ruleId,
         titleOf(finding.ruleId),
         finding.ruleVersion,
@@ -134,11 +130,7 @@ async function* rowsOf(
         finding.corpusVersion,
         finding.corpusIdentity,
         findingUrl(baseUrl, finding.id),
-        finding.agentName ?? '',
-        finding.serviceName ?? '',
-        finding.userId ?? '',
-        finding.sessionId ?? '',
-        finding.model ?? '',
+        ...RUN_NAME_ROWS.map(({ key }) => finding[key] ?? ''),
         finding.toolName ?? '',
         referencesOf(finding.ruleId).join(' '),
         finding.state,

@@ -16,7 +16,7 @@ import {
   READ_REFUSALS,
 } from '../openapi/shared-answers.ts';
 import { ATTACK, RUN, SPAN_IDS, STORED_AT, TRACE_ID } from '../otlp/otlp-examples.ts';
-import { type filterQuery, findingsQuery, toFinding } from './finding-routes.ts';
+import { filterExamples, findingsQuery, toFinding } from './finding-routes.ts';
 import { finding, findingPage } from './finding-schema.ts';
 import { incidentOperation } from './incident-routes.ts';
 import { ocsfSourceOf, toOcsf } from './ocsf.ts';
@@ -102,26 +102,6 @@ function findingExamples({ book, version, baseUrl }: ApiSettings) {
     event: [example('event', `A line of the answer to \`?${FINDINGS_EXAMPLE_QUERY}\`.`, event)],
   };
 }
-
-const filterExamples: Readonly<Record<keyof typeof filterQuery.shape, string>> = {
-  severity: 'high',
-  category: 'atr_prompt_injection',
-  rule_id: 'ATR-2026-00001',
-  reference: 'AML.T0051',
-  run_id: TRACE_ID,
-  agent: 'shop',
-  service: 'shop',
-  user_id: 'user-1',
-  session_id: 'session-1',
-  model: 'demo-model',
-  surface: 'tool_result',
-  q: 'ignore all previous',
-  state: 'open',
-  assignee: 'none',
-  same_as: FINDING_ID,
-  since: '2025-11-01',
-  until: '2125-11-01T00:00:00+01:00',
-};
 
 export function findingOperations(settings: ApiSettings): Operation[] {
   const examples = findingExamples(settings);

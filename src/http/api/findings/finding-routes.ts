@@ -4,6 +4,13 @@ import { z } from 'zod';
 import type { Store } from '../../../db/store.ts';
 import { SluiceError } from '../../../errors.ts';
 import {
+  CATEGORY_BY_NAME,
+  categoryName,
+  FINDING_FILTERS,
+  type FilterKind,
+  type FilterRow,
+} from '../../../model/finding-fields.ts';
+import {
   FINDING_GROUPINGS,
   FINDING_ORDERS,
   type Finding,
@@ -12,15 +19,14 @@ import {
 } from '../../../model/findings.ts';
 import type { Hex16 } from '../../../model/json.ts';
 import type { ReferenceIndex } from '../../../model/references/rule-references.ts';
-import { SEVERITIES } from '../../../model/rules.ts';
-import type { PageCursor } from '../../../model/runs.ts';
-import { SURFACES } from '../../../model/steps.ts';
-import { LIST_STATES, OPEN_STATES, type TriageMark } from '../../../model/triage.ts';
+import { type PageCursor, RUN_NAME_ROWS, toNamed } from '../../../model/runs.ts';
+import { type LIST_STATES, OPEN_STATES, type TriageMark } from '../../../model/triage.ts';
 import { InvalidInput } from '../../transport/invalid-input.ts';
 import { json } from '../../transport/problem.ts';
 import {
   hexId,
   idOf,
+  type MomentOrAgo,
   momentOrAgo,
   pageCursor,
   parseQuery,
@@ -30,13 +36,10 @@ import {
 } from '../../transport/query.ts';
 import type { AuthorizedHandler } from '../authorized.ts';
 import type { BodyOf } from '../openapi/component.ts';
-import { referenceQuery } from '../rules/reference-query.ts';
+import { reference } from '../rules/rule-schema.ts';
 import {
-  CATEGORY_BY_NAME,
   DETECTOR,
   type finding as findingBody,
-  findingCategory,
-  findingCategoryName,
   type findingPage,
   type ruleFacts as ruleFactsBody,
 } from './finding-schema.ts';
@@ -63,69 +66,40 @@ const GROUPS_SKIPPED_MAX = 5000;
 /** Longest text of a filter: a stored name in double quotes. */
 const FILTER_CHARS_MAX = 258;
 
-const contained = (what: string) =>
-  z
-    .string()
-    .max(FILTER_CHARS_MAX)
-    .optional()
-    .describe(
-      `Only findings whose ${what} contains this, in any case; in double quotes, the whole ${what}.`,
-    );
+const text = z.string().max(FILTER_CHARS_MAX);
+
+type Filters = typeof FINDING_FILTERS;
+/** The type of a parsed parameter. */
+type Parsed<Row> = Row extends { readonly choices: readonly (infer Choice)[] }
+  ? Choice
+  : Row extends { readonly kind: 'time' }
+    ? MomentOrAgo
+    : string;
+
+const SCHEMAS: Readonly<Record<FilterKind, (row: FilterRow) => z.ZodType>> = {
+  choice: ({ choices = [] }) => z.enum(choices),
+  name: () => text,
+  text: () => text,
+  id: () => hexId,
+  rule: () => z.string().regex(/^ATR-\d{4}-\d{5}$/, 'must look like ATR-2026-00001'),
+  reference: () => reference,
+  time: () => momentOrAgo,
+};
 
 /** The filters of the list and the export. */
-export const filterQuery = z.object({
-  severity: z.enum(SEVERITIES).optional().describe('Only findings of this severity.'),
-  category: findingCategoryName
-    .transform((name) => CATEGORY_BY_NAME.get(name))
-    .optional()
-    .describe('Only findings of this category.'),
-  rule_id: z
-    .string()
-    .regex(/^ATR-\d{4}-\d{5}$/, 'must look like ATR-2026-00001')
-    .optional()
-    .describe('Only findings of this rule.'),
-  reference: referenceQuery('findings of rules'),
-  run_id: hexId.optional().describe('Only findings in this run.'),
-  agent: contained('agent'),
-  service: contained('service'),
-  user_id: contained('user'),
-  session_id: contained('session'),
-  model: contained('model'),
-  surface: z.enum(SURFACES).optional().describe('Only findings on this surface.'),
-  q: z
-    .string()
-    .max(FILTER_CHARS_MAX)
-    .optional()
-    .describe(
-      "Only findings with every one of these words in the rule's id, title or category, or with the whole " +
-        'text in an excerpt that is not redacted.',
-    ),
-  state: z
-    .enum(LIST_STATES)
-    .optional()
-    .describe(
-      'Only findings in this state. `open`: new, acknowledged or confirmed, and not covered by an active exception. ' +
-        '`excepted`: covered by one.',
-    ),
-  assignee: z
-    .string()
-    .max(FILTER_CHARS_MAX)
-    .optional()
-    .describe(
-      'Only findings assigned to the user with this e-mail address; `none`: to nobody; `me`: to the signed-in ' +
-        'user, on the dashboard and a signed-in command line.',
-    ),
-  same_as: hexId
-    .optional()
-    .describe(
-      'Only repetitions of the finding with this id: of the same rule and matched text, and of the same agent, ' +
-        'or service where no agent is known.',
-    ),
-  since: momentOrAgo
-    .optional()
-    .describe('Only findings stored then or later; `24h`, `7d`: that long before now.'),
-  until: momentOrAgo.optional().describe('Only findings stored before; as `since`.'),
-});
+export const filterQuery = z.object(
+  Object.fromEntries(
+    Object.entries<FilterRow>(FINDING_FILTERS).map(([name, row]) => [
+      name,
+      SCHEMAS[row.kind](row).optional().describe(row.describe),
+    ]),
+  ) as { [Name in keyof Filters]: z.ZodOptional<z.ZodType<Parsed<Filters[Name]>>> },
+);
+
+/** An example of each of them. */
+export const filterExamples = Object.fromEntries(
+  Object.entries(FINDING_FILTERS).map(([name, { example }]) => [name, example]),
+);
 
 /** The parameters of the list. */
 export const findingsQuery = filterQuery.extend({
@@ -161,7 +135,7 @@ export function filterOf(
   query: z.infer<typeof filterQuery>,
   { references, nowMs, me }: FilterContext,
 ): FindingFilter {
-  const { reference } = query;
+  const { reference, category, state = 'all' } = query;
   const assignee = query.assignee === 'me' ? me : query.assignee;
   if (assignee === null) {
     const message = 'me is for signed-in users; use an e-mail address';
@@ -169,18 +143,14 @@ export function filterOf(
   }
   const now = nowMs();
   return {
-    ...stateFilter(query.state ?? 'all'),
+    ...stateFilter(state),
+    ...Object.fromEntries(RUN_NAME_ROWS.map(({ key, name }) => [key, query[name]])),
     assignee: assignee === 'none' ? null : assignee || undefined,
     ruleIds: reference === undefined ? undefined : references.rulesOf(reference),
     severity: query.severity,
-    category: query.category,
+    category: category === undefined ? undefined : CATEGORY_BY_NAME.get(category),
     ruleId: query.rule_id,
     runId: query.run_id,
-    agent: query.agent,
-    service: query.service,
-    user: query.user_id,
-    session: query.session_id,
-    model: query.model,
     surface: query.surface,
     search: query.q,
     sameAs: query.same_as,
@@ -255,7 +225,7 @@ export function toFinding(
   return {
     id: finding.id,
     created_at: finding.createdAt.toISOString(),
-    category: findingCategory(finding.category),
+    category: categoryName(finding.category),
     severity: finding.severity,
     description: finding.description,
     metadata: ruleFacts(finding),
@@ -263,11 +233,7 @@ export function toFinding(
     run_id: finding.runId,
     url: findingUrl(baseUrl, finding.id),
     ...triageFacts(finding),
-    agent: finding.agentName,
-    service: finding.serviceName,
-    user_id: finding.userId,
-    session_id: finding.sessionId,
-    model: finding.model,
+    ...toNamed(finding),
     tool: finding.toolName,
     excerpt: finding.excerpt,
     excerpt_match: finding.excerpt === null ? null : finding.place.inExcerpt,

@@ -1,23 +1,15 @@
 /** The bodies of the finding routes. */
 import { z } from 'zod';
 
-import { CATEGORIES, type Category, RULE_STATUSES, SEVERITIES } from '../../../model/rules.ts';
+import { CATEGORY_BY_NAME } from '../../../model/finding-fields.ts';
+import { CATEGORIES, RULE_STATUSES, SEVERITIES } from '../../../model/rules.ts';
+import { namesOfRun } from '../../../model/runs.ts';
 import { SURFACES } from '../../../model/steps.ts';
 import { FINDING_STATES } from '../../../model/triage.ts';
 import { component, count, hex8, hex16, nextCursor, timestamp } from '../openapi/component.ts';
 import { corpusIdentity, referenceIds, ruleId } from '../rules/rule-schema.ts';
 
 export const DETECTOR = 'agent-threat-rules';
-
-/** `prompt-injection` as findings name it: `atr_prompt_injection` */
-export function findingCategory(category: Category): string {
-  return `atr_${category.replaceAll('-', '_')}`;
-}
-
-/** Every category, by the name that findings have for it. */
-export const CATEGORY_BY_NAME: ReadonlyMap<string, Category> = new Map(
-  CATEGORIES.map((category) => [findingCategory(category), category]),
-);
 
 export const findingCategoryName = z.enum([...CATEGORY_BY_NAME.keys()]);
 
@@ -60,13 +52,9 @@ export const ruleFacts = component(
 const name = (what: string) =>
   z.string().nullable().describe(`${what} As sent, up to 256 characters; null if unknown.`);
 
-/** Facts of the finding's run when it was evaluated. */
+/** Names of the finding's run when it was evaluated. */
 const runMembers = {
-  agent: name('The agent.'),
-  service: name('The service that sent the run.'),
-  user_id: name('The user.'),
-  session_id: name('The session.'),
-  model: name('The model.'),
+  ...namesOfRun((label) => name(`The ${label}.`)),
   tool: name(
     'The tool of the step. Null too if a rule matched the name itself and the workspace redacts, or in an export.',
   ),

@@ -1,6 +1,7 @@
 /** `GET /platform/v1/incidents`: runs with findings, ranked: the handler, its body and its part of `/openapi.json`. */
 import { z } from 'zod';
 import type { Store } from '../../../db/store.ts';
+import { categoryName } from '../../../model/finding-fields.ts';
 import {
   INCIDENT_RUNS_MAX,
   type Incident,
@@ -31,7 +32,7 @@ import {
   groupsBefore,
   toGroupCursor,
 } from './finding-routes.ts';
-import { findingCategory, findingCategoryName } from './finding-schema.ts';
+import { findingCategoryName } from './finding-schema.ts';
 
 const LIMIT_DEFAULT = 25;
 const LIMIT_MAX = 100;
@@ -146,7 +147,7 @@ function toIncident(one: Incident, baseUrl: string, titleOf: TitleOf): BodyOf<ty
       rule_id: link.ruleId,
       title: titleOf(link.ruleId),
       severity: link.severity,
-      category: findingCategory(link.category),
+      category: categoryName(link.category),
       more_rules: link.moreRules,
       role: link.role,
     })),
@@ -220,7 +221,7 @@ const EXAMPLE: Incident = {
 /** @param queryExamples of the filters */
 export function incidentOperation(
   { baseUrl, titleOf }: { readonly baseUrl: string; readonly titleOf: TitleOf },
-  queryExamples: Readonly<Record<keyof typeof filterQuery.shape, string>>,
+  queryExamples: Readonly<Record<string, string>>,
 ): Operation {
   const page = {
     incidents: [toIncident(EXAMPLE, baseUrl, titleOf)],

@@ -6,6 +6,7 @@
  * without an attribute in OCSF are under `unmapped`, named as in the findings list.
  */
 import type { FindingFacts } from '../../../db/findings/findings.ts';
+import { categoryName } from '../../../model/finding-fields.ts';
 import {
   type ReferenceIndex,
   referenceIndex,
@@ -15,7 +16,6 @@ import type { Rule, Severity } from '../../../model/rules.ts';
 import type { FindingState, TriageMark } from '../../../model/triage.ts';
 import type { BodyOf } from '../openapi/component.ts';
 import { findingUrl, ruleFacts, triageFacts } from './finding-routes.ts';
-import { findingCategory } from './finding-schema.ts';
 import type { ocsfEvent } from './ocsf-schema.ts';
 
 /** The schema's version, which every event names; the first to have `is_alert` is 1.4. */
@@ -162,7 +162,7 @@ export function toOcsf(
   const time = finding.createdAt.getTime();
   const [severityId, severity] = SEVERITIES[finding.severity];
   const [statusId, status] = statusOf(finding);
-  const category = findingCategory(finding.category);
+  const category = categoryName(finding.category);
   const title = ruleTitle(ruleId);
   const attacks = ruleAttacks(ruleId);
   return {

@@ -3,6 +3,7 @@ import { z } from 'zod';
 
 import { SluiceError } from '../../../errors.ts';
 import { NO_RECORD, type RuleRecord } from '../../../model/findings.ts';
+import { REFERRING } from '../../../model/references/rule-references.ts';
 import { inOrder, RULE_ORDERS, type RuleRecords } from '../../../model/rule-order.ts';
 import {
   CATEGORIES,
@@ -18,8 +19,13 @@ import { json } from '../../transport/problem.ts';
 import { flag, parseQuery, wholeNumber } from '../../transport/query.ts';
 import type { AuthorizedHandler } from '../authorized.ts';
 import type { BodyOf } from '../openapi/component.ts';
-import { referenceQuery } from './reference-query.ts';
-import type { rule as ruleBody, ruleItem, rulePage, ruleSettings } from './rule-schema.ts';
+import {
+  reference,
+  type rule as ruleBody,
+  type ruleItem,
+  type rulePage,
+  type ruleSettings,
+} from './rule-schema.ts';
 
 /** The rules, and the workspaces' settings from the database. */
 export interface RuleReader extends RuleBook {
@@ -45,7 +51,7 @@ export const rulesQuery = z.object({
     .describe('`true`: only rules that run for this workspace; `false`: only the others.'),
   state: z.enum(RULE_STATES).optional().describe('Only rules in this state in this workspace.'),
   maturity: z.enum(MATURITIES).optional().describe('Only rules of this maturity.'),
-  reference: referenceQuery('rules'),
+  reference: reference.optional().describe(`Only rules ${REFERRING}`),
   q: z
     .string()
     .max(SEARCH_CHARS_MAX)

@@ -1,6 +1,7 @@
 /** The bodies of the rule routes. */
 import { z } from 'zod';
 
+import { REFERENCE_FORM } from '../../../model/references/rule-references.ts';
 import {
   CATEGORIES,
   MATURITIES,
@@ -16,6 +17,14 @@ export const ruleId = z
   .string()
   .regex(/^ATR-\d{4}-\d{5}$/)
   .describe('Id of a rule of the corpus.');
+
+/** A filter by a reference of a rule. */
+export const reference = z
+  .string()
+  .regex(
+    REFERENCE_FORM,
+    'must look like AML.T0051, AML.TA0005, LLM01, ASI01, T1059, CWE-22 or CVE-2026-1234',
+  );
 
 export const corpusIdentity = z.string().regex(/^[0-9a-f]{40}$/);
 

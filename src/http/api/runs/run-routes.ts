@@ -10,9 +10,12 @@ import { type WaitTimes, waitOf } from '../../../model/run-wait.ts';
 import {
   CHECKED,
   EVALUATION_STATES,
+  namesOfRun,
+  RUN_NAME_ROWS,
   RUN_STATES,
   type RunFilter,
   type RunSummary,
+  toNamed,
 } from '../../../model/runs.ts';
 import type { StepOutline } from '../../../model/steps.ts';
 import { NDJSON_TYPE, type StreamedAnswer } from '../../transport/exchange.ts';
@@ -68,13 +71,12 @@ export const runsQuery = z.object({
     .enum(EVALUATION_STATES)
     .optional()
     .describe('Only runs whose evaluation has this state.'),
-  service: name.describe('Only runs whose service contains this text, in any case.'),
-  agent: name.describe('Only runs whose agent contains this text, in any case.'),
-  model: name.describe('Only runs whose model contains this text, in any case.'),
+  ...namesOfRun((label) =>
+    name.describe(`Only runs whose ${label} contains this text, in any case.`),
+  ),
   session_id: name.describe(
     'Only runs of this session; where no run has this whole id, of sessions whose id contains it.',
   ),
-  user_id: name.describe('Only runs whose user contains this text, in any case.'),
   text_incomplete: flag
     .optional()
     .describe('`true`: only runs whose sender reports missing text; `false`: only others.'),
@@ -119,11 +121,7 @@ export function toRunItem(run: RunSummary, times: WaitTimes): BodyOf<typeof runI
     evaluation: run.evaluation,
     name: run.name,
     title: run.title,
-    service: run.serviceName,
-    agent: run.agentName,
-    model: run.model,
-    session_id: run.sessionId,
-    user_id: run.userId,
+    ...toNamed(run),
     started_at: orNull(start),
     ended_at: orNull(end),
     first_arrived_at: run.firstArrivalAt.toISOString(),
@@ -187,11 +185,7 @@ export function runFilterOf(query: z.infer<typeof runsQuery>): RunFilter {
   return {
     state: query.state,
     evaluation: query.evaluation,
-    serviceName: query.service,
-    agentName: query.agent,
-    model: query.model,
-    sessionId: query.session_id,
-    userId: query.user_id,
+    ...Object.fromEntries(RUN_NAME_ROWS.map(({ key, name }) => [key, query[name]])),
     textIncomplete: query.text_incomplete,
     checked: query.checked,
     hasFindings: query.has_findings,

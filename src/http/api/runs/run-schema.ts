@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { SEVERITIES } from '../../../model/rules.ts';
 import { CHECK_LIMITS } from '../../../model/run-check.ts';
 import { WAITS } from '../../../model/run-wait.ts';
-import { CHECKED, EVALUATION_STATES, RUN_STATES } from '../../../model/runs.ts';
+import { CHECKED, EVALUATION_STATES, namesOfRun, RUN_STATES } from '../../../model/runs.ts';
 import { SURFACES } from '../../../model/steps.ts';
 import { component, count, hex8, hex16, nextCursor, timestamp } from '../openapi/component.ts';
 import { corpusIdentity } from '../rules/rule-schema.ts';
@@ -25,11 +25,7 @@ const members = {
     'The beginning of the first text that a user sent. Null until the run is evaluated, if the ' +
       'workspace redacts excerpts, and once the steps are past retention.',
   ),
-  service: name,
-  agent: name,
-  model: name,
-  session_id: name,
-  user_id: name,
+  ...namesOfRun(() => name),
   started_at: timestampOrNull('With nanoseconds; null until a step with a time has arrived.'),
   ended_at: timestampOrNull('With nanoseconds; null until a step with a time has arrived.'),
   first_arrived_at: timestamp('When its first step arrived.'),

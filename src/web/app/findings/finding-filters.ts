@@ -1,12 +1,13 @@
 /** The filters of the findings list, the views above it, and its order: all of it is in the address. */
-import type { FindingView } from '../../../model/finding-views.ts';
+import { FINDING_FILTERS, type FilterRow } from '../../../model/finding-fields.ts';
 import {
   type FINDING_GROUPINGS,
   FINDING_ORDERS,
   type FindingNames,
+  type FindingView,
 } from '../../../model/findings.ts';
-import { CATEGORIES, SEVERITIES } from '../../../model/rules.ts';
-import { SURFACES, surfaceLabel } from '../../../model/steps.ts';
+import { RUN_NAME_ROWS } from '../../../model/runs.ts';
+import { surfaceLabel } from '../../../model/steps.ts';
 import { LIST_STATES } from '../../../model/triage.ts';
 import { type Html, html } from '../../html.ts';
 import { folded, NO_RUN_NAMES, nameField } from '../filter-fields.ts';
@@ -17,21 +18,9 @@ export const FINDINGS_PATH = '/app/findings';
 export const INCIDENTS_PATH = '/app/incidents';
 /** All open findings: the list without a query begins with the default view of its reader. */
 export const OPEN_FINDINGS = `${FINDINGS_PATH}?state=open`;
-/** Filters that are always shown; the others are below "More filters". */
-const MORE = [
-  'assignee',
-  'category',
-  'rule_id',
-  'reference',
-  'user_id',
-  'session_id',
-  'model',
-  'since',
-  'until',
-  'run_id',
-  'same_as',
-];
-const FILTERS = ['q', 'state', 'severity', 'agent', 'service', 'surface', ...MORE];
+const ROWS: readonly (FilterRow & { readonly name: string })[] = Object.entries<FilterRow>(
+  FINDING_FILTERS,
+).map(([name, row]) => ({ name, ...row }));
 
 export const NO_NAMES: FindingNames = { ...NO_RUN_NAMES, assignees: [] };
 
@@ -47,15 +36,13 @@ function assigneeChoice(chosen: string | null, known: readonly string[]): Html {
   return choice('assignee', 'Assignee', [['me', 'me'], ['none', 'nobody'], ...people], chosen);
 }
 
-/** Returns the name of a category in addresses and in the API. */
-export const categoryName = (category: string): string => `atr_${category.replaceAll('-', '_')}`;
 const has = (given: URLSearchParams, name: string): boolean => (given.get(name) ?? '') !== '';
 
 /** Checks whether a query narrows the list; one of empty fields does not. */
 export function isNarrow(query: string): boolean {
   const given = new URLSearchParams(query);
-  return FILTERS.some(
-    (name) => has(given, name) && !(name === 'state' && given.get(name) === 'open'),
+  return ROWS.some(
+    ({ name }) => has(given, name) && !(name === 'state' && given.get(name) === 'open'),
   );
 }
 
@@ -96,42 +83,55 @@ function timeField(name: string, label: string, value: string | null): Html {
   return html`<label>${label}<input name="${name}" value="${value}" placeholder="7d or 2026-11-20" list="known-${name}" autocomplete="off"></label><datalist id="known-${name}">${AGO.map((one) => html`<option value="${one}"></option>`)}</datalist>`;
 }
 
-const SURFACE_CHOICES = SURFACES.map((surface) => [surface, surfaceLabel(surface)] as const);
+/** The label of a choice, where it is another than its value. */
+const CHOICE_LABELS: Readonly<Record<string, (value: string) => string>> = {
+  category: (value) => words(value.replace('atr_', '')),
+  surface: surfaceLabel,
+};
+
+/** The field of a filter. */
+function filterField(
+  { name, kind, label, hint, choices = [] }: (typeof ROWS)[number],
+  given: URLSearchParams,
+  names: FindingNames,
+): Html {
+  const value = given.get(name);
+  if (name === 'state') return stateChoice(value);
+  if (name === 'assignee') return assigneeChoice(value, names.assignees);
+  if (kind === 'time') return timeField(name, label, value);
+  if (kind === 'name') {
+    const known = RUN_NAME_ROWS.find((one) => one.name === name)?.known;
+    return nameField(name, label, given, known === undefined ? [] : names[known]);
+  }
+  if (kind !== 'choice') return field(name, label, value, { ...(hint && { hint }) });
+  const labelOf = CHOICE_LABELS[name];
+  return choice(
+    name,
+    label,
+    choices.map((one) => (labelOf === undefined ? one : ([one, labelOf(one)] as const))),
+    value,
+  );
+}
+
+/** Filters that are always shown beside the search; the others are below "More filters". */
+const ALWAYS = ROWS.filter(({ name, shown }) => shown === 'always' && name !== 'q');
+const MORE = ROWS.filter(({ shown }) => shown !== 'always');
 
 /** The form of the filter, with what the query has. @param path of the list that it filters */
 export function findingFilters(query: string, names: FindingNames, path = FINDINGS_PATH): Html {
   const given = new URLSearchParams(query);
   const kept = ['group_by', 'sort'].filter((name) => has(given, name));
-  const isOpen = MORE.some((name) => has(given, name));
+  const isOpen = MORE.some(({ name }) => has(given, name));
+  const fieldsOf = (rows: typeof ROWS) =>
+    rows.flatMap((row) =>
+      row.shown === 'given' && !has(given, row.name) ? [] : [filterField(row, given, names)],
+    );
   return html`<form class="filters inbox-filters" method="get" action="${path}" role="search" aria-label="Findings">
-${field('q', 'Search', given.get('q'), { type: 'search', hint: 'rule or excerpt' })}
-${folded(
-  given,
-  ['q'],
-  html`${stateChoice(given.get('state'))}
-${choice('severity', 'Severity', SEVERITIES, given.get('severity'))}
-${nameField('agent', 'Agent', given, names.agents)}
-${nameField('service', 'Service', given, names.services)}
-${choice('surface', 'Found in', SURFACE_CHOICES, given.get('surface'))}`,
-)}
+${field('q', FINDING_FILTERS.q.label, given.get('q'), { type: 'search', hint: FINDING_FILTERS.q.hint })}
+${folded(given, ['q'], html`${fieldsOf(ALWAYS)}`)}
 <div class="buttons"><button>Filter</button> <a class="button quiet" href="${path === FINDINGS_PATH ? withParameters('', keptOf(given)) : incidentsPath('', {})}">Clear</a></div>
 <details class="more-filters"${isOpen && html` open`}><summary>More filters</summary><div>
-${assigneeChoice(given.get('assignee'), names.assignees)}
-${nameField('user_id', 'User', given, names.users)}
-${nameField('session_id', 'Session', given, names.sessions)}
-${nameField('model', 'Model', given, names.models)}
-${choice(
-  'category',
-  'Category',
-  CATEGORIES.map((category) => [categoryName(category), words(category)] as const),
-  given.get('category'),
-)}
-${field('rule_id', 'Rule', given.get('rule_id'), { hint: 'ATR-2026-00001' })}
-${field('reference', 'Reference', given.get('reference'), { hint: 'AML.T0051 or LLM01' })}
-${timeField('since', 'Since', given.get('since'))}
-${timeField('until', 'Before', given.get('until'))}
-${has(given, 'run_id') && field('run_id', 'Run', given.get('run_id'))}
-${has(given, 'same_as') && field('same_as', 'Repetitions of', given.get('same_as'))}
+${fieldsOf(MORE)}
 </div></details>
 ${kept.map((name) => html`<input type="hidden" name="${name}" value="${given.get(name)}">`)}
 </form>`;

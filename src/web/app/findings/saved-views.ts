@@ -1,5 +1,5 @@
 /** Saved views of the findings list: the form that saves one, and the list of existing ones. */
-import type { FindingView } from '../../../model/finding-views.ts';
+import type { FindingView } from '../../../model/findings.ts';
 import { type Html, html } from '../../html.ts';
 import { scrolling, type Viewer, writeForm, writeTo } from '../shell.ts';
 import { FINDINGS_PATH, viewPath } from './finding-filters.ts';

@@ -1,7 +1,7 @@
 /** The order in which the products' keys count, and that no two products claim the same place. */
 import { describe, expect, it, test } from 'vitest';
 import { CONVENTIONS } from '../../../../src/engine/surfaces/conventions/conventions.ts';
-import type { RunName } from '../../../../src/engine/surfaces/reader/convention.ts';
+import type { ReadName } from '../../../../src/engine/surfaces/reader/convention.ts';
 import {
   cutMarkAt,
   EVENT_NAME_KEYS,
@@ -10,7 +10,7 @@ import {
   REFERENCES,
 } from '../../../../src/engine/surfaces/reader/run-rows.ts';
 
-const NAMES: Readonly<Record<RunName, readonly string[]>> = {
+const NAMES: Readonly<Record<ReadName, readonly string[]>> = {
   agentName: [
     'langfuse.trace.name',
     'gen_ai.agent.name',
@@ -93,7 +93,7 @@ const NAMES: Readonly<Record<RunName, readonly string[]>> = {
   ],
 };
 
-describe.each(Object.entries(NAMES) as [RunName, readonly string[]][])('%s', (name, keys) => {
+describe.each(Object.entries(NAMES) as [ReadName, readonly string[]][])('%s', (name, keys) => {
   it('is read from these keys, in this order', () => {
     expect(nameKeys(name)).toEqual(keys);
   });
