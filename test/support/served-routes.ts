@@ -14,7 +14,10 @@ import {
 /** Every listener that these settings open. */
 export function listenersOf(settings: Readonly<Record<string, string>> = {}): ListenerSettings[] {
   const nothing = { rules: { rules: [] }, findings: {}, paths: {}, oauthProviders: [] } as unknown;
-  const parts = ['ingest', 'read', 'app', 'cli', 'apiDocument'].map((part) => [part, nothing]);
+  const parts = ['ingest', 'read', 'app', 'cli', 'mcp', 'apiDocument'].map((part) => [
+    part,
+    nothing,
+  ]);
   const probes = { probes: new Map(), optionalProbes: new Map() };
   const paths = { style: '', script: '', icon: '' };
   const shell = { brand: 'sluice', baseUrl: '', version: '', assets: paths };

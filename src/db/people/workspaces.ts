@@ -46,6 +46,11 @@ export async function findWorkspaceById(
   return rows[0] ?? null;
 }
 
+/** Checks whether matched and sent text of a workspace is hidden from its readers. */
+export async function redactsExcerpts(database: Queryable, id: number): Promise<boolean> {
+  return (await findWorkspaceById(database, id))?.redactExcerpts !== false;
+}
+
 /**
  * Creates a workspace.
  *

@@ -81,7 +81,7 @@ export function problem(
 }
 
 /** The part of the server that answers a request; for the log and the counters. */
-export type AnswerPlace = 'app' | 'cli' | 'dispatch' | 'ingest' | 'read';
+export type AnswerPlace = 'app' | 'cli' | 'dispatch' | 'ingest' | 'mcp' | 'read';
 
 /**
  * Returns the error of the table to answer for what was thrown. Reports every 503, and every exception

@@ -16,6 +16,9 @@ import { type BrowserHead, readBrowserHead } from './browser-head.ts';
 
 export const FORWARDED_CHARS_MAX = 4096;
 
+type McpHeaders = readonly (readonly [name: string, value: string])[];
+const NO_MCP: McpHeaders = [];
+
 /** The relevant header lines of one head; the object is reused for every request. */
 class HeaderLines {
   host: string | null = null;
@@ -29,6 +32,7 @@ class HeaderLines {
   transferEncoding: string | null = null;
   forwardedFor = '';
   deduplicate = '';
+  mcp: McpHeaders = NO_MCP;
   /** name of a header that appeared twice but may appear only once */
   twice: string | null = null;
 
@@ -44,6 +48,7 @@ class HeaderLines {
     this.transferEncoding = null;
     this.forwardedFor = '';
     this.deduplicate = '';
+    this.mcp = NO_MCP;
     this.twice = null;
     request.forEach(this.#take);
   }
@@ -83,6 +88,8 @@ class HeaderLines {
       case 'x-forwarded-for':
         this.forwardedFor = this.forwardedFor === '' ? value : `${this.forwardedFor},${value}`;
         break;
+      default:
+        if (name.startsWith('mcp-')) this.mcp = [...this.mcp, [name, value]];
     }
   };
 
@@ -110,6 +117,8 @@ export class RequestHead {
   readonly contentEncoding: string;
   /** of `Sluice-Deduplicate`; empty without one */
   readonly deduplicate: string;
+  /** lines `mcp-…` */
+  readonly mcp: McpHeaders;
   /** null when the client declared none (chunked) */
   readonly contentLength: number | null;
   readonly hasBody: boolean;
@@ -137,6 +146,7 @@ export class RequestHead {
     this.origin = lines.origin;
     this.contentEncoding = lines.contentEncoding ?? '';
     this.deduplicate = lines.deduplicate;
+    this.mcp = lines.mcp;
     this.contentLength = lengthOf(lines.length);
     this.hasBody = lines.transferEncoding !== null || (this.contentLength ?? 0) > 0;
     this.forwardedFor = lines.forwardedFor.slice(-FORWARDED_CHARS_MAX);

@@ -201,19 +201,12 @@ export function createAcceptor(
       ? null
       : withReplica(config, app, store, readChoice, () => clock.nowMs() - lagMs, ofRuns);
   const readApp = replicaApp ?? app;
+  const { findings, runs } = readApp;
+  const read = { authenticator, rateLimiter, rules, findings, runs, version: programVersion() };
   const listeners = publicListeners(config, {
     ingest,
-    read: {
-      authenticator,
-      rateLimiter,
-      rules,
-      findings: readApp.findings,
-      runs: readApp.runs,
-      exceptions: store.exceptions,
-      version: programVersion(),
-      oauthProviders: config.oauthProviders,
-      events,
-    },
+    read: { ...read, exceptions: store.exceptions, oauthProviders: config.oauthProviders, events },
+    mcp: { ...readApp, ...read, redacts: store.redacts, brand: config.brand, events },
     app,
     replicaApp,
     cli: { ...app, pollLimiter: createPollLimiter(minuteCounts) },

@@ -17,6 +17,7 @@ import {
 } from '../../http/ingest/ingest-routes.ts';
 import { nearMissAnswer } from '../../http/ingest/near-misses.ts';
 import type { RefusedRequests } from '../../http/limits/refused-requests.ts';
+import { type McpDependencies, mcpRoutes } from '../../http/mcp/mcp-routes.ts';
 import { type Asset, assetRoutes } from '../../http/transport/assets.ts';
 import type { Exchange } from '../../http/transport/exchange.ts';
 import type { Route } from '../../http/transport/router.ts';
@@ -42,6 +43,7 @@ export interface SiteDependencies extends PublicDependencies, ProbeDependencies 
   /** counts requests that no route takes */
   readonly refused: Pick<RefusedRequests, 'noteUnrouted'>;
   readonly cli: CliDependencies;
+  readonly mcp: McpDependencies;
   /** the files that pages refer to */
   readonly assets: readonly Asset[];
 }
@@ -106,7 +108,7 @@ const isHttps = (url: string): boolean => new URL(url).protocol === 'https:';
 /** The listeners of the `publicAddresses`, in their order; on a shared port the Host header decides. */
 export function publicListeners(config: Config, site: SiteDependencies): ListenerSettings[] {
   const { baseUrl, observeUrl, trustedProxyHops: trustedHops } = config;
-  const { ingest, app, cli, assets, refused } = site;
+  const { ingest, app, cli, mcp, assets, refused } = site;
   const onUnrouted: ListenerSettings['onUnrouted'] = (exchange, error) =>
     refused.noteUnrouted(exchange, error);
   const { host: authority, hostname } = new URL(observeUrl);
@@ -117,7 +119,8 @@ export function publicListeners(config: Config, site: SiteDependencies): Listene
   const onObserve = (exchange: Exchange) =>
     nearMissAnswer(exchange, { paths: BARE_PATHS, url: observeUrl });
   const probe = probeRoutes(site);
-  const forPeople = [...dashboardRoutes(site), ...cliRoutes(cli), ...assetRoutes(assets)];
+  const ofPeople = [...dashboardRoutes(site), ...cliRoutes(cli), ...mcpRoutes(mcp)];
+  const forPeople = [...ofPeople, ...assetRoutes(assets)];
   const base = [...publicRoutes(config, site), ...forPeople, ...probe];
   const observe = [...ingestRoutes(BARE_PATHS, ingest, config.corsOrigins), ...probe];
   const [first, second] = publicAddresses(config);
