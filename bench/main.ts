@@ -7,7 +7,6 @@ import type { CapacityOptions } from './capacity/result.ts';
 import { capacityBench } from './capacity.ts';
 import { type CitusBenchOptions, citusBench } from './citus.ts';
 import { type DashboardBenchOptions, dashboardBench } from './dashboard.ts';
-import { decodeBench } from './decode.ts';
 import { fairnessBench } from './fairness/ingest.ts';
 import { fairnessPass } from './fairness/pass.ts';
 import { fairnessReads } from './fairness/reads.ts';
@@ -25,13 +24,10 @@ import { type PassOptions, passBench, passBeside, USUAL_RUNS } from './pass.ts';
 import { type PreviewBenchOptions, previewBench } from './preview.ts';
 import { printOnly, printResult, publish } from './publish.ts';
 import { BUSY_SHARE_MAX, busyNow, useOf } from './quiet.ts';
-import { readRunsBench } from './read-runs.ts';
-import { refusedBench } from './refused.ts';
 import { type RelayBenchOptions, relayBench } from './relay.ts';
 import { type RunRowsOptions, runRowsBench } from './run-rows.ts';
 import { stagesBench } from './stages.ts';
 import { staleBench } from './stale.ts';
-import { startBench } from './start.ts';
 
 interface FairnessCommandOptions {
   readonly only?: 'ingest' | 'pass' | 'reads';
@@ -47,17 +43,7 @@ interface BesideCommandOptions extends BesideOptions {
 }
 
 /** Commands that only print. */
-const WITHOUT_RESULTS = [
-  'beside',
-  'citus',
-  'pack',
-  'read-runs',
-  'refused',
-  'run-rows',
-  'stages',
-  'stale',
-  'worst-text',
-];
+const WITHOUT_RESULTS = ['beside', 'citus', 'pack', 'run-rows', 'stages', 'stale', 'worst-text'];
 
 /** Figures of a busy machine, or of what nobody can check out, are worth nothing to others. */
 async function reasonsNotToWrite(): Promise<string[]> {
@@ -226,12 +212,6 @@ program
   )
   .action(async (options: PassOptions) => publish('pass', await passBench(options)));
 program
-  .command('read-runs')
-  .description('CPU time of reading 256 short runs, as a task of the pass does; only prints')
-  .option('--rounds <number>', 'rounds of reading all tasks', positive, 5)
-  .addHelpText('after', '\nTakes half a minute.')
-  .action(({ rounds }: { rounds: number }) => readRunsBench(rounds));
-program
   .command('stages')
   .description('CPU time of evaluating short runs, stage by stage, as bars; only prints')
   .option('--tasks <number>', 'tasks of 256 runs that are timed, and sampled', positive, 12)
@@ -275,11 +255,6 @@ program
     for (const result of await limitsBench(rounds)) publish(result.name, result);
   });
 program
-  .command('refused')
-  .description('CPU time of counting a refused request, compared with not counting it; only prints')
-  .option('--rounds <number>', 'rounds of each case', positive, 31)
-  .action(({ rounds }: { rounds: number }) => refusedBench(rounds));
-program
   .command('capacity')
   .description('what a row and an evaluated run cost: CPU time, disk, WAL, network')
   .option('--rounds <number>', 'rounds of each', positive, 5)
@@ -303,15 +278,6 @@ program
     '\nCITUS_DATABASE_URL names a database of the coordinator, as a superuser.\n\nExample:\n  npm run bench -- citus --spans 1000',
   )
   .action(async (options: CitusBenchOptions) => log(await citusBench(options)));
-program
-  .command('decode')
-  .description('request bytes to COPY bytes, compared with JSON.parse of the same body')
-  .option('--rounds <number>', 'rounds of every body, way and JSON.parse in turn', positive, 151)
-  .addHelpText(
-    'after',
-    '\nTakes about two minutes.\n\nExample:\n  npm run bench -- decode --rounds 31',
-  )
-  .action(({ rounds }: { rounds: number }) => publish('decode', decodeBench(rounds)));
 program
   .command('loop-delay')
   .description(
@@ -348,11 +314,6 @@ program
   .option('--bodies <number>', 'exports of 100 spans in each', positive, 150)
   .addHelpText('after', '\nTakes about a minute.\n\nExample:\n  npm run bench -- relay --rounds 3')
   .action(async (options: RelayBenchOptions) => publish('relay', await relayBench(options)));
-program
-  .command('start')
-  .description('how long npm start takes until the server is ready')
-  .option('--rounds <number>', 'starts after the first', positive, 7)
-  .action(async ({ rounds }: { rounds: number }) => publish('start', await startBench(rounds)));
 program
   .command('stale')
   .description(

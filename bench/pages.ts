@@ -5,8 +5,6 @@ import { capacityParts } from './capacity/page.ts';
 import type { CapacityResult } from './capacity/result.ts';
 import { dashboardParts } from './dashboard/page.ts';
 import type { DashboardResult } from './dashboard.ts';
-import { decodeParts } from './decode/page.ts';
-import type { DecodeResult } from './decode.ts';
 import type { FairnessResult } from './fairness/ingest.ts';
 import { fairnessParts } from './fairness/ingest-page.ts';
 import type { FairnessPassResult } from './fairness/pass.ts';
@@ -29,8 +27,6 @@ import { previewParts } from './preview/page.ts';
 import type { PreviewResult } from './preview.ts';
 import { relayParts } from './relay/page.ts';
 import type { RelayResult } from './relay.ts';
-import { startParts } from './start/page.ts';
-import type { StartResult } from './start.ts';
 
 export interface Results {
   readonly ingest: IngestResult;
@@ -44,9 +40,7 @@ export interface Results {
   readonly match: MatchResult;
   readonly pass: PassResult;
   readonly preview: PreviewResult;
-  readonly decode: DecodeResult;
   readonly relay: RelayResult;
-  readonly start: StartResult;
   readonly dashboard: DashboardResult;
   readonly capacity: CapacityResult;
 }
@@ -74,13 +68,11 @@ const PAGES: { readonly [N in ResultName]: Page<Results[N]> } = {
   'loop-delay': { path: PERFORMANCE, parts: loopDelayParts },
   preview: { path: PERFORMANCE, parts: previewParts },
   relay: { path: PERFORMANCE, parts: relayParts },
-  start: { path: PERFORMANCE, parts: startParts },
   dashboard: { path: PERFORMANCE, parts: dashboardParts },
   limits: { path: 'docs/limits.md', parts: limitsParts },
   'limits-small-exports': { path: 'docs/limits.md', parts: limitsParts },
   match: { path: MATCHING, parts: matchParts },
   pass: { path: MATCHING, parts: passParts },
-  decode: { path: 'docs/decisions/0005-decoding.md', parts: decodeParts },
   capacity: { path: 'docs/scaling.md', parts: capacityParts },
 };
 
@@ -141,10 +133,8 @@ export const MEASURED_CODE: { readonly [N in ResultName]: readonly string[] } = 
     'bench/preview',
     'bench/preview.ts',
   ],
-  decode: ['src/otlp', 'src/ingest', 'bench/agent-runs', 'bench/decode', 'bench/decode.ts'],
   capacity: [...INGEST_CODE, ...PASS_CODE, 'bench/capacity', 'bench/capacity.ts'],
   relay: ['src/relay', ...INGEST_CODE, 'bench/relay', 'bench/relay.ts'],
-  start: ['src/main', 'src/db/embedded', 'src/db/migrate.ts', 'src/pool', 'bin', 'bench/start.ts'],
   dashboard: [
     'src/web/app',
     'src/http/dashboard',

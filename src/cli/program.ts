@@ -19,7 +19,6 @@ import { addReplayCommand } from './replay/replay-command.ts';
 import { addRuleCommands } from './rule-commands.ts';
 import { addRunCommands } from './run-commands.ts';
 import { addScanCommand } from './scan-command.ts';
-import { addTopCommand } from './top/top-command.ts';
 import { addUserCommands } from './user-commands.ts';
 import { addWorkspaceCommands } from './workspace-commands.ts';
 
@@ -61,7 +60,6 @@ export function createProgram(): Command {
   addScanCommand(program);
   addUpkeepCommands(program);
   addDoctorCommand(program);
-  addTopCommand(program);
   addCompletionCommand(program);
   return program;
 }

@@ -80,7 +80,6 @@ describe('where there is no database', () => {
       'completion',
       'doctor',
       'replay',
-      'top',
       ...ofServers,
     ];
     const ofDatabase = CLI_COMMANDS.filter(([name = '']) => !others.includes(name));

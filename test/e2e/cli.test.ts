@@ -64,7 +64,6 @@ describe('without a database', () => {
       ['pass', 'run'],
       ['migrate'],
       ['doctor'],
-      ['top'],
       ['replay'],
     ];
     const check = async (command: string[]): Promise<void> => {
@@ -361,30 +360,6 @@ describe('beside a running server', () => {
       expect(found('postgresql', name), name).toMatchObject({ state: 'ok' });
     }
     expect(found('redis', 'Connection')?.found).toContain('REDIS_URL is not set');
-  });
-
-  test('top shows its rates, one line for each interval; a server that is away beside it', async () => {
-    const admin = new URL(server.metricsUrl);
-    const alone = await runProcess(['top', '--interval', '1', '--count', '2'], {
-      ADMIN_HOST: admin.hostname,
-      ADMIN_PORT: admin.port,
-    });
-    expect(succeeded(alone).stdout).toMatch(/^(rows\/s \d.* {2}oldest wait \d+ s\n){2}$/);
-    const away = `127.0.0.1:${await findFreePort()}`;
-    const args = ['top', admin.host, away, '--interval', '1', '--count', '1', '--json'];
-    const { servers, total } = jsonOf<{ servers: object[]; total: object }>(await runProcess(args));
-    expect(servers).toMatchObject([
-      { name: admin.host, error: null, rates: { rows: expect.any(Number) } },
-      { name: away, error: expect.stringContaining('ECONNREFUSED'), rates: null },
-    ]);
-    expect(total).toMatchObject({ rows: expect.any(Number) });
-    const none = await runCommand(['top', away]);
-    expect(none).toMatchObject({ code: 1, stderr: expect.stringContaining('ECONNREFUSED') });
-    const other = await runCommand(['top', `${server.baseUrl}/health`]);
-    expect(other).toMatchObject({
-      code: 1,
-      stderr: expect.stringContaining('no metrics of Sluice'),
-    });
   });
 
   test('pass run evaluates what is due and says how much', async () => {

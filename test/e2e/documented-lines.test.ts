@@ -50,7 +50,6 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   'sluice login': 'needs a person who confirms; cli-login.test.ts',
   'sluice relay': 'runs until it is stopped, and needs a server elsewhere; relay.test.ts',
   'sluice replay': 'needs a downloaded run, and an agent key; replay.test.ts',
-  'sluice top': 'runs until it is stopped, or for minutes; cli.test.ts',
   'sluice completion zsh': 'a path of zsh; cli-completion.test.ts',
   'sluice alerts test': 'needs a destination; cli-login.test.ts',
   'sluice alerts send-again': 'needs a message that was not delivered; cli-login.test.ts',
