@@ -30,7 +30,7 @@ const slugOf = (path: string): string => path.replace(/^docs\/|\.md$/g, '');
 
 /** The chapters by task, in order; pages not listed here are in the last chapter. */
 const CHAPTERS: readonly { readonly title: string; readonly slugs: readonly string[] }[] = [
-  { title: 'Start', slugs: ['overview', 'glossary', 'changelog'] },
+  { title: 'Start', slugs: ['overview', 'getting-started', 'glossary', 'changelog'] },
   {
     title: 'Send',
     slugs: ['instrumentations', ...markdownIn('docs/send').map(slugOf), 'relay'],
