@@ -52,7 +52,7 @@ import {
   pollDeviceLogin,
 } from './people/device-logins.ts';
 import { findInvitationByToken, listInvitations } from './people/invitations.ts';
-import { listKeys, type NewKey } from './people/keys.ts';
+import { findKeyArrival, listKeys, type NewKey } from './people/keys.ts';
 import {
   acceptInvitation,
   createInvitation,
@@ -322,6 +322,7 @@ export function createStore(
       ...bind(accounts, { accept }),
     },
     keys: {
+      ...bindTo(read, { arrival: findKeyArrival }),
       ...bindTo(write, { revoke: revokeRecordedKey, setLimit: setRecordedKeyLimit }),
       list: (workspaceId: number) =>
         listKeys(readsFor({ workspaceId }), workspaceId, REVOKED_KEYS_LISTED),

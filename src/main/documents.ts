@@ -116,6 +116,12 @@ export function pathsOf(assets: readonly Asset[]): AssetPaths {
   return { style: path('style.css'), script: path('app.js'), icon: path('icon.svg') };
 }
 
+/** The pages of `docs/send/`. */
+export function sendGuides({ chapters }: Documentation): readonly Document[] {
+  const documents = chapters.flatMap((chapter) => chapter.documents);
+  return documents.filter(({ slug }) => slug.startsWith('send/'));
+}
+
 /**
  * @param site this server's URL and name
  * @param api called when its page is

@@ -41,6 +41,14 @@ export interface ListedKey {
   readonly revokedAt: Date | null;
 }
 
+/** A key's last use, and the first run in its workspace since it was created. */
+export interface KeyArrival {
+  readonly name: string;
+  readonly lastUsedAt: Date | null;
+  /** the first run; null before it */
+  readonly run: { readonly id: string; readonly at: Date } | null;
+}
+
 /** A key as the command line prints it and `/cli/v1` answers it. */
 export function toKeyRecord(key: ListedKey) {
   return {

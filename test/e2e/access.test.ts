@@ -104,6 +104,7 @@ const ROWS: Readonly<Record<string, Row>> = {
   'GET /app/rules/previews': tab({ shows: () => '<h1>Previews</h1>' }),
   'GET /app/rules/previews/compare': tab({ shows: () => '<h1>Compare previews</h1>' }),
   'GET /app/rules/previews/{previewId}': tab({ shows: () => 'Expected findings' }),
+  'GET /app/keys/{keyId}/arrival': members,
   'GET /app/keys': {
     for: 'members',
     shows: () => KEY,

@@ -10,7 +10,7 @@ import { addPerson } from '../support/people.ts';
 import { chromiumPath } from '../support/programs.ts';
 import { sendAttack } from './attack.ts';
 import { Browser } from './browser.ts';
-import { read } from './gateway.ts';
+import { post, rawSpan, read, traceBody } from './gateway.ts';
 import { openSharedGateway, type SharedGateway } from './shared-gateway.ts';
 
 const RULE = 'ATR-2026-00021';
@@ -100,8 +100,17 @@ describe.skipIf(chromiumPath === null)('without a script', () => {
     await open('/app/keys');
     await page.getByLabel('Name', { exact: true }).fill('a collector');
     await page.getByRole('button', { name: 'Create key' }).click();
-    expect(await page.locator('.secret').innerText()).toMatch(/^sluice_live_/);
-    await page.getByRole('link', { name: 'Done' }).click();
+    const secret = await page.locator('.secret').innerText();
+    expect(secret).toMatch(/^sluice_live_/);
+    expect(await main()).toContain(`Authorization=Bearer%20${secret}`);
+    const check = await page.getByRole('link', { name: 'Check now' }).getAttribute('href');
+    await open(String(check));
+    expect(await main()).toContain('Waiting for the first span…');
+    expect(await main()).not.toContain(secret);
+    await post(`${gateway.server.observeUrl}/v1/traces`, secret, traceBody([rawSpan()]));
+    await open(String(check));
+    expect(await main()).toContain('The first run arrived');
+    await open('/app/keys');
     const row = page.locator('tr', { hasText: 'a collector' });
     const button = row.getByRole('button', { name: 'Revoke a collector' });
     expect(await button.isVisible()).toBe(false);

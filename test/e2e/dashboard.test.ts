@@ -94,6 +94,7 @@ const OTHER_PAGES: Readonly<Record<string, readonly string[]>> = {
   '/app/findings/{findingId}': ['/app/findings/{findingId}?list=state%3Dopen'],
   '/app/findings/{findingId}/exception': ['/app/findings/{findingId}/exception'],
   '/app/exceptions': ['/app/exceptions'],
+  '/app/keys/{keyId}/arrival': ['/app/keys/1/arrival'],
   '/app/runs/{runId}': [
     '/app/runs/{runId}',
     '/app/runs/{runId}?view=texts',
@@ -590,9 +591,21 @@ describe.skipIf(chromiumPath === null)('the dashboard', () => {
     await page.getByRole('button', { name: 'Create key' }).click();
     const secret = await page.locator('.secret').innerText();
     expect(secret).toMatch(/^sluice_live_/);
+    // With the settings that the open guide shows; the page says when something has arrived.
+    const guide = await page.locator('[data-connect] details[open] pre').first().innerText();
+    const setting = (name: string) =>
+      new RegExp(`export ${name}="?([^"\\n]*)`).exec(guide)?.[1] ?? '';
+    const endpoint = setting('OTEL_EXPORTER_OTLP_ENDPOINT');
+    // The port is any free one, so the address that the server was set up with has none.
+    expect(endpoint).toBe('http://127.0.0.1:0');
+    const [, token = ''] = setting('OTEL_EXPORTER_OTLP_HEADERS').split('=');
+    expect(decodeURIComponent(token)).toBe(`Bearer ${secret}`);
+    await page.getByText('Waiting for the first span…').waitFor();
+    expect(await accessibilityFaults()).toEqual([]);
     const ingest = () =>
       post(`${gateway.server.observeUrl}/v1/traces`, secret, traceBody([rawSpan()]));
     expect((await ingest()).status).toBe(200);
+    await page.locator('[data-connect]').getByText('The first run arrived').waitFor();
     // In the table without a reload, and its form works there.
     const row = page.locator('tr', { hasText: 'a collector' });
     await row.getByText('Change', { exact: false }).first().click();

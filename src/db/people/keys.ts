@@ -9,6 +9,7 @@ import {
   type AgentKeyPrefix,
   type Credential,
   KEY_PREFIX_CHARS,
+  type KeyArrival,
   type KeyKind,
   type ListedKey,
   RATE_LIMIT_MAX,
@@ -99,6 +100,32 @@ export async function listKeys(
     [workspaceId, revokedMax],
   );
   return rows;
+}
+
+/**
+ * Finds the first run since a key was created; another key may have sent it. Index `runs_by_arrival`.
+ *
+ * @returns null when the workspace has no such key
+ */
+export async function findKeyArrival(
+  database: Queryable,
+  workspaceId: number,
+  id: number,
+): Promise<KeyArrival | null> {
+  type Row = Omit<KeyArrival, 'run'> & { readonly runId: string | null; readonly at: Date };
+  const { rows } = await database.query<Row>(
+    `SELECT k.name, k.last_used_at AS "lastUsedAt", replace(r.run_id::text, '-', '') AS "runId", r.at
+       FROM api_keys k LEFT JOIN LATERAL (
+         SELECT run_id, first_arrival_at AS at FROM runs
+          WHERE workspace_id = k.workspace_id AND first_arrival_at >= k.created_at
+          ORDER BY first_arrival_at LIMIT 1) AS r ON true
+      WHERE k.workspace_id = $1 AND k.id = $2`,
+    [workspaceId, id],
+  );
+  const [row] = rows;
+  if (row === undefined) return null;
+  const { name, lastUsedAt, runId, at } = row;
+  return { name, lastUsedAt, run: runId === null ? null : { id: runId, at } };
 }
 
 /**

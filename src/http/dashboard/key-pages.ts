@@ -2,7 +2,9 @@
 import { z } from 'zod';
 
 import type { Store } from '../../db/store.ts';
+import { SluiceError } from '../../errors.ts';
 import { AGENT_KEY_PREFIXES, RATE_LIMIT_DEFAULT, RATE_LIMIT_MAX } from '../../model/people.ts';
+import { arrivalPage, connectSection, type SendGuide } from '../../web/app/keys/connect.ts';
 import { keysPage } from '../../web/app/keys.ts';
 import { shownOncePage } from '../../web/app/shell.ts';
 import { readForm } from '../transport/json-body.ts';
@@ -14,9 +16,13 @@ import { ADMINS } from './sign-in/signed-in.ts';
 
 export interface KeyPageDependencies extends DashboardDependencies {
   readonly keys: Store['keys'];
+  readonly observeUrl: string;
+  /** Returns the pages of `docs/send/`. */
+  readonly sendGuides: () => readonly SendGuide[];
 }
 
 const PATH = '/app/keys';
+const ARRIVAL = `${PATH}/{keyId}/arrival`;
 
 const limit = z.coerce.number().int().min(1).max(RATE_LIMIT_MAX);
 /** The fields of a changed limit. */
@@ -30,13 +36,21 @@ export const keyForm = z.object({
 });
 
 export function keyPages(deps: KeyPageDependencies): Route[] {
-  const { keys, look } = deps;
+  const { keys, look, sendGuides, observeUrl, nowMs } = deps;
   const page = pageRoutes(deps);
   const form = formRoutes(deps);
   return [
-    page(PATH, {}, async ({ request, viewer, nowMs }) =>
-      keysPage(look, viewer, { keys: await keys.list(request.workspace.id), nowMs }),
+    page(PATH, {}, async ({ request, viewer, nowMs: now }) =>
+      keysPage(look, viewer, { keys: await keys.list(request.workspace.id), nowMs: now }),
     ),
+    page(ARRIVAL, {}, async ({ request, viewer, parameters, nowMs: now }) => {
+      const id = requireId(parameters.keyId);
+      const arrival = await keys.arrival(request.workspace.id, id);
+      if (arrival === null) {
+        throw new SluiceError('not_found', 'This workspace has no such key.');
+      }
+      return arrivalPage(look, viewer, id, { arrival, nowMs: now });
+    }),
     form(PATH, { roles: ADMINS }, async ({ exchange, request }) => {
       const sent = await readForm(exchange, keyForm);
       const wanted = {
@@ -45,12 +59,14 @@ export function keyPages(deps: KeyPageDependencies): Route[] {
         agentPrefix: sent.prefix,
         rateLimitPerMinute: sent.rate_limit_per_minute,
       };
-      const { key } = await keys.create(request.workspace.id, wanted, request.actor);
+      const { id, key } = await keys.create(request.workspace.id, wanted, request.actor);
+      const isAgent = sent.kind === 'agent';
       const shown = {
         title: `Key “${sent.name}”`,
         current: PATH,
         lead: 'Copy it now: it is not shown again.',
         secret: key,
+        more: isAgent && connectSection(id, key, { guides: sendGuides(), observeUrl }, nowMs()),
       };
       return pageAnswer(shownOncePage(look, viewerOf(request), shown).text);
     }),

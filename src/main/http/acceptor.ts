@@ -41,7 +41,7 @@ import { Ingest } from '../../ingest/ingest.ts';
 import type { Events } from '../../observe/events.ts';
 import { alertSenderOf } from '../alerts.ts';
 import type { RequestDatabases } from '../connection-shares.ts';
-import { pathsOf } from '../documents.ts';
+import { pathsOf, sendGuides } from '../documents.ts';
 import { keepKeyUse } from '../key-use.ts';
 import { programVersion } from '../program-version.ts';
 import { keepRefusedRequests } from '../refused-requests.ts';
@@ -193,6 +193,7 @@ export function createAcceptor(
     sessionLimiter: createSessionLimiter(minuteCounts),
     signInLimiter: createSignInLimiter(minuteCounts),
     look: { brand: config.brand, assets: pathsOf(pages.assets) },
+    sendGuides: () => sendGuides(pages.documentation),
     events,
   });
   const readChoice = replica?.over(reads) ?? null;

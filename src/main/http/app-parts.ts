@@ -39,6 +39,7 @@ export function dashboardOf(
     | 'findSteps'
     | 'searchSteps'
     | 'look'
+    | 'sendGuides'
     | 'ocsf'
     | 'exportSlots'
     | 'cookies'

@@ -131,6 +131,8 @@ interface ShownOncePage {
   /** what to do with the secret */
   readonly lead: string;
   readonly secret: string;
+  /** below the secret */
+  readonly more?: HtmlValue;
 }
 
 /** A new key or an invitation's link, which is shown this once. */
@@ -141,6 +143,7 @@ export function shownOncePage(look: Look, viewer: Viewer, shown: ShownOncePage):
     main: html`<h1>${shown.title}</h1>
 <p class="lead">${shown.lead}</p>
 <p><code class="secret">${shown.secret}</code></p>
+${shown.more}
 <p><a class="button" href="${shown.current}">Done</a></p>`,
   });
 }

@@ -64,6 +64,15 @@ function showSecret(form, page, text) {
   form.querySelector('output').replaceChildren(lead, secret, copyButton(secret));
 }
 
+/** Shows how to send with a new key, below the form. */
+function showGuides(form, page) {
+  const guides = page.querySelector('[data-connect]');
+  document.querySelector('[data-connect]')?.remove();
+  if (guides === null) return;
+  form.closest('section').after(document.adoptNode(guides));
+  keepLooking();
+}
+
 /** Replaces the lists that a write has changed, without a reload: the secret stays on the page. */
 async function refreshLists() {
   const response = await fetch(location.href, { cache: 'no-store' });
@@ -136,6 +145,7 @@ async function submit(form, button) {
     else if (secret === undefined) reload(form, button, textOf(page.querySelector('[data-done]')));
     else {
       showSecret(form, page, secret);
+      showGuides(form, page);
       await refreshLists();
     }
   } catch (error) {
@@ -305,6 +315,38 @@ function keepPolling() {
 }
 
 if (document.querySelector('[data-poll]') !== null) keepPolling();
+
+/** Most looks for a first span: a quarter of an hour. */
+const LOOKS_MAX = 450;
+
+/** Reads the status again until a run has arrived. The page with the key is not read again. */
+function keepLooking(looks = 0) {
+  const panel = document.querySelector('[data-arrival]');
+  const path = panel?.dataset.arrival;
+  if (!path) return;
+  if (looks >= LOOKS_MAX) {
+    panel.querySelector('[data-arrival-status]').textContent = 'No span has arrived yet.';
+    return;
+  }
+  setTimeout(async () => {
+    try {
+      const response = document.hidden ? null : await fetch(path, { cache: 'no-store' });
+      if (response?.ok) {
+        const page = new DOMParser().parseFromString(await response.text(), 'text/html');
+        const fresh = page.querySelector('[data-arrival]');
+        if (fresh !== null && fresh.innerHTML !== panel.innerHTML) {
+          panel.replaceWith(document.adoptNode(fresh));
+          keepTimes(fresh);
+        }
+      }
+    } catch {
+      // The next turn looks again.
+    }
+    keepLooking(document.hidden ? looks : looks + 1);
+  }, POLL_MS);
+}
+
+keepLooking();
 
 // ── Navigation ───────────────────────────────────────────────────────────────────────────────
 

@@ -5,6 +5,7 @@ import {
   createKey,
   digestKey,
   findCredential,
+  findKeyArrival,
   listKeys,
   type NewKey,
   recordKeyUse,
@@ -131,4 +132,28 @@ test.each([0, -1, 1.5, 100_001, Number.NaN])('a limit of %d is refused', async (
     new OperatorError("A key's limit must be a whole number from 1 to 100000."),
   );
   expect(await listKeys(scratch.database, null)).toEqual([]);
+});
+
+test('the first run since a key was created is found, of its workspace only', async () => {
+  const { database } = scratch;
+  const other = (await createWorkspace(database, 'other', 'Other')).id;
+  const { id } = await create({ name: 'new' });
+  const addRun = (workspace: number, number: number, age: string) =>
+    database.query(
+      `INSERT INTO runs (workspace_id, run_id, state, spans, log_records, first_arrival_at)
+       SELECT $1, lpad($2::text, 32, '0')::uuid, 'completed', 1, 0, created_at + $3::interval
+         FROM api_keys WHERE id = $4`,
+      [workspace, number, age, id],
+    );
+  const arrival = () => findKeyArrival(database, workspaceId, id);
+  await addRun(workspaceId, 1, '-1 us');
+  await addRun(other, 2, '0');
+  expect(await arrival()).toEqual({ name: 'new', lastUsedAt: null, run: null });
+  await addRun(workspaceId, 3, '1 us');
+  await addRun(workspaceId, 4, '0');
+  await recordKeyUse(database, [id]);
+  const run = { id: '4'.padStart(32, '0'), at: expect.any(Date) };
+  expect(await arrival()).toEqual({ name: 'new', lastUsedAt: expect.any(Date), run });
+  expect(await findKeyArrival(database, other, id)).toBeNull();
+  expect(await findKeyArrival(database, workspaceId, id + 1)).toBeNull();
 });
