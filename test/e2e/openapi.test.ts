@@ -7,12 +7,12 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createRuleBook } from '../../src/engine/rules/rule-book.ts';
-import { FINDINGS_EXAMPLE_QUERY } from '../../src/http/api/findings/finding-operations.ts';
+import { FINDINGS_EXAMPLE_QUERY } from '../../src/http/api/findings/finding-routes.ts';
 import { operationsOf } from '../../src/http/api/openapi/openapi.ts';
 import type { ApiSettings, Operation } from '../../src/http/api/openapi/operation.ts';
 import { TRACE_ID } from '../../src/http/api/otlp/otlp-examples.ts';
-import { RULES_EXAMPLE_QUERY } from '../../src/http/api/rules/rule-operations.ts';
-import { RUNS_EXAMPLE_QUERY } from '../../src/http/api/runs/run-operations.ts';
+import { RULES_EXAMPLE_QUERY } from '../../src/http/api/rules/rule-routes.ts';
+import { RUNS_EXAMPLE_QUERY } from '../../src/http/api/runs/run-routes.ts';
 import type { ApiDocument, ApiOperation } from '../../src/web/docs/api-document.ts';
 import { findFreePort } from '../support/free-port.ts';
 import { LOCAL, lint } from '../support/openapi-lint.ts';

@@ -15,10 +15,10 @@ import {
   type FindingReader,
   filterOf,
   filterQuery,
-  findingsQuery,
   groupsBefore,
   toGroupCursor,
-} from '../api/findings/finding-routes.ts';
+} from '../api/findings/finding-query.ts';
+import { findingsQuery } from '../api/findings/finding-routes.ts';
 import type { OcsfSource } from '../api/findings/ocsf.ts';
 import {
   type ExportSlots,

@@ -6,7 +6,7 @@ import {
   viewPath,
 } from '../../web/app/findings/finding-filters.ts';
 import { incidentsPage } from '../../web/app/findings/incidents.ts';
-import { filterOf, groupsBefore, toGroupCursor } from '../api/findings/finding-routes.ts';
+import { filterOf, groupsBefore, toGroupCursor } from '../api/findings/finding-query.ts';
 import { redirect } from '../transport/page.ts';
 import { pageCursor, parsePageQuery, toCursor } from '../transport/query.ts';
 import type { Route } from '../transport/router.ts';

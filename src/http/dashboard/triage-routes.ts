@@ -19,7 +19,8 @@ import {
   type TriageChange,
 } from '../../model/triage.ts';
 import { changedPath, findingPath } from '../../web/app/findings/list-address.ts';
-import { filterOf, findingsQuery } from '../api/findings/finding-routes.ts';
+import { filterOf } from '../api/findings/finding-query.ts';
+import { findingsQuery } from '../api/findings/finding-routes.ts';
 import { readForm, readJson } from '../transport/json-body.ts';
 import { json } from '../transport/problem.ts';
 import { HEX_16, hexId, idOf, pageCursor, parsePageQuery } from '../transport/query.ts';

@@ -1,6 +1,6 @@
 /** The list, the page and the API say the same about a run in every state, and never more than was checked. */
 import { describe, expect, test } from 'vitest';
-import { toRunItem } from '../../../src/http/api/runs/run-routes.ts';
+import { toRunItem } from '../../../src/http/api/runs/run-schema.ts';
 import type { RunSummary } from '../../../src/model/runs.ts';
 import { NO_RUN_NAMES } from '../../../src/web/app/filter-fields.ts';
 import { runPage } from '../../../src/web/app/run.ts';

@@ -6,7 +6,7 @@ import { categoryName } from '../../../model/finding-fields.ts';
 import type { FindingFilter } from '../../../model/findings.ts';
 import type { ReferenceIndex } from '../../../model/references/rule-references.ts';
 import { type PageCursor, RUN_NAME_ROWS } from '../../../model/runs.ts';
-import { findingUrl } from './finding-routes.ts';
+import { findingUrl } from './finding-schema.ts';
 import type { ExportSlots, FindingExporter } from './ocsf-export.ts';
 
 const PAGE_FINDINGS = 200;

@@ -1,106 +1,48 @@
-/** The findings in the read API: a page, newest first, and one by its id. */
+/**
+ * The findings in the read API: a page, newest first, and one by its id; and their operations in `/openapi.json`.
+ * The examples there are made by the functions that answer: the finding of the attack in the ingest example. A
+ * corpus without its rule gives no example.
+ */
 import { z } from 'zod';
-
-import type { Store } from '../../../db/store.ts';
 import { SluiceError } from '../../../errors.ts';
-import {
-  CATEGORY_BY_NAME,
-  categoryName,
-  FINDING_FILTERS,
-  type FilterKind,
-  type FilterRow,
-} from '../../../model/finding-fields.ts';
 import {
   FINDING_GROUPINGS,
   FINDING_ORDERS,
   type Finding,
   type FindingFilter,
-  type FindingGroup,
 } from '../../../model/findings.ts';
-import type { Hex16 } from '../../../model/json.ts';
-import type { ReferenceIndex } from '../../../model/references/rule-references.ts';
-import { type PageCursor, RUN_NAME_ROWS, toNamed } from '../../../model/runs.ts';
-import { type LIST_STATES, OPEN_STATES, type TriageMark } from '../../../model/triage.ts';
-import { InvalidInput } from '../../transport/invalid-input.ts';
+import type { RuleBook } from '../../../model/rules.ts';
+import type { PageCursor } from '../../../model/runs.ts';
+import { NDJSON_TYPE } from '../../transport/exchange.ts';
 import { json } from '../../transport/problem.ts';
-import {
-  hexId,
-  idOf,
-  type MomentOrAgo,
-  momentOrAgo,
-  pageCursor,
-  parseQuery,
-  toCursor,
-  toDate,
-  wholeNumber,
-} from '../../transport/query.ts';
+import { idOf, pageCursor, parseQuery, toCursor, wholeNumber } from '../../transport/query.ts';
 import type { AuthorizedHandler } from '../authorized.ts';
 import type { BodyOf } from '../openapi/component.ts';
-import { reference } from '../rules/rule-schema.ts';
+import { type ApiSettings, idParameter, type Operation } from '../openapi/operation.ts';
 import {
-  DETECTOR,
-  type finding as findingBody,
-  type findingPage,
-  type ruleFacts as ruleFactsBody,
-} from './finding-schema.ts';
-
-export type FindingReader = Pick<Store['findings'], 'list' | 'groups' | 'find' | 'count'> & {
-  /** where the dashboard is */
-  readonly baseUrl: string;
-  /** of the loaded corpus */
-  readonly references: ReferenceIndex;
-  /** PostgreSQL's clock */
-  readonly nowMs: () => number;
-};
-
-/** The inputs of a filter. */
-export interface FilterContext extends Pick<FindingReader, 'references' | 'nowMs'> {
-  /** e-mail address of the signed-in user; a key has none */
-  readonly me: string | null;
-}
+  badQuery,
+  example,
+  found,
+  notFound,
+  READ,
+  READ_REFUSALS,
+} from '../openapi/shared-answers.ts';
+import { ATTACK, RUN, SPAN_IDS, STORED_AT, TRACE_ID } from '../otlp/otlp-examples.ts';
+import {
+  type FindingReader,
+  filterExamples,
+  filterOf,
+  filterQuery,
+  groupsBefore,
+  toGroupCursor,
+} from './finding-query.ts';
+import { finding, type finding as findingBody, findingPage, toFinding } from './finding-schema.ts';
+import { incidentOperation } from './incident-routes.ts';
+import { ocsfEvent, ocsfSourceOf, toOcsf } from './ocsf.ts';
+import { exportQuery } from './ocsf-export.ts';
 
 const LIMIT_DEFAULT = 50;
 const LIMIT_MAX = 500;
-/** As many findings as groups are made of (finding-list.ts). */
-const GROUPS_SKIPPED_MAX = 5000;
-/** Longest text of a filter: a stored name in double quotes. */
-const FILTER_CHARS_MAX = 258;
-
-const text = z.string().max(FILTER_CHARS_MAX);
-
-type Filters = typeof FINDING_FILTERS;
-/** The type of a parsed parameter. */
-type Parsed<Row> = Row extends { readonly choices: readonly (infer Choice)[] }
-  ? Choice
-  : Row extends { readonly kind: 'time' }
-    ? MomentOrAgo
-    : string;
-
-const SCHEMAS: Readonly<Record<FilterKind, (row: FilterRow) => z.ZodType>> = {
-  choice: ({ choices = [] }) => z.enum(choices),
-  name: () => text,
-  text: () => text,
-  id: () => hexId,
-  rule: () => z.string().regex(/^ATR-\d{4}-\d{5}$/, 'must look like ATR-2026-00001'),
-  reference: () => reference,
-  time: () => momentOrAgo,
-};
-
-/** The filters of the list and the export. */
-export const filterQuery = z.object(
-  Object.fromEntries(
-    Object.entries<FilterRow>(FINDING_FILTERS).map(([name, row]) => [
-      name,
-      SCHEMAS[row.kind](row).optional().describe(row.describe),
-    ]),
-  ) as { [Name in keyof Filters]: z.ZodOptional<z.ZodType<Parsed<Filters[Name]>>> },
-);
-
-/** An example of each of them. */
-export const filterExamples = Object.fromEntries(
-  Object.entries(FINDING_FILTERS).map(([name, { example }]) => [name, example]),
-);
-
 /** The parameters of the list. */
 export const findingsQuery = filterQuery.extend({
   sort: z
@@ -118,140 +60,6 @@ export const findingsQuery = filterQuery.extend({
   cursor: pageCursor.optional().describe('`next_cursor` of the page before.'),
   limit: wholeNumber(1, LIMIT_MAX, LIMIT_DEFAULT).describe('Findings on a page.'),
 });
-
-/** The findings that a list shows, by its `state`. */
-function stateFilter(state: (typeof LIST_STATES)[number]): FindingFilter {
-  if (state === 'open') return { states: OPEN_STATES, isExcepted: false };
-  if (state === 'excepted') return { isExcepted: true };
-  return state === 'all' ? {} : { states: [state] };
-}
-
-/**
- * The filter of a query.
- *
- * @throws {InvalidInput} for `me` of a key
- */
-export function filterOf(
-  query: z.infer<typeof filterQuery>,
-  { references, nowMs, me }: FilterContext,
-): FindingFilter {
-  const { reference, category, state = 'all' } = query;
-  const assignee = query.assignee === 'me' ? me : query.assignee;
-  if (assignee === null) {
-    const message = 'me is for signed-in users; use an e-mail address';
-    throw new InvalidInput('bad_query', [{ path: 'assignee', message }]);
-  }
-  const now = nowMs();
-  return {
-    ...stateFilter(state),
-    ...Object.fromEntries(RUN_NAME_ROWS.map(({ key, name }) => [key, query[name]])),
-    assignee: assignee === 'none' ? null : assignee || undefined,
-    ruleIds: reference === undefined ? undefined : references.rulesOf(reference),
-    severity: query.severity,
-    category: category === undefined ? undefined : CATEGORY_BY_NAME.get(category),
-    ruleId: query.rule_id,
-    runId: query.run_id,
-    surface: query.surface,
-    search: query.q,
-    sameAs: query.same_as,
-    since: toDate(query.since, now),
-    until: toDate(query.until, now),
-  };
-}
-
-/** The metadata of a finding: which rule matched, and where. Never its excerpt. */
-export function ruleFacts(finding: Omit<Finding, 'excerpt'>): BodyOf<typeof ruleFactsBody> {
-  return {
-    detector: DETECTOR,
-    corpus_version: finding.corpusVersion,
-    corpus_identity: finding.corpusIdentity,
-    rule_id: finding.ruleId,
-    rule_version: finding.ruleVersion,
-    rule_status: finding.ruleStatus,
-    category: finding.category,
-    subcategory: finding.subcategory,
-    condition: finding.conditionIndex,
-    condition_description: finding.conditionDescription,
-    field: finding.field,
-    surface: finding.surface,
-    step: {
-      span_id: finding.stepSpanId,
-      name: finding.stepName,
-      number: finding.place.step,
-    },
-  };
-}
-
-/** Said only where it explains why an exception does not hide the finding. */
-function otherMatches({ others }: Pick<Finding, 'others'>) {
-  if (others == null || (!others.isCut && !others.isPartlyExcepted)) return {};
-  const { count, isCut, isPartlyExcepted } = others;
-  return {
-    other_matches: { count, is_exact: !isCut, is_partly_excepted: isPartlyExcepted },
-  };
-}
-
-/** People's decisions about a finding, as the API and its exports show them. */
-export function triageFacts({ state, assignee, isExcepted }: TriageMark) {
-  return { state, assignee, is_excepted: isExcepted };
-}
-
-/** Where the dashboard shows a finding. */
-export function findingUrl(baseUrl: string, id: Hex16): string {
-  return `${baseUrl.replace(/\/$/, '')}/app/findings/${id}`;
-}
-
-function toGroup(group: FindingGroup): BodyOf<typeof findingBody>['group'] {
-  return {
-    findings: group.findings,
-    rules: group.rules,
-    runs: group.runs,
-    first_seen_at: group.firstSeenAt.toISOString(),
-    last_seen_at: group.lastSeenAt.toISOString(),
-    by_day: [...group.days],
-    severities: group.severities,
-  };
-}
-
-/**
- * A finding as the API shows it.
- * @param group the findings that it stands for
- */
-export function toFinding(
-  finding: Finding,
-  { baseUrl, references }: Pick<FindingReader, 'baseUrl' | 'references'>,
-  group: FindingGroup | null = null,
-): BodyOf<typeof findingBody> {
-  return {
-    id: finding.id,
-    created_at: finding.createdAt.toISOString(),
-    category: categoryName(finding.category),
-    severity: finding.severity,
-    description: finding.description,
-    metadata: ruleFacts(finding),
-    reference_ids: [...references.idsOf(finding.ruleId)],
-    run_id: finding.runId,
-    url: findingUrl(baseUrl, finding.id),
-    ...triageFacts(finding),
-    ...toNamed(finding),
-    tool: finding.toolName,
-    excerpt: finding.excerpt,
-    excerpt_match: finding.excerpt === null ? null : finding.place.inExcerpt,
-    ...otherMatches(finding),
-    recommended_actions: finding.recommendedActions,
-    group: group === null ? null : toGroup(group),
-  };
-}
-
-/** The cursor of a page of groups: how many come before it. */
-export function toGroupCursor(skip: number | null): PageCursor | null {
-  return skip === null ? null : { atMicros: String(skip), id: '0'.repeat(32) };
-}
-
-/** The groups before a page. A cursor of another list reaches past every group. */
-export function groupsBefore(cursor: PageCursor | null): number {
-  return cursor === null ? 0 : Math.min(Number(cursor.atMicros), GROUPS_SKIPPED_MAX);
-}
 
 async function pageOf(
   reader: FindingReader,
@@ -303,4 +111,146 @@ export function showFinding(reader: FindingReader): AuthorizedHandler {
     if (finding === null) throw new SluiceError('not_found', 'This workspace has no such finding.');
     return json(toFinding(finding, reader));
   };
+}
+
+const TAG = 'Risk findings';
+const FINDING_ID = '7d0c8a4be1f34c0f9b6f2a1d5e8c3b42';
+/** The rule that finds the attack of the example run, and its condition. */
+const RULE_ID = 'ATR-2026-00001';
+const CONDITION_INDEX = 0;
+/** The part of the attack that the condition matches; the excerpt has the whole attack. */
+const MATCH = { start: 0, end: 'Ignore all previous instructions'.length };
+
+function findingOf({ rules, snapshot }: RuleBook): Finding | null {
+  const rule = rules.find(({ id }) => id === RULE_ID);
+  const condition = rule?.conditions[CONDITION_INDEX];
+  if (rule === undefined || condition === undefined) return null;
+  return {
+    id: FINDING_ID,
+    createdAt: STORED_AT,
+    runId: TRACE_ID,
+    corpusVersion: snapshot.version,
+    corpusIdentity: snapshot.identity,
+    ruleId: rule.id,
+    ruleVersion: rule.version,
+    ruleStatus: rule.status,
+    severity: rule.severity,
+    category: rule.category,
+    subcategory: rule.subcategory,
+    description: `${rule.id} "${rule.title}" matched the user input`,
+    conditionIndex: condition.index,
+    conditionDescription: condition.description,
+    field: condition.field,
+    surface: 'step_input',
+    stepSpanId: SPAN_IDS.root,
+    stepName: `invoke_agent ${RUN.agent}`,
+    toolName: null,
+    agentName: RUN.agent,
+    serviceName: RUN.agent,
+    userId: null,
+    sessionId: null,
+    model: RUN.model,
+    state: 'new',
+    assignee: null,
+    isExcepted: false,
+    excerpt: ATTACK,
+    place: {
+      step: 1,
+      source: 'span',
+      startUnixNano: '1',
+      twin: 0,
+      text: 0,
+      match: MATCH,
+      inExcerpt: MATCH,
+      nameDigests: [],
+    },
+    recommendedActions: rule.recommendedActions,
+  };
+}
+
+/** The query that the examples of the findings' list and export answer. */
+export const FINDINGS_EXAMPLE_QUERY = `run_id=${TRACE_ID}&rule_id=${RULE_ID}`;
+
+function findingExamples({ book, version, baseUrl }: ApiSettings) {
+  const finding = findingOf(book);
+  if (finding === null) return { findingId: FINDING_ID, list: [], one: [], event: [] };
+  const event = toOcsf(finding, ocsfSourceOf(book.rules, version, baseUrl));
+  const item = toFinding(finding, { baseUrl, references: book.references });
+  const total = { count: 1, is_exact: true };
+  const answer = `Answer to \`?${FINDINGS_EXAMPLE_QUERY}\`.`;
+  return {
+    findingId: FINDING_ID,
+    list: [
+      example('of_a_run', answer, {
+        findings: [item],
+        next_cursor: null,
+        searched_to: null,
+        total,
+      }),
+    ],
+    one: [example('finding', 'What the attack in the example run is found by.', item)],
+    event: [example('event', `A line of the answer to \`?${FINDINGS_EXAMPLE_QUERY}\`.`, event)],
+  };
+}
+
+export function findingOperations(settings: ApiSettings): Operation[] {
+  const examples = findingExamples(settings);
+  return [
+    {
+      ...READ,
+      path: '/platform/v1/risk-findings',
+      operationId: 'listFindings',
+      tag: TAG,
+      summary: 'List the findings',
+      description:
+        'Newest first unless `sort` says otherwise. Filters by name, surface and text search the newest ' +
+        '5,000 findings from the cursor on: a page may be short, even empty, and still have a `next_cursor`. A finding appears about a minute after the last step of its run arrived. ' +
+        'Findings are advisory: nothing is blocked.',
+      query: findingsQuery,
+      queryExamples: { ...filterExamples, sort: 'count', group_by: 'match', limit: '50' },
+      responses: {
+        ...found('A page of findings.', findingPage, examples.list),
+        ...READ_REFUSALS,
+        ...badQuery('limit', 'must be a whole number from 1 to 500, in digits'),
+      },
+    },
+    incidentOperation(
+      { baseUrl: settings.baseUrl, titleOf: settings.book.titleOf },
+      filterExamples,
+    ),
+    {
+      ...READ,
+      path: '/platform/v1/risk-findings/ocsf',
+      operationId: 'exportFindings',
+      tag: TAG,
+      summary: 'Export the findings as OCSF events',
+      description:
+        'One event per line, oldest first, without excerpts. Send the id of the last finding you have as ' +
+        '`after` to continue: every finding is sent once, even if a transfer was interrupted.',
+      query: exportQuery,
+      queryExamples: filterExamples,
+      responses: {
+        200: {
+          description: 'Newline-delimited JSON: each line is one event of this form.',
+          contents: [{ mediaType: NDJSON_TYPE, schema: ocsfEvent, examples: examples.event }],
+        },
+        ...READ_REFUSALS,
+        ...badQuery('after', 'is no finding of this workspace, or past retention; use since'),
+      },
+    },
+    {
+      ...READ,
+      path: '/platform/v1/risk-findings/{findingId}',
+      operationId: 'getFinding',
+      tag: TAG,
+      summary: 'Read one finding',
+      description: 'The same members as in the list.',
+      parameters: [idParameter('findingId', 'Id of a finding.', examples.findingId)],
+      responses: {
+        ...found('The finding.', finding, examples.one),
+        ...notFound('This workspace has no such finding.'),
+        ...READ_REFUSALS,
+      },
+    },
+  ];
 }

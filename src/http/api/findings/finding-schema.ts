@@ -1,12 +1,23 @@
-/** The bodies of the finding routes. */
+/** The bodies of the finding routes: their schemas, and the functions that make them of findings. */
 import { z } from 'zod';
 
-import { CATEGORY_BY_NAME } from '../../../model/finding-fields.ts';
+import { CATEGORY_BY_NAME, categoryName } from '../../../model/finding-fields.ts';
+import type { Finding, FindingGroup } from '../../../model/findings.ts';
+import type { Hex16 } from '../../../model/json.ts';
+import type { ReferenceIndex } from '../../../model/references/rule-references.ts';
 import { CATEGORIES, RULE_STATUSES, SEVERITIES } from '../../../model/rules.ts';
-import { namesOfRun } from '../../../model/runs.ts';
+import { namesOfRun, toNamed } from '../../../model/runs.ts';
 import { SURFACES } from '../../../model/steps.ts';
-import { FINDING_STATES } from '../../../model/triage.ts';
-import { component, count, hex8, hex16, nextCursor, timestamp } from '../openapi/component.ts';
+import { FINDING_STATES, type TriageMark } from '../../../model/triage.ts';
+import {
+  type BodyOf,
+  component,
+  count,
+  hex8,
+  hex16,
+  nextCursor,
+  timestamp,
+} from '../openapi/component.ts';
 import { corpusIdentity, referenceIds, ruleId } from '../rules/rule-schema.ts';
 
 export const DETECTOR = 'agent-threat-rules';
@@ -44,7 +55,7 @@ const ruleFactMembers = {
     .describe('The first step that matched.'),
 };
 
-export const ruleFacts = component(
+const findingMetadata = component(
   'FindingMetadata',
   z.object(ruleFactMembers).describe('Which rule found it, and where. Never text of a run.'),
 );
@@ -76,7 +87,7 @@ export const finding = component(
       category: findingCategoryName,
       severity: z.enum(SEVERITIES).describe('Severity of the rule.'),
       description: z.string().describe('Which rule matched, its title, and on which surface.'),
-      metadata: ruleFacts,
+      metadata: findingMetadata,
       reference_ids: referenceIds,
       run_id: hex16('The run it was found in.'),
       url: z.url().describe('The finding in the dashboard.'),
@@ -130,6 +141,8 @@ export const finding = component(
     .describe('One rule matched one run. Advisory: nothing was blocked.'),
 );
 
+type FindingBody = BodyOf<typeof finding>;
+
 export const findingPage = component(
   'FindingPage',
   z
@@ -163,3 +176,87 @@ export const ocsfUnmapped = z
     recommended_actions: z.array(z.string()),
   })
   .describe('What OCSF has no attribute for, in the words of the findings list.');
+
+/** The metadata of a finding: which rule matched, and where. Never its excerpt. */
+export function ruleFacts(finding: Omit<Finding, 'excerpt'>): BodyOf<typeof findingMetadata> {
+  return {
+    detector: DETECTOR,
+    corpus_version: finding.corpusVersion,
+    corpus_identity: finding.corpusIdentity,
+    rule_id: finding.ruleId,
+    rule_version: finding.ruleVersion,
+    rule_status: finding.ruleStatus,
+    category: finding.category,
+    subcategory: finding.subcategory,
+    condition: finding.conditionIndex,
+    condition_description: finding.conditionDescription,
+    field: finding.field,
+    surface: finding.surface,
+    step: {
+      span_id: finding.stepSpanId,
+      name: finding.stepName,
+      number: finding.place.step,
+    },
+  };
+}
+
+/** Said only where it explains why an exception does not hide the finding. */
+function otherMatches({ others }: Pick<Finding, 'others'>) {
+  if (others == null || (!others.isCut && !others.isPartlyExcepted)) return {};
+  const { count, isCut, isPartlyExcepted } = others;
+  return {
+    other_matches: { count, is_exact: !isCut, is_partly_excepted: isPartlyExcepted },
+  };
+}
+
+/** People's decisions about a finding, as the API and its exports show them. */
+export function triageFacts({ state, assignee, isExcepted }: TriageMark) {
+  return { state, assignee, is_excepted: isExcepted };
+}
+
+/** Where the dashboard shows a finding. */
+export function findingUrl(baseUrl: string, id: Hex16): string {
+  return `${baseUrl.replace(/\/$/, '')}/app/findings/${id}`;
+}
+
+function toGroup(group: FindingGroup): FindingBody['group'] {
+  return {
+    findings: group.findings,
+    rules: group.rules,
+    runs: group.runs,
+    first_seen_at: group.firstSeenAt.toISOString(),
+    last_seen_at: group.lastSeenAt.toISOString(),
+    by_day: [...group.days],
+    severities: group.severities,
+  };
+}
+
+/**
+ * A finding as the API shows it.
+ * @param group the findings that it stands for
+ */
+export function toFinding(
+  finding: Finding,
+  { baseUrl, references }: { readonly baseUrl: string; readonly references: ReferenceIndex },
+  group: FindingGroup | null = null,
+): FindingBody {
+  return {
+    id: finding.id,
+    created_at: finding.createdAt.toISOString(),
+    category: categoryName(finding.category),
+    severity: finding.severity,
+    description: finding.description,
+    metadata: ruleFacts(finding),
+    reference_ids: [...references.idsOf(finding.ruleId)],
+    run_id: finding.runId,
+    url: findingUrl(baseUrl, finding.id),
+    ...triageFacts(finding),
+    ...toNamed(finding),
+    tool: finding.toolName,
+    excerpt: finding.excerpt,
+    excerpt_match: finding.excerpt === null ? null : finding.place.inExcerpt,
+    ...otherMatches(finding),
+    recommended_actions: finding.recommendedActions,
+    group: group === null ? null : toGroup(group),
+  };
+}

@@ -31,7 +31,7 @@ import {
   filterQuery,
   groupsBefore,
   toGroupCursor,
-} from './finding-routes.ts';
+} from './finding-query.ts';
 import { findingCategoryName } from './finding-schema.ts';
 
 const LIMIT_DEFAULT = 25;

@@ -16,7 +16,7 @@ import { NDJSON_TYPE, type StreamedAnswer } from '../../transport/exchange.ts';
 import { InvalidInput } from '../../transport/invalid-input.ts';
 import { hexId, parseQuery } from '../../transport/query.ts';
 import type { AuthorizedHandler } from '../authorized.ts';
-import { type FilterContext, filterOf, filterQuery } from './finding-routes.ts';
+import { type FilterContext, filterOf, filterQuery } from './finding-query.ts';
 import { type OcsfSource, toOcsf } from './ocsf.ts';
 
 export type FindingExporter = Pick<Store['findings'], 'place' | 'settledBefore' | 'page'>;

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { JSON_TYPE } from '../../transport/problem.ts';
 import type { Operation, ResponseEntry } from '../openapi/operation.ts';
 import { found, notFound } from '../openapi/shared-answers.ts';
-import { health, notReady, ready } from './probe-schema.ts';
+import { health, notReady, ready } from './probe-routes.ts';
 
 const open = { method: 'GET', auth: 'none', hosts: ['base'] } as const;
 

@@ -6,11 +6,45 @@
  * outage that counting without Redis avoids; and without a synchronous standby nothing is stored, but
  * everything can be read.
  */
+import { z } from 'zod';
 import type { Events } from '../../../observe/events.ts';
 import { JSON_TYPE, json } from '../../transport/problem.ts';
 import type { Route } from '../../transport/router.ts';
-import type { BodyOf } from '../openapi/component.ts';
-import type { health, notReady, ready } from './probe-schema.ts';
+import { type BodyOf, component } from '../openapi/component.ts';
+
+export const health = component(
+  'Health',
+  z.object({ status: z.literal('healthy') }).describe('The process is up.'),
+);
+
+const probes = z
+  .record(z.string(), z.enum(['ok', 'failing', 'timeout']))
+  .describe('Probe to result; `db` is one of them.');
+const degraded = z
+  .array(z.string())
+  .optional()
+  .describe(
+    'Optional parts that do not work: `redis`, `standby`, `replica`; absent when there are none.',
+  );
+
+export const ready = component(
+  'Ready',
+  z
+    .object({ status: z.literal('ready'), probes, degraded })
+    .describe('Every probe passes; each result is `ok`.'),
+);
+
+export const notReady = component(
+  'NotReady',
+  z
+    .object({
+      status: z.literal('not_ready'),
+      failing: z.array(z.string()).min(1).describe('Names of the failing probes.'),
+      probes,
+      degraded,
+    })
+    .describe('A probe fails.'),
+);
 
 /** A probe resolves when its part works. */
 export type Probe = () => Promise<void>;

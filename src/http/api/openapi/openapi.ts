@@ -19,13 +19,13 @@ import type {
 import type { Answer, Exchange } from '../../transport/exchange.ts';
 import { JSON_TYPE } from '../../transport/problem.ts';
 import type { Route } from '../../transport/router.ts';
-import { EXCEPTION_OPERATIONS } from '../exceptions/exception-operations.ts';
-import { findingOperations } from '../findings/finding-operations.ts';
+import { EXCEPTION_OPERATIONS } from '../exceptions/exception-routes.ts';
+import { findingOperations } from '../findings/finding-routes.ts';
 import { OPEN_OPERATIONS } from '../open/open-operations.ts';
 import { ingestOperations } from '../otlp/otlp-operations.ts';
 import { PROVIDER_OPERATION } from '../providers/providers.ts';
-import { ruleOperations } from '../rules/rule-operations.ts';
-import { runOperations } from '../runs/run-operations.ts';
+import { ruleOperations } from '../rules/rule-routes.ts';
+import { runOperations } from '../runs/run-routes.ts';
 import { componentSchemas, schemaOf } from './json-schema.ts';
 import type { ApiSettings, Content, Operation, ResponseEntry } from './operation.ts';
 

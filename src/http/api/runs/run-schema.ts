@@ -1,12 +1,28 @@
-/** The bodies of the run routes. */
+/** The bodies of the run routes: their schemas, and the functions that make them of runs. */
 import { z } from 'zod';
 
+import type { Int64 } from '../../../model/json.ts';
 import { SEVERITIES } from '../../../model/rules.ts';
-import { CHECK_LIMITS } from '../../../model/run-check.ts';
-import { WAITS } from '../../../model/run-wait.ts';
-import { CHECKED, EVALUATION_STATES, namesOfRun, RUN_STATES } from '../../../model/runs.ts';
-import { SURFACES } from '../../../model/steps.ts';
-import { component, count, hex8, hex16, nextCursor, timestamp } from '../openapi/component.ts';
+import { CHECK_LIMITS, checkOf, lateSteps } from '../../../model/run-check.ts';
+import { WAITS, type WaitTimes, waitOf } from '../../../model/run-wait.ts';
+import {
+  CHECKED,
+  EVALUATION_STATES,
+  namesOfRun,
+  RUN_STATES,
+  type RunSummary,
+  toNamed,
+} from '../../../model/runs.ts';
+import { type StepOutline, SURFACES } from '../../../model/steps.ts';
+import {
+  type BodyOf,
+  component,
+  count,
+  hex8,
+  hex16,
+  nextCursor,
+  timestamp,
+} from '../openapi/component.ts';
 import { corpusIdentity } from '../rules/rule-schema.ts';
 
 const name = z.string().nullable();
@@ -210,3 +226,85 @@ export const exportedRun = component(
     .object({ resourceSpans: anyMembers.optional(), resourceLogs: anyMembers.optional() })
     .describe('A `TraceRequest` or a `LogsRequest`, by `signal`: a body that the ingest takes.'),
 );
+
+const NANOS_PER_MS = 1_000_000n;
+
+/** Nanoseconds since 1970 as RFC 3339, to the nanosecond. */
+export function isoOfNanos(nanos: Int64): string {
+  const value = BigInt(nanos);
+  const below = ((value % NANOS_PER_MS) + NANOS_PER_MS) % NANOS_PER_MS;
+  const date = new Date(Number((value - below) / NANOS_PER_MS));
+  return date.toISOString().replace('Z', `${String(below).padStart(6, '0')}Z`);
+}
+
+const orNull = (nanos: Int64 | null): string | null => (nanos === null ? null : isoOfNanos(nanos));
+
+/** A run as the list shows it. */
+export function toRunItem(run: RunSummary, times: WaitTimes): BodyOf<typeof runItem> {
+  const wait = waitOf(run, times);
+  const { startUnixNano: start, endUnixNano: end } = run;
+  const { checked, limits } = checkOf(run);
+  return {
+    id: run.runId,
+    state: run.state,
+    evaluation: run.evaluation,
+    name: run.name,
+    title: run.title,
+    ...toNamed(run),
+    started_at: orNull(start),
+    ended_at: orNull(end),
+    first_arrived_at: run.firstArrivalAt.toISOString(),
+    last_arrived_at: run.lastArrivalAt.toISOString(),
+    input_tokens: run.inputTokens,
+    output_tokens: run.outputTokens,
+    cost_usd: run.costUsd,
+    spans: run.spans,
+    repeated_spans: run.repeatedSpans,
+    log_records: run.logRecords,
+    waits_for: wait?.for ?? null,
+    evaluation_due_at: wait?.until.toISOString() ?? null,
+    evaluated_at: run.evaluatedAt?.toISOString() ?? null,
+    corpus_version: run.corpusVersion,
+    corpus_identity: run.corpusIdentity,
+    late_steps: lateSteps(run),
+    ...(run.lateEvaluatedAt != null && {
+      late_evaluated_steps: run.lateEvaluatedSteps ?? 0,
+      late_evaluated_at: run.lateEvaluatedAt.toISOString(),
+    }),
+    unread_steps: run.unreadSteps,
+    checked,
+    check_limits: [...limits],
+    texts: run.texts,
+    surfaces: run.surfaces,
+    truncated_texts: run.truncatedTexts,
+    text_cap_bytes: run.textCapBytes,
+    unparsed_values: run.unparsedValues,
+    text_incomplete: run.textGaps === null ? null : run.textGaps.length > 0,
+    text_gaps: run.textGaps,
+    unread_texts: run.unreadTexts,
+    unread_keys: run.unreadKeys,
+    unknown_roles: run.unknownRoles,
+    capture_hint: run.captureHint,
+    findings: run.severities.length,
+    highest_severity: SEVERITIES.find((one) => run.severities.includes(one)) ?? null,
+  };
+}
+
+const STATUS_WORDS = ['unset', 'ok', 'error'] as const;
+
+/** A step of a run, as its outline shows it. */
+export function toRunStep(step: StepOutline): BodyOf<typeof runStep> {
+  return {
+    source: step.source,
+    name: step.name,
+    kind: step.kind,
+    span_id: step.spanId,
+    parent_span_id: step.parentSpanId,
+    service: step.serviceName,
+    started_at: isoOfNanos(step.startUnixNano),
+    ended_at: isoOfNanos(step.endUnixNano),
+    status: STATUS_WORDS[step.statusCode] ?? 'unset',
+    surfaces: step.surfaces,
+    cut: step.isCut,
+  };
+}

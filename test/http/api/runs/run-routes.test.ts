@@ -2,7 +2,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 
-import { isoOfNanos, runsQuery } from '../../../../src/http/api/runs/run-routes.ts';
+import { runsQuery } from '../../../../src/http/api/runs/run-routes.ts';
+import { isoOfNanos } from '../../../../src/http/api/runs/run-schema.ts';
 import { InvalidInput } from '../../../../src/http/transport/invalid-input.ts';
 import { parseQuery } from '../../../../src/http/transport/query.ts';
 

@@ -1,0 +1,124 @@
+/**
+ * The filter of findings as a query of the API and of the dashboard's pages, the cursor of their groups, and the
+ * reads of both.
+ */
+import { z } from 'zod';
+import type { Store } from '../../../db/store.ts';
+import {
+  CATEGORY_BY_NAME,
+  FINDING_FILTERS,
+  type FilterKind,
+  type FilterRow,
+} from '../../../model/finding-fields.ts';
+import type { FindingFilter } from '../../../model/findings.ts';
+import type { ReferenceIndex } from '../../../model/references/rule-references.ts';
+import { type PageCursor, RUN_NAME_ROWS } from '../../../model/runs.ts';
+import { type LIST_STATES, OPEN_STATES } from '../../../model/triage.ts';
+import { InvalidInput } from '../../transport/invalid-input.ts';
+import { hexId, type MomentOrAgo, momentOrAgo, toDate } from '../../transport/query.ts';
+import { reference } from '../rules/rule-schema.ts';
+
+export type FindingReader = Pick<Store['findings'], 'list' | 'groups' | 'find' | 'count'> & {
+  /** where the dashboard is */
+  readonly baseUrl: string;
+  /** of the loaded corpus */
+  readonly references: ReferenceIndex;
+  /** PostgreSQL's clock */
+  readonly nowMs: () => number;
+};
+
+/** As many findings as groups are made of (finding-list.ts). */
+const GROUPS_SKIPPED_MAX = 5000;
+/** The inputs of a filter. */
+export interface FilterContext extends Pick<FindingReader, 'references' | 'nowMs'> {
+  /** e-mail address of the signed-in user; a key has none */
+  readonly me: string | null;
+}
+
+/** Longest text of a filter: a stored name in double quotes. */
+const FILTER_CHARS_MAX = 258;
+
+const text = z.string().max(FILTER_CHARS_MAX);
+
+type Filters = typeof FINDING_FILTERS;
+/** The type of a parsed parameter. */
+type Parsed<Row> = Row extends { readonly choices: readonly (infer Choice)[] }
+  ? Choice
+  : Row extends { readonly kind: 'time' }
+    ? MomentOrAgo
+    : string;
+
+const SCHEMAS: Readonly<Record<FilterKind, (row: FilterRow) => z.ZodType>> = {
+  choice: ({ choices = [] }) => z.enum(choices),
+  name: () => text,
+  text: () => text,
+  id: () => hexId,
+  rule: () => z.string().regex(/^ATR-\d{4}-\d{5}$/, 'must look like ATR-2026-00001'),
+  reference: () => reference,
+  time: () => momentOrAgo,
+};
+
+/** The filters of the list and the export. */
+export const filterQuery = z.object(
+  Object.fromEntries(
+    Object.entries<FilterRow>(FINDING_FILTERS).map(([name, row]) => [
+      name,
+      SCHEMAS[row.kind](row).optional().describe(row.describe),
+    ]),
+  ) as { [Name in keyof Filters]: z.ZodOptional<z.ZodType<Parsed<Filters[Name]>>> },
+);
+
+/** An example of each of them. */
+export const filterExamples = Object.fromEntries(
+  Object.entries(FINDING_FILTERS).map(([name, { example }]) => [name, example]),
+);
+
+/** The findings that a list shows, by its `state`. */
+function stateFilter(state: (typeof LIST_STATES)[number]): FindingFilter {
+  if (state === 'open') return { states: OPEN_STATES, isExcepted: false };
+  if (state === 'excepted') return { isExcepted: true };
+  return state === 'all' ? {} : { states: [state] };
+}
+
+/**
+ * The filter of a query.
+ *
+ * @throws {InvalidInput} for `me` of a key
+ */
+export function filterOf(
+  query: z.infer<typeof filterQuery>,
+  { references, nowMs, me }: FilterContext,
+): FindingFilter {
+  const { reference, category, state = 'all' } = query;
+  const assignee = query.assignee === 'me' ? me : query.assignee;
+  if (assignee === null) {
+    const message = 'me is for signed-in users; use an e-mail address';
+    throw new InvalidInput('bad_query', [{ path: 'assignee', message }]);
+  }
+  const now = nowMs();
+  return {
+    ...stateFilter(state),
+    ...Object.fromEntries(RUN_NAME_ROWS.map(({ key, name }) => [key, query[name]])),
+    assignee: assignee === 'none' ? null : assignee || undefined,
+    ruleIds: reference === undefined ? undefined : references.rulesOf(reference),
+    severity: query.severity,
+    category: category === undefined ? undefined : CATEGORY_BY_NAME.get(category),
+    ruleId: query.rule_id,
+    runId: query.run_id,
+    surface: query.surface,
+    search: query.q,
+    sameAs: query.same_as,
+    since: toDate(query.since, now),
+    until: toDate(query.until, now),
+  };
+}
+
+/** The cursor of a page of groups: how many come before it. */
+export function toGroupCursor(skip: number | null): PageCursor | null {
+  return skip === null ? null : { atMicros: String(skip), id: '0'.repeat(32) };
+}
+
+/** The groups before a page. A cursor of another list reaches past every group. */
+export function groupsBefore(cursor: PageCursor | null): number {
+  return cursor === null ? 0 : Math.min(Number(cursor.atMicros), GROUPS_SKIPPED_MAX);
+}
