@@ -9,16 +9,16 @@ import { ensureDay } from '../../src/db/telemetry/partitions.ts';
 import { endHotDays } from '../../src/reads/end-hot-days.ts';
 import { readStepsOfRuns } from '../../src/reads/steps-of-runs.ts';
 import { casesOf, sampleOf } from '../support/exhaustive.ts';
+import { killing } from '../support/killing-database.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
 import {
   body,
+  everythingOf,
   pack,
   RUNS,
-  recordsOfDays,
   type SentBody,
   send,
   toRead,
-  views,
 } from '../support/packed-runs.ts';
 import { DAY_MS, NOON_MS } from '../support/rows.ts';
 
@@ -48,10 +48,7 @@ async function end(days: number, database: Database = scratch.database): Promise
 const passReaders = () =>
   scratch.rows("UPDATE hot_days SET places_dropped_at = places_dropped_at - interval '2 hours'");
 
-const everything = async () => ({
-  runs: await views(scratch.database),
-  days: await recordsOfDays(scratch.database),
-});
+const everything = () => everythingOf(scratch.database);
 
 const hotDays = async () => ({
   places: await hotDaysOf(scratch.database, 'hot_places'),
@@ -150,56 +147,6 @@ test('the pass and the end of a day never pack the same records', async () => {
   expect(await everything()).toEqual(before);
   expect((await hotDays()).places).toEqual([SECOND]);
 });
-
-/** A database whose connection is ended by PostgreSQL before or after its nth statement. */
-function killing(database: Database, at: number, when: 'before' | 'after') {
-  let statements = 0;
-  const connect = async () => {
-    const connection = await database.connect();
-    const query = connection.query.bind(connection) as (...values: unknown[]) => Promise<unknown>;
-    const killed = async (...values: unknown[]): Promise<unknown> => {
-      statements += 1;
-      if (statements !== at) return await query(...values);
-      const { rows } = (await query('SELECT pg_backend_pid() AS pid')) as {
-        rows: { pid: number }[];
-      };
-      if (when === 'after') await query(...values);
-      connection.on('error', () => {});
-      await database.query('SELECT pg_terminate_backend($1, 5000)', [rows[0]?.pid]);
-      return await query(...values);
-    };
-    const release = connection.release.bind(connection);
-    return Object.assign(connection, {
-      query: killed,
-      release: (error?: Error | boolean) => {
-        Object.assign(connection, { query, release });
-        release(error ?? false);
-      },
-    });
-  };
-  const proxy = new Proxy(database, {
-    get: (target, name) => {
-      if (name === 'connect') return connect;
-      if (name === 'query') {
-        return async (...values: unknown[]) => {
-          const connection = await connect();
-          let failed: Error | undefined;
-          try {
-            return await (connection.query as (...all: unknown[]) => Promise<unknown>)(...values);
-          } catch (error) {
-            failed = error as Error;
-            throw error;
-          } finally {
-            connection.release(failed);
-          }
-        };
-      }
-      const value = Reflect.get(target, name, target);
-      return typeof value === 'function' ? value.bind(target) : value;
-    },
-  });
-  return { database: proxy, isOver: () => statements < at };
-}
 
 test.each(['before', 'after'] as const)(
   'killed %s any statement, nothing is lost or doubled, and the next turn ends the day',

@@ -133,7 +133,7 @@ export const body: fc.Arbitrary<SentBody> = fc.record({
 });
 
 /** All records of spans and logs, with their days, as an export of days reads them. */
-export async function recordsOfDays(database: Database): Promise<string[]> {
+async function recordsOfDays(database: Database): Promise<string[]> {
   const records: string[] = [];
   for (const day of DAYS) {
     const { last } = await findDay(database, day);
@@ -154,3 +154,9 @@ export async function recordsOfDays(database: Database): Promise<string[]> {
   }
   return records.sort();
 }
+
+/** Everything that readers see of the runs and of the days. */
+export const everythingOf = async (database: Database) => ({
+  runs: await views(database),
+  days: await recordsOfDays(database),
+});
