@@ -34,7 +34,7 @@ afterAll(() => scratch.close());
 /** More than there are. */
 const STATEMENTS = Array.from({ length: 60 }, (_, index) => index + 1);
 
-/** Stores the runs anew. */
+/** Empties the tables and stores the runs. */
 async function store(): Promise<void> {
   await scratch.rows(
     'TRUNCATE hot_blocks, hot_places, blocks, places, runs, leases, findings, receipts CASCADE',
