@@ -56,7 +56,7 @@ describe('on a plan without the rules tab', () => {
     const { text } = upgradePage(LOOK, free, ruleFacts());
     expect(text).toContain('Available on the Team plan');
     expect(text).toContain('on the free plan');
-    expect(text).toContain('href="/app/findings"');
+    expect(text).toContain('href="/app/incidents"');
     expect(text).toContain('51 of 1,800 rules run');
     expect(text).not.toMatch(/ATR-\d|\/app\/rules\?|settings still apply/);
     expect(text).not.toContain(RESET);
