@@ -7,6 +7,7 @@ import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { findWorkspace } from '../../src/db/people/workspaces.ts';
 import { openBrowser } from '../support/chromium.ts';
+import { runCommand } from '../support/command.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { findFreePort } from '../support/free-port.ts';
 import { addPerson } from '../support/people.ts';
@@ -96,6 +97,16 @@ test('the runs that read one document are one line, below the attacks', () => {
   for (const one of incidents.filter(({ agent }) => agent === 'test-writer')) {
     expect(incidents.indexOf(one)).toBeGreaterThan(Math.max(...places));
   }
+});
+
+test('the command shows the chain and the reasons of the rank', async () => {
+  const shown = await runCommand(['incidents', 'list', '--workspace', 'default', '--limit', '2'], {
+    DATABASE_URL: database.url,
+  });
+  expect(shown).toMatchObject({ code: 0, stderr: '' });
+  expect(shown.stdout).toMatch(/ {4}step \d+ .+\n {2}→ step \d+ /);
+  expect(shown.stdout).toContain('followed by an act that fits it');
+  expect(shown.stdout).toContain('More: sluice incidents list --cursor ');
 });
 
 describe.skipIf(chromiumPath === null)('in a browser', () => {

@@ -135,6 +135,11 @@ describe.skipIf(chromiumPath === null)('a saved view', () => {
     await openTable(bob);
     await press(bob, 'Team', 'Remove as default');
     expect([await beginning(ann), await beginning(bob)]).toEqual(['?severity=high', '']);
+    // "Findings" of the navigation leads to the incidents, or to the default view.
+    await open(ann, '/app/incidents');
+    expect(new URL(ann.page.url()).pathname).toBe(LIST);
+    await open(bob, '/app/incidents');
+    expect(new URL(bob.page.url()).pathname).toBe('/app/incidents');
   });
 
   test('that was the default of an old page ends no default chosen since', async () => {
