@@ -9,6 +9,9 @@ import type { StepOutline, Surface } from './steps.ts';
 /** Most of a text that is shown at a time, in UTF-16 units. */
 export const OPEN_UNITS_MAX = 64 * 1024;
 
+/** Most of the line that tells what a step did. */
+export const SNIPPET_UNITS = 160;
+
 /** The text that is read, by a finding in it or by its place; and which part of it. */
 export interface TextView {
   readonly findingId: Hex16 | null;
@@ -60,6 +63,8 @@ export interface ShownText {
   readonly text: string;
   /** offsets into the shown part */
   readonly marks: readonly TextMark[];
+  /** of a model's call: the call before it had the text too */
+  readonly isEarlier: boolean;
 }
 
 export interface ShownStep {
@@ -78,6 +83,12 @@ export interface ShownStep {
   readonly texts: readonly ShownText[];
   /** index of the text that is read */
   readonly open: number | null;
+  /** one line that tells what the step did; null without texts */
+  readonly snippet: string | null;
+  /** texts that the model's call before it had, too */
+  readonly earlier: number;
+  /** texts that are not shown, because the step or the page has too many */
+  readonly textsLeftOut: number;
 }
 
 /** Steps of a run: those of its tree that are shown, or a page of them. */
@@ -85,6 +96,8 @@ export interface ShownSteps {
   readonly steps: readonly ShownStep[];
   /** the tree of the whole run; null where the texts of a page of steps are read instead */
   readonly tree: readonly TreeRow[] | null;
+  /** numbers of the steps of findings, by the finding's id, where the tree has them */
+  readonly places: ReadonlyMap<string, number>;
   /** number of steps on all pages */
   readonly count: number;
   /** steps of a page */
@@ -127,4 +140,6 @@ export interface FoundText {
   readonly before: string;
   readonly match: string;
   readonly after: string;
+  /** later steps that have the same text */
+  readonly repeatedIn: number;
 }

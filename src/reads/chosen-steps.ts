@@ -49,11 +49,13 @@ export interface ChosenSteps {
    * tokens and names
    */
   readonly numbers?: readonly number[] | null;
+  /** one of `numbers` that is read whole, too */
+  readonly before?: number | null;
 }
 
 /** Deeper steps are shown at this depth. */
 const DEPTH_MAX = 6;
-/** A span is read for its kind only, which short attributes show. */
+/** A span is read for its kind only, which short attributes show; a row of a tree for its snippet, too. */
 const OWNER_BYTES = 4096;
 
 /** A step to read, and how much of it. */
@@ -82,7 +84,7 @@ export interface PageChoice {
 export function choosePage(
   tree: readonly TreeStep[],
   { pageSteps, cutBytes, ordinaryBytes, wholeBytes, bytesMax }: StepPageLimits,
-  { from = 1, sought = null, numbers = null }: ChosenSteps,
+  { from = 1, sought = null, numbers = null, before = null }: ChosenSteps,
 ): PageChoice {
   const isSlice = sought === 'slice';
   const place = sought === null || isSlice ? null : placeOf(tree, sought);
@@ -94,7 +96,7 @@ export function choosePage(
       ? tree.slice(begin - 1, begin - 1 + pageSteps)
       : numbers.flatMap((number) => tree[number - 1] ?? []);
   const steps = listed.map((step): KeptStep => {
-    const isSought = step.number === place;
+    const isSought = step.number === place || (before !== null && step.number === before);
     const cut = numbers === null || isSought ? cutBytes : OWNER_BYTES;
     return { step, isOwner: false, cut, whole: isSlice || isSought ? wholeBytes : ordinaryBytes };
   });

@@ -3,13 +3,13 @@
  * thread that takes requests, a few milliseconds at a time.
  */
 import { type OutlineView, outlineInPieces } from '../engine/run-outline.ts';
-import { searchInPieces } from '../engine/run-search.ts';
+import { FoundTexts, searchInPieces } from '../engine/run-search.ts';
 import { treeInPieces } from '../engine/run-tree.ts';
 import type { Finding } from '../model/findings.ts';
 import type { Hex16 } from '../model/json.ts';
 import { withRepeats } from '../model/repeated-spans.ts';
-import type { FoundText, StepsView } from '../model/run-page.ts';
-import type { TreeRow } from '../model/run-tree.ts';
+import type { StepsView } from '../model/run-page.ts';
+import type { TreeRow, TreeStep } from '../model/run-tree.ts';
 import type { RunSummary, UnreadableBlocks } from '../model/runs.ts';
 import type { Usage } from '../model/step-details.ts';
 import type { SoughtStep, StepPageLimits } from './chosen-steps.ts';
@@ -89,6 +89,7 @@ async function textsOf(parts: Parts, found: FoundRun, view: StepsView) {
   return {
     ...(await readOutlined(parts, found, PAGE, choose, () => ({ findings, open }))),
     tree: null,
+    places: new Map<string, number>(),
   };
 }
 
@@ -97,17 +98,35 @@ async function treeOf(parts: Parts, found: FoundRun, view: StepsView) {
   const { page, step, finding, findings, open } = view;
   const number = step ?? (page - 1) * PAGE.pageSteps + 1;
   let tree: readonly TreeRow[] = [];
+  let before: number | null = null;
+  let places: ReadonlyMap<string, number> = new Map();
   const choose: ChooseSteps = async (all) => {
-    const { rows, current } = await parts.turns.takeInPieces(
+    const shown = await parts.turns.takeInPieces(
       found.workspaceId,
       treeInPieces(all, findings, { number, findingId: finding?.id ?? null }),
       TREE_BYTES,
     );
+    const { rows, current } = shown;
     tree = rows;
-    return { sought: { number: current }, numbers: rows.map((row) => row.number) };
+    places = shown.places;
+    before = callBefore(all, current);
+    const listed = new Set(rows.map((row) => row.number));
+    if (before !== null) listed.add(before);
+    const numbers = [...listed].sort((one, another) => one - another);
+    return { sought: { number: current }, numbers, before };
   };
-  const viewOf = ({ sought: only }: StepPage) => ({ findings, open, only });
-  return { ...(await readOutlined(parts, found, TREE, choose, viewOf)), tree };
+  const viewOf = ({ sought: only }: StepPage) => ({ findings, open, only, before });
+  return { ...(await readOutlined(parts, found, TREE, choose, viewOf)), tree, places };
+}
+
+/** Returns the number of the last step before this one that has its name; null without one. */
+function callBefore(tree: readonly TreeStep[], number: number): number | null {
+  const own = tree[number - 1];
+  for (let at = number - 2; own !== undefined && at >= 0; at -= 1) {
+    const step = tree[at];
+    if (step?.nameKey === own.nameKey && step.source === own.source) return step.number;
+  }
+  return null;
 }
 
 /** Returns a run with what reading its steps showed. */
@@ -125,13 +144,13 @@ async function outlineOf(parts: Parts, found: FoundRun) {
 }
 
 /** Searches for a phrase from a step on; `next` is the step at which a further search begins. */
-async function searchIn({ steps, turns }: Parts, found: FoundRun, phrase: string, from: number) {
-  const hits: FoundText[] = [];
+async function searchIn({ steps, turns }: Parts, run: FoundRun, phrase: string, from: number) {
+  const found = new FoundTexts();
   let cut = 0;
   let unreadable: UnreadableBlocks = { blocks: 0, steps: 0 };
   let next: number | null = from;
   const read = (first: number): Promise<StepPage> => {
-    const reading = steps.page(found, SEARCH, () => ({ from: first, sought: 'slice' }));
+    const reading = steps.page(run, SEARCH, () => ({ from: first, sought: 'slice' }));
     // The search may end, or fail, before this is awaited.
     reading.catch(() => undefined);
     return reading;
@@ -143,19 +162,17 @@ async function searchIn({ steps, turns }: Parts, found: FoundRun, phrase: string
     const end = stored.steps.at(-1)?.number ?? stored.count;
     // The next slice is read while this one is searched.
     if (end < stored.count && slice + 1 < SEARCH_SLICES_MAX) reading = read(end + 1);
-    const room = SEARCH_HITS_MAX - hits.length;
     const result = await turns.takeInPieces(
-      found.workspaceId,
-      searchInPieces(stored, phrase, room),
+      run.workspaceId,
+      searchInPieces(stored, phrase, found, SEARCH_HITS_MAX),
       SEARCH.bytesMax,
     );
-    hits.push(...result.hits);
     cut += result.cut;
     const last = result.lastStep;
     next = last === null || last >= stored.count ? null : last + 1;
-    if (hits.length >= SEARCH_HITS_MAX) break;
+    if (found.size >= SEARCH_HITS_MAX) break;
   }
-  return { phrase, from, hits, next, cut, unreadable };
+  return { phrase, from, hits: found.hits, next, cut, unreadable };
 }
 
 /** Reads a run and a page of its steps, or its outline; null if there is no such run. */

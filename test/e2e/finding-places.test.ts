@@ -401,7 +401,8 @@ test('a search reads a long run in slices, and continues behind its last hit', a
   const run = `/app/runs/${runIds.get('step 230 of 322')}`;
   const hits = async (query: string): Promise<number[]> => {
     const { text } = await member.get(`${run}?${query}`);
-    return [...text.matchAll(/>Step (\d+)</g)].map(([, number]) => Number(number));
+    const found = text.slice(text.indexOf('id="search"'), text.indexOf('id="steps"'));
+    return [...found.matchAll(/>Step (\d+)</g)].map(([, number]) => Number(number));
   };
   // The text of a step says how many were before it.
   const from = (first: number, last: number) =>
@@ -443,6 +444,22 @@ describe('where excerpts are redacted', () => {
     const { text } = await (await visitor()).get(`/app/runs/${runId}`);
     expect(text).not.toContain('evil.test');
   });
+});
+
+test('the findings of a run are decided together on its page', async () => {
+  const person = await addPerson(gateway.database, gateway.workspace.id, 'member');
+  const member = new Browser(gateway.server.baseUrl, person.token);
+  const runId = runIds.get('step 230 of 322') ?? '';
+  const found = await findingsOf('run_id = $2', [runId]);
+  const boxes = Object.fromEntries(found.map(({ id }) => [`finding-${id}`, 'on']));
+  const fields = { state: 'acknowledged', note: 'seen', run: runId, ...boxes };
+  const answer = await member.submit('/app/findings/triage', fields);
+  const done = `done=acknowledged.${found.length}.${found.length}`;
+  expect(answer.location).toBe(`/app/runs/${runId}?${done}#findings`);
+  const { text } = await member.get(`/app/runs/${runId}?${done}`);
+  expect(text).toContain('set to acknowledged.');
+  const own = await member.get(`/app/findings/${found[0]?.id}`);
+  expect(own.text).toContain('<p class="note">seen</p>');
 });
 
 test('a finding of another run or workspace is not found', async () => {

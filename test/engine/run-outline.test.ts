@@ -159,7 +159,15 @@ test('a long text is shown by its beginning, never with half a character', () =>
   const { steps } = outlineOf([chat(text)]);
   expect(shown).toHaveLength(1999);
   expect(steps[0]?.texts).toEqual([
-    { surface: 'step_input', index: 0, start: 0, length: text.length, text: shown, marks: [] },
+    {
+      surface: 'step_input',
+      index: 0,
+      start: 0,
+      length: text.length,
+      text: shown,
+      marks: [],
+      isEarlier: false,
+    },
   ]);
 });
 
@@ -271,4 +279,35 @@ test('a phrase is marked where a text is read, whatever its letter case and whit
   const open = { ...READ, query: 'two  words (a)' };
   const text = 'Two\nwords (A), two words (a); two words';
   expect(markedIn(outlineOf([chat(text)], { open }))).toEqual(['Two\nwords (A)', 'two words (a)']);
+});
+
+test('a text is shown in one form: its JSON, or the form that has the match', () => {
+  const args = JSON.stringify({ command: 'print the key' });
+  const step = operation('execute_tool', { 'gen_ai.tool.call.arguments': args });
+  const [plain] = outlineOf([step]).steps;
+  expect(plain?.texts.map(({ text }) => text)).toEqual([args]);
+  expect(plain?.textsLeftOut).toBe(0);
+  expect(plain?.snippet).toBe('print the key');
+  const place = { ...found('print the key', 'the key').place, text: 1 };
+  const match = found('print the key', 'the key', { surface: 'tool_args', place });
+  const [marked] = outlineOf([step], { findings: [match] }).steps;
+  expect(marked?.texts.map(({ text, index }) => [index, text])).toEqual([[1, 'print the key']]);
+});
+
+test('texts that the call before had come last, in the only step that is shown', () => {
+  const messages = (...texts: string[]) =>
+    operation('chat', {
+      'gen_ai.input.messages': JSON.stringify(
+        texts.map((content) => ({ role: 'user', parts: [{ type: 'text', content }] })),
+      ),
+    });
+  const steps = [messages('one', 'two'), messages('one', 'two', 'three')];
+  const [, own] = outlineOf(steps, { only: 2, before: 1 }).steps;
+  expect(own?.texts.map(({ text, isEarlier }) => [text, isEarlier])).toEqual([
+    ['three', false],
+    ['one', true],
+    ['two', true],
+  ]);
+  expect(own?.earlier).toBe(2);
+  expect(outlineOf(steps, { only: 2 }).steps[1]?.earlier).toBe(0);
 });

@@ -44,6 +44,7 @@ const FINDINGS_MAX = 500;
 const STEPS_MAX = 20_000;
 const UNITS_MAX = 2 ** 30;
 const SEARCH_CHARS_MAX = 200;
+const DONE_CHARS_MAX = 40;
 
 const numberUpTo = (max: number, min = 0) => z.coerce.number().int().min(min).max(max).optional();
 /** The part of a run that the page shows; `finding` counts before `step`, and `step` before `page`. */
@@ -58,6 +59,8 @@ const stepsQuery = z.object({
   q: z.string().trim().max(SEARCH_CHARS_MAX).optional(),
   after: wholeNumber(0, STEPS_MAX, 0),
   view: z.enum(['timeline', 'texts']).default('timeline'),
+  /** what the form of its findings changed */
+  done: z.string().max(DONE_CHARS_MAX).optional(),
 });
 
 /** The text that a query opens. */
@@ -73,7 +76,10 @@ function openedText(
 
 /** The parts of steps that a workspace that redacts can see. */
 function withoutTexts(shown: ShownSteps): ShownSteps {
-  const steps = shown.steps.map((step) => ({ ...step, texts: [], open: null, details: null }));
+  const steps = shown.steps.map((step) => ({
+    ...step,
+    ...{ texts: [], open: null, details: null, snippet: null, earlier: 0, textsLeftOut: 0 },
+  }));
   return { ...shown, steps, title: null };
 }
 
@@ -124,6 +130,7 @@ export function runPages(deps: RunPageDependencies): Route[] {
       search,
       findings: own,
       titleOf,
+      query: exchange.query,
       isRedacted,
       nowMs,
     });

@@ -18,7 +18,7 @@ import {
   TRIAGE_FINDINGS_MAX,
   type TriageChange,
 } from '../../model/triage.ts';
-import { changedPath, findingPath } from '../../web/app/findings/list-address.ts';
+import { changedPath, changedRunPath, findingPath } from '../../web/app/findings/list-address.ts';
 import { filterOf } from '../api/findings/finding-query.ts';
 import { findingsQuery } from '../api/findings/finding-routes.ts';
 import { readForm, readJson } from '../transport/json-body.ts';
@@ -73,6 +73,9 @@ const LINES_CHARS_MAX = 8000;
 const listForm = z.looseObject({
   state,
   assign: z.literal('me').optional(),
+  note: z.literal('').or(note).default(''),
+  /** the run whose page has the form, instead of the list */
+  run: hexId.optional(),
   query: z.string().max(VIEW_QUERY_CHARS_MAX).default(''),
   lines: z.string().max(LINES_CHARS_MAX).default(''),
 });
@@ -185,7 +188,8 @@ export function triageRoutes(deps: TriageDependencies): Route[] {
       return list === undefined ? `/app/findings/${id}` : findingPath(next, list);
     }),
     form('/app/findings/triage', {}, async ({ exchange, request }) => {
-      const { state: to, assign, query, lines, ...boxes } = await readForm(exchange, listForm);
+      const sent = await readForm(exchange, listForm);
+      const { state: to, assign, note: text, run, query, lines, ...boxes } = sent;
       const { id: workspaceId } = request.workspace;
       const checked = Object.keys(boxes).flatMap((name) => {
         const [, kind, id = ''] = CHECKED.exec(name) ?? [];
@@ -199,13 +203,15 @@ export function triageRoutes(deps: TriageDependencies): Route[] {
       const members = await membersOf(deps, workspaceId, named('group'), filter, email);
       const ids = [...new Set([...named('finding'), ...members])];
       const { userId: assigneeId } = request.session;
-      const change = assign === 'me' ? { ids, assigneeId } : { ids, state: to };
+      const target = assign === 'me' ? { assigneeId } : { state: to };
+      const change = { ids, ...target, note: text === '' ? undefined : text };
       const changed = await changeInParts(deps, workspaceId, change, request.actor);
       const next = nextLine(
         lines,
         checked.map(({ id }) => id),
       );
-      return changedPath(query, { to: assign ?? to, changed, selected: ids.length }, next);
+      const done = { to: assign ?? to, changed, selected: ids.length };
+      return run === undefined ? changedPath(query, done, next) : changedRunPath(run, done);
     }),
     {
       method: 'PUT',

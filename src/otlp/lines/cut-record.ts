@@ -11,8 +11,10 @@ import { parseJson } from '../json.ts';
 import { PIECE_BYTES, type Pieces } from '../pieces.ts';
 import { JsonWalk } from './json-walk.ts';
 
-/** Most characters of a string that are kept; a page shows fewer. */
+/** Most characters of a string that are kept; a page shows fewer. Of little room, an eighth for each. */
 const CHARS_MAX = 8192;
+const CHARS_PART = 8;
+const LITTLE_BYTES = 4096;
 /** Largest value, in bytes, that is kept as it is. */
 const SHORT_BYTES_MAX = 1024;
 const NAME_CHARS_MAX = 256;
@@ -261,10 +263,11 @@ class Cutter {
       if (bytes > bytesMax) break;
       kept.set(entry, entry.value === null ? null : this.#parsed(entry.value));
     }
+    const charactersMax = bytesMax < LITTLE_BYTES ? bytesMax / CHARS_PART : CHARS_MAX;
     for (const entry of entries) {
       if (bytes > bytesMax) break;
       if (entry.isShort || entry.long === null) continue;
-      const stringValue = this.#beginning(entry.long, CHARS_MAX);
+      const stringValue = this.#beginning(entry.long, charactersMax);
       bytes += Buffer.byteLength(entry.key) + Buffer.byteLength(JSON.stringify(stringValue));
       if (bytes <= bytesMax) kept.set(entry, { stringValue });
     }

@@ -15,17 +15,27 @@ function foundLink(runId: string, phrase: string, { step, text, at }: FoundText)
 }
 
 function hit(runId: string, phrase: string, found: FoundText): Html {
-  const { step, stepName, surface, before, match, after } = found;
+  const { step, stepName, surface, before, match, after, repeatedIn } = found;
   const mark = { start: before.length, end: before.length + match.length, findingId: null };
   return html`<li><a href="${foundLink(runId, phrase, found)}">Step ${count(step)}</a>
-<span class="soft">${surfaceLabel(surface)} of ${stepName || '(no name)'}</span>
+<span class="soft">${surfaceLabel(surface)} of ${stepName || '(no name)'}${repeatedIn > 0 && `, sent again in ${later(repeatedIn)}`}</span>
 <pre class="excerpt">${markedText(`${before}${match}${after}`, [mark])}</pre></li>`;
+}
+
+const later = (steps: number): string => `${count(steps)} later ${steps === 1 ? 'step' : 'steps'}`;
+
+/** `5 texts match, sent again in 16 later steps`. */
+function foundText(hits: readonly FoundText[]): string {
+  if (hits.length === 0) return 'No match';
+  const texts = `${count(hits.length)} ${hits.length === 1 ? 'text matches' : 'texts match'}`;
+  const again = Math.max(...hits.map(({ repeatedIn }) => repeatedIn));
+  return again === 0 ? texts : `${texts}, sent again in up to ${later(again)},`;
 }
 
 function results(runId: string, { phrase, hits, next, from, cut, unreadable }: RunSearch): Html {
   const further = new URLSearchParams({ q: phrase, after: String((next ?? 1) - 1) });
   return html`<section class="panel" id="search" aria-label="Search results">
-<p role="status">${hits.length === 0 ? 'No match' : `${count(hits.length)} ${hits.length === 1 ? 'text matches' : 'texts match'}`}
+<p role="status">${foundText(hits)}
 in steps ${count(from)} to ${next === null ? 'the last' : count(next - 1)}.
 ${cut > 0 && html`Only the beginning of ${count(cut)} large ${cut === 1 ? 'step' : 'steps'} was searched.`}
 ${unreadableText({ unreadable }).map((text) => html`${text}.`)}</p>

@@ -3,19 +3,17 @@ import { checkOf } from '../../model/run-check.ts';
 import type { RunSearch } from '../../model/run-page.ts';
 import type { RunWait } from '../../model/run-wait.ts';
 import { RUN_NAME_ROWS, type RunSummary } from '../../model/runs.ts';
-import { surfaceLabel } from '../../model/steps.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
-import { findingLink, stepName } from './findings.ts';
 import { count, nanoMoment, term, time, words } from './format.ts';
 import { corpusName } from './rule-counts.ts';
+import { runFindings } from './run/run-findings.ts';
 import { stepsView } from './run/run-steps.ts';
 import { costText, tokensText } from './run/step-head.ts';
 import type { StepsPage } from './run/step-texts.ts';
-import { checkedLine, many, unreadableText, withoutFindings } from './run-check.ts';
+import { checkedLine, many, unreadableText } from './run-check.ts';
 import { searchView } from './run-search.ts';
-import { waitLine } from './run-wait.ts';
 import { lengthOf, nameOf, shownTitle } from './runs.ts';
-import { appPage, crumb, keysHelp, type Look, severityBadge, strip, type Viewer } from './shell.ts';
+import { appPage, crumb, keysHelp, type Look, strip, type Viewer } from './shell.ts';
 
 const PATH = '/app/runs';
 
@@ -25,20 +23,9 @@ export interface RunPage extends Omit<StepsPage, 'runId'> {
   readonly wait: RunWait | null;
   /** null when nothing is searched for */
   readonly search: RunSearch | null;
+  /** of the request */
+  readonly query: string;
   readonly nowMs: number;
-}
-
-/** All findings of the run, each with the link to its place. */
-function findingList({ findings, titleOf, run, wait }: RunPage): HtmlValue {
-  if (findings.length === 0) {
-    return wait === null ? withoutFindings(run) : waitLine(wait);
-  }
-  return html`<section class="panel run-panel"><h2>Findings</h2><ul class="plain">${findings.map(
-    (
-      finding,
-    ) => html`<li class="hit">${severityBadge(finding.severity)} <a href="/app/findings/${finding.id}">${titleOf(finding.ruleId)}</a>
-<span class="soft">${surfaceLabel(finding.surface)} of</span> <a href="${findingLink(finding)}">${stepName(finding)}</a></li>`,
-  )}</ul></section>`;
 }
 
 function link(name: string, value: string): Html {
@@ -128,7 +115,7 @@ export function runPage(look: Look, viewer: Viewer, data: RunPage): Html {
 <p class="soft always">${title !== nameOf(run) && html`${nameOf(run)} · `}${words(run.state)}, ${term('evaluation', words(run.evaluation))} · arrived ${time(run.firstArrivalAt, nowMs)}</p></div>
 ${about(data)}
 ${unreadableText(run).map((text) => html`<p class="notice error">${text}.</p>`)}
-${findingList(data)}
+${runFindings(data, viewer)}
 ${data.isRedacted && html`<p class="notice">This workspace redacts excerpts: the texts of steps, and step names that a rule matched, are not shown.</p>`}
 ${!data.isRedacted && shown.count > 0 && searchView(run.runId, data.search, data.open?.query ?? null)}
 ${stepsView({ ...data, runId: run.runId }, run.spans + run.logRecords, run.unreadable?.steps ?? 0)}`,

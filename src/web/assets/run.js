@@ -2,6 +2,7 @@
 {
   const PANE = '[data-pane]';
   const STEPS = '[data-steps]';
+  const ROW_ID = 'row';
   const treeOf = () => document.querySelector('[data-tree]');
   const rowsOf = () => [...(treeOf()?.querySelectorAll('.rows li') ?? [])];
   const linkOf = (row) => row.querySelector('a');
@@ -113,9 +114,13 @@
       const link = linkOf(row);
       if (link.dataset.step === number) {
         link.setAttribute('aria-current', 'true');
+        row.id = ROW_ID;
         if (row.hidden) foldAll(false);
         link.scrollIntoView({ block: 'nearest' });
-      } else link.removeAttribute('aria-current');
+      } else {
+        link.removeAttribute('aria-current');
+        row.removeAttribute('id');
+      }
     }
   }
 
@@ -246,6 +251,17 @@
     }
   }
 
+  /** Brings the row of the shown step into view in the tree; the address leads to its match beside it. */
+  function showRow() {
+    const row = document.getElementById(ROW_ID);
+    const tree = treeOf();
+    if (row === null || tree === null) return;
+    tree.scrollTop = row.offsetTop - tree.clientHeight / 2;
+  }
+
   const steps = document.querySelector(STEPS);
-  if (steps !== null) prepare(steps);
+  if (steps !== null) {
+    prepare(steps);
+    showRow();
+  }
 }

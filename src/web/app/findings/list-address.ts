@@ -51,6 +51,11 @@ export function changedPath(query: string, change: ListChange, findingId: string
   return listPath(own.toString(), findingId);
 }
 
+/** The page of a run after a change of its findings. */
+export function changedRunPath(runId: string, { to, changed, selected }: ListChange): string {
+  return `/app/runs/${runId}?done=${to}.${changed}.${selected}#findings`;
+}
+
 const DONE = /^(\w{1,20})\.(\d{1,5})\.(\d{1,5})$/;
 const TARGETS: readonly string[] = [...FINDING_STATES, 'me'];
 

@@ -8,6 +8,7 @@ import type { ShownStep, ShownSteps } from '../../../model/run-page.ts';
 import type { HiddenSteps, TreeRow } from '../../../model/run-tree.ts';
 import { type Html, type HtmlValue, html } from '../../html.ts';
 import { count, duration } from '../format.ts';
+import { ROW_ID, seenText } from '../text.ts';
 import {
   costText,
   errorBadge,
@@ -94,8 +95,9 @@ function stepRow(step: ShownStep, { depth, below }: RowOf<'step'>, view: TreeVie
   const took = msBetween(outline.startUnixNano, outline.endUnixNano);
   const title = stepTitle(outline);
   const hidden = below !== null && counted(below.steps, 'step', 'steps');
-  return html`<li class="${indent(depth)}" data-depth="${depth}"><a href="${hrefOf(runId, number)}" data-step="${number}"${number === current && html` aria-current="true"`}>
-<span class="what">${kindTag(outline)} <span class="name">${title}</span>${findingMark(step, findings)}${errorBadge(outline)}${below !== null && html`<span class="soft more">+${hidden}</span>${hiddenMarks(below)}`}</span>
+  const isCurrent = number === current;
+  return html`<li class="${indent(depth)}" data-depth="${depth}"${isCurrent && html` id="${ROW_ID}"`}><a href="${hrefOf(runId, number)}" data-step="${number}"${isCurrent && html` aria-current="true"`}>
+<span class="what">${kindTag(outline)} <span class="name">${title}</span>${findingMark(step, findings)}${errorBadge(outline)}${step.snippet !== null && html` <span class="snippet">${seenText(step.snippet)}</span>`}${below !== null && html`<span class="soft more">+${hidden}</span>${hiddenMarks(below)}`}</span>
 <span class="tokens soft" title="input and output tokens, cost">${usageText(usage)}</span> <span class="took soft">${outline.source === 'span' && duration(took)}</span>
 ${bar(step, shown)}</a>${below !== null && html`<a class="fold" href="${hrefOf(runId, number)}" data-open aria-label="Show ${hidden} below ${title}">▸</a>`}</li>
 `;

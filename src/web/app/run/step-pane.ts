@@ -11,10 +11,10 @@ import { type Html, type HtmlValue, html } from '../../html.ts';
 import { findingLink } from '../findings.ts';
 import { count, duration, nanoMoment } from '../format.ts';
 import { strip } from '../shell.ts';
-import { seenText } from '../text.ts';
+import { ROW_ID, seenText } from '../text.ts';
 import { jsonOf, jsonView } from './json-view.ts';
 import { costText, errorBadge, kindTag, msBetween, stepTitle, tokensText } from './step-head.ts';
-import { hitView, leftOut, preview, type StepsPage, textView } from './step-texts.ts';
+import { hitView, leftOut, preview, type StepsPage, stepTexts } from './step-texts.ts';
 
 const link = (runId: string, number: number): string =>
   `/app/runs/${runId}?step=${number}#step-${number}`;
@@ -34,6 +34,7 @@ ${number > 1 && html`<a href="${link(runId, number - 1)}" rel="prev">Previous st
 ${number < shown.count && html`<a href="${link(runId, number + 1)}" rel="next">Next step</a>`}
 ${previous !== undefined && html`<a href="${findingLink(previous)}" data-key="p">Previous finding</a>`}
 ${next !== undefined && html`<a href="${findingLink(next)}" data-key="n">${at === -1 && previous === undefined ? 'First finding' : 'Next finding'}</a>`}
+<a href="#${ROW_ID}">Show in timeline</a>
 <a href="${finding === null ? link(runId, number) : findingLink(finding)}" data-copy-link>Link to this ${finding === null ? 'step' : 'finding'}</a></nav>`;
 }
 
@@ -109,6 +110,6 @@ ${ways(step, data)}
 ${stepFacts(step, data)}
 ${step.details?.errors.map(errorView)}
 ${own.map((finding) => hitView(finding, step, data))}
-${step.texts.map((text) => textView(step, text, data))}${leftOut(step, data)}
+${stepTexts(step, data)}${leftOut(step, data)}
 ${step.details !== null && detailsView(step.details, data)}</section>`;
 }

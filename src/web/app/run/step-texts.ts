@@ -69,7 +69,7 @@ export function textView(step: ShownStep, text: ShownText, data: StepsPage): Htm
   const sought = isOpen ? (data.open?.at ?? null) : null;
   const at = sought === null ? null : sought - start;
   const name = surfaceLabel(surface);
-  const isBegun = !data.isList && step.texts.indexOf(text) < OPEN_TEXTS_MAX;
+  const isBegun = !data.isList && !text.isEarlier && step.texts.indexOf(text) < OPEN_TEXTS_MAX;
   const marking = { soughtId: data.finding?.id ?? null, at };
   const alike = step.texts.filter((one) => one.surface === surface);
   // Regions of one page have distinct names.
@@ -83,6 +83,16 @@ export function textView(step: ShownStep, text: ShownText, data: StepsPage): Htm
 ${start > 0 && html`<p class="more"><a href="${partLink(data, step, text, before)}">Show more before</a> <span class="soft">${count(start)} characters</span></p>`}
 ${json === undefined ? whole : twoWays(whole, json, marks.length > 0 || isOpen)}
 ${end < length && html`<p class="more"><a href="${partLink(data, step, text, after)}">Show more after</a> <span class="soft">${count(length - end)} characters</span></p>`}</details>`;
+}
+
+/** The texts of a step: those that the model's call before it had too are folded. */
+export function stepTexts(step: ShownStep, data: StepsPage): HtmlValue {
+  const view = (text: ShownText): Html => textView(step, text, data);
+  const { earlier, texts } = step;
+  if (earlier === 0) return texts.map(view);
+  const old = texts.filter(({ isEarlier }) => isEarlier);
+  return html`${texts.filter(({ isEarlier }) => !isEarlier).map(view)}
+<details class="earlier"><summary>${count(earlier)} earlier ${earlier === 1 ? 'message' : 'messages'} <span class="soft">sent again with this call</span></summary>${old.map(view)}</details>`;
 }
 
 /** Of a folded text or value. */
@@ -102,9 +112,11 @@ function twoWays(whole: Html, json: JsonValue, isMarked: boolean): Html {
 }
 
 /** The note about texts of a step that are not shown. */
-export function leftOut({ outline, texts, number }: ShownStep, data: StepsPage): HtmlValue {
+export function leftOut(
+  { outline, number, textsLeftOut: more }: ShownStep,
+  data: StepsPage,
+): HtmlValue {
   if (data.isRedacted) return null;
-  const more = outline.surfaces.reduce((sum, one) => sum + one.texts, 0) - texts.length;
   const isSought = data.shown.sought === number;
   return [
     more > 0 && html`<p class="soft">${count(more)} more texts are not shown.</p>`,
@@ -124,7 +136,7 @@ export function hitView(finding: Finding, step: ShownStep, data: StepsPage): Htm
   const isElsewhere = mark === undefined && !isRedacted;
   return html`<div class="hit"${isSought && isRedacted && html` id="${FOUND_ID}"`}><p>${severityBadge(finding.severity)}
 <a href="/app/findings/${finding.id}">${titleOf(finding.ruleId)}</a> <span class="soft">in ${surfaceLabel(finding.surface)}</span>
-${isElsewhere && !isSought && html`<a href="${findingLink(finding)}">Show in text</a>`}</p>
+${isElsewhere && !isSought && html`<a href="${findingLink(finding)}">Show in text</a>`}${mark !== undefined && isSought && html`<a href="#${FOUND_ID}">Show match</a>`}</p>
 ${mark !== undefined && mark.readAs !== null && html`<p class="soft">The rule matched the normalised text: <q class="read-as">${mark.readAs}</q></p>`}
 ${isElsewhere && isSought && finding.excerpt !== null && notInText(finding)}</div>`;
 }
