@@ -19,6 +19,7 @@ import {
   type SurfaceText,
   surfaceLabel,
 } from '../model/steps.ts';
+import { LowestPlaces } from './lowest-places.ts';
 import { excerptWithMatch } from './matcher/excerpt.ts';
 import { matchSha256 } from './matcher/match-digest.ts';
 import { isMatchedName, StepNames } from './matcher/matched-name.ts';
@@ -111,10 +112,13 @@ export class RunEvaluation {
   readonly #work: Generator<void, void>;
   /** rule → its places, the first one first */
   readonly #places = new Map<number, FurtherPlace[]>();
+  readonly #firstHits = new Map<number, Hit>();
   /** made at the first hit */
   #names: StepNames | null = null;
   /** ids of the steps that have further steps in them; made at the first hit */
   #parents: ReadonlySet<Step['parentSpanId']> | null = null;
+  /** made at the first hit */
+  #lowest: LowestPlaces | null = null;
   readonly #kinds: StepKind[] = [];
   readonly #surfaces = new Set<Surface>();
   #exceeded = 0;
@@ -161,7 +165,11 @@ export class RunEvaluation {
     const found = [...this.#places].sort(([a], [b]) => a - b);
     return {
       findings: found.map(([ruleIndex, places]) =>
-        toFinding(at(this.#matcher.rules, ruleIndex), places, unsure.includes(ruleIndex)),
+        toFinding(
+          at(this.#matcher.rules, ruleIndex),
+          this.#lowest?.inOrder(places) ?? places,
+          unsure.includes(ruleIndex),
+        ),
       ),
       undecided: undecided.map(({ ruleIndex, message }) => ({
         ruleId: at(this.#matcher.rules, ruleIndex).id,
@@ -223,12 +231,39 @@ export class RunEvaluation {
     try {
       yield* this.#match.portion(texts, hits, isOver);
     } finally {
-      for (const hit of hits) {
-        const places = this.#places.get(hit.ruleIndex) ?? [];
-        this.#places.set(hit.ruleIndex, places);
-        places.push(this.#toPlace(hit, texts));
-      }
+      for (const hit of hits) this.#addPlace(hit, texts);
+      this.#lowest?.lower(texts, (ruleIndex, textIndex) => this.#move(ruleIndex, textIndex, texts));
     }
+  }
+
+  #addPlace(hit: Hit, texts: readonly SurfaceText[]): void {
+    const { ruleIndex, textIndex } = hit;
+    const text = at(texts, textIndex);
+    const place = this.#toPlace(hit, texts);
+    const lowest = this.#lowest ?? new LowestPlaces(this.#steps);
+    this.#lowest = lowest;
+    lowest.note(place, text.step);
+    const places = this.#places.get(ruleIndex);
+    if (places !== undefined) {
+      places.push(place);
+      return;
+    }
+    this.#places.set(ruleIndex, [place]);
+    this.#firstHits.set(ruleIndex, hit);
+    // The texts of other conditions may be in the upper step only.
+    if (at(this.#matcher.rules, ruleIndex).condition === 'any') lowest.begin(ruleIndex, text);
+  }
+
+  /** Moves the first place of a rule to another step with its text, unless exceptions see the two apart. */
+  #move(ruleIndex: number, textIndex: number, texts: readonly SurfaceText[]): boolean {
+    const places = this.#places.get(ruleIndex);
+    const hit = this.#firstHits.get(ruleIndex);
+    if (places === undefined || hit === undefined) return false;
+    const place = this.#toPlace({ ...hit, textIndex }, texts);
+    if (place.toolName !== places[0]?.toolName) return false;
+    places[0] = place;
+    this.#lowest?.note(place, at(texts, textIndex).step);
+    return true;
   }
 
   #toPlace(hit: Hit, texts: readonly SurfaceText[]): FurtherPlace {

@@ -455,7 +455,7 @@ test('the findings of a run are decided together on its page', async () => {
   const fields = { state: 'acknowledged', note: 'seen', run: runId, ...boxes };
   const answer = await member.submit('/app/findings/triage', fields);
   const done = `done=acknowledged.${found.length}.${found.length}`;
-  expect(answer.location).toBe(`/app/runs/${runId}?${done}#findings`);
+  expect(answer.headers.get('location')).toBe(`/app/runs/${runId}?${done}#findings`);
   const { text } = await member.get(`/app/runs/${runId}?${done}`);
   expect(text).toContain('set to acknowledged.');
   const own = await member.get(`/app/findings/${found[0]?.id}`);

@@ -369,3 +369,71 @@ describe('the places of a finding', () => {
     ]);
   });
 });
+
+describe('a match that the spans above repeat', () => {
+  const [root, agent, first, second] = ['1', '2', '3', '4'].map((digit) => digit.repeat(16));
+  const at = (spanId: string | undefined, parent: string | undefined, text: string) => ({
+    ...operation('chat', { 'gen_ai.input.messages': text }),
+    spanId: spanId ?? null,
+    parentSpanId: parent ?? null,
+  });
+  const everyPlace = { ...settings, everyPlace: true };
+  const spanOf = (steps: Parameters<typeof evaluateRun>[0], condition: 'any' | 'all' = 'any') => {
+    const rule = tinyRule({ condition, conditions: [['user_input', 'secret']] });
+    const own = [settings, everyPlace].map(
+      (one) => evaluateRun(steps, createMatcher([rule]), all, one).findings,
+    );
+    expect(own.map((findings) => findings.length)).toEqual([1, 1]);
+    const [plain, every] = own.map(([finding]) => finding);
+    expect(every?.place).toEqual(plain?.place);
+    return plain?.stepSpanId;
+  };
+
+  it('is in the lowest of the first steps that have the text', () => {
+    const steps = [
+      at(root, undefined, 'a secret'),
+      at(agent, root, 'a secret'),
+      at(first, agent, 'a secret'),
+      at(second, agent, 'a secret'),
+    ];
+    expect(spanOf(steps)).toBe(first);
+    expect(spanOf(steps.slice(1))).toBe(first);
+    expect(spanOf(steps.slice(2))).toBe(first);
+  });
+
+  it('is found in a later portion of a long run', () => {
+    const long = 'x'.repeat(300_000);
+    const steps = [
+      at(root, undefined, 'a secret'),
+      at(second, root, long),
+      at(first, second, 'a secret'),
+    ];
+    expect(spanOf(steps)).toBe(first);
+  });
+
+  it('stays where no step below has the same text', () => {
+    const other = [at(root, undefined, 'a secret'), at(first, root, 'a secret and more')];
+    expect(spanOf(other)).toBe(root);
+    const beside = [at(root, undefined, 'a secret'), at(first, undefined, 'a secret')];
+    expect(spanOf(beside)).toBe(root);
+  });
+
+  it('stays in the step that has all of the conditions', () => {
+    const steps = [at(root, undefined, 'a secret'), at(first, root, 'a secret')];
+    const rule = tinyRule({
+      condition: 'all',
+      conditions: [
+        ['user_input', 'secret'],
+        ['agent_output', 'told'],
+      ],
+    });
+    const [upper, lower] = steps;
+    const told = { ...upper?.attributes, 'gen_ai.output.messages': 'told' };
+    const run = [
+      { ...(upper as (typeof steps)[0]), attributes: told },
+      lower as (typeof steps)[0],
+    ] as never;
+    const { findings } = evaluateRun(run, createMatcher([rule]), all, settings);
+    expect(findings[0]?.stepSpanId).toBe(root);
+  });
+});
