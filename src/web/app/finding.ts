@@ -8,6 +8,7 @@ import { findingPath, listPath } from './findings/list-address.ts';
 import { findingLink, stepName } from './findings.ts';
 import { count, term, time, words } from './format.ts';
 import { corpusName } from './rule-counts.ts';
+import { stateText } from './runs.ts';
 import { appPage, crumb, facts, keysHelp, type Look, severityBadge, type Viewer } from './shell.ts';
 import { excerptView } from './text.ts';
 import { exceptedBadge, stateBadge, type TriagePanel, triagePanel } from './triage/triage-panel.ts';
@@ -70,7 +71,7 @@ function runFacts({ finding, run }: FindingPage): Html {
   return facts([
     [term('run', 'Run'), link],
     ...RUN_NAME_ROWS.map(({ key, name, label }) => [label, named(name, run[key])] as const),
-    ['State', words(run.state)],
+    ['State', stateText(run)],
   ]);
 }
 

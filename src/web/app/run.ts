@@ -12,7 +12,7 @@ import { costText, tokensText } from './run/step-head.ts';
 import type { StepsPage } from './run/step-texts.ts';
 import { checkedLine, many, unreadableText } from './run-check.ts';
 import { searchView } from './run-search.ts';
-import { lengthOf, nameOf, shownTitle } from './runs.ts';
+import { lengthOf, nameOf, shownTitle, stateText } from './runs.ts';
 import { appPage, crumb, keysHelp, type Look, strip, type Viewer } from './shell.ts';
 
 const PATH = '/app/runs';
@@ -112,7 +112,7 @@ export function runPage(look: Look, viewer: Viewer, data: RunPage): Html {
     isWide: true,
     main: html`<div class="way">${crumb(PATH, 'Runs')}${!data.isList && shown.count > 0 && KEYS}</div>
 <div class="title-line"><h1 class="run-title">${title}</h1>
-<p class="soft always">${title !== nameOf(run) && html`${nameOf(run)} · `}${words(run.state)}, ${term('evaluation', words(run.evaluation))} · arrived ${time(run.firstArrivalAt, nowMs)}</p></div>
+<p class="soft always">${title !== nameOf(run) && html`${nameOf(run)} · `}${stateText(run)}, ${term('evaluation', words(run.evaluation))} · arrived ${time(run.firstArrivalAt, nowMs)}</p></div>
 ${about(data)}
 ${unreadableText(run).map((text) => html`<p class="notice error">${text}.</p>`)}
 ${runFindings(data, viewer)}

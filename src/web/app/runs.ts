@@ -64,6 +64,11 @@ export function lengthOf({ startUnixNano: start, endUnixNano: end }: RunSummary)
   return duration(Number((BigInt(end) - BigInt(start)) / NANOS_PER_MS));
 }
 
+/** The state of a run. Log records of products that send no traces have no event at the end of a run. */
+export function stateText({ state, spans }: Pick<RunSummary, 'state' | 'spans'>): string {
+  return state === 'timed_out' && spans === 0 ? 'ended (no end event)' : words(state);
+}
+
 /** The name of a run, also when its root has not arrived. */
 export function nameOf(run: RunSummary): string {
   return run.agentName ?? run.name ?? run.serviceName ?? run.runId.slice(0, 8);
@@ -113,7 +118,7 @@ function highestSeverity(run: RunSummary): HtmlValue {
 function row(run: RunSummary, nowMs: number): Html {
   return html`<tr>
 ${titleCell(run)}
-<td data-label="State">${words(run.state)}</td>
+<td data-label="State">${stateText(run)}</td>
 <td data-label="Findings">${highestSeverity(run)}</td>
 <td data-label="Steps" class="number">${count(run.spans + run.logRecords)}</td>
 <td data-label="Checked">${checkedCell(run)}</td>

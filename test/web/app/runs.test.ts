@@ -22,6 +22,14 @@ describe('a row', () => {
     expect(page()).toContain('<td data-label="Duration" class="number">2.0 s</td>');
   });
 
+  test('says that a run of log records ended without an event, and that another one timed out', () => {
+    const stateOf = (fields: Parameters<typeof run>[0]) =>
+      /data-label="State">([^<]*)</.exec(page({ runs: [run(fields)] }))?.[1];
+    expect(stateOf({ state: 'timed_out', spans: 0 })).toBe('ended (no end event)');
+    expect(stateOf({ state: 'timed_out', spans: 1 })).toBe('timed out');
+    expect(stateOf({ state: 'completed', spans: 0 })).toBe('completed');
+  });
+
   test.each([
     ['its agent', run(), 'shopper'],
     ['its root span', run({ agentName: null }), 'invoke_agent shop'],
