@@ -36,8 +36,8 @@ const OF_MODEL: readonly Surface[] = ['agent_output', 'tool_args'];
 export function snippetOf(kind: StepKind, texts: readonly Text[]): string | null {
   const own = tellingText(kind, texts);
   if (own === undefined) return null;
-  const told = own.surface === 'tool_args' ? argumentIn(own.text) : own.text;
-  const line = told.trimStart().slice(0, READ_UNITS).replaceAll(/\s+/g, ' ').trimEnd();
+  const shown = own.surface === 'tool_args' ? argumentIn(own.text) : own.text;
+  const line = shown.trimStart().slice(0, READ_UNITS).replaceAll(/\s+/g, ' ').trimEnd();
   if (line.length <= SNIPPET_UNITS) return line.toWellFormed();
   return `${line.slice(0, SNIPPET_UNITS - 1).replace(/[\ud800-\udbff]$/, '')}…`.toWellFormed();
 }
@@ -64,8 +64,8 @@ function argumentIn(text: string): string {
     return found === undefined ? text : unescaped(found);
   }
   const named = TELLING.map((name) => (Object.hasOwn(value, name) ? value[name] : null));
-  const told = [...named, ...Object.values(value)].find(isFilled);
-  return told ?? text;
+  const shown = [...named, ...Object.values(value)].find(isFilled);
+  return shown ?? text;
 }
 
 const isFilled = (value: JsonValue | undefined): value is string =>

@@ -190,6 +190,13 @@ export interface SessionActor extends Actor {
 }
 
 /** An entry of the ledger. */
+/** Entries of a ledger that are shown; null for any. */
+export interface AuditFilter {
+  readonly actor: string | null;
+  /** the whole name of an action, or its beginning */
+  readonly action: string | null;
+}
+
 export interface AuditEntry {
   /** 1 for a workspace's first entry, without gaps */
   readonly seq: Int64;

@@ -123,6 +123,7 @@ const ROWS: Readonly<Record<string, Row>> = {
     showsAdmins: [GUEST, 'action="/app/invitations?workspace=crew"', '/remove?workspace=crew"'],
   },
   'GET /app/audit': { for: 'admins', shows: () => GUEST },
+  'GET /app/audit.csv': { for: 'admins', shows: () => GUEST },
   'GET /app/alerts': { for: 'admins', shows: () => DESTINATION },
   'GET /app/alerts/{destinationId}': { for: 'admins', shows: () => DESTINATION },
   'GET /app/settings': {

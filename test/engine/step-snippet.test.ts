@@ -32,14 +32,14 @@ describe('of a tool', () => {
 });
 
 test('of a model is its newest answer or call', () => {
-  const asked = [
+  const history = [
     text('step_input', 'hello'),
     text('agent_output', 'old'),
     text('step_input', 'and?'),
   ];
-  expect(snippetOf('llm', [...asked, text('agent_output', 'new')])).toBe('new');
+  expect(snippetOf('llm', [...history, text('agent_output', 'new')])).toBe('new');
   const call = text('tool_args', '{"path":"/etc/hosts"}');
-  expect(snippetOf('llm', [...asked, call])).toBe('/etc/hosts');
+  expect(snippetOf('llm', [...history, call])).toBe('/etc/hosts');
   expect(snippetOf('llm', [text('step_input', 'a'), text('step_input', 'b')])).toBe('b');
 });
 

@@ -3,7 +3,7 @@
  * ever added, in the transaction of the change they record, one writer per workspace at a time.
  */
 import type { Int64, JsonObject } from '../../model/json.ts';
-import type { Actor, AuditEntry } from '../../model/people.ts';
+import type { Actor, AuditEntry, AuditFilter } from '../../model/people.ts';
 import {
   type Connection,
   type Database,
@@ -112,29 +112,47 @@ export async function recorded<Result>(
   });
 }
 
+/** Entries that a page searches for those of a filter. They have numbers without gaps. */
+export const SEARCHED_ENTRIES_MAX = 5_000;
+const ANY_ENTRY: AuditFilter = { actor: null, action: null };
+
 /**
  * A page of a workspace's ledger, newest first.
  *
  * @param before only entries with a smaller number; null begins at the newest
- * @returns the page, and what `before` is for the next one (null at the end)
+ * @returns the page, and what `before` is for the next one (null at the end); of a filter that few entries match,
+ *   a page may have fewer than `limit` and be followed by others
  */
 export async function listAudit(
   database: Queryable,
   workspaceId: number,
   before: Int64 | null,
   limit: number,
+  { actor, action }: AuditFilter = ANY_ENTRY,
 ): Promise<{ entries: AuditEntry[]; next: Int64 | null }> {
+  const from = before ?? (await numberAfterNewest(database, workspaceId));
+  const floor = BigInt(from) - BigInt(SEARCHED_ENTRIES_MAX);
   const { rows } = await database.query<ChainedEntry>(
     `SELECT ${COLUMNS} FROM audit_ledger
-      WHERE workspace_id = $1 AND ($2::bigint IS NULL OR seq < $2)
-      ORDER BY seq DESC LIMIT $3`,
-    [workspaceId, before, limit + 1],
+      WHERE workspace_id = $1 AND seq < $2 AND seq >= $3
+        AND ($5::text IS NULL OR actor = $5) AND ($6::text IS NULL OR starts_with(action, $6))
+      ORDER BY seq DESC LIMIT $4`,
+    [workspaceId, from, String(floor), limit + 1, actor, action],
   );
   const parse = (text: string | null) => (text === null ? null : (JSON.parse(text) as JsonObject));
   const entries = rows
     .slice(0, limit)
     .map((row) => ({ ...row, before: parse(row.before), after: parse(row.after) }));
-  return { entries, next: rows.length > limit ? (entries.at(-1)?.seq ?? null) : null };
+  const older = floor > 1n ? String(floor) : null;
+  return { entries, next: rows.length > limit ? (entries.at(-1)?.seq ?? null) : older };
+}
+
+async function numberAfterNewest(database: Queryable, workspaceId: number): Promise<Int64> {
+  const found = await database.query<{ seq: Int64 }>(
+    'SELECT COALESCE(max(seq), 0) + 1 AS seq FROM audit_ledger WHERE workspace_id = $1',
+    [workspaceId],
+  );
+  return onlyRow(found).seq;
 }
 
 /** A workspace whose last entry differs from the kept entry. */

@@ -1,8 +1,14 @@
-/** The page of the audit ledger, newest first: for admins, since it shows where people signed in from. */
+/**
+ * The audit ledger, newest first, as a page and as a file: for admins, since it shows where people signed in
+ * from.
+ */
 import { z } from 'zod';
 
 import type { Store } from '../../db/store.ts';
+import type { Int64 } from '../../model/json.ts';
+import type { AuditFilter } from '../../model/people.ts';
 import { auditPage } from '../../web/app/audit.ts';
+import { cell } from '../api/findings/finding-csv.ts';
 import { parsePageQuery } from '../transport/query.ts';
 import type { Route } from '../transport/router.ts';
 import { type DashboardDependencies, pageRoutes } from './dashboard.ts';
@@ -13,26 +19,80 @@ export interface AuditPageDependencies extends DashboardDependencies {
 }
 
 const PER_PAGE = 50;
+const NAME_CHARS_MAX = 320;
+/** Entries that are read at a time for a file, and most of one file. */
+const FILE_PAGE = 500;
+const FILE_ENTRIES_MAX = 100_000;
+const COLUMNS = ['number', 'at', 'actor', 'origin', 'action', 'subject', 'before', 'after', 'hash'];
+
+const name = z
+  .string()
+  .trim()
+  .max(NAME_CHARS_MAX)
+  .transform((text) => (text === '' ? null : text))
+  .default(null);
 
 const auditQuery = z.object({
   cursor: z
     .string()
     .regex(/^[1-9]\d{0,17}$/, 'must be a next_cursor of this list')
     .optional(),
+  actor: name,
+  action: name,
 });
+
+const row = (cells: readonly string[]): string => `${cells.map(cell).join(',')}\r\n`;
+
+/** Reads a ledger as comma-separated values, newest first, page by page. */
+async function* csvOf(
+  audit: Store['audit'],
+  workspaceId: number,
+  filter: AuditFilter,
+  first: Int64 | null,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<Buffer> {
+  yield Buffer.from(row(COLUMNS));
+  let cursor = first;
+  let left = FILE_ENTRIES_MAX;
+  do {
+    const { entries, next } = await audit(workspaceId, cursor, FILE_PAGE, filter);
+    const rows = entries.slice(0, left).map(({ seq, at, hash, before, after, ...entry }) => {
+      const { actor, origin, action, subject } = entry;
+      const sides = [before, after].map((side) => (side === null ? '' : JSON.stringify(side)));
+      const who = [actor, origin, action, subject];
+      return row([seq, at.toISOString(), ...who, ...sides, hash.toString('hex')]);
+    });
+    yield Buffer.from(rows.join(''));
+    left -= rows.length;
+    cursor = next;
+  } while (cursor !== null && left > 0 && signal?.aborted !== true);
+}
 
 export function auditPages(deps: AuditPageDependencies): Route[] {
   const page = pageRoutes(deps);
   return [
     page('/app/audit', { roles: ADMINS }, async ({ exchange, request, viewer, nowMs }) => {
-      const { cursor } = parsePageQuery(auditQuery, exchange.query);
-      const found = await deps.audit(request.workspace.id, cursor ?? null, PER_PAGE);
+      const { cursor, ...filter } = parsePageQuery(auditQuery, exchange.query);
+      const found = await deps.audit(request.workspace.id, cursor ?? null, PER_PAGE, filter);
       return auditPage(deps.look, viewer, {
         entries: found.entries.map((entry) => ({ ...entry, hash: entry.hash.toString('hex') })),
         query: exchange.query,
+        filter,
         next: found.next,
         nowMs,
       });
+    }),
+    page('/app/audit.csv', { roles: ADMINS }, async ({ exchange, request }) => {
+      const { cursor, ...filter } = parsePageQuery(auditQuery, exchange.query);
+      const { id } = request.workspace;
+      return {
+        contentType: 'text/csv; charset=utf-8',
+        headers: [
+          ['content-disposition', 'attachment; filename="audit.csv"'],
+          ['cache-control', 'no-store'],
+        ],
+        chunks: csvOf(deps.audit, id, filter, cursor ?? null, exchange.signal),
+      };
     }),
   ];
 }

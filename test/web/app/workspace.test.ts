@@ -1,7 +1,7 @@
 /** Keys, members, ledger, settings: what each role may do, and that everything is a plain form. */
-import { describe, expect, test } from 'vitest';
 
-import type { ListedKey } from '../../../src/model/people.ts';
+import { describe, expect, test } from 'vitest';
+import type { AuditFilter, ListedKey } from '../../../src/model/people.ts';
 import { auditPage, type ShownEntry } from '../../../src/web/app/audit.ts';
 import { keysPage } from '../../../src/web/app/keys.ts';
 import { type MembersPage, membersPage } from '../../../src/web/app/members.ts';
@@ -138,8 +138,12 @@ describe('the ledger', () => {
     after: { enabled: false, same: 1 },
     hash: 'ab'.repeat(32),
   };
-  const page = (entries: readonly ShownEntry[], next: string | null = null): string =>
-    auditPage(LOOK, viewer(), { entries, query: '', next, nowMs: NOW_MS }).text;
+  const page = (
+    entries: readonly ShownEntry[],
+    next: string | null = null,
+    query = '',
+    filter: AuditFilter = { actor: null, action: null },
+  ): string => auditPage(LOOK, viewer(), { entries, query, filter, next, nowMs: NOW_MS }).text;
 
   test('tells what changed, and not what stayed', () => {
     const text = page([entry], '11');
@@ -147,6 +151,15 @@ describe('the ledger', () => {
     expect(text).not.toContain('<code>same</code>');
     expect(text).toContain(`<code title="${entry.hash}">ababababab</code>`);
     expect(text).toContain('href="/app/audit?cursor=11"');
+  });
+
+  test('has a file of what its filter shows, and a way further where nothing matches', () => {
+    const narrow = { actor: 'ana@a.test', action: null };
+    const text = page([], '2', 'actor=ana%40a.test&cursor=9', narrow);
+    expect(text).toContain('href="/app/audit.csv?actor=ana%40a.test" download');
+    expect(text).toContain('No matching entries');
+    expect(text).toContain('href="/app/audit?actor=ana%40a.test&amp;cursor=2"');
+    expect(text).toContain('Search further');
   });
 
   test('says what will stand there', () => {
