@@ -27,7 +27,8 @@ function filledIn(guide: SendGuide, key: string, observeUrl: string): Html {
     .replace(/<h1[\s\S]*?<\/h1>/, '')
     .replaceAll(/<a class="anchor"[^>]*>#<\/a>/g, '')
     .replaceAll(/(<h[23]) id="[^"]*"/g, '$1')
-    .replaceAll(/<(\/?)h2>/g, '<$1h4>')
+    .replaceAll(/<(\/?)h3>/g, '<$1h4>')
+    .replaceAll(/<(\/?)h2>/g, '<$1h3>')
     .replaceAll(KEY, () => escapeHtml(key))
     .replaceAll(ADDRESS, () => escapeHtml(observeUrl));
   return new Html(text);
