@@ -189,7 +189,52 @@ export interface RunFilter extends Readonly<Partial<Record<RunName, string | und
   readonly textIncomplete?: boolean | undefined;
   readonly checked?: Checked | undefined;
   readonly hasFindings?: boolean | undefined;
+  /** only these */
+  readonly ids?: readonly Hex16[] | undefined;
   /** by the arrival of the first step */
   readonly since?: Date | undefined;
   readonly until?: Date | undefined;
 }
+
+/** Why a workspace is not searched. */
+export const RUNS_NOT_SEARCHED =
+  'This workspace redacts excerpts: the texts of its runs are not searched.';
+
+/** Where a searched text is, with what is around it. */
+export interface TextMatch {
+  readonly before: string;
+  readonly match: string;
+  readonly after: string;
+}
+
+/** A page of a search for a text in stored steps. */
+export interface RunTextSearch {
+  /** newest arrival first */
+  readonly runs: readonly (RunSummary & { readonly textMatch: TextMatch })[];
+  /** the block after which the search continues; null at the end */
+  readonly next: Hex16 | null;
+  /** all of the range that arrived since then is searched; null: the whole range */
+  readonly searchedTo: Date | null;
+  /** packed blocks whose filters were tested, blocks that were read, and blocks that could not be */
+  readonly blocks: number;
+  readonly blocksRead: number;
+  readonly blocksUnreadable: number;
+  /** further runs wait for their evaluation and were not searched */
+  readonly pendingLeftOut: boolean;
+}
+
+/** A search for a text in stored steps. */
+export interface TextQuery {
+  readonly text: string;
+  readonly filter: RunFilter;
+  /** `next` of the page before; null: the first page */
+  readonly cursor: Hex16 | null;
+  /** the page ends with the block that reaches so many runs */
+  readonly limit: number;
+}
+
+export type SearchRuns = (
+  workspaceId: number,
+  query: TextQuery,
+  signal?: AbortSignal | undefined,
+) => Promise<RunTextSearch>;

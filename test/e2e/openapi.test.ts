@@ -96,7 +96,12 @@ async function send(operationId: string, sent: Sent = {}): Promise<Answer> {
   const key = sent.key === undefined ? keyOf(operation) : sent.key;
   const [example] = Object.values(requestBody?.content['application/json']?.examples ?? {});
   const body = sent.body ?? example?.value;
-  const query = sent.query === undefined ? '' : `?${sent.query}`;
+  const given = new URLSearchParams(sent.query ?? '');
+  const needed = operation.parameters
+    .filter((one) => one.in === 'query' && one.required === true && !given.has(one.name))
+    .map(({ name, example: value }) => `${name}=${encodeURIComponent(String(value))}`);
+  const parts = [...(sent.query === undefined ? [] : [sent.query]), ...needed];
+  const query = parts.length === 0 ? '' : `?${parts.join('&')}`;
   const url = `${sent.host ?? servers[0]?.url}${pathOf(operation, sent.resource)}${query}`;
   const answer = await request(url, {
     method,

@@ -90,6 +90,21 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
+test('runs are found by a text of their steps, over the API', async () => {
+  const found = await read<{ runs: { id: string; text_match: object }[] }>(
+    url('/search?text=s3://ELSEWHERE/1'),
+    gateway.keys.workspace,
+  );
+  expect(found.runs.map(({ id }) => id)).toEqual([withheld]);
+  expect(found).toMatchObject({
+    next_cursor: null,
+    searched_to: null,
+    runs: [{ text_match: { before: '', match: 's3://elsewhere/1', after: '' } }],
+  });
+  const none = await read<RunPage>(url('/search?text=nowhere'), gateway.keys.workspace);
+  expect(none.runs).toEqual([]);
+});
+
 describe('one run', () => {
   test('holds what the contract lists, and its steps without their text', async () => {
     const run = await show(withheld);

@@ -272,12 +272,17 @@ CREATE TABLE blocks (
   signal          smallint NOT NULL,
   codec           smallint NOT NULL,
   narrow          bytea,
-  data            bytea NOT NULL
+  data            bytea NOT NULL,
+  -- of a packed block: which texts are not in it (src/model/packed/text-filter.ts)
+  filter          bytea
 ) PARTITION BY RANGE (arrived_on);
 ALTER TABLE blocks
   ALTER COLUMN narrow SET STORAGE EXTERNAL,
+  ALTER COLUMN filter SET STORAGE EXTERNAL,
   ALTER COLUMN data SET STORAGE EXTERNAL;
 CREATE INDEX blocks_by_id ON blocks (block_id);
+-- The packed blocks of a workspace that a search for text looks through, the newest first.
+CREATE INDEX blocks_with_filter ON blocks (workspace_id, block_id) WHERE filter IS NOT NULL;
 
 -- Which records of a packed block belong to a run, and where they arrived. The hot places of the run in these
 -- hot blocks are not read any more.
@@ -295,6 +300,7 @@ CREATE TABLE places (
   source_records bytea NOT NULL
 ) PARTITION BY RANGE (arrived_on);
 CREATE INDEX places_by_run ON places (workspace_id, run_id);
+CREATE INDEX places_by_block ON places (block_id);
 
 -- One row: the codec of new blocks. It becomes zstd when every process reads that, and never brotli again
 -- (src/db/telemetry/new-blocks.ts).

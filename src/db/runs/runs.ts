@@ -132,6 +132,7 @@ class Conditions {
 /** Conditions that an index decides: workspace, a whole session, arrival. */
 function addIndexed(all: Conditions, workspaceId: number, filter: ReadFilter): void {
   all.add((value) => `r.workspace_id = ${value}`, workspaceId);
+  all.add((value) => `r.run_id = ANY (${value}::uuid[])`, filter.ids);
   all.add((value) => `r.session_id = ${value}`, filter.wholeSession);
   all.add((value) => `r.first_arrival_at >= ${value}`, filter.since);
   all.add((value) => `r.first_arrival_at < ${value}`, filter.until);

@@ -13,6 +13,7 @@ import { exportFindings, type FindingExporter } from './findings/ocsf-export.ts'
 import { listProviders } from './providers/providers.ts';
 import { listRules, type RuleReader, showRule, showSettings } from './rules/rule-routes.ts';
 import { exportRun, listRuns, type RunReader, showRun } from './runs/run-routes.ts';
+import { searchRuns } from './runs/run-search-routes.ts';
 
 export interface ReadDependencies extends AuthorizedDependencies {
   readonly rules: RuleReader;
@@ -50,6 +51,7 @@ export function readRoutes(deps: ReadDependencies): Route[] {
     getOne('/platform/v1/risk-findings/{findingId}', 'workspace', showFinding(findings)),
     get('/platform/v1/finding-exceptions', 'workspace', listExceptions(exceptions)),
     get('/platform/v1/runs', 'workspace', listRuns(runs)),
+    get('/platform/v1/runs/search', 'workspace', searchRuns(runs)),
     getOne('/platform/v1/runs/{runId}', 'workspace', showRun(runs)),
     get('/platform/v1/runs/{runId}/otlp', 'workspace', exportRun(runs)),
   ];

@@ -12,7 +12,13 @@ import { NO_RUN_NAMES } from '../../web/app/filter-fields.ts';
 import { runPage } from '../../web/app/run.ts';
 import { runFilters, runsPage } from '../../web/app/runs.ts';
 import type { RuleReader } from '../api/rules/rule-routes.ts';
-import { otlpQuery, type RunReader, runFilterOf, runsQuery } from '../api/runs/run-routes.ts';
+import {
+  otlpQuery,
+  type RunReader,
+  runFilterOf,
+  runsQuery,
+} from '../api/runs/run-routes.ts';
+import { searchCursor, searchedText } from '../api/runs/run-search-routes.ts';
 import { NDJSON_TYPE } from '../transport/exchange.ts';
 import { HEX_16, hexId, idOf, parsePageQuery, toCursor, wholeNumber } from '../transport/query.ts';
 import type { Route } from '../transport/router.ts';
@@ -42,6 +48,8 @@ const PER_PAGE = 50;
 /** A run has at most one finding per rule. */
 const FINDINGS_MAX = 500;
 const STEPS_MAX = 20_000;
+/** A page of a search ends with the block of runs that reaches so many. */
+const SEARCH_LIMIT = 20;
 const UNITS_MAX = 2 ** 30;
 const SEARCH_CHARS_MAX = 200;
 const DONE_CHARS_MAX = 40;
@@ -61,6 +69,12 @@ const stepsQuery = z.object({
   view: z.enum(['timeline', 'texts']).default('timeline'),
   /** what the form of its findings changed */
   done: z.string().max(DONE_CHARS_MAX).optional(),
+});
+
+/** Of the list, and of a search by text, which has cursors of another form. */
+const listQuery = runsQuery.extend({
+  text: searchedText.optional(),
+  cursor: z.union([searchCursor, runsQuery.shape.cursor]),
 });
 
 /** The text that a query opens. */
@@ -141,17 +155,32 @@ export function runPages(deps: RunPageDependencies): Route[] {
       '/app/runs',
       {},
       async ({ exchange, request, viewer, nowMs }) => {
-        const query = parsePageQuery(runsQuery, exchange.query);
-        const { id } = request.workspace;
-        const found = await runs.list(id, runFilterOf(query), query.cursor ?? null, PER_PAGE);
+        const { text, cursor, ...query } = parsePageQuery(listQuery, exchange.query);
+        const { id, redactExcerpts: isRedacted } = request.workspace;
+        const filter = runFilterOf(query);
         const names = await runs.names(id);
+        const shared = { names, query: exchange.query, isRedacted, nowMs };
+        if (text !== undefined) {
+          const from = typeof cursor === 'string' ? cursor : null;
+          const given = { text, filter, cursor: from, limit: SEARCH_LIMIT };
+          const search = await runs.search(id, given, exchange.signal);
+          const { runs: found, next } = search;
+          return runsPage(look, viewer, {
+            ...shared,
+            runs: found,
+            next,
+            endedEarly: false,
+            search,
+          });
+        }
+        const from = typeof cursor === 'object' ? cursor : null;
+        const found = await runs.list(id, filter, from, PER_PAGE);
         return runsPage(look, viewer, {
-          names,
+          ...shared,
           runs: found.runs,
-          query: exchange.query,
           next: toCursor(found.next),
           endedEarly: found.next !== null && found.runs.length < PER_PAGE,
-          nowMs,
+          search: null,
         });
       },
       (query) => runFilters(query, NO_RUN_NAMES),

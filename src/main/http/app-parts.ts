@@ -17,6 +17,7 @@ import type { ReportBlock } from '../../reads/read-records.ts';
 import { createRunExporter } from '../../reads/run-export.ts';
 import { createOutliner } from '../../reads/run-outlines.ts';
 import { RunSteps } from '../../reads/run-steps.ts';
+import { createTextSearch } from '../../reads/text-search.ts';
 import type { ApiDocument } from '../../web/docs/api-document.ts';
 import { loadDocumentation, pageAssets, pathsOf } from '../documents.ts';
 import { programVersion } from '../program-version.ts';
@@ -98,7 +99,8 @@ export function runsOf(config: Config, store: Store, choice: ReadChoice, shared:
   const steps = new RunSteps(choice, shared.report);
   const { find, findSteps, searchSteps } = createOutliner({ steps, turns: shared.outlines });
   const exporter = createRunExporter(choice, steps, shared);
-  const runs = { ...store.runs, ...exporter, find, times: runTimesOf(config) };
+  const search = createTextSearch(choice, shared.outlines);
+  const runs = { ...store.runs, ...exporter, find, search, times: runTimesOf(config) };
   return { runs, findSteps, searchSteps };
 }
 

@@ -259,6 +259,19 @@ const viewOf = ({ buffer, byteOffset, length }: Buffer): DataView =>
 const roll = (hash: number, entering: number, leaving: number): number =>
   (Math.imul(hash, FACTOR) + entering - Math.imul(leaving, LEAVING)) | 0;
 
+/** Yields where repeats are in the documents, in their order. */
+export function* repeatsOf({
+  repeats,
+}: CollectedDocuments): Generator<{ readonly start: number; readonly end: number }> {
+  const numbers = new NumberReader(repeats);
+  for (let length = 0; !numbers.isAtEnd; ) {
+    const start = length + numbers.next();
+    length = start + numbers.next() + REPEAT_BYTES_MIN;
+    numbers.next();
+    yield { start, end: length };
+  }
+}
+
 const DAMAGED = 'its repeats do not fit its documents';
 
 /**

@@ -2,7 +2,14 @@
 import { showInvisible } from '../../model/invisible.ts';
 import { SEVERITIES } from '../../model/rules.ts';
 import { CHECKED_LABELS, checkOf } from '../../model/run-check.ts';
-import { EVALUATION_STATES, RUN_STATES, type RunNames, type RunSummary } from '../../model/runs.ts';
+import {
+  EVALUATION_STATES,
+  RUN_STATES,
+  type RunNames,
+  type RunSummary,
+  type RunTextSearch,
+  type TextMatch,
+} from '../../model/runs.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { folded, nameFields } from './filter-fields.ts';
 import { count, duration, term, time, words } from './format.ts';
@@ -30,18 +37,28 @@ export interface RunsPage {
   readonly next: string | null;
   /** the page ended before it was full, because a page reads only so many runs */
   readonly endedEarly: boolean;
+  /** null: a list without a search by text */
+  readonly search: RunTextSearch | null;
+  readonly isRedacted: boolean;
   readonly nowMs: number;
 }
 
+/** A moment of the first arrival. */
+const timeField = (name: string, label: string, given: URLSearchParams): Html =>
+  html`<label>${label}<input name="${name}" value="${given.get(name)}" placeholder="2026-11-27" autocomplete="off"></label>`;
+
 /** The form of the filter, with what the query has. */
-export function runFilters(query: string, names: RunNames): Html {
+export function runFilters(query: string, names: RunNames, isRedacted = false): Html {
   const given = new URLSearchParams(query);
   return html`<form class="filters" method="get" action="${PATH}" role="search" aria-label="Runs">
+${!isRedacted && html`<label>Text<input type="search" name="text" value="${given.get('text')}" minlength="3" maxlength="200" placeholder="domain, file or phrase" autocomplete="off"></label>`}
 ${choice('state', 'State', RUN_STATES, given.get('state'))}
 ${folded(
   given,
-  ['state'],
-  html`${choice('evaluation', 'Evaluation', EVALUATION_STATES, given.get('evaluation'))}
+  ['state', 'text'],
+  html`${timeField('since', 'Arrived since', given)}
+${timeField('until', 'Arrived before', given)}
+${choice('evaluation', 'Evaluation', EVALUATION_STATES, given.get('evaluation'))}
 ${choice(
   'has_findings',
   'Findings',
@@ -88,13 +105,30 @@ export function shownTitle(title: string, units: number): string {
 const TITLE_UNITS = 80;
 
 /** The first prompt, with agent, service and model below; without one, the agent. */
-function titleCell(run: RunSummary): Html {
-  const { title, runId, serviceName, model } = run;
+function titleCell(run: RunSummary & { readonly textMatch?: TextMatch }): Html {
+  const { title, runId, serviceName, model, textMatch } = run;
   const name = nameOf(run);
   const text = title === null ? name : shownTitle(title, TITLE_UNITS);
   const names = title === null || name === serviceName ? [serviceName] : [name, serviceName];
   const below = [...names, model].filter((one) => one !== null && one !== '').join(' · ');
-  return html`<td data-label="Run"><a href="${PATH}/${runId}" data-open>${text}</a> <span class="soft below" title="${below}">${below}</span></td>`;
+  return html`<td data-label="Run"><a href="${PATH}/${runId}${textMatch !== undefined && `?q=${encodeURIComponent(textMatch.match)}`}" data-open>${text}</a> <span class="soft below" title="${below}">${below}</span>${textMatch !== undefined && snippet(textMatch)}</td>`;
+}
+
+/** The text that was searched for, with what is around it on its line. */
+function snippet({ before, match, after }: TextMatch): Html {
+  const [from, to] = [showInvisible(before), showInvisible(after)];
+  return html` <span class="below">${from}<mark>${showInvisible(match)}</mark>${to}</span>`;
+}
+
+/** How far a search came, and what it left out. */
+function searchState(
+  { runs, next, searchedTo, blocksUnreadable, pendingLeftOut }: RunTextSearch,
+  nowMs: number,
+): Html {
+  return html`<p class="notice" role="status">${searchedTo === null ? 'The whole range is searched.' : html`Searched back to ${time(searchedTo, nowMs)}.`}
+${next !== null && runs.length === 0 && 'No match so far: search further for older runs.'}
+${blocksUnreadable > 0 && `${count(blocksUnreadable)} damaged blocks could not be searched.`}
+${pendingLeftOut && 'Some runs are not evaluated yet and were not searched. Try again in a minute.'}</p>`;
 }
 
 /** Tokens in and out, and the cost below; a dash where the sender reports none. */
@@ -141,7 +175,8 @@ function table(rows: readonly Html[]): Html {
 const isNarrow = (query: string): boolean =>
   [...new URLSearchParams(query).values()].some((value) => value !== '');
 
-function emptyState({ query, endedEarly }: RunsPage): Html {
+function emptyState({ query, endedEarly, search }: RunsPage): Html {
+  if (search !== null && search.next !== null) return html``;
   if (endedEarly) {
     return empty(
       'No matching runs so far',
@@ -162,19 +197,20 @@ const KEYS = keysHelp([
 ]);
 
 export function runsPage(look: Look, viewer: Viewer, data: RunsPage): Html {
-  const { runs, query, next, endedEarly, nowMs } = data;
+  const { runs, query, next, endedEarly, search, isRedacted, nowMs } = data;
   return appPage(look, viewer, {
     title: 'Runs',
     current: PATH,
     isWide: true,
     main: html`<div class="head"><div class="title-line"><h1>Runs</h1>
 <p class="soft">A ${term('run', 'run')} is one trace of an agent, or everything that one prompt caused. Newest first.</p></div>${KEYS}</div>
-${runFilters(query, data.names)}
+${runFilters(query, data.names, isRedacted)}
+${search !== null && searchState(search, nowMs)}
 ${runs.length === 0 ? emptyState(data) : table(runs.map((run) => row(run, nowMs)))}
 ${
   endedEarly &&
   html`<p class="notice" role="status">A page searches at most 10,000 runs, and few of them match this filter. Search further for older runs.</p>`
 }
-${pager(PATH, query, next, endedEarly ? 'Search further' : 'Older')}`,
+${pager(PATH, query, next, endedEarly || search !== null ? 'Search further' : 'Older')}`,
   });
 }

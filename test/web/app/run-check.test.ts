@@ -21,6 +21,8 @@ describe.each(CHECKED_CASES)('a run $what', (one) => {
       query: '',
       next: null,
       endedEarly: false,
+      search: null,
+      isRedacted: false,
       nowMs: NOW_MS,
     };
     const { text } = runsPage(LOOK, viewer(), list);

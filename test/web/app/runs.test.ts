@@ -12,6 +12,8 @@ const page = (fields: Partial<RunsPage> = {}): string =>
     query: '',
     next: null,
     endedEarly: false,
+    search: null,
+    isRedacted: false,
     nowMs: NOW_MS,
     ...fields,
   }).text;

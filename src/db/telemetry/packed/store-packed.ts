@@ -33,6 +33,8 @@ export interface NewPackedBlock extends PackedBlock {
   readonly signal: Signal;
   readonly records: number;
   readonly places: readonly PackedPlace[];
+  /** `createFilter` */
+  readonly filter: Buffer;
 }
 
 /** Numbers of packed runs, blocks and bytes. */
@@ -88,17 +90,19 @@ export async function packedSources(
   return known;
 }
 
-/** `$14` has the parts of all blocks, one after another; binary, because text has twice the bytes. */
+/** `$14` has the parts and filters of all blocks, one after another; binary, because text has twice the bytes. */
 const INSERT_BLOCKS = `
   INSERT INTO blocks (block_id, workspace_id, arrived_on, bytes, records, checksum, narrow_bytes,
-    documents_bytes, narrow_checksum, signal, codec, narrow, data)
+    documents_bytes, narrow_checksum, signal, codec, narrow, data, filter)
   SELECT block_id, workspace_id, arrived_on, bytes, records, checksum, narrow_bytes, documents_bytes,
          narrow_checksum, signal, codec, substr($14::bytea, at, narrow_length),
-         substr($14::bytea, at + narrow_length, data_length)
+         substr($14::bytea, at + narrow_length, data_length),
+         substr($14::bytea, at + narrow_length + data_length, filter_length)
     FROM unnest($1::uuid[], $2::int[], $3::date[], $4::int[], $5::int[], $6::int[], $7::int[], $8::int[],
-      $9::int[], $10::smallint[], $11::smallint[], $12::int[], $13::int[], $15::int[])
+      $9::int[], $10::smallint[], $11::smallint[], $12::int[], $13::int[], $15::int[],
+      $16::int[])
       AS t (block_id, workspace_id, arrived_on, bytes, records, checksum, narrow_bytes, documents_bytes,
-        narrow_checksum, signal, codec, narrow_length, data_length, at)`;
+        narrow_checksum, signal, codec, narrow_length, data_length, at, filter_length)`;
 
 const INSERT_PLACES = `
   INSERT INTO places (block_id, run_id, arrived_at, workspace_id, arrived_on, records, sources, source_records)
@@ -151,8 +155,8 @@ export async function insertPacked(
   };
 }
 
-const storedBytesOf = ({ narrow, documents }: PackedBlock): number =>
-  narrow.data.length + documents.data.length;
+const storedBytesOf = ({ narrow, documents, filter }: NewPackedBlock): number =>
+  narrow.data.length + documents.data.length + filter.length;
 
 async function insertBlocks(
   connection: Pick<Connection, 'query'>,
@@ -193,8 +197,11 @@ function columnsOf(blocks: readonly NewPackedBlock[]): unknown[] {
     column(({ codec }) => codec),
     column(({ narrow }) => narrow.data.length),
     column(({ documents }) => documents.data.length),
-    Buffer.concat(blocks.flatMap(({ narrow, documents }) => [narrow.data, documents.data])),
+    Buffer.concat(
+      blocks.flatMap(({ narrow, documents, filter }) => [narrow.data, documents.data, filter]),
+    ),
     starts,
+    column(({ filter }) => filter.length),
   ];
 }
 

@@ -26,6 +26,7 @@ import { ingestOperations } from '../otlp/otlp-operations.ts';
 import { PROVIDER_OPERATION } from '../providers/providers.ts';
 import { ruleOperations } from '../rules/rule-routes.ts';
 import { runOperations } from '../runs/run-routes.ts';
+import { runSearchOperations } from '../runs/run-search-routes.ts';
 import { componentSchemas, schemaOf } from './json-schema.ts';
 import type { ApiSettings, Content, Operation, ResponseEntry } from './operation.ts';
 
@@ -71,6 +72,7 @@ export function operationsOf(settings: ApiSettings): readonly Operation[] {
     ...findingOperations(settings),
     ...EXCEPTION_OPERATIONS,
     ...runOperations(settings),
+    ...runSearchOperations(settings),
     PROVIDER_OPERATION,
     ...OPEN_OPERATIONS,
   ];

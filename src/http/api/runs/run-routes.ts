@@ -16,6 +16,7 @@ import {
   RUN_STATES,
   type RunFilter,
   type RunSummary,
+  type SearchRuns,
 } from '../../../model/runs.ts';
 import type { StepOutline } from '../../../model/steps.ts';
 import { NDJSON_TYPE, type StreamedAnswer } from '../../transport/exchange.ts';
@@ -56,6 +57,7 @@ import {
   exportedRun,
   run,
   type run as runBody,
+  type runItem,
   runPage,
   toRunItem,
   toRunStep,
@@ -65,6 +67,8 @@ export interface RunReader {
   /** how long runs wait for their evaluation */
   readonly times: WaitTimes;
   readonly list: Store['runs']['list'];
+  /** @throws {SluiceError} `conflict` where the workspace redacts */
+  readonly search: SearchRuns;
   /** with the first steps in time, and the number of further ones */
   readonly find: (
     workspaceId: number,
@@ -127,7 +131,7 @@ export const otlpQuery = z.object({
 });
 
 /** The filter of a query. */
-export function runFilterOf(query: z.infer<typeof runsQuery>): RunFilter {
+export function runFilterOf(query: Omit<z.infer<typeof runsQuery>, 'cursor' | 'limit'>): RunFilter {
   return {
     state: query.state,
     evaluation: query.evaluation,
@@ -268,12 +272,14 @@ const STEPS: readonly StepOutline[] = [
 /** The query that the example of the runs' list answers. */
 export const RUNS_EXAMPLE_QUERY = 'has_findings=true&limit=1';
 
-function runExamples({ book }: ApiSettings) {
+/** The run of the ingest example, as lists show it. */
+export function exampleItem({ book }: ApiSettings): BodyOf<typeof runItem> {
   const { version: corpusVersion, identity: corpusIdentity } = book.snapshot;
-  const item = toRunItem(
-    { ...SUMMARY, corpusVersion, corpusIdentity },
-    { settleMs: 0, timeoutMs: 0 },
-  );
+  return toRunItem({ ...SUMMARY, corpusVersion, corpusIdentity }, { settleMs: 0, timeoutMs: 0 });
+}
+
+function runExamples(settings: ApiSettings) {
+  const item = exampleItem(settings);
   const run = {
     ...item,
     steps: STEPS.map(toRunStep),
@@ -289,6 +295,30 @@ function runExamples({ book }: ApiSettings) {
   };
 }
 
+/** The answer of a workspace that redacts. */
+export const redacted = (detail: string) => ({
+  409: {
+    description: 'The workspace redacts excerpts.',
+    contents: [errorContent('problem', problemBody, [errorExample('problem', 'conflict', detail)])],
+  },
+});
+
+/** Values of the filter that the example run passes. */
+export const RUN_FILTER_EXAMPLES = {
+  state: 'completed',
+  evaluation: 'evaluated',
+  service: 'shop',
+  agent: 'shop',
+  model: 'demo-model-1',
+  session_id: 's-1',
+  user_id: 'u-1',
+  text_incomplete: 'false',
+  checked: 'fully',
+  has_findings: 'true',
+  since: '2025-11-01',
+  until: '2125-11-01T00:00:00+01:00',
+};
+
 export function runOperations(settings: ApiSettings): Operation[] {
   const examples = runExamples(settings);
   return [
@@ -300,21 +330,7 @@ export function runOperations(settings: ApiSettings): Operation[] {
       summary: 'List the runs',
       description: 'Newest first, by the arrival of the first step.',
       query: runsQuery,
-      queryExamples: {
-        state: 'completed',
-        evaluation: 'evaluated',
-        service: 'shop',
-        agent: 'shop',
-        model: 'demo-model-1',
-        session_id: 's-1',
-        user_id: 'u-1',
-        text_incomplete: 'false',
-        checked: 'fully',
-        has_findings: 'true',
-        since: '2025-11-01',
-        until: '2125-11-01T00:00:00+01:00',
-        limit: '50',
-      },
+      queryExamples: { ...RUN_FILTER_EXAMPLES, limit: '50' },
       responses: {
         ...found('A page of runs.', runPage, examples.list),
         ...READ_REFUSALS,
@@ -362,14 +378,7 @@ export function runOperations(settings: ApiSettings): Operation[] {
           ],
         },
         ...notFound('This workspace has no such run.'),
-        409: {
-          description: 'The workspace redacts excerpts.',
-          contents: [
-            errorContent('problem', problemBody, [
-              errorExample('problem', 'conflict', RUN_NOT_EXPORTED),
-            ]),
-          ],
-        },
+        ...redacted(RUN_NOT_EXPORTED),
         ...READ_REFUSALS,
         ...badQuery('signal', 'Invalid option: expected one of "traces"|"logs"'),
       },

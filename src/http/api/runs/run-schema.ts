@@ -218,6 +218,32 @@ export const runPage = component(
     .describe('A page of runs, the newest first.'),
 );
 
+export const runSearch = component(
+  'RunSearch',
+  z
+    .object({
+      runs: z.array(
+        runItem.extend({
+          text_match: z
+            .object({ before: z.string(), match: z.string(), after: z.string() })
+            .describe('The first place of the text, with up to 80 characters on either side.'),
+        }),
+      ),
+      searched_to: z.iso
+        .datetime({ offset: true })
+        .nullable()
+        .describe('What arrived since then is searched. Null once the whole range is searched.'),
+      blocks_tested: count('Stored blocks whose filters were tested for this page.'),
+      blocks_read: count('Blocks that were read for this page.'),
+      blocks_unreadable: count('Blocks that could not be read: the text may be in them.'),
+      pending_left_out: z
+        .boolean()
+        .describe('Some runs are not evaluated yet and were not searched. Search again later.'),
+      next_cursor: nextCursor,
+    })
+    .describe('A page of a search, the newest runs first.'),
+);
+
 const anyMembers = z.array(z.looseObject({}));
 
 export const exportedRun = component(

@@ -1,0 +1,173 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { groupsOf } from '../../../src/model/packed/split-text-groups.ts';
+import {
+  createFilter,
+  hashesOf,
+  mayContain,
+  TextGroups,
+} from '../../../src/model/packed/text-filter.ts';
+import { TextSplitter } from '../../../src/model/packed/text-splitter.ts';
+import { toEnd } from '../../../src/otlp/pieces.ts';
+
+/** Writes all or some characters as escapes, but for those that may be part of an escape. */
+function escapeAll(json: string, every: number): string {
+  let number = 0;
+  return json.replace(/(\\.)|[^\\]/gsu, (one, known: string | undefined) => {
+    number += 1;
+    if (known !== undefined || number % every !== 0 || /["{}[\]:,\\0-9a-z]/.test(one)) return one;
+    return Array.from(
+      { length: one.length },
+      (_, at) => `\\u${one.charCodeAt(at).toString(16).padStart(4, '0')}`,
+    ).join('');
+  });
+}
+
+const groups = new TextGroups();
+const filterOf = (text: Buffer): Buffer => {
+  groups.add(text);
+  // Large enough that no bit is set by chance.
+  return createFilter(groups.take(), 22 * 64 * 1024);
+};
+
+const text = fc.string({
+  unit: fc.oneof(
+    fc.constantFrom(
+      '"',
+      '\\',
+      '/',
+      '\n',
+      '\t',
+      'u',
+      'n',
+      '0',
+      '5',
+      'c',
+      'é',
+      '日',
+      '😀',
+      'A',
+      'a',
+      '.',
+    ),
+    fc.string({ unit: 'binary', minLength: 1, maxLength: 1 }),
+  ),
+  minLength: 1,
+  maxLength: 40,
+});
+const cut = fc.tuple(fc.nat(), fc.nat());
+
+/** Part of a text, between characters. */
+function partOf(whole: string, [from, length]: [number, number]): string {
+  const characters = [...whole];
+  const start = from % characters.length;
+  return characters.slice(start, start + 1 + (length % characters.length)).join('');
+}
+
+it('finds every part of a text behind one to three levels of JSON, however it is escaped', () => {
+  fc.assert(
+    fc.property(
+      text,
+      fc.integer({ min: 0, max: 2 }),
+      fc.integer({ min: 1, max: 4 }),
+      cut,
+      fc.boolean(),
+      (whole, levels, every, range, slashes) => {
+        let shown = whole;
+        const views = [whole];
+        for (let level = 0; level < levels; level += 1) {
+          shown = JSON.stringify(level % 2 === 0 ? [shown] : { text: shown });
+          if (slashes) shown = shown.replaceAll('/', '\\/');
+          if (level === 1) shown = escapeAll(shown, every);
+          views.push(shown);
+        }
+        const stored = escapeAll(JSON.stringify(shown), every);
+        const filter = filterOf(Buffer.from(stored));
+        for (const view of views) {
+          expect(mayContain(filter, hashesOf(partOf(view, range)))).toBe(true);
+        }
+      },
+    ),
+    { numRuns: 1000 },
+  );
+});
+
+it('finds every string of a packed block, also where one repeats another', () => {
+  const name = fc.string({ unit: 'grapheme', maxLength: 30 });
+  fc.assert(
+    fc.property(
+      fc.array(fc.tuple(name, fc.string({ unit: 'grapheme', minLength: 60, maxLength: 300 })), {
+        minLength: 1,
+        maxLength: 4,
+      }),
+      cut,
+      (given, range) => {
+        const texts = given.flatMap(([, long], index) => [
+          long,
+          given
+            .slice(0, index + 1)
+            .map(([, one]) => one)
+            .join(' '),
+        ]);
+        const splitter = new TextSplitter();
+        const spans = texts.map((value, index) => ({
+          traceId: 'ab'.repeat(16),
+          startTimeUnixNano: '1700000000000000000',
+          name: given[index % given.length]?.[0] ?? '',
+          attributes: [
+            { key: 'prompt', value: { stringValue: value } },
+            { key: 'short', value: { stringValue: value.slice(0, 20) } },
+          ],
+        }));
+        const line = Buffer.from(
+          `${JSON.stringify({ resourceSpans: [{ scopeSpans: [{ spans }] }] })}\n`,
+        );
+        splitter.begin(line.length);
+        splitter.put(line);
+        const groups = toEnd(groupsOf(splitter.end()));
+        const filter = createFilter(groups, 22 * 64 * 1024);
+        for (const one of [...texts, ...given.map(([own]) => own)].filter(
+          (value) => value !== '',
+        )) {
+          expect(mayContain(filter, hashesOf(partOf(one, range)))).toBe(true);
+        }
+      },
+    ),
+    { numRuns: 300 },
+  );
+});
+
+it('A to Z count as a to z, other letters do not', () => {
+  const filter = filterOf(Buffer.from('"Evil.Example É"'));
+  expect(mayContain(filter, hashesOf('eviL.eXample'))).toBe(true);
+  expect(mayContain(filter, hashesOf('ample É'))).toBe(true);
+  expect(mayContain(filter, hashesOf('ample é'))).toBe(false);
+  expect(mayContain(filter, hashesOf('elsewhere'))).toBe(false);
+});
+
+it('ids and times are not in the filter; a name that looks like one is', () => {
+  const id = '0123456789abcdef0123456789abcdef';
+  const splitter = new TextSplitter();
+  splitter.begin(1000);
+  splitter.put(
+    Buffer.from(`{"traceId":"${id}","endTimeUnixNano":"1712345678901234567","name":"plain"}`),
+  );
+  const filter = createFilter(toEnd(groupsOf(splitter.end())), 22 * 64 * 1024);
+  expect(mayContain(filter, hashesOf(id))).toBe(false);
+  expect(mayContain(filter, hashesOf('1712345678901234567'))).toBe(false);
+  splitter.begin(1000);
+  splitter.put(Buffer.from(`{"name":"${id}"}`));
+  expect(
+    mayContain(createFilter(toEnd(groupsOf(splitter.end())), 22 * 64 * 1024), hashesOf(id)),
+  ).toBe(true);
+});
+
+it('a filter has at most a twentieth of the bytes of its block', () => {
+  expect(createFilter([], 22_000)).toHaveLength(1000);
+  expect(createFilter([1], 3)).toHaveLength(1);
+});
+
+it('a text without three certain bytes in a row may be anywhere', () => {
+  expect(hashesOf('a"b\\c')).toEqual([]);
+  expect(hashesOf('日')).toHaveLength(1);
+});
