@@ -12,12 +12,7 @@ import { NO_RUN_NAMES } from '../../web/app/filter-fields.ts';
 import { runPage } from '../../web/app/run.ts';
 import { runFilters, runsPage } from '../../web/app/runs.ts';
 import type { RuleReader } from '../api/rules/rule-routes.ts';
-import {
-  otlpQuery,
-  type RunReader,
-  runFilterOf,
-  runsQuery,
-} from '../api/runs/run-routes.ts';
+import { otlpQuery, type RunReader, runFilterOf, runsQuery } from '../api/runs/run-routes.ts';
 import { searchCursor, searchedText } from '../api/runs/run-search-routes.ts';
 import { NDJSON_TYPE } from '../transport/exchange.ts';
 import { HEX_16, hexId, idOf, parsePageQuery, toCursor, wholeNumber } from '../transport/query.ts';
