@@ -439,6 +439,7 @@ async function destinationOf(workspaceId: number): Promise<string> {
 const ROWS: Readonly<Record<string, Row>> = {
   'GET /cli/v1/session': { for: 'members', shows: () => CREW },
   'GET /cli/v1/exceptions': { for: 'members', shows: () => '"exceptions":[' },
+  'GET /cli/v1/incidents': { for: 'members', shows: () => findingId },
   'GET /cli/v1/findings': { for: 'members', shows: () => findingId },
   'GET /cli/v1/findings/{findingId}': { for: 'members', shows: () => runId },
   'GET /cli/v1/runs': { for: 'members', shows: () => runId },

@@ -26,7 +26,7 @@ afterAll(() => gateway.close());
 const visit = (browser: Browser, path: string): Promise<Answer> =>
   browser.send('GET', path, { headers: PAGE });
 const hasNavigation = ({ text }: Answer): boolean =>
-  /href="\/app\/findings"[^>]*>Findings</.test(text) && text.includes('Sign out');
+  /href="\/app\/incidents"[^>]*>Findings</.test(text) && text.includes('Sign out');
 
 describe('signed in', () => {
   test.each([

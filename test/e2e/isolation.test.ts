@@ -50,6 +50,7 @@ const PASSWORD = 'a long enough password';
 interface Ask {
   readonly body?: unknown;
   readonly form?: Readonly<Record<string, string>>;
+  readonly query?: string;
   /** what the victim itself is answered, which shows that the question means something */
   readonly own: number;
   /** who of the victim asks it */
@@ -82,8 +83,19 @@ const ASKS: Readonly<Record<string, Ask>> = {
   'GET /platform/v1/risk-findings/{findingId}': read('workspace'),
   'GET /platform/v1/finding-exceptions': read('workspace'),
   'GET /platform/v1/runs': read('workspace'),
+  'GET /platform/v1/runs/search': { own: 200, as: 'workspace', query: '?text=chat' },
   'GET /platform/v1/runs/{runId}': read('workspace'),
   'GET /platform/v1/runs/{runId}/otlp': read('workspace'),
+  'POST /mcp': {
+    body: {
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'tools/call',
+      params: { name: 'get_finding', arguments: { finding_id: '{findingId}' } },
+    },
+    own: 200,
+    as: 'workspace',
+  },
   'GET /health': read('nobody'),
   'GET /ready': read('nobody'),
   'GET /metrics': read('nobody'),
@@ -395,8 +407,8 @@ async function ask(
 ): Promise<Answer> {
   const [method = '', pattern = ''] = route.split(' ');
   const isWrite = method !== 'GET' && pattern.startsWith('/app/');
-  const path = `${pathOf(pattern)}${isWrite && named !== null ? `?workspace=${named}` : ''}`;
-  const { body, form } = questionOf(route);
+  const { body, form, query = '' } = questionOf(route);
+  const path = `${pathOf(pattern)}${isWrite && named !== null ? `?workspace=${named}` : query}`;
   const text =
     form === undefined
       ? body === undefined
@@ -404,13 +416,23 @@ async function ask(
         : pathOf(JSON.stringify(body))
       : new URLSearchParams(JSON.parse(pathOf(JSON.stringify(form)))).toString();
   const type = form === undefined ? 'application/json' : 'application/x-www-form-urlencoded';
-  return await new Browser(gateway.server.baseUrl, credential.token ?? null).send(method, path, {
+  const init = {
     headers: {
       ...(credential.key === undefined ? {} : { authorization: `Bearer ${credential.key}` }),
       ...(text === undefined ? {} : { 'content-type': type }),
     },
     ...(text === undefined ? {} : { body: text }),
-  });
+  };
+  if (pattern === '/mcp') {
+    // Assistants have no origin, unlike browsers.
+    const headers = { ...init.headers, accept: 'application/json, text/event-stream' };
+    return await request(`${gateway.server.baseUrl}${path}`, { ...init, method, headers });
+  }
+  return await new Browser(gateway.server.baseUrl, credential.token ?? null).send(
+    method,
+    path,
+    init,
+  );
 }
 
 /** Of one more owner: a route may end the session it is called with. */
@@ -551,6 +573,7 @@ async function renew(route: string): Promise<void> {
  * above could have held it.
  */
 const SHOWN: Readonly<Record<string, readonly string[]>> = {
+  'POST /mcp': ['findingId', 'runId'],
   'GET /platform/v1/runs': ['runId'],
   'GET /platform/v1/runs/{runId}': ['runId'],
   'GET /platform/v1/incidents': ['findingId', 'runId'],
