@@ -124,7 +124,7 @@ describe.each([
 
   test('says so when it is searched', async () => {
     const text = await page(traceId, '?q=weather');
-    expect(text).toMatch(new RegExp(`texts match\\s+in steps 1 to the last\\.\\s+${SENTENCE}\\.`));
+    expect(text).toMatch(new RegExp(`text matches\\s+in steps 1 to the last\\.\\s+${SENTENCE}\\.`));
   });
 
   test('says so on the command line', async () => {

@@ -162,7 +162,7 @@ function inWhole(run: RunSummary): Html {
     case 'tool_names_only':
       return html`<p class="notice">Only tool names were checked, and no rule matched them. The run has no other text.${limitSentences(run)}${hintOf(run)}</p>`;
     case 'partly':
-      return html`<p class="notice">No rule matched the ${texts} that were checked, but not everything was checked.${limitSentences(run)}${run.captureHint !== null && hintOf(run)}</p>`;
+      return html`<p class="notice">No rule matched the ${texts} that ${run.texts === 1 ? 'was' : 'were'} checked, but not everything was checked.${limitSentences(run)}${run.captureHint !== null && hintOf(run)}</p>`;
     case 'fully':
       return html`<p class="soft">No rule matched. ${texts} checked: ${surfacesOf(run)}.</p>`;
   }
