@@ -38,9 +38,8 @@ async function tellStory({ user, toolArgs, toolResult, answer }: Story): Promise
 }
 
 test.each(PLANTED)('an attack in %s is found on %s', async (place, surface) => {
-  // The chain, which begins before its model, gives back what the model said.
-  const first = place === 'answer' ? 'step_output' : surface;
-  expect(await instrumented.plant(place, tellStory)).toBe(first);
+  // The chain repeats the answer of its model; the finding is in the model's step.
+  expect(await instrumented.plant(place, tellStory)).toBe(surface);
 });
 
 test('each text is on its surface', async () => {
