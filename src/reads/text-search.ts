@@ -19,7 +19,12 @@ import {
   runsOfBlock,
 } from '../db/telemetry/packed/block-search.ts';
 import { utcDay } from '../db/telemetry/partitions.ts';
-import { type BlockKey, type BlockText, readBlocks } from '../db/telemetry/stored-blocks.ts';
+import {
+  type BlockKey,
+  type BlockText,
+  MissingBlockError,
+  readBlocks,
+} from '../db/telemetry/stored-blocks.ts';
 import { findPlaces } from '../db/telemetry/stored-places.ts';
 import { SluiceError } from '../errors.ts';
 import type { Hex16 } from '../model/json.ts';
@@ -35,6 +40,7 @@ import {
 import { type RecordOrigin, recordsOf } from '../otlp/lines/block-records.ts';
 import type { Pieces } from '../otlp/pieces.ts';
 import type { PieceWork } from './piece-work.ts';
+import type { ReportBlock } from './read-records.ts';
 import type { StepSignal } from './read-step.ts';
 
 /** One page of a search reads so many bytes, or takes so long, unless it is one block more. */
@@ -82,6 +88,11 @@ function* matchesIn(
   return matches;
 }
 
+interface SearchParts {
+  readonly turns: PieceWork;
+  readonly report: ReportBlock;
+}
+
 class Search {
   readonly matches = new Map<Hex16, TextMatch>();
   blocks = 0;
@@ -93,11 +104,13 @@ class Search {
   readonly #turns: PieceWork;
   readonly #workspaceId: number;
   readonly #matcher: TextMatcher;
+  readonly #report: ReportBlock;
 
-  constructor(workspaceId: number, text: string, turns: PieceWork) {
+  constructor(workspaceId: number, text: string, { turns, report }: SearchParts) {
     this.#workspaceId = workspaceId;
     this.#matcher = new TextMatcher(text);
     this.#turns = turns;
+    this.#report = report;
     this.#endMs = performance.now() + TIME_MAX_MS;
   }
 
@@ -109,6 +122,8 @@ class Search {
     this.blocksRead += 1;
     if ('error' in block) {
       this.blocksUnreadable += 1;
+      // Retention may have dropped the block since its filter was tested.
+      if (!(block.error instanceof MissingBlockError)) this.#report(block.blockId, block.error);
       return;
     }
     this.#bytes += block.text.length;
@@ -123,7 +138,7 @@ class Search {
 /** Searches runs of workspaces that do not redact. */
 export function createTextSearch(
   { read, find }: Pick<ReadChoice, 'read' | 'find'>,
-  turns: PieceWork,
+  parts: SearchParts,
 ): SearchRuns {
   /** Searches what is not packed of runs that wait for their evaluation. */
   const searchPending = async (
@@ -197,7 +212,7 @@ export function createTextSearch(
   return async (workspaceId, query, signal) => {
     const workspace = await find({ workspaceId }, (db) => findWorkspaceById(db, workspaceId));
     if (workspace?.redactExcerpts !== false) throw new SluiceError('conflict', RUNS_NOT_SEARCHED);
-    const search = new Search(workspaceId, query.text, turns);
+    const search = new Search(workspaceId, query.text, parts);
     if (query.cursor === null) await searchPending(search, workspaceId, signal);
     const next = await searchPacked(search, workspaceId, query, signal);
     const ids = [...search.matches.keys()];

@@ -99,7 +99,7 @@ export function runsOf(config: Config, store: Store, choice: ReadChoice, shared:
   const steps = new RunSteps(choice, shared.report);
   const { find, findSteps, searchSteps } = createOutliner({ steps, turns: shared.outlines });
   const exporter = createRunExporter(choice, steps, shared);
-  const search = createTextSearch(choice, shared.outlines);
+  const search = createTextSearch(choice, { turns: shared.outlines, report: shared.report });
   const runs = { ...store.runs, ...exporter, find, search, times: runTimesOf(config) };
   return { runs, findSteps, searchSteps };
 }
