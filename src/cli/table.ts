@@ -5,7 +5,7 @@ import { stripVTControlCharacters } from 'node:util';
 
 export interface TableColumn<Row> {
   readonly title: string;
-  /** what a row shows in it; line breaks become spaces */
+  /** the text of a row's cell; line breaks become spaces */
   readonly cell: (row: Row) => string;
   readonly align?: 'left' | 'right';
   /** gives up its width first when the table is wider than the terminal */

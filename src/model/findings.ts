@@ -147,7 +147,7 @@ export interface FindingTotal {
   readonly count: number;
   /** false: there may be more */
   readonly isExact: boolean;
-  /** what was counted, where it is not everything: so many findings, the newest or the latest decided */
+  /** the counted findings where the count is partial: so many, the newest or the latest decided */
   readonly within: { readonly count: number; readonly by: 'newest' | 'decided' } | null;
 }
 

@@ -6,6 +6,15 @@ import type { UnreadableBlocks } from './runs.ts';
 import type { StepDetails, Usage } from './step-details.ts';
 import type { StepOutline, Surface } from './steps.ts';
 
+/** Steps of one evaluation: later ones are in no finding, and on no page. */
+export const RUN_STEPS_MAX = 20_000;
+/** Texts that one search in a run finds. */
+export const FOUND_TEXTS_MAX = 50;
+/** Characters of a phrase that is searched for in a run. */
+export const PHRASE_CHARS_MAX = 200;
+/** Largest index of a unit of a text. */
+export const TEXT_UNITS_MAX = 2 ** 30;
+
 /** Most of a text that is shown at a time, in UTF-16 units. */
 export const OPEN_UNITS_MAX = 64 * 1024;
 
@@ -34,7 +43,7 @@ export interface StepsView {
   readonly page: number;
   /** number of a step whose page is read instead */
   readonly step: number | null;
-  /** whose step's page is read instead */
+  /** a finding; the page of its step is read instead */
   readonly finding: Finding | null;
   /** of the run */
   readonly findings: readonly Finding[];
@@ -47,7 +56,7 @@ export interface StepsView {
 export interface TextMark extends TextRange {
   /** null for a match of a search */
   readonly findingId: Hex16 | null;
-  /** what the rule matched after normalisation, where it differs from the text; its beginning */
+  /** the beginning of the normalised match; null where it equals the text */
   readonly readAs: string | null;
 }
 

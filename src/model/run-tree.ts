@@ -50,7 +50,7 @@ export type TreeRow =
       readonly kind: 'step';
       readonly number: number;
       readonly depth: number;
-      /** what is below it, where that is not shown */
+      /** the hidden steps below it */
       readonly below: HiddenSteps | null;
     }
   | {

@@ -49,7 +49,7 @@ export function blockEvents(log: Logger, metrics: Metrics) {
     /**
      * Hot days are over and not packed yet.
      *
-     * @param oldest hot day, over or not, as `2026-11-20`; null if there is none
+     * @param oldest UTC day with hot blocks, today included, as `2026-11-20`; null without hot blocks
      */
     hotDaysWait(days: number, oldest: string | null): void {
       metrics.hotDaysWaiting.set(days);

@@ -125,7 +125,7 @@ export type TaskOutcome =
   | {
       readonly kind: 'done';
       readonly runs: readonly RunOutcome[];
-      /** what its thread has measured since the last task */
+      /** measurements of its thread since the last task */
       readonly costs: readonly MeteredRule[];
       readonly unreadableBlocks: readonly UnreadableBlock[];
       /** the runs that were packed; null for none */

@@ -8,7 +8,7 @@ import { treeInPieces } from '../engine/run-tree.ts';
 import type { Finding } from '../model/findings.ts';
 import type { Hex16 } from '../model/json.ts';
 import { withRepeats } from '../model/repeated-spans.ts';
-import type { StepsView } from '../model/run-page.ts';
+import { FOUND_TEXTS_MAX, type StepsView } from '../model/run-page.ts';
 import type { TreeRow, TreeStep } from '../model/run-tree.ts';
 import type { RunSummary, UnreadableBlocks } from '../model/runs.ts';
 import type { Usage } from '../model/step-details.ts';
@@ -39,7 +39,6 @@ const TITLE = { ...STEP, pageSteps: 5, bytesMax: 128 * 1024 };
 /** One search reads steps in slices, and ends after so many slices or hits. */
 const SEARCH = { ...STEP, pageSteps: 100, bytesMax: 2 * 1024 * 1024 };
 const SEARCH_SLICES_MAX = 8;
-const SEARCH_HITS_MAX = 50;
 
 /** Returns the sums that the evaluation stored; null without them. */
 function storedUsage({ inputTokens, outputTokens, costUsd }: RunSummary): Usage | null {
@@ -164,13 +163,13 @@ async function searchIn({ steps, turns }: Parts, run: FoundRun, phrase: string, 
     if (end < stored.count && slice + 1 < SEARCH_SLICES_MAX) reading = read(end + 1);
     const result = await turns.takeInPieces(
       run.workspaceId,
-      searchInPieces(stored, phrase, found, SEARCH_HITS_MAX),
+      searchInPieces(stored, phrase, found, FOUND_TEXTS_MAX),
       SEARCH.bytesMax,
     );
     cut += result.cut;
     const last = result.lastStep;
     next = last === null || last >= stored.count ? null : last + 1;
-    if (found.size >= SEARCH_HITS_MAX) break;
+    if (found.size >= FOUND_TEXTS_MAX) break;
   }
   return { phrase, from, hits: found.hits, next, cut, unreadable };
 }

@@ -4,13 +4,12 @@
  */
 import type { Database } from '../db/database.ts';
 import type { RunToRead } from '../db/runs/run-to-read.ts';
+import { RUN_STEPS_MAX } from '../model/run-page.ts';
 import type { StoredTree } from '../model/run-tree.ts';
 import type { RunSummary } from '../model/runs.ts';
 import type { ReportBlock } from './read-records.ts';
 import { readTree } from './run-tree.ts';
 
-/** The steps of one evaluation: later ones are in no finding, and on no page. */
-const STEPS_MAX = 20_000;
 /** Runs that are remembered, of at most 20,000 steps: some 8 MB each. */
 const RUNS_MAX = 4;
 /** Smaller ones are read again. */
@@ -62,7 +61,7 @@ export class RunTrees {
     key: string,
     version: string,
   ): Promise<StoredTree> {
-    const tree = await readTree(database, ref, STEPS_MAX, this.#report);
+    const tree = await readTree(database, ref, RUN_STEPS_MAX, this.#report);
     if (tree.steps.length >= LARGE_STEPS) {
       const [oldest] = this.#kept.size < RUNS_MAX ? [] : this.#kept.keys();
       if (oldest !== undefined) this.#kept.delete(oldest);

@@ -77,9 +77,9 @@ export class Forwarder {
   #isTrying = false;
   /** the requests of the queue that are being sent */
   readonly #sending = new Set<Promise<void>>();
-  /** what the requests wait for that are being sent, in case the relay stops */
+  /** ends the requests under way when the relay stops */
   readonly #stopped = new WakeUp();
-  /** what the queue waits for before the server is tried again */
+  /** ends the wait before the server is tried again */
   readonly #resumed = new WakeUp();
 
   constructor(options: ForwarderOptions) {

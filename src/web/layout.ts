@@ -17,7 +17,7 @@ interface NavigationEntry {
 
 interface Shell {
   readonly title: string;
-  /** what the product is called here */
+  /** the product's name here */
   readonly brand: string;
   readonly assets: AssetPaths;
   readonly navigation: readonly NavigationEntry[];

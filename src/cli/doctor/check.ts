@@ -16,7 +16,7 @@ export interface Check {
   readonly name: string;
   readonly state: CheckState;
   readonly found: string;
-  /** what to do about it; null when all is well */
+  /** the next step; null when all is well */
   readonly change: string | null;
 }
 

@@ -47,7 +47,7 @@ export interface ClaimedPreview extends PreviewRange {
   readonly corpusIdentity: string;
   /** null before the first run was counted */
   readonly cursor: PreviewCursor | null;
-  /** what was counted up to the cursor */
+  /** counts up to the cursor */
   readonly tally: PreviewTally;
   /** null before `planPreview` */
   readonly sample: number | null;

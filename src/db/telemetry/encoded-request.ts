@@ -28,7 +28,7 @@ export interface EncodedRequest {
   readonly sessionMarks: readonly SessionMark[];
   /** number of records */
   readonly records: number;
-  /** what the request holds in memory while it waits */
+  /** bytes of memory that the request holds while it waits */
   readonly bytes: number;
 }
 

@@ -159,7 +159,7 @@ export class LiteralChooser {
 
 interface Part {
   readonly literal: string;
-  /** what comes before it in the string */
+  /** the string before it */
   readonly skipped: string;
 }
 

@@ -65,7 +65,7 @@ const pageQuery = stateQuery.extend({
   ...findingsQuery.pick({ sort: true, group_by: true }).shape,
   cursor: pageCursor.optional(),
   newest: z.string().regex(HEX_16).optional(),
-  /** what the last change did (list-address.ts) */
+  /** the effect of the last change (list-address.ts) */
   done: z.string().optional(),
 });
 

@@ -5,7 +5,15 @@ import type { Store } from '../../db/store.ts';
 import { SluiceError } from '../../errors.ts';
 import type { Finding } from '../../model/findings.ts';
 import type { Hex16 } from '../../model/json.ts';
-import type { RunSearch, ShownSteps, StepsView, TextView } from '../../model/run-page.ts';
+import {
+  PHRASE_CHARS_MAX,
+  RUN_STEPS_MAX,
+  type RunSearch,
+  type ShownSteps,
+  type StepsView,
+  TEXT_UNITS_MAX,
+  type TextView,
+} from '../../model/run-page.ts';
 import { waitOf } from '../../model/run-wait.ts';
 import type { RunSummary } from '../../model/runs.ts';
 import { NO_RUN_NAMES } from '../../web/app/filter-fields.ts';
@@ -42,27 +50,24 @@ export interface RunPageDependencies extends DashboardDependencies {
 const PER_PAGE = 50;
 /** A run has at most one finding per rule. */
 const FINDINGS_MAX = 500;
-const STEPS_MAX = 20_000;
 /** A page of a search ends with the block of runs that reaches so many. */
 const SEARCH_LIMIT = 20;
-const UNITS_MAX = 2 ** 30;
-const SEARCH_CHARS_MAX = 200;
 const DONE_CHARS_MAX = 40;
 
 const numberUpTo = (max: number, min = 0) => z.coerce.number().int().min(min).max(max).optional();
 /** The part of a run that the page shows; `finding` counts before `step`, and `step` before `page`. */
 const stepsQuery = z.object({
-  page: wholeNumber(1, STEPS_MAX, 1),
-  step: numberUpTo(STEPS_MAX, 1),
-  text: numberUpTo(UNITS_MAX),
+  page: wholeNumber(1, RUN_STEPS_MAX, 1),
+  step: numberUpTo(RUN_STEPS_MAX, 1),
+  text: numberUpTo(TEXT_UNITS_MAX),
   finding: hexId.optional(),
-  from: numberUpTo(UNITS_MAX),
-  to: numberUpTo(UNITS_MAX),
-  at: numberUpTo(UNITS_MAX),
-  q: z.string().trim().max(SEARCH_CHARS_MAX).optional(),
-  after: wholeNumber(0, STEPS_MAX, 0),
+  from: numberUpTo(TEXT_UNITS_MAX),
+  to: numberUpTo(TEXT_UNITS_MAX),
+  at: numberUpTo(TEXT_UNITS_MAX),
+  q: z.string().trim().max(PHRASE_CHARS_MAX).optional(),
+  after: wholeNumber(0, RUN_STEPS_MAX, 0),
   view: z.enum(['timeline', 'texts']).default('timeline'),
-  /** what the form of its findings changed */
+  /** the changes that the form of its findings made */
   done: z.string().max(DONE_CHARS_MAX).optional(),
 });
 

@@ -74,7 +74,7 @@ const listForm = z.looseObject({
   state,
   assign: z.literal('me').optional(),
   note: z.literal('').or(note).default(''),
-  /** the run whose page has the form, instead of the list */
+  /** the form is on the page of this run, not on the list */
   run: hexId.optional(),
   query: z.string().max(VIEW_QUERY_CHARS_MAX).default(''),
   lines: z.string().max(LINES_CHARS_MAX).default(''),

@@ -1,13 +1,19 @@
 /**
  * The tools of `/mcp`: reads of one workspace, as the read API shows it, in small pages. Names and texts of
- * runs, and everything else that is read, are data: `mcp-server.ts` marks them.
+ * runs, and everything else that is read, are data: `mcp-routes.ts` puts them into a marked part.
  */
 import { z } from 'zod';
 
 import { SluiceError } from '../../errors.ts';
 import type { JsonValue } from '../../model/json.ts';
 import { entriesOf, frameworkCoverage } from '../../model/references/coverage.ts';
-import type { StepsView } from '../../model/run-page.ts';
+import {
+  FOUND_TEXTS_MAX,
+  PHRASE_CHARS_MAX,
+  RUN_STEPS_MAX,
+  type StepsView,
+  TEXT_UNITS_MAX,
+} from '../../model/run-page.ts';
 import type { AuthorizedHandler } from '../api/authorized.ts';
 import { findingsQuery, listFindings, showFinding } from '../api/findings/finding-routes.ts';
 import type { ReadDependencies } from '../api/read-routes.ts';
@@ -28,12 +34,7 @@ const TEXT_CHARS_MAX = 8000;
 const TEXT_BEGINNING_CHARS_MAX = 600;
 const LIMIT_DEFAULT = 10;
 const LIMIT_MAX = 20;
-/** As many as the dashboard's search finds at once. */
-const HITS_MAX = 50;
-const STEPS_MAX = 20_000;
 const TEXTS_MAX = 100_000;
-const UNITS_MAX = 2 ** 30;
-const PHRASE_CHARS_MAX = 200;
 
 export interface McpReaders
   extends Pick<ReadDependencies, 'rules' | 'findings' | 'runs'>,
@@ -143,7 +144,7 @@ const noRun = () => new SluiceError('not_found', 'This workspace has no such run
 function outlineTool({ findSteps, runs }: McpReaders): McpTool {
   const query = z.object({
     run_id: runId,
-    page: wholeNumber(1, STEPS_MAX, 1).describe('Page of 50 steps.'),
+    page: wholeNumber(1, RUN_STEPS_MAX, 1).describe('Page of 50 steps.'),
   });
   return {
     name: 'get_run',
@@ -175,12 +176,12 @@ function outlineTool({ findSteps, runs }: McpReaders): McpTool {
 function stepTool({ findSteps, redacts }: McpReaders): McpTool {
   const query = z.object({
     run_id: runId,
-    step: wholeNumber(1, STEPS_MAX, 1).describe('Number of the step.'),
+    step: wholeNumber(1, RUN_STEPS_MAX, 1).describe('Number of the step.'),
     text: wholeNumber(0, TEXTS_MAX, 0)
       .unwrap()
       .optional()
       .describe('Index of a text of the step, to read a part of it; without, all texts begin.'),
-    from: wholeNumber(0, UNITS_MAX, 0).describe('Where the part begins: 0, or next_from.'),
+    from: wholeNumber(0, TEXT_UNITS_MAX, 0).describe('Where the part begins: 0, or next_from.'),
   });
   return {
     name: 'read_step',
@@ -224,12 +225,12 @@ function searchTool({ searchSteps, redacts }: McpReaders): McpTool {
   const query = z.object({
     run_id: runId,
     phrase: z.string().min(1).max(PHRASE_CHARS_MAX).describe('Text to find, in any case.'),
-    after: wholeNumber(0, STEPS_MAX, 0).describe('Search after this step: 0, or next_after.'),
+    after: wholeNumber(0, RUN_STEPS_MAX, 0).describe('Search after this step: 0, or next_after.'),
   });
   return {
     name: 'search_run',
     title: 'Search in a run',
-    description: `Places of a phrase in the texts of a run, up to ${HITS_MAX} at a time.`,
+    description: `Places of a phrase in the texts of a run, up to ${FOUND_TEXTS_MAX} at a time.`,
     query,
     charsMax: NAME_CHARS_MAX,
     read: async ({ workspaceId }, given) => {
@@ -238,7 +239,7 @@ function searchTool({ searchSteps, redacts }: McpReaders): McpTool {
       const found = await searchSteps(workspaceId, id, phrase, after + 1);
       if (found === null) throw noRun();
       const next = found.next === null ? {} : { next_after: found.next - 1 };
-      const hits = found.hits.slice(0, HITS_MAX).map((hit) => ({ ...hit }));
+      const hits = found.hits.map((hit) => ({ ...hit }));
       return { hits, steps_searched_in_part: found.cut, ...next };
     },
   };

@@ -37,7 +37,7 @@ const MOSTLY_DISMISSED_MIN = 2;
 const NOVELTY_POINTS = 5;
 const NOVELTY_POINTS_MAX = 10;
 
-/** Whose findings these are, for comparisons: the agent, else the service. */
+/** Names the owner of findings, for comparisons: the agent, else the service. */
 export const whoOf = ({
   agentName,
   serviceName,

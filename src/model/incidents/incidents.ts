@@ -77,7 +77,7 @@ export interface ChainLink {
   readonly category: Category;
   /** number of further rules that matched here */
   readonly moreRules: number;
-  /** what the link is in the attack that the chain shows; null for other links */
+  /** the part of the link in the attack of the chain; null for other links */
   readonly role: 'injection' | 'act' | null;
 }
 

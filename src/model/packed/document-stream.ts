@@ -37,7 +37,7 @@ const BACKSLASH = 0x5c;
 
 /** Documents as they are stored. */
 export interface CollectedDocuments {
-  /** what is no repeat */
+  /** the text without its repeats */
   readonly literals: Buffer;
   /** for each repeat: literal bytes before it, its bytes above the minimum, its distance */
   readonly repeats: Buffer;

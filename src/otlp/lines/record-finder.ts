@@ -44,7 +44,7 @@ export interface FoundRecord<V = null> {
   readonly frame: Frame;
   readonly start: number;
   readonly end: number;
-  /** what was read of it */
+  /** the part that was read */
   readonly value: V;
 }
 

@@ -91,7 +91,7 @@ export class DiskQueue<Attached> {
   #readOffset = 0;
   /** the request that `next` returns, read but not taken */
   #head: ReadPart<Attached> | null = null;
-  /** what was read from `#offset` on, in order */
+  /** entries from `#offset` on, in order */
   readonly #taken: ReadPart<Attached>[] = [];
   /** of the last file, while this process writes to it */
   #writer: FileHandle | null = null;

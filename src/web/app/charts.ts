@@ -26,7 +26,7 @@ export interface Series {
 
 export interface BarChart {
   readonly title: string;
-  /** what a slot is: `Day`, `Hour (UTC)` */
+  /** the unit of a slot: `Day`, `Hour (UTC)` */
   readonly slot: string;
   readonly labels: readonly string[];
   /** per slot, when it begins: the script adds the viewer's own time */

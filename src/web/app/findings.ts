@@ -21,7 +21,7 @@ import {
 } from './findings/finding-filters.ts';
 import { changeText, findingPath, rowId } from './findings/list-address.ts';
 import { savedViews } from './findings/saved-views.ts';
-import { count, type Moment, term, time, words } from './format.ts';
+import { count, type Moment, many, term, time, words } from './format.ts';
 import {
   appPage,
   empty,
@@ -130,9 +130,6 @@ ${where(finding)}
 `;
 }
 
-const plural = (number: number, one: string): string =>
-  `${count(number)} ${number === 1 ? one : `${one}s`}`;
-
 /** The findings of a group: those of its run, or the repetitions of its finding. */
 function groupHref({ top }: FindingGroup, query: string): string {
   const isByRun = new URLSearchParams(query).get('group_by') === 'run';
@@ -158,17 +155,17 @@ function courseOf({ days }: FindingGroup): Html {
 function groupRow(group: FindingGroup, { query, titleOf, nowMs }: Rows): Html {
   const { top, findings, runs, rules } = group;
   const isByRun = new URLSearchParams(query).get('group_by') === 'run';
-  const box = html`<input type="checkbox" name="group-${top.id}" autocomplete="off" aria-label="Select the ${plural(findings, 'finding')} of ${titleOf(top.ruleId)}, run ${top.runId.slice(0, 8)}">`;
+  const box = html`<input type="checkbox" name="group-${top.id}" autocomplete="off" aria-label="Select the ${many(findings, 'finding')} of ${titleOf(top.ruleId)}, run ${top.runId.slice(0, 8)}">`;
   const others =
     isByRun && rules > 1
-      ? html` <span class="soft">and ${plural(rules - 1, 'other rule')}</span>`
+      ? html` <span class="soft">and ${many(rules - 1, 'other rule')}</span>`
       : '';
   return html`<tr id="${rowId(top.id)}" data-key="${top.id}">
 <td data-label="Severity"><div class="badges pick">${box} ${isByRun ? severitiesOf(group) : severityBadge(top.severity)}</div></td>
 <td class="what" data-label="Rule"><span class="title"><a href="${groupHref(group, query)}" data-open>${titleOf(top.ruleId)}</a>${others} ${!isByRun && html`<span class="soft rule-id">${top.ruleId}</span>`}</span>
 <span class="line">${excerptLine(top)}</span></td>
 <td data-label="Agent">${who(top, query)}</td>
-<td data-label="Findings"><a href="${groupHref(group, query)}">${plural(findings, 'finding')}</a> <span class="soft below">${isByRun ? plural(rules, 'rule') : plural(runs, 'run')}</span>${!isByRun && courseOf(group)}</td>
+<td data-label="Findings"><a href="${groupHref(group, query)}">${many(findings, 'finding')}</a> <span class="soft below">${isByRun ? many(rules, 'rule') : many(runs, 'run')}</span>${!isByRun && courseOf(group)}</td>
 <td data-label="${isByRun ? 'Run' : 'First'}">${isByRun ? runLink(top) : time(group.firstSeenAt, nowMs)}</td>
 <td data-label="${isByRun ? 'Found' : 'Last'}">${time(group.lastSeenAt, nowMs)}</td></tr>
 `;
@@ -226,6 +223,10 @@ ${findingRows(data)}</table>`,
   );
 }
 
+/** Pages that explain why nothing was found. */
+export const SEE_ALSO = html`<p>See the <a href="/app/runs">runs</a>, the <a href="/app/rules">rules</a> that are on, or
+<a href="/docs/instrumentations">how to make an instrumentation send text</a>.</p>`;
+
 function emptyState({ query, endedEarly }: FindingsPage): Html {
   if (endedEarly) {
     return empty(
@@ -247,8 +248,7 @@ function emptyState({ query, endedEarly }: FindingsPage): Html {
     : empty(
         'No findings yet',
         html`<p>A run is evaluated about a minute after its last step arrived. Its findings then appear here.</p>
-<p>See the <a href="/app/runs">runs</a>, the <a href="/app/rules">rules</a> that are on, or
-<a href="/docs/instrumentations">how to make an instrumentation send text</a>.</p>`,
+${SEE_ALSO}`,
       );
 }
 
@@ -261,7 +261,7 @@ function exportQuery(query: string): string {
 
 /** How many there are; of a total that is not exact, what was counted. */
 function totalText({ count: number, isExact, within }: FindingTotal): Html {
-  if (isExact) return html`${plural(number, 'finding')}`;
+  if (isExact) return html`${many(number, 'finding')}`;
   const what =
     within?.by === 'decided' ? 'findings decided last' : 'newest findings of this filter';
   return html`${count(number)}+ findings${within !== null && html` <span class="soft">in the ${count(within.count)} ${what}</span>`}`;

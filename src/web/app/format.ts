@@ -54,6 +54,11 @@ export function count(value: number): string {
   return String(Math.round(value)).replace(/\B(?=(\d{3})+$)/g, ',');
 }
 
+/** `1 text`, `2 texts` */
+export function many(value: number, noun: string): string {
+  return `${count(value)} ${noun}${value === 1 ? '' : 's'}`;
+}
+
 /** `52.6%`, `0.15%`, `<0.01%`: two digits that say something. */
 export function percentText(percent: number): string {
   if (percent > 0 && percent < 0.01) return '<0.01%';

@@ -48,7 +48,7 @@ export interface DecidedRule {
 }
 
 export interface RulesPage extends RuleFacts {
-  /** what switching the experimental tier on would bring */
+  /** the effect of switching the experimental tier on */
   readonly tier: TierPreview;
   readonly rules: readonly DecidedRule[];
   readonly records: RuleRecords;

@@ -6,7 +6,7 @@ import { type CheckLimit, checkOf, lateSteps } from '../../model/run-check.ts';
 import type { RunSummary } from '../../model/runs.ts';
 import { surfaceLabel, type TextGap } from '../../model/steps.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
-import { count, words } from './format.ts';
+import { count, many, words } from './format.ts';
 
 const KIB = 1024;
 
@@ -16,11 +16,6 @@ const GAPS: Readonly<Record<TextGap, string>> = {
   stored_elsewhere: 'The sender stores texts elsewhere and sent references',
   withheld_by_sender: 'The sender withheld texts',
 };
-
-/** `1 text`, `2 texts` */
-export function many(value: number, noun: string): string {
-  return `${count(value)} ${noun}${value === 1 ? '' : 's'}`;
-}
 
 /** `2 blocks could not be read, with 31 steps`; none where everything was read */
 export function unreadableText({ unreadable }: Pick<RunSummary, 'unreadable'>): string[] {

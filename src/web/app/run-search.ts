@@ -1,8 +1,8 @@
 /** The search in the texts of a run, and what it found. */
-import type { FoundText, RunSearch } from '../../model/run-page.ts';
+import { type FoundText, PHRASE_CHARS_MAX, type RunSearch } from '../../model/run-page.ts';
 import { surfaceLabel } from '../../model/steps.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
-import { count } from './format.ts';
+import { count, many } from './format.ts';
 import { unreadableText } from './run-check.ts';
 import { AT_ID, markedText } from './text.ts';
 
@@ -18,18 +18,16 @@ function hit(runId: string, phrase: string, found: FoundText): Html {
   const { step, stepName, surface, before, match, after, repeatedIn } = found;
   const mark = { start: before.length, end: before.length + match.length, findingId: null };
   return html`<li><a href="${foundLink(runId, phrase, found)}">Step ${count(step)}</a>
-<span class="soft">${surfaceLabel(surface)} of ${stepName || '(no name)'}${repeatedIn > 0 && `, sent again in ${later(repeatedIn)}`}</span>
+<span class="soft">${surfaceLabel(surface)} of ${stepName || '(no name)'}${repeatedIn > 0 && `, sent again in ${many(repeatedIn, 'later step')}`}</span>
 <pre class="excerpt">${markedText(`${before}${match}${after}`, [mark])}</pre></li>`;
 }
-
-const later = (steps: number): string => `${count(steps)} later ${steps === 1 ? 'step' : 'steps'}`;
 
 /** `5 texts match, sent again in 16 later steps`. */
 function foundText(hits: readonly FoundText[]): string {
   if (hits.length === 0) return 'No match';
   const texts = `${count(hits.length)} ${hits.length === 1 ? 'text matches' : 'texts match'}`;
   const again = Math.max(...hits.map(({ repeatedIn }) => repeatedIn));
-  return again === 0 ? texts : `${texts}, sent again in up to ${later(again)},`;
+  return again === 0 ? texts : `${texts}, sent again in up to ${many(again, 'later step')},`;
 }
 
 function results(runId: string, { phrase, hits, next, from, cut, unreadable }: RunSearch): Html {
@@ -51,7 +49,7 @@ export function searchView(
   phrase: string | null,
 ): HtmlValue {
   return html`<details class="fold"${search !== null && html` open`}><summary>Search texts</summary><form class="find" method="get" action="/app/runs/${runId}#search" role="search" aria-label="Texts of this run">
-<label>Search texts<input type="search" name="q" value="${search?.phrase ?? phrase}" maxlength="200" required></label>
+<label>Search texts<input type="search" name="q" value="${search?.phrase ?? phrase}" maxlength="${PHRASE_CHARS_MAX}" required></label>
 <div class="buttons"><button>Search</button>${search !== null && html` <a class="button quiet" href="/app/runs/${runId}">Clear</a>`}</div></form></details>
 ${search !== null && results(runId, search)}`;
 }

@@ -128,7 +128,7 @@ ${
 interface ShownOncePage {
   readonly title: string;
   readonly current: string;
-  /** what to do with the secret */
+  /** how to use the secret */
   readonly lead: string;
   readonly secret: string;
   /** below the secret */

@@ -21,7 +21,7 @@ interface SignInView {
   /** a path of this server */
   readonly next: string;
   readonly providers: readonly string[];
-  /** what was typed before, after a failed attempt */
+  /** the address of the failed attempt before */
   readonly email: string;
   /** the error of the attempt before, or null */
   readonly fault: string | null;

@@ -41,7 +41,7 @@ const ON_KEY = {
   '/': () => document.querySelector('input[type=search]')?.focus(),
 };
 
-/** The action of a key: on the list, or on the page of a finding, whose links, buttons and fields name theirs. */
+/** Returns the action of a key. On the page of a finding, links, buttons and fields name their keys. */
 function actOf(key) {
   if (listed !== null) return ON_KEY[key];
   const own = [...document.querySelectorAll('[data-on-key]')].find((a) => a.dataset.onKey === key);

@@ -150,7 +150,7 @@ export type AttributeRow = {
   | {
       readonly prefix: string;
       readonly suffix?: string;
-      /** what follows the prefix in keys that other rows read */
+      /** suffixes, after the prefix, of keys that other rows read */
       readonly except?: readonly string[];
       readonly read: RowReading;
     }
@@ -180,7 +180,7 @@ export type EventRow = { readonly event: string; readonly kind?: StepKind } & (
       readonly onTool?: { readonly surface: Surface; readonly provider?: string };
       /** content is encoded as JSON by these senders, so it is never also read as it was written */
       readonly encodedBy?: EncodingSender;
-      /** what it carries beside the message */
+      /** its members beside the message */
       readonly beside?: readonly AttributeRow[];
     }
   | { readonly carries: 'nothing' }

@@ -10,6 +10,7 @@ import {
 import { SEVERITIES } from '../../../model/rules.ts';
 import { SURFACES } from '../../../model/steps.ts';
 import { FINDING_STATES } from '../../../model/triage.ts';
+import { findingLink } from '../../../web/app/findings.ts';
 import { json } from '../../transport/problem.ts';
 import { pageCursor, parseQuery, toCursor, wholeNumber } from '../../transport/query.ts';
 import type { AuthorizedHandler } from '../authorized.ts';
@@ -32,7 +33,7 @@ import {
   groupsBefore,
   toGroupCursor,
 } from './finding-query.ts';
-import { findingCategoryName } from './finding-schema.ts';
+import { findingCategoryName, pageUrl } from './finding-schema.ts';
 
 const LIMIT_DEFAULT = 25;
 const LIMIT_MAX = 100;
@@ -154,7 +155,7 @@ function toIncident(one: Incident, baseUrl: string, titleOf: TitleOf): BodyOf<ty
     more_links: one.moreLinks,
     score: one.score,
     reasons: one.reasons,
-    url: `${baseUrl.replace(/\/$/, '')}/app/runs/${runId}?finding=${findingId}#found`,
+    url: pageUrl(baseUrl, findingLink({ id: findingId, runId })),
   };
 }
 

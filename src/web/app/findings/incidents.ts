@@ -4,8 +4,8 @@ import type { ChainLink, Incident, RankReason } from '../../../model/incidents/i
 import { surfaceLabel } from '../../../model/steps.ts';
 import { FINDING_STATES } from '../../../model/triage.ts';
 import { type Html, html } from '../../html.ts';
-import { findingLink } from '../findings.ts';
-import { count, type Moment, term, time, words } from '../format.ts';
+import { findingLink, SEE_ALSO } from '../findings.ts';
+import { count, type Moment, many, term, time, words } from '../format.ts';
 import {
   appPage,
   empty,
@@ -38,9 +38,6 @@ export interface IncidentsPage {
   readonly titleOf: (ruleId: string) => string;
   readonly nowMs: number;
 }
-
-const plural = (number: number, one: string): string =>
-  `${count(number)} ${number === 1 ? one : `${one}s`}`;
 
 function chainLink(link: ChainLink, { runs }: Incident, titleOf: IncidentsPage['titleOf']): Html {
   const { runId, step, surface, tool, findingId, role, moreRules } = link;
@@ -93,14 +90,13 @@ function findingsHref({ runId, sessionId, repeats, findingId }: Incident, query:
 function row(incident: Incident, { query, titleOf, nowMs }: IncidentsPage): Html {
   const { runId, findingId, ruleId, severity, rules, repeats, findings, runs, score } = incident;
   const href = findingLink({ id: findingId, runId });
-  const found = `${plural(findings, 'finding')}`;
   return html`<tr id="i-${runId}">
 <td data-label="Severity">${severityBadge(severity)} <span class="soft below" title="The sum of the points">rank ${count(score)}</span></td>
-<td class="what" data-label="Incident"><span class="title"><a href="${href}">${titleOf(ruleId)}</a>${rules > 1 && html` <span class="soft">and ${plural(rules - 1, 'other rule')}</span>`}${repeats > 1 && html` <span class="badge">same findings in ${plural(repeats, 'run')}</span>`}</span>
+<td class="what" data-label="Incident"><span class="title"><a href="${href}">${titleOf(ruleId)}</a>${rules > 1 && html` <span class="soft">and ${many(rules - 1, 'other rule')}</span>`}${repeats > 1 && html` <span class="badge">same findings in ${many(repeats, 'run')}</span>`}</span>
 ${chain(incident, titleOf)}
 <span class="reasons soft">${incident.reasons.map(reason)}</span></td>
 <td data-label="Agent">${who(incident, query)}</td>
-<td data-label="Findings"><a href="${findingsHref(incident, query)}">${found}</a> <span class="soft below">${plural(runs, 'run')}</span></td>
+<td data-label="Findings"><a href="${findingsHref(incident, query)}">${many(findings, 'finding')}</a> <span class="soft below">${many(runs, 'run')}</span></td>
 <td data-label="State">${states(incident)}</td>
 <td data-label="Found">${time(incident.lastSeenAt, nowMs)}${repeats > 1 && html` <span class="soft below">since ${time(incident.firstSeenAt, nowMs)}</span>`}</td></tr>
 `;
@@ -126,8 +122,7 @@ function emptyState(query: string): Html {
     : empty(
         'No incidents yet',
         html`<p>A run is evaluated about a minute after its last step arrived. If rules matched it, it then appears here.</p>
-<p>See the <a href="/app/runs">runs</a>, the <a href="/app/rules">rules</a> that are on, or
-<a href="/docs/instrumentations">how to make an instrumentation send text</a>.</p>`,
+${SEE_ALSO}`,
       );
 }
 
@@ -150,7 +145,7 @@ export function incidentsPage(look: Look, viewer: Viewer, data: IncidentsPage): 
 <p class="soft exports"><a href="/app/exceptions">Exceptions</a></p></div>
 ${incidentViews(query)}
 ${findingFilters(query, names, INCIDENTS_PATH)}
-<p class="total">${plural(total, 'incident')}</p>
+<p class="total">${many(total, 'incident')}</p>
 ${incidents.length === 0 ? emptyState(query) : table(data)}
 ${olderNote(data)}
 ${pager(INCIDENTS_PATH, query, next, 'Next')}`,

@@ -6,7 +6,7 @@ import {
   type FrameworkCoverage,
 } from '../../../model/references/coverage.ts';
 import { type Html, type HtmlValue, html } from '../../html.ts';
-import { count, term } from '../format.ts';
+import { count, many, term } from '../format.ts';
 import { appPage, crumb, type Look, type Viewer } from '../shell.ts';
 
 const RULES = '/app/rules';
@@ -17,9 +17,6 @@ export interface CoveragePage {
   /** the first of the thirty days, YYYY-MM-DD */
   readonly since: string;
 }
-
-const plural = (number: number, one: string): string =>
-  `${count(number)} ${number === 1 ? one : `${one}s`}`;
 
 /** How an entry is shown: a rule is on, all are off, or no rule refers to it. */
 function levelOf({ rules, on }: Coverage): 'on' | 'off' | 'none' {
@@ -50,9 +47,9 @@ function cell(entry: Coverage, since: string, isGrouped: boolean): Html {
   const reference = encodeURIComponent(id);
   const [short] = id.split(':');
   const title = html`<span class="soft">${short}</span> ${name}`;
-  const covered = html`<p><a href="${RULES}?reference=${reference}">${count(on)} of ${plural(rules, 'rule')} on</a>${
+  const covered = html`<p><a href="${RULES}?reference=${reference}">${count(on)} of ${many(rules, 'rule')} on</a>${
     findings > 0 &&
-    html` · <a class="found" href="/app/findings?reference=${reference}&amp;state=all&amp;since=${since}">${plural(findings, 'finding')}</a>`
+    html` · <a class="found" href="/app/findings?reference=${reference}&amp;state=all&amp;since=${since}">${many(findings, 'finding')}</a>`
   }</p><p class="soft">${statuses(entry)}</p>${bar(entry)}`;
   return html`<li class="cover ${levelOf(entry)}">${isGrouped ? html`<h4>${title}</h4>` : html`<h3>${title}</h3>`}
 ${rules > 0 ? covered : html`<p class="soft">No rules</p>`}</li>

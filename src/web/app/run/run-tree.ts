@@ -7,7 +7,7 @@ import { SEVERITIES, type Severity } from '../../../model/rules.ts';
 import type { ShownStep, ShownSteps } from '../../../model/run-page.ts';
 import type { HiddenSteps, TreeRow } from '../../../model/run-tree.ts';
 import { type Html, type HtmlValue, html } from '../../html.ts';
-import { count, duration } from '../format.ts';
+import { count, duration, many } from '../format.ts';
 import { ROW_ID, seenText } from '../text.ts';
 import {
   costText,
@@ -47,12 +47,9 @@ export function bar({ outline }: ShownStep, shown: ShownSteps): HtmlValue {
   return barOf(outline, shown, `${kindClass(outline)}${failed}`);
 }
 
-const counted = (number: number, one: string, many: string): string =>
-  `${count(number)} ${number === 1 ? one : many}`;
-
 function markOf(number: number, severity: Severity | null): HtmlValue {
   if (number === 0) return null;
-  return html`<span class="mark ${severity ?? 'high'}" title="${counted(number, 'finding', 'findings')}">${count(number)}<span class="hidden"> ${number === 1 ? 'finding' : 'findings'}</span></span>`;
+  return html`<span class="mark ${severity ?? 'high'}" title="${many(number, 'finding')}">${count(number)}<span class="hidden"> ${number === 1 ? 'finding' : 'findings'}</span></span>`;
 }
 
 function findingMark(step: ShownStep, findings: readonly Finding[]): HtmlValue {
@@ -63,7 +60,7 @@ function findingMark(step: ShownStep, findings: readonly Finding[]): HtmlValue {
 
 /** Findings and errors in steps that are not shown. */
 function hiddenMarks({ findings, errors }: HiddenSteps): HtmlValue {
-  return html`${markOf(findings, null)}${errors > 0 && html`<span class="badge critical">${counted(errors, 'error', 'errors')}</span>`}`;
+  return html`${markOf(findings, null)}${errors > 0 && html`<span class="badge critical">${many(errors, 'error')}</span>`}`;
 }
 
 export interface TreeView {
@@ -94,7 +91,7 @@ function stepRow(step: ShownStep, { depth, below }: RowOf<'step'>, view: TreeVie
   const { outline, number, usage } = step;
   const took = msBetween(outline.startUnixNano, outline.endUnixNano);
   const title = stepTitle(outline);
-  const hidden = below !== null && counted(below.steps, 'step', 'steps');
+  const hidden = below !== null && many(below.steps, 'step');
   const isCurrent = number === current;
   return html`<li class="${indent(depth)}" data-depth="${depth}"${isCurrent && html` id="${ROW_ID}"`}><a href="${hrefOf(runId, number)}" data-step="${number}"${isCurrent && html` aria-current="true"`}>
 <span class="what">${kindTag(outline)} <span class="name">${title}</span>${findingMark(step, findings)}${errorBadge(outline)}${step.snippet !== null && html` <span class="snippet">${seenText(step.snippet)}</span>`}${below !== null && html`<span class="soft more">+${hidden}</span>${hiddenMarks(below)}`}</span>
