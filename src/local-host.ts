@@ -36,6 +36,11 @@ export function isLoopback(address: string): boolean {
   return LOOPBACK.test(parseAddress(address) ?? '');
 }
 
+/** Checks whether a URL is safe to send a credential to: over TLS, or to this machine. */
+export function isPrivateUrl({ protocol, hostname }: URL): boolean {
+  return protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname));
+}
+
 /** Returns the refusal of a request; null if it may pass. Absent headers are empty texts. */
 export type CallerCheck = (host: string, origin: string) => SluiceError | null;
 

@@ -2,39 +2,33 @@
 import { homedir } from 'node:os';
 import { isAbsolute, join, resolve } from 'node:path';
 
-import {
-  ConfigError,
-  type Environment,
-  LOG_LEVELS,
-  oneOf,
-  type Problems,
-  text,
-} from './read-settings.ts';
-import { type LogLevel, RELAY_SETTINGS, TEXT_SETTINGS } from './settings.ts';
+import { ConfigError, type Environment, given, type LogLevel, readSetting } from './settings.ts';
 
 /** The data folder alone, for commands that need no other setting. */
 export function readDataDir(env: Environment): string {
-  return resolve(text(env, 'DATA_DIR') ?? TEXT_SETTINGS.DATA_DIR);
+  return resolve(readSetting(env, 'DATA_DIR', []));
 }
 
-/**
- * The folder of what `sluice login` keeps: `sluice` in the user's configuration folder, by the XDG Base
- * Directory Specification, which says to ignore a relative path.
- */
+/** A folder of the user by the XDG Base Directory Specification, which says to ignore a relative path. */
+function userFolder(env: Environment, setting: string, ...fallback: string[]): string {
+  const base = env[setting] ?? '';
+  return isAbsolute(base) ? base : join(homedir(), ...fallback);
+}
+
+/** The folder of what `sluice login` keeps. */
 export function readLoginFolder(env: Environment): string {
-  const { XDG_CONFIG_HOME: base = '' } = env;
-  return join(isAbsolute(base) ? base : join(homedir(), '.config'), 'sluice');
+  return join(userFolder(env, 'XDG_CONFIG_HOME', '.config'), 'sluice');
 }
 
 /** Checks whether a setting names a database, so that commands mean that one. */
 export function namesDatabase(env: Environment): boolean {
-  return ['DATABASE_URL', 'DATA_DIR'].some((name) => (env[name]?.trim() ?? '') !== '');
+  return ['DATABASE_URL', 'DATA_DIR'].some((name) => given(env, name) !== undefined);
 }
 
-export interface RelayEnvironment {
+interface RelayEnvironment {
   readonly url: string | null;
   readonly apiKey: string | null;
-  /** where the queue is by default: the user's state folder (XDG Base Directory Specification) */
+  /** where the queue is by default */
   readonly queueFolder: string;
   readonly logLevel: LogLevel;
 }
@@ -45,18 +39,13 @@ export interface RelayEnvironment {
  * @throws {ConfigError} for a wrong LOG_LEVEL
  */
 export function readRelayEnvironment(env: Environment): RelayEnvironment {
-  const problems: Problems = [];
-  const named = (name: keyof typeof RELAY_SETTINGS): string | null =>
-    env[name]?.trim() || RELAY_SETTINGS[name];
-  const { XDG_STATE_HOME: base = '' } = env;
-  const state = isAbsolute(base) ? base : join(homedir(), '.local', 'state');
-  const level = text(env, 'LOG_LEVEL') ?? TEXT_SETTINGS.LOG_LEVEL;
-  const logLevel = oneOf<LogLevel>('LOG_LEVEL', level, LOG_LEVELS, problems);
+  const problems: string[] = [];
+  const logLevel = readSetting(env, 'LOG_LEVEL', problems);
   if (problems.length > 0) throw new ConfigError(problems);
   return {
-    url: named('SLUICE_URL'),
-    apiKey: named('SLUICE_API_KEY'),
-    queueFolder: join(state, 'sluice', 'relay'),
+    url: given(env, 'SLUICE_URL') ?? null,
+    apiKey: given(env, 'SLUICE_API_KEY') ?? null,
+    queueFolder: join(userFolder(env, 'XDG_STATE_HOME', '.local', 'state'), 'sluice', 'relay'),
     logLevel,
   };
 }

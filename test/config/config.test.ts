@@ -2,8 +2,7 @@
 import { resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { readConfig } from '../../src/config/config.ts';
-import { ConfigError } from '../../src/config/read-settings.ts';
-import { INTEGER_SETTINGS } from '../../src/config/settings.ts';
+import { ConfigError, SETTINGS } from '../../src/config/settings.ts';
 import { OperatorError } from '../../src/errors.ts';
 
 type Environment = Readonly<Record<string, string>>;
@@ -18,7 +17,13 @@ function problemsOf(env: Environment): readonly string[] {
   return [];
 }
 
-const INTEGER_NAMES = Object.keys(INTEGER_SETTINGS) as (keyof typeof INTEGER_SETTINGS)[];
+/** Settings that are whole numbers, with their limits. */
+const WHOLE_NUMBERS = Object.entries(SETTINGS).flatMap(([name, schema]) => {
+  const { minimum, maximum } = schema.meta() ?? {};
+  return typeof minimum === 'number' && typeof maximum === 'number'
+    ? [{ name, min: minimum, max: maximum }]
+    : [];
+});
 
 test.each([
   [{ DATABASE_READ_URL: 'postgres://b/x' }, 'DATABASE_READ_URL needs DATABASE_URL beside it'],
@@ -48,7 +53,7 @@ describe('without any setting', () => {
       databaseReadLagMaxMs: 10_000,
       dataDir: resolve('data'),
       redisUrl: null,
-      matchThreads: INTEGER_SETTINGS.MATCH_THREADS.fallback,
+      matchThreads: SETTINGS.MATCH_THREADS.parse(undefined),
       maxBodyBytes: 20 * 1024 * 1024,
       maxDecodedBodyBytes: 64 * 1024 * 1024,
       maxInflightBytes: 256 * 1024 * 1024,
@@ -81,12 +86,7 @@ describe('without any setting', () => {
   });
 
   test('an empty value counts as none, and strange names as nobody’s', () => {
-    const empty = Object.fromEntries(
-      [...INTEGER_NAMES, 'HOST', 'BASE_URL', 'BRAND', 'DATABASE_URL', 'LOG_LEVEL'].map((name) => [
-        name,
-        '  ',
-      ]),
-    );
+    const empty = Object.fromEntries(Object.keys(SETTINGS).map((name) => [name, '  ']));
     expect(readConfig({ ...empty, HOME: '/root', PORTS: '1' })).toEqual(readConfig({}));
   });
 
@@ -189,8 +189,7 @@ test('every setting is taken', () => {
 });
 
 describe('whole numbers', () => {
-  test.each(INTEGER_NAMES)('%s has a least and a most', (name) => {
-    const { min, max } = INTEGER_SETTINGS[name];
+  test.each(WHOLE_NUMBERS)('$name has a least and a most', ({ name, min, max }) => {
     const fault = (text: string): string =>
       `${name} must be a whole number from ${min} to ${max}, not "${text}"`;
     for (const text of [`${max + 1}`, '-1', '1.5', '1e3', '0x10', 'many', `${min} ${max}`]) {
@@ -273,12 +272,12 @@ describe('problems', () => {
     expect(problemsOf(env)).toEqual([
       'PORT must be a whole number from 0 to 65535, not "http"',
       'BASE_URL must be a URL that starts with http:// or https://',
+      'BARE_OTLP_ON_BASE must be one of gone, serve, not "maybe"',
+      'BRAND must be 1 to 32 lower-case letters and digits, a letter first',
       'DATABASE_URL must be a URL that starts with postgres:// or postgresql://',
       'MATCH_THREADS must be a whole number from 1 to 256, not "0"',
-      'BARE_OTLP_ON_BASE must be one of gone, serve, not "maybe"',
       'LOG_LEVEL must be one of trace, debug, info, warn, error, silent, not "loud"',
       'RUN_SETTLE_MS must not exceed RUN_TIMEOUT_MS',
-      'BRAND must be 1 to 32 lower-case letters and digits, a letter first',
     ]);
     const failure = (() => {
       try {

@@ -10,8 +10,8 @@ import { load } from 'js-yaml';
 import type { MetricObject } from 'prom-client';
 import { describe, expect, test } from 'vitest';
 import { readConfig } from '../../src/config/config.ts';
-import { INTEGER_SETTINGS, TEXT_SETTINGS } from '../../src/config/settings.ts';
-import { createMetrics } from '../../src/observe/metrics.ts';
+import { SETTINGS } from '../../src/config/settings.ts';
+import { createObserver } from '../../src/observe/events.ts';
 import { canRunPromtool, mustRunAll } from '../support/programs.ts';
 
 const ROOT = new URL('../../', import.meta.url);
@@ -35,7 +35,9 @@ const alerts = (
 const operations = read('docs/operations.md');
 /** What the library keeps of a metric and does not declare in its types. */
 type Declared = MetricObject & { readonly labelNames: readonly string[] };
-const metrics = createMetrics().registry.getMetricsAsArray() as unknown as readonly Declared[];
+const metrics = createObserver(
+  'silent',
+).registry.getMetricsAsArray() as unknown as readonly Declared[];
 /** As Prometheus names the series: a histogram has three. */
 const series = new Set(
   metrics.flatMap(({ name, type }) =>
@@ -44,10 +46,7 @@ const series = new Set(
       : [name],
   ),
 );
-const settings: readonly string[] = [
-  ...Object.keys(INTEGER_SETTINGS),
-  ...Object.keys(TEXT_SETTINGS),
-];
+const settings: readonly string[] = Object.keys(SETTINGS);
 
 const namedMetrics = (text: string): string[] => [
   ...new Set([...text.matchAll(/\bsluice_[a-z_]+\b/g)].map(([name]) => name)),

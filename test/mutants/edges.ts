@@ -213,7 +213,7 @@ export const EDGES: readonly Mutant[] = [
     name: 'edges/direct-url-alone',
     defect: 'DATABASE_DIRECT_URL without DATABASE_URL is taken',
     file: 'src/config/config.ts',
-    search: 'config.databaseDirectUrl !== null && config.databaseUrl === null',
+    search: "config.databaseDirectUrl !== null && !isGiven('DATABASE_URL')",
     replacement: 'false',
     tests: CONFIG,
   },

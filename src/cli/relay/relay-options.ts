@@ -3,9 +3,9 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 
 import { readRelayEnvironment } from '../../config/command-settings.ts';
-import { ConfigError, isPrivateUrl } from '../../config/read-settings.ts';
+import { ConfigError } from '../../config/settings.ts';
 import { OperatorError } from '../../errors.ts';
-import { parseAddress } from '../../local-host.ts';
+import { isPrivateUrl, parseAddress } from '../../local-host.ts';
 import type { RelaySettings } from '../../relay/relay.ts';
 
 export const LISTEN_DEFAULT = '127.0.0.1:4318';

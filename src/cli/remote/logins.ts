@@ -17,8 +17,8 @@ import {
 import { join } from 'node:path';
 import { z } from 'zod';
 
-import { isPrivateUrl } from '../../config/read-settings.ts';
 import { OperatorError } from '../../errors.ts';
+import { isPrivateUrl } from '../../local-host.ts';
 import { requireOwnFolder } from '../../own-folder.ts';
 
 const FILE = 'logins.json';

@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { statSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readRelayEnvironment } from '../../config/command-settings.ts';
-import { ConfigError } from '../../config/read-settings.ts';
+import { ConfigError } from '../../config/settings.ts';
 import { OperatorError } from '../../errors.ts';
 import { programVersion } from '../../main/program-version.ts';
 import { onStopSignal, SIGNAL_EXIT_CODES, type StopSignal } from '../../main/stop-signals.ts';
