@@ -246,9 +246,7 @@ export async function serve(
   const { optionalProbes } = acceptor;
   const probes = { probes: probesOf(open.probes, parts), optionalProbes, events };
   const memory = createListenerMemory();
-  const { registry } = observer.metrics;
-  const metrics = { contentType: registry.contentType, text: () => registry.metrics() };
-  const forOperator = [adminListener(config, metrics, probes)];
+  const forOperator = [adminListener(config, observer.registry, probes)];
   const admin = await openListeners(forOperator, events, stops, memory);
   const site = await openListeners(acceptor.listeners, events, stops, memory);
   const [base = 0, observe = base] = site.ports;

@@ -153,12 +153,12 @@ export class Forwarder {
   async #enqueue(request: RelayedRequest, sending: Promise<SendOutcome> | null): Promise<Delivery> {
     try {
       await this.#queue.append({ ...request, acceptedAtMs: this.#age.nowMs() }, sending);
-      this.#events.queueWorked('write');
+      this.#events.queueWritten();
       this.#events.requestQueued(request.signal);
       this.start();
       return { kind: 'queued' };
     } catch (error) {
-      if (!(error instanceof QueueFull)) this.#events.queueFailed('write', error);
+      if (!(error instanceof QueueFull)) this.#events.queueUnwritten(error);
       const retryAfterMs = Math.max(BACKOFF_MS_MIN, this.#resumesAtMs - performance.now());
       return { kind: 'full', retryAfterMs };
     }
@@ -168,13 +168,13 @@ export class Forwarder {
   #takeOldest(): Queued | null {
     try {
       const oldest = this.#queue.next();
-      this.#events.queueWorked('read');
+      this.#events.queueRead();
       // Waits for requests in flight, so that the next process does not send them again.
       if (oldest === null || (this.#isStopping && oldest.attached === null)) return null;
       this.#queue.take();
       return oldest;
     } catch (error) {
-      this.#events.queueFailed('read', error);
+      this.#events.queueUnread(error);
       setTimeout(() => this.start(), BACKOFF_MS_MAX).unref();
       return null;
     }
@@ -191,9 +191,9 @@ export class Forwarder {
     if (isDone === null) return;
     try {
       this.#queue.remove(request);
-      this.#events.queueWorked('remove');
+      this.#events.sentRemoved();
     } catch (error) {
-      this.#events.queueFailed('remove', error);
+      this.#events.sentUnremoved(error);
     }
   }
 

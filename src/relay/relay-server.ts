@@ -7,7 +7,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { ERRORS, SluiceError } from '../errors.ts';
 import type { CallerCheck } from '../local-host.ts';
 import type { Signal } from '../model/telemetry.ts';
-import type { MetricsText } from '../observe/metrics.ts';
+import type { MetricsText } from '../observe/events.ts';
 import type { RelayEvents, RelayState } from '../observe/relay-events.ts';
 import { DEDUPLICATE_HEADER, readDeduplicate } from '../otlp/deduplicate-header.ts';
 import { encodeStatus } from '../otlp/responses.ts';
@@ -173,7 +173,7 @@ export function createRelayServer(options: RelayServerOptions): Server {
     if (signal === undefined) {
       if (path === '/health') return healthAnswer(state());
       const headers = { 'content-type': metrics.contentType };
-      return { status: 200, headers, body: await metrics.text() };
+      return { status: 200, headers, body: await metrics.metrics() };
     }
     const answer = await take(incoming, signal);
     events.requestAnswered(signal, answer.status);

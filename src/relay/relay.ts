@@ -75,7 +75,6 @@ export async function openRelay(settings: RelaySettings): Promise<OpenRelay> {
     };
   };
   const { events, registry } = createRelayObserver(settings.logLevel, state);
-  const metrics = { contentType: registry.contentType, text: () => registry.metrics() };
   const queue = new DiskQueue<Promise<SendOutcome>>(queueFolder, queueBytesMax, events);
   const upstream = createUpstream({ url, key, userAgent: `sluice-relay/${version}` });
   const forwarder = new Forwarder({ queue, age, upstream, events, renewKey: renew });
@@ -84,7 +83,7 @@ export async function openRelay(settings: RelaySettings): Promise<OpenRelay> {
     allowedHosts: settings.allowedHosts,
     setting: '--allow-host',
   });
-  const server = createRelayServer({ forwarder, metrics, state, events, checkCaller });
+  const server = createRelayServer({ forwarder, metrics: registry, state, events, checkCaller });
   try {
     server.listen(port, host);
     await once(server, 'listening');

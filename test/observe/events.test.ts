@@ -5,18 +5,17 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { SluiceError } from '../../src/errors.ts';
 import { errorFacts, framesOf } from '../../src/observe/error-facts.ts';
-import { createObserver, type Events } from '../../src/observe/events.ts';
-import type { Metrics } from '../../src/observe/metrics.ts';
+import { createObserver, type Events, type Observer } from '../../src/observe/events.ts';
 
 let lines: Record<string, unknown>[];
 let events: Events;
-let metrics: Metrics;
+let registry: Observer['registry'];
 
 beforeEach(() => observeAt('debug'));
 
 function observeAt(level: string): void {
   lines = [];
-  ({ events, metrics } = createObserver(level, {
+  ({ events, registry } = createObserver(level, {
     write: (line) => {
       const { time, ...fields }: Record<string, unknown> = JSON.parse(line);
       expect(time).toEqual(expect.any(Number));
@@ -27,7 +26,7 @@ function observeAt(level: string): void {
 
 /** The samples that are not 0, without `# HELP` and `# TYPE`. */
 async function samples(): Promise<string[]> {
-  return (await metrics.registry.metrics())
+  return (await registry.metrics())
     .split('\n')
     .filter((line) => line !== '' && !line.startsWith('#') && !line.endsWith(' 0'));
 }
@@ -260,8 +259,8 @@ describe('limits', () => {
     events.countedHere();
     events.countedHere();
     expect(await samples()).toEqual([
-      'sluice_limits_counted_here_total 2',
       'sluice_faults_total{place="limiter"} 1',
+      'sluice_limits_counted_here_total 2',
     ]);
     expect(lines).toEqual([
       { level: 30, msg: 'Redis responds again; rate limits are shared by all processes' },
@@ -362,9 +361,8 @@ test('what ends sessions is logged with account and address', () => {
 });
 
 test('every metric is named for the product, and two observers share none', async () => {
-  const other = createObserver('silent').metrics;
-  metrics.rows.inc(5);
-  expect(await other.registry.getSingleMetricAsString('sluice_store_rows_total')).toMatch(/ 0$/m);
-  for (const { name } of await metrics.registry.getMetricsAsJSON())
-    expect(name).toMatch(/^sluice_/);
+  const other = createObserver('silent').registry;
+  events.requestsResent(5);
+  expect(await other.getSingleMetricAsString('sluice_ingest_resends_total')).toMatch(/ 0$/m);
+  for (const { name } of await registry.getMetricsAsJSON()) expect(name).toMatch(/^sluice_/);
 });

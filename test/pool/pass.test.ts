@@ -9,7 +9,7 @@ import type { ClaimedRun } from '../../src/db/runs/evaluation-queue.ts';
 import { NO_USAGE } from '../../src/engine/step-usage.ts';
 import type { Severity } from '../../src/model/rules.ts';
 import type { Checked } from '../../src/model/runs.ts';
-import type { PassFacts } from '../../src/observe/events.ts';
+import type { PassFacts } from '../../src/observe/pass-events.ts';
 import { Pass, type PassDependencies, type PassTiming } from '../../src/pool/pass.ts';
 import {
   type EvaluateTask,

@@ -28,7 +28,7 @@ export function listenersOf(settings: Readonly<Record<string, string>> = {}): Li
   const pages = { documentation: loadDocumentation(shell, api, []), assets: pageAssets() };
   const site = { ...probes, ...pages, replicaApp: null };
   const deps = { ...Object.fromEntries(parts), ...site } as SiteDependencies;
-  const metrics = { contentType: '', text: async () => '' };
+  const metrics = { contentType: '', metrics: async () => '' };
   return [...publicListeners(config, deps), adminListener(config, metrics, deps)];
 }
 

@@ -23,10 +23,8 @@ import type { Exchange } from '../../http/transport/exchange.ts';
 import type { Route } from '../../http/transport/router.ts';
 import type { ListenAddress, ListenerSettings } from '../../http/transport/server.ts';
 import { createCallerCheck } from '../../local-host.ts';
-import type { MetricsText } from '../../observe/metrics.ts';
+import type { MetricsText } from '../../observe/events.ts';
 import type { ApiDocument } from '../../web/docs/api-document.ts';
-
-/** `/metrics` is for the operator's scraper on this machine. */
 
 export interface PublicDependencies {
   readonly ingest: IngestDependencies;
@@ -48,12 +46,13 @@ export interface SiteDependencies extends PublicDependencies, ProbeDependencies 
   readonly assets: readonly Asset[];
 }
 
-function metricsRoute({ contentType, text }: MetricsText): Route {
+function metricsRoute(registry: MetricsText): Route {
   return {
     method: 'GET',
     path: '/metrics',
     handler: async (exchange) => {
-      exchange.answer({ status: 200, contentType, body: await text() });
+      const { contentType } = registry;
+      exchange.answer({ status: 200, contentType, body: await registry.metrics() });
     },
   };
 }

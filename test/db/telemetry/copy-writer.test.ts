@@ -17,7 +17,7 @@ import { createDatabase, type Database } from '../../../src/db/database.ts';
 import { CopyWriter, type CopyWriterSettings } from '../../../src/db/telemetry/copy-writer.ts';
 import type { EncodedRequest } from '../../../src/db/telemetry/encoded-request.ts';
 import { ByteBudget } from '../../../src/http/ingest/byte-budget.ts';
-import type { BatchFacts } from '../../../src/observe/events.ts';
+import type { BatchFacts } from '../../../src/observe/ingest-events.ts';
 import { encodeRequest } from '../../support/decoding.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
 import {

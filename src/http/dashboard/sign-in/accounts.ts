@@ -6,7 +6,7 @@ import type { ProvenUser } from '../../../db/people/users.ts';
 import type { Store } from '../../../db/store.ts';
 import { SluiceError } from '../../../errors.ts';
 import type { Session } from '../../../model/people.ts';
-import type { SignInOutcome } from '../../../observe/events.ts';
+import type { SignInOutcome } from '../../../observe/server-events.ts';
 import type { SignInLimiter } from '../../limits/sign-in-limiter.ts';
 import { abridgeUserAgent, networkOf } from '../../transport/browser-head.ts';
 import type { HeaderList } from '../../transport/exchange.ts';
