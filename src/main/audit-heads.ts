@@ -9,15 +9,12 @@ import type { Queryable } from '../db/database.ts';
 import { changedHeads } from '../db/people/audit.ts';
 import { type ChainHead, headText } from '../db/people/audit-chain.ts';
 import type { Events } from '../observe/events.ts';
-import { withinLimit } from '../time-limit.ts';
 import { type Heads, type HeadsFile, headsFileOf } from './audit-heads-file.ts';
 import type { StopOrder } from './stop-order.ts';
-import { repeat } from './upkeep.ts';
+import { flushUntilStop } from './upkeep.ts';
 
 /** Interval between two copies of the heads; entries that were cut off before a copy are not noticed. */
 export const HEADS_EVERY_MS = 60 * 60_000;
-/** Time limit for keeping the last heads during the stop. */
-const LAST_HEADS_LIMIT_MS = 10_000;
 /** Maximum number of workspaces with kept heads, oldest first. */
 const HEADS_MAX = 10_000;
 /** Maximum number of heads per log line. */
@@ -73,12 +70,6 @@ export function keepAuditHeads(
     fileOf ??= await headsFileOf(dataDir, database);
     heads = await keepHeads(database, fileOf, heads, events);
   };
-  const upkeep = repeat(turn, HEADS_EVERY_MS, events.auditHeadsUnkept, {
-    atOnce: true,
-    onSuccess: events.auditHeadsKept,
-  });
-  stops.add('audit heads', async () => {
-    await upkeep.stop();
-    await withinLimit(turn(), LAST_HEADS_LIMIT_MS).catch(events.auditHeadsUnkept);
-  });
+  const ended = { failed: events.auditHeadsUnkept, worked: events.auditHeadsKept };
+  flushUntilStop('audit heads', turn, HEADS_EVERY_MS, ended, stops, true);
 }

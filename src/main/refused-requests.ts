@@ -7,15 +7,12 @@ import { LRUCache } from 'lru-cache';
 import type { RefusedRequests } from '../http/limits/refused-requests.ts';
 import type { RefusedGroup } from '../model/refused-requests.ts';
 import type { Events } from '../observe/events.ts';
-import { withinLimit } from '../time-limit.ts';
 import type { StopOrder } from './stop-order.ts';
-import { repeat } from './upkeep.ts';
+import { flushUntilStop } from './upkeep.ts';
 
 const INTERVAL_MS = 5000;
 /** Most groups of a turn; no more are counted in an interval (`GROUPS_MAX`). */
 const RECORDED_MAX = 1000;
-/** The stop does not wait longer for counts of refusals. */
-const LAST_WRITE_LIMIT_MS = 5000;
 /** Most log lines of unknown senders per interval. */
 const LOGGED_PER_TURN_MAX = 10;
 /** Senders that were logged and are not logged again within an hour. */
@@ -60,14 +57,6 @@ export function keepRefusedRequests(
     if (groups.length > 0) log(await record(groups));
     failed = [];
   };
-  const upkeep = repeat(turn, intervalMs, events.refusalsUnrecorded, {
-    onSuccess: events.refusalsRecorded,
-  });
-  const finish = async (): Promise<void> => {
-    await upkeep.stop();
-    await turn();
-  };
-  stops.add('refused requests', () =>
-    withinLimit(finish(), LAST_WRITE_LIMIT_MS).catch(events.refusalsUnrecorded),
-  );
+  const ended = { failed: events.refusalsUnrecorded, worked: events.refusalsRecorded };
+  flushUntilStop('refused requests', turn, intervalMs, ended, stops);
 }

@@ -5,13 +5,10 @@
 import type { RuleCost } from '../db/findings/rule-costs.ts';
 import type { Events } from '../observe/events.ts';
 import type { MeteredRule } from '../pool/rule-meter.ts';
-import { withinLimit } from '../time-limit.ts';
 import type { StopOrder } from './stop-order.ts';
-import { repeat } from './upkeep.ts';
+import { flushUntilStop } from './upkeep.ts';
 
 const INTERVAL_MS = 60_000;
-/** The stop does not wait longer for them. */
-const LAST_WRITE_LIMIT_MS = 5000;
 
 /**
  * @param rules in the order of the match threads
@@ -21,7 +18,10 @@ const LAST_WRITE_LIMIT_MS = 5000;
 export function keepRuleCosts(
   rules: readonly { readonly id: string }[],
   record: (costs: readonly RuleCost[]) => Promise<void>,
-  events: Pick<Events, 'ruleCostsUnrecorded' | 'ruleCostsRecorded'>,
+  {
+    ruleCostsUnrecorded: failed,
+    ruleCostsRecorded: worked,
+  }: Pick<Events, 'ruleCostsUnrecorded' | 'ruleCostsRecorded'>,
   stops: Pick<StopOrder, 'add'>,
   intervalMs: number = INTERVAL_MS,
 ): (measured: readonly MeteredRule[]) => void {
@@ -44,13 +44,7 @@ export function keepRuleCosts(
       throw error;
     }
   };
-  const upkeep = repeat(flush, intervalMs, events.ruleCostsUnrecorded, {
-    onSuccess: events.ruleCostsRecorded,
-  });
-  stops.add('matcher times', async () => {
-    await upkeep.stop();
-    await withinLimit(flush(), LAST_WRITE_LIMIT_MS).catch(events.ruleCostsUnrecorded);
-  });
+  flushUntilStop('matcher times', flush, intervalMs, { failed, worked }, stops);
   return (measured) => {
     for (const { ruleIndex, searches, micros } of measured) {
       const rule = rules[ruleIndex];

@@ -1,6 +1,8 @@
 /**
  * Repeats background work at intervals; a failed turn is reported, and the next one tries again.
  */
+import { withinLimit } from '../time-limit.ts';
+import type { StopOrder } from './stop-order.ts';
 
 /** A clock that drifts by 100 ppm is 6 ms off after a minute. */
 export const CLOCK_READ_EVERY_MS = 60_000;
@@ -8,7 +10,10 @@ export const CLOCK_READ_EVERY_MS = 60_000;
 /** Often enough for an alert and for autoscaling. */
 export const BACKLOG_COUNT_EVERY_MS = 15_000;
 
-export interface Upkeep {
+/** Time limit of the last flush, during the stop. */
+const LAST_FLUSH_LIMIT_MS = 5000;
+
+interface Upkeep {
   /** Resolves after the turn under way. */
   readonly stop: () => Promise<void>;
 }
@@ -43,4 +48,27 @@ export function repeat(
       await running;
     },
   };
+}
+
+/**
+ * Writes regularly what is collected in memory, and the rest at the stop. A failure is reported and does not make
+ * the stop fail.
+ *
+ * @param flush keeps for the next time what it could not write
+ * @param ended called after every flush, and with its error if it failed
+ */
+export function flushUntilStop(
+  name: string,
+  flush: () => Promise<void>,
+  intervalMs: number,
+  ended: { readonly failed: (error: unknown) => void; readonly worked: () => void },
+  stops: Pick<StopOrder, 'add'>,
+  atOnce = false,
+): void {
+  const upkeep = repeat(flush, intervalMs, ended.failed, { atOnce, onSuccess: ended.worked });
+  const last = async (): Promise<void> => {
+    await upkeep.stop();
+    await flush();
+  };
+  stops.add(name, () => withinLimit(last(), LAST_FLUSH_LIMIT_MS).catch(ended.failed));
 }
