@@ -3,7 +3,12 @@ import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 
 import type { JsonObject, JsonValue } from '../../src/model/json.ts';
 import type { Signal } from '../../src/model/telemetry.ts';
-import { MESSAGES, REQUESTS } from '../../src/relay/protobuf/otlp-messages.ts';
+import { FIELDS, REQUESTS } from '../../src/relay/protobuf/otlp-messages.ts';
+
+/** By message. */
+const MESSAGES = new Map(
+  FIELDS.map(({ message }) => [message, FIELDS.filter((field) => field.message === message)]),
+);
 
 type Write = (writer: BinaryWriter, value: JsonValue) => void;
 
@@ -53,15 +58,14 @@ function writePacked(
 }
 
 function writeMessage(writer: BinaryWriter, name: string, message: JsonObject): void {
-  for (const [number, text] of Object.entries(MESSAGES[name]?.fields ?? {})) {
-    const [member = '', type = ''] = text.replace('*', '').split(' ');
+  for (const { number, name: member, type, isList } of MESSAGES.get(name) ?? []) {
     const value = message[member];
     if (value === undefined || value === null) continue;
     const scalar = SCALARS[type];
-    if (!text.endsWith('*')) writeField(writer, Number(number), type, value);
+    if (!isList) writeField(writer, number, type, value);
     else if (scalar !== undefined) {
-      writePacked(writer, Number(number), scalar[1], value as JsonValue[]);
-    } else for (const item of value as JsonValue[]) writeField(writer, Number(number), type, item);
+      writePacked(writer, number, scalar[1], value as JsonValue[]);
+    } else for (const item of value as JsonValue[]) writeField(writer, number, type, item);
   }
 }
 

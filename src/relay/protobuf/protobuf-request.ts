@@ -8,7 +8,7 @@ import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
 import { SluiceError } from '../../errors.ts';
 import type { JsonText } from '../../model/json.ts';
 import type { Signal } from '../../model/telemetry.ts';
-import { MESSAGES, REQUESTS, type ScalarType } from './otlp-messages.ts';
+import { FIELDS, REQUESTS, type ScalarType } from './otlp-messages.ts';
 
 /** Messages inside messages; an attribute value that the server takes needs 200 at most. */
 const DEPTH_MAX = 256;
@@ -70,22 +70,17 @@ function isScalar(type: string): type is ScalarType {
 }
 
 function createMessages(): ReadonlyMap<string, Message> {
-  const messages = new Map(Object.keys(MESSAGES).map((name) => [name, [] as Message]));
-  for (const [messageName, { fields, oneOf = [] }] of Object.entries(MESSAGES)) {
-    for (const [number, text] of Object.entries(fields)) {
-      const [name = '', type = ''] = text.replace('*', '').split(' ');
-      const shared = { name, isList: text.endsWith('*'), isOneOf: oneOf.includes(name) };
-      const field: Field = isScalar(type)
-        ? { ...shared, message: null, ...SCALARS[type] }
-        : {
-            ...shared,
-            message: messages.get(type) ?? null,
-            read: null,
-            wireType: WireType.LengthDelimited,
-          };
-      const message = messages.get(messageName);
-      if (message !== undefined) message[Number(number)] = field;
-    }
+  const messages = new Map(FIELDS.map(({ message }) => [message, [] as Message]));
+  for (const { message: owner, number, type, ...field } of FIELDS) {
+    const kind = isScalar(type)
+      ? { message: null, ...SCALARS[type] }
+      : {
+          message: messages.get(type) ?? null,
+          read: null,
+          wireType: WireType.LengthDelimited,
+        };
+    const message = messages.get(owner);
+    if (message !== undefined) message[number] = { ...field, ...kind };
   }
   return messages;
 }
