@@ -1,17 +1,19 @@
 /**
  * A queue that serves workspaces in turn (round robin), with a limit on the items that run at once,
  * in all and per workspace. The items of a workspace stay in order of arrival. A workspace goes to
- * the back of the round when its item begins, and again when it ends. So with one item at a time, an
+ * the back of the round when its item begins or is taken, and again when it ends. So with one item at a time, an
  * item waits for at most one of each other workspace before its workspace's turn.
  *
  *   add ──► waiting ── begin ──► running ── end ──► the workspace goes to the back
- *              └── remove, removeForOther
+ *              └── take, drain, remove, removeForOther
+ *
+ * Two other schedulers share what cannot be counted in items: `FairQueue` bytes, `SliceScheduler` time.
  */
 export class WorkspaceQueue<Item> {
   readonly #atOnce: number;
   readonly #perWorkspace: number;
   /** items by workspace, in the order of turns; no list is empty */
-  readonly #waiting = new Map<number, Item[]>();
+  #waiting = new Map<number, Item[]>();
   /** number of running items by workspace, never 0 */
   readonly #running = new Map<number, number>();
   #runningCount = 0;
@@ -38,7 +40,17 @@ export class WorkspaceQueue<Item> {
 
   /** Checks whether an item waits only because too many items of other workspaces are running. */
   get isFull(): boolean {
-    return this.#runningCount >= this.#atOnce && this.#next(() => true) !== null;
+    return this.#runningCount >= this.#atOnce && this.next(() => true) !== null;
+  }
+
+  /** The waiting items, by workspace. */
+  get all(): Item[] {
+    return [...this.#waiting.values()].flat();
+  }
+
+  /** The first item of each workspace, in the order of turns. */
+  get firsts(): Item[] {
+    return [...this.#waiting.values()].flatMap((items) => items.slice(0, 1));
   }
 
   /** Number of waiting items of a workspace. */
@@ -53,6 +65,28 @@ export class WorkspaceQueue<Item> {
     else items.push(item);
   }
 
+  /** Puts an item back: it is next. */
+  addFirst(workspaceId: number, item: Item): void {
+    this.#size += 1;
+    const items = [item, ...(this.#waiting.get(workspaceId) ?? [])];
+    this.#waiting.delete(workspaceId);
+    this.#waiting = new Map([[workspaceId, items], ...this.#waiting]);
+  }
+
+  /** Takes a waiting item, which does not count as running. */
+  take(workspaceId: number, item: Item): void {
+    this.remove(workspaceId, item);
+    this.#toBack(workspaceId);
+  }
+
+  /** Takes all waiting items. */
+  drain(): Item[] {
+    const all = this.all;
+    this.#waiting.clear();
+    this.#size = 0;
+    return all;
+  }
+
   /**
    * Begins the next item; null if no item waits or may run now.
    *
@@ -60,13 +94,12 @@ export class WorkspaceQueue<Item> {
    */
   begin(mayBegin: (item: Item) => boolean = () => true): Item | null {
     if (this.#runningCount >= this.#atOnce) return null;
-    const next = this.#next(mayBegin);
+    const next = this.next(mayBegin);
     if (next === null) return null;
     const { workspaceId, item } = next;
-    this.remove(workspaceId, item);
     this.#runningCount += 1;
     this.#running.set(workspaceId, this.#runningOf(workspaceId) + 1);
-    this.#toBack(workspaceId);
+    this.take(workspaceId, item);
     return item;
   }
 
@@ -85,7 +118,7 @@ export class WorkspaceQueue<Item> {
   }
 
   /** Finds the next item of the workspaces that may have one more running item. */
-  #next(mayBegin: (item: Item) => boolean): { workspaceId: number; item: Item } | null {
+  next(mayBegin: (item: Item) => boolean): { workspaceId: number; item: Item } | null {
     for (const [workspaceId, items] of this.#waiting) {
       if (this.#runningOf(workspaceId) >= this.#perWorkspace) continue;
       const item = items.find(mayBegin);

@@ -128,6 +128,22 @@ test('a removed item is not taken; one that does not wait changes nothing', () =
   expect(drain(queue)).toBe('a2');
 });
 
+test('a taken item does not run, and its workspace goes to the back', () => {
+  const queue = queueOf(['a1', 'a2', 'b1']);
+  queue.take(workspaceOf('a'), 'a1');
+  expect([queue.firsts, queue.isIdle]).toEqual([['b1', 'a2'], false]);
+  expect(queue.next((item) => item !== 'b1')?.item).toBe('a2');
+  expect(queue.drain()).toEqual(['b1', 'a2']);
+  expect([queue.size, queue.isIdle]).toEqual([0, true]);
+});
+
+test('an item that is put back is next', () => {
+  const queue = queueOf(['a1', 'b1', 'b2']);
+  queue.take(workspaceOf('b'), 'b1');
+  queue.addFirst(workspaceOf('b'), 'b1');
+  expect([queue.all, queue.size]).toEqual([['b1', 'b2', 'a1'], 3]);
+});
+
 describe('a full queue makes room', () => {
   test.each([
     ['of the workspace with the most', ['a1', 'a2', 'b1', 'b2', 'b3'], 'c', 'b3'],

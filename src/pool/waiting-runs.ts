@@ -1,12 +1,12 @@
 /**
  * The claimed runs that wait in this process, in one queue per pace, and the rules of their
- * workspaces. Puts tasks together: workspaces take turns (run-queue.ts), a workspace whose runs take
+ * workspaces. Puts tasks together: workspaces take turns, a workspace whose runs take
  * long has separate quick tasks, and none while many of its long runs wait.
  *
  * Knows neither the database nor the worker threads; `claims.ts` fills and empties it.
  */
 import type { ClaimedRun } from '../db/runs/evaluation-queue.ts';
-import { RunQueue } from './run-queue.ts';
+import { WorkspaceQueue } from '../workspace-queue.ts';
 import {
   type EvaluateTask,
   LONG_RUNS_PER_THREAD,
@@ -46,10 +46,10 @@ interface WaitingRun extends ClaimedRun {
 
 export class WaitingRuns {
   readonly #threads: number;
-  readonly #queues: Readonly<Record<TaskPace, RunQueue<WaitingRun>>> = {
-    quick: new RunQueue(),
-    long: new RunQueue(),
-    apart: new RunQueue(),
+  readonly #queues: Readonly<Record<TaskPace, WorkspaceQueue<WaitingRun>>> = {
+    quick: new WorkspaceQueue(),
+    long: new WorkspaceQueue(),
+    apart: new WorkspaceQueue(),
   };
   /** workspace → when its last long run was found; `performance.now()` */
   readonly #slow = new Map<number, number>();
@@ -96,7 +96,8 @@ export class WaitingRuns {
     const claimedAtMs = performance.now();
     const { quick, apart } = this.#queues;
     for (const run of runs) {
-      (run.isRetry ? apart : quick).push({ ...run, claimedAtMs, isLarge: false });
+      const waiting = { ...run, claimedAtMs, isLarge: false };
+      (run.isRetry ? apart : quick).add(run.workspaceId, waiting);
     }
     const share = Math.ceil(quick.size / (this.#threads * TASKS_PER_THREAD));
     this.#batchRunsMax = Math.min(BATCH_RUNS_MAX, Math.max(1, share));
@@ -104,20 +105,21 @@ export class WaitingRuns {
 
   /** Puts back runs of a task that were not begun; they are next. */
   putBack(task: EvaluateTask): void {
-    this.#queues[task.pace].putFirst(this.#runsOf(task));
+    const queue = this.#queues[task.pace];
+    for (const run of this.#runsOf(task).reverse()) queue.addFirst(run.workspaceId, run);
   }
 
   /** Puts back runs that take long: each is evaluated in slices beside others. */
   putBackLong(task: EvaluateTask): void {
     for (const run of this.#runsOf(task)) {
-      this.#queues.long.push(run);
+      this.#queues.long.add(run.workspaceId, run);
       this.#slow.set(run.workspaceId, performance.now());
     }
   }
 
   /** Puts back runs that failed together: each is tried alone. */
   putBackApart(task: EvaluateTask): void {
-    for (const run of this.#runsOf(task)) this.#queues.apart.push(run);
+    for (const run of this.#runsOf(task)) this.#queues.apart.add(run.workspaceId, run);
   }
 
   /** The next quick task; null when there is none. */
@@ -138,17 +140,16 @@ export class WaitingRuns {
     const ofOne = (workspaceId: number): number =>
       underWay.filter(({ runs }) => runs[0]?.workspaceId === workspaceId).length;
     const hasLarge = underWay.some(({ isLarge }) => isLarge);
-    const run = this.#queues.long.takeOne(
+    return this.#takeOne(
+      'long',
       ({ workspaceId, isLarge }) =>
         ofOne(workspaceId) < LONG_OF_WORKSPACE_MAX && !(hasLarge && isLarge),
     );
-    return this.#taskOf(run === null ? [] : [run], 'long');
   }
 
   /** The next run that is evaluated alone; null when there is none. */
   takeApart(): EvaluateTask | null {
-    const run = this.#queues.apart.takeOne(() => true);
-    return this.#taskOf(run === null ? [] : [run], 'apart');
+    return this.#takeOne('apart', () => true);
   }
 
   /** Takes all runs of one pace, or of all. */
@@ -161,9 +162,31 @@ export class WaitingRuns {
     this.#queues.long.countOf(workspaceId) < LONG_WAITING_MAX;
 
   #takeBatch(isSlow: boolean): WaitingRun[] {
-    const mayTake = (workspaceId: number): boolean =>
-      this.#slow.has(workspaceId) === isSlow && this.#mayTake(workspaceId);
-    return this.#queues.quick.take(this.#batchRunsMax, BATCH_STEPS_MAX, mayTake);
+    const { quick } = this.#queues;
+    const taken: WaitingRun[] = [];
+    let room = BATCH_STEPS_MAX;
+    let before = -1;
+    // One turn of each workspace, until nothing is taken any more.
+    while (before < taken.length) {
+      before = taken.length;
+      for (const run of quick.firsts) {
+        const { workspaceId, steps } = run;
+        if (taken.length >= this.#batchRunsMax) return taken;
+        if (this.#slow.has(workspaceId) !== isSlow || !this.#mayTake(workspaceId)) continue;
+        // A run with more steps is taken alone.
+        if (taken.length > 0 && steps > room) continue;
+        room -= steps;
+        taken.push(run);
+        quick.take(workspaceId, run);
+      }
+    }
+    return taken;
+  }
+
+  #takeOne(pace: TaskPace, mayTake: (run: WaitingRun) => boolean): EvaluateTask | null {
+    const next = this.#queues[pace].next(mayTake);
+    if (next !== null) this.#queues[pace].take(next.workspaceId, next.item);
+    return this.#taskOf(next === null ? [] : [next.item], pace);
   }
 
   #taskOf(runs: readonly WaitingRun[], pace: TaskPace): EvaluateTask | null {
