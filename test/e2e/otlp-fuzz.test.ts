@@ -8,6 +8,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 
 import type { JsonObject } from '../../src/model/json.ts';
 import type { Signal } from '../../src/model/telemetry.ts';
+import { casesOf } from '../support/exhaustive.ts';
 import { canonicalRecords } from '../support/otlp-canonical.ts';
 import { exportRequest } from '../support/otlp-requests.ts';
 import { otlpHeaderLines, peakMemoryBytes, postBytes, throwAt } from '../support/otlp-wire.ts';
@@ -95,7 +96,7 @@ test('valid requests are stored, every record of them', async () => {
       const stored = (await countRecords(signal)) - before;
       expect(stored).toBe(canonicalRecords(signal, body).length);
     }),
-    { numRuns: 150 },
+    { numRuns: casesOf(150) },
   );
   await isHealthy();
 });
@@ -117,7 +118,7 @@ test('damaged bodies are 200 or 400, whatever they are encoded with', async () =
         JSON.parse(text);
       },
     ),
-    { numRuns: 400 },
+    { numRuns: casesOf(400) },
   );
   await isHealthy();
 });
@@ -128,7 +129,7 @@ test('bytes that are not what Content-Encoding says', async () => {
       const { status } = await send('traces', Buffer.from(bytes), by);
       expect([200, 400]).toContain(status);
     }),
-    { numRuns: 100 },
+    { numRuns: casesOf(100) },
   );
   await isHealthy();
 });
@@ -166,7 +167,7 @@ test('odd headers: refused or taken, never a 5xx, never a connection that stays'
       const bytes = postBytes(`/v1/${signal}`, headers, Buffer.from(JSON.stringify(body)));
       expectNoServerError(await throwAt(port, bytes, PATIENCE));
     }),
-    { numRuns: 80 },
+    { numRuns: casesOf(80) },
   );
   await isHealthy();
 });
@@ -182,7 +183,7 @@ test('requests damaged anywhere, their head included', async () => {
       );
       expectNoServerError(await throwAt(port, damage(whole, list), PATIENCE));
     }),
-    { numRuns: 80 },
+    { numRuns: casesOf(80) },
   );
   await isHealthy();
 });

@@ -11,7 +11,7 @@ import { CONVERSATIONS } from '../../demo/conversations.ts';
 import { sendRun } from '../../demo/send-run.ts';
 import { createDatabase } from '../../src/db/database.ts';
 import { startEmbedded } from '../../src/db/embedded/connect.ts';
-import { openBrowser } from './chromium.ts';
+import { closeBrowser, openBrowser } from './chromium.ts';
 import { startServer } from './server.ts';
 import { waitFor } from './wait-for.ts';
 
@@ -121,7 +121,7 @@ try {
     await page.getByRole('button', { name: 'Sign in' }).click();
     await walk(page, baseUrl);
   } finally {
-    await browser.close();
+    await closeBrowser();
   }
 } finally {
   await server.stop();

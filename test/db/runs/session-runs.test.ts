@@ -11,6 +11,7 @@ import { LogRuns } from '../../../src/db/telemetry/log-runs.ts';
 import { ensureDay } from '../../../src/db/telemetry/partitions.ts';
 import type { Hex16 } from '../../../src/model/json.ts';
 import type { LogSession } from '../../../src/model/telemetry.ts';
+import { casesOf } from '../../support/exhaustive.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
 import { readSteps } from '../../support/read-steps.ts';
 import {
@@ -340,7 +341,7 @@ describe('the end of a run', () => {
           over.map(({ number }) => hex16(number)).sort(),
         );
       }),
-      { numRuns: 40 },
+      { numRuns: casesOf(40, 4) },
     );
   });
 

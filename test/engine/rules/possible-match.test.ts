@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createPatternCompiler } from '../../../src/engine/matcher/pattern.ts';
 import { canMatch } from '../../../src/engine/rules/possible-match.ts';
+import { casesOf } from '../../support/exhaustive.ts';
 import { tinyRule } from '../tiny-rules.ts';
 
 const compile = createPatternCompiler();
@@ -58,7 +59,7 @@ describe('canMatch', () => {
         const program = compile(source).pattern;
         expect(canMatch(source), source).toBe(BYTES.some((text) => program?.test(text) === true));
       }),
-      { numRuns: 1000 },
+      { numRuns: casesOf(1000) },
     );
   });
 

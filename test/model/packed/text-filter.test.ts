@@ -9,6 +9,7 @@ import {
 } from '../../../src/model/packed/text-filter.ts';
 import { TextSplitter } from '../../../src/model/packed/text-splitter.ts';
 import { toEnd } from '../../../src/otlp/pieces.ts';
+import { casesOf } from '../../support/exhaustive.ts';
 
 /** Writes all or some characters as escapes, but for those that may be part of an escape. */
 function escapeAll(json: string, every: number): string {
@@ -88,7 +89,7 @@ it('finds every part of a text behind one to three levels of JSON, however it is
         }
       },
     ),
-    { numRuns: 1000 },
+    { numRuns: casesOf(1000) },
   );
 });
 
@@ -133,7 +134,7 @@ it('finds every string of a packed block, also where one repeats another', () =>
         }
       },
     ),
-    { numRuns: 300 },
+    { numRuns: casesOf(300) },
   );
 });
 

@@ -19,6 +19,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
 import { DiskQueue, type QueuedRequest, QueueFull } from '../../../src/relay/queue/disk-queue.ts';
 import { HEADER_BYTES, type QueueRecord } from '../../../src/relay/queue/queue-record.ts';
+import { casesOf } from '../../support/exhaustive.ts';
 import { someOf } from '../../support/some-of.ts';
 
 const MIB = 1024 * 1024;
@@ -373,7 +374,7 @@ test('appends, removals, restarts and torn writes in any order lose and reorder 
       expect(damaged).toEqual([]);
       await queue.close();
     }),
-    { numRuns: 60 },
+    { numRuns: casesOf(60, 4) },
   );
 });
 

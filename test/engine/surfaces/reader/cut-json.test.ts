@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseCut } from '../../../../src/engine/surfaces/reader/cut-json.ts';
 import type { JsonValue } from '../../../../src/model/json.ts';
+import { casesOf } from '../../../support/exhaustive.ts';
 
 describe('what was cut', () => {
   it.each<[string, JsonValue]>([
@@ -95,7 +96,7 @@ it('every beginning of JSON is completed, with nothing that the whole has not', 
       const cut = parseCut(whole.slice(0, 1 + (seed % (whole.length - 1))));
       expect(isBeginning(cut?.value, JSON.parse(whole))).toBe(true);
     }),
-    { numRuns: 1000 },
+    { numRuns: casesOf(1000) },
   );
 });
 
