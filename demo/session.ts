@@ -90,8 +90,8 @@ export async function openSession(config: Config, workspaceSlug: string | null):
       const workspaceId = workspace.id;
       const { id, key } = await createRecordedKey(
         database,
+        workspaceId,
         {
-          workspaceId,
           kind,
           name: 'npm run demo',
           rateLimitPerMinute: REQUESTS_PER_MINUTE,

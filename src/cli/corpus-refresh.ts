@@ -2,8 +2,13 @@
  * `sluice corpus refresh`: pins the installed rule package. Writes the manifest, what classification
  * decides and the coverage page together, and nothing when the package is not the published one.
  */
-import { readFileSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import {
+  buildManifest,
   CorpusError,
   loadManifest,
   type Manifest,
@@ -19,7 +24,6 @@ import {
 import { OperatorError } from '../errors.ts';
 import { hasNoExamples, type Rule } from '../model/rules.ts';
 import { classificationPathOf, loadClassification } from '../pool/kept-catalog.ts';
-import { type LockedPackage, publishedManifest } from './corpus-archive.ts';
 import { type RuleReview, reviewOf } from './corpus-review.ts';
 import { coveragePage } from './coverage.ts';
 
@@ -128,4 +132,65 @@ function keptBefore(manifestPath: string): Classification | null {
     if (error instanceof CorpusError) return null;
     throw error;
   }
+}
+
+/** A megabyte from the registry; npm tries again by itself. */
+const NPM_TIMEOUT_MS = 180_000;
+const UNPACK_TIMEOUT_MS = 60_000;
+
+/** The package as package-lock.json pins it. */
+interface LockedPackage {
+  readonly name: string;
+  readonly version: string;
+  /** sha512-… */
+  readonly integrity: string;
+}
+
+/**
+ * Returns the manifest of the published package: its archive is fetched by npm, or taken from its cache. What is
+ * installed may have been changed; the archive cannot, as package-lock.json pins its integrity.
+ *
+ * @throws {OperatorError} when it cannot be fetched, or its archive has another integrity
+ */
+function publishedManifest(locked: LockedPackage): Manifest {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-corpus-'));
+  try {
+    const archive = fetchArchive(locked, folder);
+    const unpacked = join(folder, 'unpacked');
+    mkdirSync(unpacked);
+    run(
+      'tar',
+      ['-xzf', archive, '-C', unpacked, '--strip-components=1'],
+      folder,
+      UNPACK_TIMEOUT_MS,
+    );
+    return buildManifest(unpacked, locked.integrity);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function fetchArchive({ name, version, integrity }: LockedPackage, folder: string): string {
+  const wanted = `${name}@${version}`;
+  run('npm', ['pack', wanted, '--ignore-scripts', '--prefer-offline'], folder, NPM_TIMEOUT_MS);
+  const [file] = readdirSync(folder).filter((one) => one.endsWith('.tgz'));
+  if (file === undefined) throw new OperatorError(`npm pack ${wanted} wrote no archive`);
+  const archive = join(folder, file);
+  const actual = `sha512-${createHash('sha512').update(readFileSync(archive)).digest('base64')}`;
+  if (actual === integrity) return archive;
+  throw new OperatorError(
+    `The registry's archive of ${wanted} is not the one that package-lock.json pins: it has the ` +
+      `integrity ${actual}, not ${integrity}. Nothing was written.`,
+  );
+}
+
+function run(program: string, args: readonly string[], cwd: string, timeoutMs: number): void {
+  const { status, error, stderr } = spawnSync(program, args, {
+    cwd,
+    encoding: 'utf8',
+    timeout: timeoutMs,
+  });
+  if (status === 0) return;
+  const why = error?.message ?? stderr.trim();
+  throw new OperatorError(`${program} ${args[0]} failed: ${why}`, { cause: error });
 }

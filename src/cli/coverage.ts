@@ -9,13 +9,13 @@ import { runnableRules, supportCounts } from '../engine/rules/effective-set.ts';
 import {
   CATEGORIES,
   hasNoExamples,
+  type Measured,
   RULE_STATUSES,
   type Rule,
   SUPPORT_LABELS,
   SUPPORTS,
   type Support,
 } from '../model/rules.ts';
-import { evasionSection } from './evasion-section.ts';
 import { table } from './markdown-table.ts';
 import { reasonsOf } from './verdict.ts';
 
@@ -160,4 +160,65 @@ function failedExamples(rule: Rule): string {
 /** Text for a table cell, escaped for Markdown and HTML. */
 function cell(text: string): string {
   return text.replaceAll('|', '\\|').replaceAll('<', '&lt;').replaceAll('\n', ' ');
+}
+
+type Kind = keyof Rule['measured'];
+const KINDS: readonly Kind[] = ['caughtEvasions', 'otherEvasions', 'falsePositives'];
+const TITLES = ['marked as found', 'marked as not found', 'harmless texts'];
+
+/**
+ * The part about the evasion tests and lists of false positives: how many the rules that run find.
+ *
+ * @param rules of the catalogue; only rules that run were measured
+ */
+function evasionSection(rules: readonly Rule[]): string[] {
+  const measured = rules.filter(({ measured: by }) => KINDS.some((kind) => by[kind].texts > 0));
+  const caught = sum(measured, 'caughtEvasions');
+  const other = sum(measured, 'otherEvasions');
+  const harmless = sum(measured, 'falsePositives');
+  return [
+    '## Evasion tests',
+    '',
+    'Authors add disguised attacks to their rules, and mark each as one that the rule finds or does not find. Of those of ' +
+      `the rules that run here, ${caught.found} of ${caught.texts} that are marked as found are found, and ${other.found} ` +
+      `of ${other.texts} that are not. They also describe harmless texts that may match by mistake: ${harmless.found} of ` +
+      `${harmless.texts} descriptions match. None of this decides whether a rule runs.`,
+    '',
+    ...table(
+      ['category', ...TITLES],
+      CATEGORIES.flatMap((category) => {
+        const some = measured.filter((rule) => rule.category === category);
+        return some.length === 0
+          ? []
+          : [[category, ...KINDS.map((kind) => share(sum(some, kind)))]];
+      }),
+    ),
+    '',
+    'Rules with evasion tests, or with a description that matches:',
+    '',
+    ...table(
+      ['rule', ...TITLES],
+      measured
+        .filter(
+          ({ measured: by }) =>
+            by.caughtEvasions.texts + by.otherEvasions.texts + by.falsePositives.found > 0,
+        )
+        .map((rule) => [rule.id, ...KINDS.map((kind) => share(rule.measured[kind]))]),
+    ),
+    '',
+  ];
+}
+
+function sum(rules: readonly Rule[], kind: Kind): Measured {
+  return rules.reduce(
+    ({ texts, found }, { measured }) => ({
+      texts: texts + measured[kind].texts,
+      found: found + measured[kind].found,
+    }),
+    { texts: 0, found: 0 },
+  );
+}
+
+function share({ texts, found }: Measured): string {
+  return texts === 0 ? '–' : `${found} of ${texts}`;
 }

@@ -8,7 +8,7 @@ import { Pass, type PassDependencies } from '../pool/pass.ts';
 import { PreviewRunner } from '../pool/preview/preview-runner.ts';
 import { startWorkers, type Workers } from '../pool/workers.ts';
 import type { OpenDatabase } from './open-database.ts';
-import { runTimesOf } from './run-times.ts';
+import { runTimesOf } from './run-reader.ts';
 
 /** Starts the workers; the pass itself waits to be started. Close the workers after the pass. */
 export function createPass(

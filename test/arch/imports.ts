@@ -30,7 +30,7 @@ const ROOMS: Readonly<Record<string, readonly string[] | 'everything'>> = {
     'workspace-queue',
     'stack-traces',
   ],
-  // of db, ingest and alerts types only: TYPES_ONLY
+  // of ingest and alerts types only: TYPES_ONLY
   http: [
     'db',
     'ingest',
@@ -88,7 +88,7 @@ const ROOMS: Readonly<Record<string, readonly string[] | 'everything'>> = {
 
 /** Room → the rooms of which it may import types only: it is handed what it calls. */
 const TYPES_ONLY: Readonly<Record<string, readonly string[]>> = {
-  http: ['db', 'ingest', 'alerts'],
+  http: ['ingest', 'alerts'],
 };
 
 /** Vendor → the only rooms that use it. */
@@ -337,18 +337,18 @@ describe('the checker', () => {
   });
 
   test.each([
-    `import { a } from '../db/a.ts';`,
-    `import { type A } from '../db/a.ts';`,
-    `import {\n  a,\n} from "../db/a.ts";`,
-    `import '../db/a.ts';`,
-    'const a = await import(`../db/a.ts`);',
-    `const a = require('../db/a.ts');`,
-    `export { a } from '../db/a.ts';`,
-    `export type { A } from '../db/a.ts';`,
-  ])('http may import only types of db, not %s', (text) => {
-    const both = `import type { B } from '../db/b.ts';\n${text}`;
+    `import { a } from '../ingest/a.ts';`,
+    `import { type A } from '../ingest/a.ts';`,
+    `import {\n  a,\n} from "../ingest/a.ts";`,
+    `import '../ingest/a.ts';`,
+    'const a = await import(`../ingest/a.ts`);',
+    `const a = require('../ingest/a.ts');`,
+    `export { a } from '../ingest/a.ts';`,
+    `export type { A } from '../ingest/a.ts';`,
+  ])('http may import only types of ingest, not %s', (text) => {
+    const both = `import type { B } from '../ingest/b.ts';\n${text}`;
     expect(faultsOfOne('src/http/x.ts', both)).toEqual([
-      'src/http/x.ts may import only types of src/db/a.ts',
+      'src/http/x.ts may import only types of src/ingest/a.ts',
     ]);
   });
 

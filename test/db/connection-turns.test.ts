@@ -12,9 +12,9 @@ import {
   type WorkspaceReader,
 } from '../../src/db/connection-turns.ts';
 import { createDatabase, type Database, type DatabasePool } from '../../src/db/database.ts';
+import { createDatabases } from '../../src/db/databases.ts';
+import { listFindings } from '../../src/db/findings/finding-list.ts';
 import { placementOf } from '../../src/db/placement.ts';
-import { fromPrimary } from '../../src/db/replica/read-choice.ts';
-import { createReads } from '../../src/db/store.ts';
 import { READ_TURNS } from '../../src/main/connection-shares.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -213,11 +213,11 @@ describe('waiting', () => {
 });
 
 test('a search whose reader has left is not begun', async () => {
-  const { findings } = createReads(fromPrimary(turnsOf().of), Date.now);
+  const { of } = turnsOf();
+  const { read } = createDatabases({ reads: of, writes: of, accounts: pool });
   const leaving = new AbortController();
   leaving.abort();
-  const list = (signal: AbortSignal) =>
-    findings.list(A.workspaceId, {}, null, 1, undefined, signal);
+  const list = (signal: AbortSignal) => read(listFindings, { ...A, signal }, {}, null, 1);
   await expect(list(leaving.signal)).rejects.toThrow('nobody awaits');
   expect((await list(new AbortController().signal)).findings).toEqual([]);
 });

@@ -132,9 +132,8 @@ test('a workspace has 1,000 valid keys at most; revoked ones do not count', asyn
        FROM generate_series(1, 999) AS n RETURNING 1`,
     [workspaceId],
   );
-  const key = { workspaceId, kind: 'agent', name: 'one more', brand: 'sluice' } as const;
-  const making = () =>
-    createRecordedKey(scratch.database, { ...key, rateLimitPerMinute: 10 }, COMMAND_LINE);
+  const key = { kind: 'agent', name: 'one more', brand: 'sluice', rateLimitPerMinute: 10 } as const;
+  const making = () => createRecordedKey(scratch.database, workspaceId, key, COMMAND_LINE);
   const last = await making();
   await expect(making()).rejects.toMatchObject(CONFLICT);
   await revokeKey(scratch.database, last.id);

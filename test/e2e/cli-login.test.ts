@@ -7,10 +7,9 @@ import { chmod, mkdtemp, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-
 import { createKey } from '../../src/db/people/keys.ts';
 import { corpusIdentity, loadManifest } from '../../src/engine/corpus/corpus.ts';
-import { SESSION_LIMITS } from '../../src/http/limits/session-limiter.ts';
+import { SESSION_LIMITS } from '../../src/http/limits/limiters.ts';
 import { MANIFEST_PATH } from '../../src/main/corpus-location.ts';
 import { PLANS, type Role } from '../../src/model/people.ts';
 import { shortIdentity } from '../../src/model/rules.ts';

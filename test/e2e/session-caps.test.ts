@@ -1,7 +1,6 @@
 /** A signed-in person's requests are capped, and the answer tells whose ceiling it was. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-
-import { SESSION_LIMITS } from '../../src/http/limits/session-limiter.ts';
+import { SESSION_LIMITS } from '../../src/http/limits/limiters.ts';
 import { addPerson } from '../support/people.ts';
 import { Browser } from './browser.ts';
 import type { Answer } from './gateway.ts';

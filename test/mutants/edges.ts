@@ -220,9 +220,9 @@ export const EDGES: readonly Mutant[] = [
   {
     name: 'edges/polls-by-household',
     defect: 'polls are counted by a /48 of IPv6',
-    file: 'src/http/limits/poll-limiter.ts',
-    search: 'networkOf(address, 4, 4)',
-    replacement: 'networkOf(address, 4, 3)',
+    file: 'src/http/limits/limiters.ts',
+    search: '`login-poll:${networkOf(address, 4, 4)}`',
+    replacement: '`login-poll:${networkOf(address, 4, 3)}`',
     tests: ['test/http/limits/poll-limiter.test.ts'],
   },
   {
@@ -309,7 +309,7 @@ export const EDGES: readonly Mutant[] = [
   {
     name: 'edges/attempts-of-a-network',
     defect: 'ten times as many sign-in attempts are admitted from a network',
-    file: 'src/http/limits/sign-in-limiter.ts',
+    file: 'src/http/limits/limiters.ts',
     search: 'account: 5, network: 60, site: 240',
     replacement: 'account: 5, network: 600, site: 2400',
     tests: ['test/http/limits/sign-in-limiter.test.ts'],

@@ -44,8 +44,8 @@ export const MUTANTS: readonly Mutant[] = [
     defect: 'the page of all rules is open on every plan',
     file: 'src/http/dashboard/rule-pages.ts',
     search: `if (!hasRulesTab(viewer)) return upgradePage(look, viewer, ruleFactsOf(book, settings));
-        const records = await book.records(request.workspace.id);`,
-    replacement: 'const records = await book.records(request.workspace.id);',
+        const records = await db.read(readRuleRecords, id);`,
+    replacement: 'const records = await db.read(readRuleRecords, id);',
     tests: ACCESS,
     only: 'on the plan free GET /app/rules',
   },
@@ -54,18 +54,16 @@ export const MUTANTS: readonly Mutant[] = [
     defect: 'the page of what the rules cover is open on every plan',
     file: 'src/http/dashboard/rule-pages.ts',
     search: `if (!hasRulesTab(viewer)) return upgradePage(look, viewer, ruleFactsOf(book, settings));
-      const frameworks`,
-    replacement: 'const frameworks',
+      const records`,
+    replacement: 'const records',
     tests: ACCESS,
     only: 'on the plan free GET /app/rules',
   },
   {
     name: 'access/previews-page',
     defect: 'the page of all previews is open on every plan',
-    file: 'src/http/dashboard/preview-pages.ts',
-    search: `if (!hasRulesTab(viewer)) {
-        return upgradePage(look, viewer, ruleFactsOf(book, await book.settings(id)));
-      }
+    file: 'src/http/dashboard/rule-pages.ts',
+    search: `if (!hasRulesTab(viewer)) return await upgrade(viewer, id);
       const all =`,
     replacement: 'const all =',
     tests: ACCESS,
@@ -74,10 +72,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'access/compare-page',
     defect: 'the page that compares previews is open on every plan',
-    file: 'src/http/dashboard/preview-pages.ts',
-    search: `if (!hasRulesTab(viewer)) {
-        return upgradePage(look, viewer, ruleFactsOf(book, await book.settings(id)));
-      }
+    file: 'src/http/dashboard/rule-pages.ts',
+    search: `if (!hasRulesTab(viewer)) return await upgrade(viewer, id);
       const { a, b } =`,
     replacement: 'const { a, b } =',
     tests: ACCESS,
@@ -157,8 +153,8 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'cookies/never-secure',
     defect: 'cookies are neither Secure nor __Host- behind TLS',
     file: 'src/main/http/acceptor.ts',
-    search: "createCookieJar(config.brand, new URL(config.baseUrl).protocol === 'https:')",
-    replacement: 'createCookieJar(config.brand, false)',
+    search: "createCookieJar(brand, new URL(baseUrl).protocol === 'https:')",
+    replacement: 'createCookieJar(brand, false)',
     tests: ['test/e2e/secure-cookies.test.ts'],
   },
   {
@@ -214,14 +210,14 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'limits/keys',
     defect: 'the keys of a workspace are not bounded',
     file: 'src/db/people/workspace-writes.ts',
-    search: 'if ((await countValidKeys(connection, key.workspaceId)) >= KEYS_MAX) {',
-    replacement: 'if ((await countValidKeys(connection, key.workspaceId)) >= KEYS_MAX * 1e6) {',
+    search: 'if ((await countValidKeys(connection, workspaceId)) >= KEYS_MAX) {',
+    replacement: 'if ((await countValidKeys(connection, workspaceId)) >= KEYS_MAX * 1e6) {',
     tests: DEFAULTS,
   },
   {
     name: 'limits/body-deadline',
     defect: 'a body may take 11 days to arrive',
-    file: 'src/http/ingest/answer-limit.ts',
+    file: 'src/http/ingest/ingest-routes.ts',
     search: 'return answerMs * BODY_PART;',
     replacement: `return ${ELEVEN_DAYS} + answerMs * BODY_PART;`,
     tests: ['test/e2e/answer-limit.test.ts'],
@@ -472,7 +468,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'http/formula',
     defect: 'a cell of the CSV export begins with a formula',
-    file: 'src/http/api/findings/finding-csv.ts',
+    file: 'src/http/api/findings/finding-export.ts',
     search: "if (isFormula && SEPARATOR.test(characters[at - 1] ?? '\\t')) text",
     replacement: "if (isFormula && SEPARATOR.test(characters[at - 1] ?? ' ')) text",
     tests: ['test/http/api/findings/finding-csv.test.ts'],
@@ -616,7 +612,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'answer-limit/never',
     defect: 'a request that takes too long is answered after hours',
-    file: 'src/http/ingest/answer-limit.ts',
+    file: 'src/http/ingest/ingest-routes.ts',
     search: 'answerMs * REFUSED_PART, () =>',
     replacement: 'answerMs * 1000 * REFUSED_PART, () =>',
     tests: ['test/e2e/answer-limit.test.ts'],
@@ -748,7 +744,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'exports/slot-kept',
     defect: 'after 32 exports none is possible any more',
-    file: 'src/http/api/findings/ocsf-export.ts',
+    file: 'src/http/api/findings/finding-export.ts',
     search: 'this.#all -= 1;',
     replacement: 'this.#all -= 0;',
     tests: ['test/http/api/findings/ocsf-export.test.ts'],
@@ -756,7 +752,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'exports/unknown-start',
     defect: 'an export after a finding that is gone begins at the first one',
-    file: 'src/http/api/findings/ocsf-export.ts',
+    file: 'src/http/api/findings/finding-export.ts',
     search: 'if (after !== undefined && start === null) {',
     replacement: 'if (after !== undefined && start === undefined) {',
     tests: ['test/http/api/findings/ocsf-export.test.ts'],

@@ -13,7 +13,7 @@ import {
 
 /** Every listener that these settings open. */
 export function listenersOf(settings: Readonly<Record<string, string>> = {}): ListenerSettings[] {
-  const nothing = { rules: { rules: [] }, findings: {}, paths: {}, oauthProviders: [] } as unknown;
+  const nothing = { rules: { rules: [] }, runs: {}, paths: {}, oauthProviders: [] } as unknown;
   const parts = ['ingest', 'read', 'app', 'cli', 'mcp', 'apiDocument'].map((part) => [
     part,
     nothing,

@@ -2,16 +2,24 @@
  * `sluice alerts …`: where alerts go, how sending went, and sending again what was not delivered, on the
  * local database or a remote server. Destinations are added and changed in the dashboard.
  */
-
 import { type Command, InvalidArgumentError } from 'commander';
 import { z } from 'zod';
+import { resendDead } from '../../db/alerts/destinations.ts';
+import { sameForAll } from '../../db/databases.ts';
+import { COMMAND_LINE } from '../../db/people/audit.ts';
+import { findWorkspace } from '../../db/people/workspaces.ts';
+import { alertsBody, testBody, testDestination } from '../../http/cli/alert-calls.ts';
+import { alertSenderOf } from '../../main/alerts.ts';
+import { pinnedCorpus } from '../../main/corpus-location.ts';
 import { ALERT_FORMAT_LABELS } from '../../model/alerts.ts';
+import { loadKeptCatalog } from '../../pool/kept-catalog.ts';
 import { plain } from '../../terminal/printable.ts';
 import { answer, type OutputOptions, shownTime } from '../answer.ts';
-import { type PlaceOptions, serverOption } from '../remote/place.ts';
-import { parts } from '../remote/reader.ts';
+import { chooseServer, type PlaceOptions, serverOption } from '../remote/place.ts';
+import { asOperatorError, parts } from '../remote/reader.ts';
+import { call } from '../remote/server-call.ts';
 import { renderTable } from '../table.ts';
-import { withAlerts } from './alert-caller.ts';
+import { readClock, withDatabase } from '../with-database.ts';
 
 type Options = OutputOptions & PlaceOptions;
 
@@ -204,4 +212,53 @@ export function addAlertCommands(program: Command): void {
     .argument('<id>', destination, idArgument)
     .argument('<message>', 'id from `sluice alerts undelivered`', messageArgument)
     .action(sendAgain);
+}
+
+/** Answers are JSON, the same in both places. */
+export interface AlertCaller {
+  readonly list: () => Promise<unknown>;
+  readonly test: (id: number) => Promise<unknown>;
+  readonly sendAgain: (id: number, message: string) => Promise<unknown>;
+}
+
+const PATH = '/cli/v1/alerts';
+
+/** Runs a command about alerts, wherever it works (place.ts). */
+export async function withAlerts(
+  options: PlaceOptions,
+  work: (caller: AlertCaller) => Promise<void>,
+): Promise<void> {
+  const login = chooseServer(options);
+  if (login !== null) {
+    await work({
+      list: () => call(login, PATH),
+      test: (id) => call(login, `${PATH}/${id}/test`, { method: 'POST' }),
+      sendAgain: (id, message) => {
+        const json = { message_id: message };
+        return call(login, `${PATH}/${id}/send-again`, { method: 'POST', json });
+      },
+    });
+    return;
+  }
+  await withDatabase(async ({ database }, config) => {
+    const { id: workspaceId } = await findWorkspace(database, options.workspace ?? null);
+    const clock = await readClock(database);
+    const db = sameForAll(database);
+    try {
+      await work({
+        list: () => alertsBody(db, workspaceId),
+        test: async (id) => {
+          const catalog = loadKeptCatalog(pinnedCorpus());
+          const sender = alertSenderOf(config, catalog, clock);
+          return testBody(await testDestination(db, sender, workspaceId, id));
+        },
+        sendAgain: async (id, message) => {
+          await resendDead(database, workspaceId, id, message, COMMAND_LINE);
+          return { message_id: message, queued: true };
+        },
+      });
+    } catch (error) {
+      throw asOperatorError(error);
+    }
+  });
 }

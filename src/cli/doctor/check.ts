@@ -83,3 +83,9 @@ export function renderChecks(checks: readonly Check[]): string {
   const last = `${fine} ok, ${count(checks, 'warning')}, ${count(checks, 'problem')}`;
   return [...areas, last].join('\n\n');
 }
+
+export function messageOf(error: unknown): string {
+  const { message, errors } = error as { message?: string; errors?: readonly Error[] };
+  // Node.js tries all addresses of a name; the message of all attempts together is empty.
+  return message || errors?.map((one) => one.message).join(', ') || String(error);
+}

@@ -3,7 +3,6 @@
  * to change. It changes nothing, except that the embedded PostgreSQL is started while it looks.
  */
 import type { Command } from 'commander';
-
 import { readDataDir } from '../../config/command-settings.ts';
 import { type Config, readConfig } from '../../config/config.ts';
 import { ConfigError } from '../../config/settings.ts';
@@ -24,11 +23,11 @@ import { MANIFEST_PATH, pinnedCorpus } from '../../main/corpus-location.ts';
 import { openForInspection } from '../../main/open-database.ts';
 import { currentRuntime } from '../../terminal/node-runtime.ts';
 import { answer, type OutputOptions } from '../answer.ts';
-import { type Check, checksOf, renderChecks, worstOf } from './check.ts';
-import { citusChecks } from './citus-checks.ts';
+import { type Check, checksOf, messageOf, renderChecks, worstOf } from './check.ts';
 import { connectionAdvice } from './connection-advice.ts';
 import {
   blocksCheck,
+  citusChecks,
   clockCheck,
   connectionCheck,
   loadChecks,
@@ -47,7 +46,6 @@ import {
   resourceChecks,
   runtimeCheck,
 } from './machine-checks.ts';
-import { messageOf } from './message-of.ts';
 import { redisChecks, redisNotUsed, redisUnreachable } from './redis-checks.ts';
 import { directChecks, replicaChecks } from './route-checks.ts';
 import { createHiding, secretsOf } from './secrets.ts';

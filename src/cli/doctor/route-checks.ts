@@ -8,9 +8,8 @@ import { ReadReplica, type ReplicaEvents, ReplicaLate } from '../../db/replica/r
 import type { DatabaseRoute } from '../../db/route.ts';
 import { READ_TURNS } from '../../main/connection-shares.ts';
 import { inspectDirectUrl, WITHOUT_SESSION } from '../../main/open-database.ts';
-import { type Check, checksOf } from './check.ts';
+import { type Check, checksOf, messageOf } from './check.ts';
 import { connectionAdvice } from './connection-advice.ts';
-import { messageOf } from './message-of.ts';
 
 const { ok, warning, problem } = checksOf('postgresql');
 

@@ -3,9 +3,9 @@
  * same handlers (`http/api`), so a command shows the same either way.
  */
 import { z } from 'zod';
+import { sameForAll } from '../../db/databases.ts';
 import { findWorkspace } from '../../db/people/workspaces.ts';
 import { fromPrimary } from '../../db/replica/read-choice.ts';
-import { createStore, sameForAll } from '../../db/store.ts';
 import { createRuleBook } from '../../engine/rules/rule-book.ts';
 import { OperatorError, SluiceError } from '../../errors.ts';
 import type { AuthorizedHandler } from '../../http/api/authorized.ts';
@@ -13,13 +13,10 @@ import { listExceptions } from '../../http/api/exceptions/exception-routes.ts';
 import { listFindings, showFinding } from '../../http/api/findings/finding-routes.ts';
 import { listIncidents } from '../../http/api/findings/incident-routes.ts';
 import { listRuns, showRun } from '../../http/api/runs/run-routes.ts';
-import { Turns } from '../../http/limits/turns.ts';
 import { InvalidInput } from '../../http/transport/invalid-input.ts';
 import { pinnedCorpus } from '../../main/corpus-location.ts';
-import { runTimesOf } from '../../main/run-times.ts';
+import { createRunReaders } from '../../main/run-reader.ts';
 import { loadKeptCatalog } from '../../pool/kept-catalog.ts';
-import { createOutliner } from '../../reads/run-outlines.ts';
-import { RunSteps } from '../../reads/run-steps.ts';
 import { readClock, withDatabase } from '../with-database.ts';
 import { chooseServer, type PlaceOptions } from './place.ts';
 import { call, type Query, queryText } from './server-call.ts';
@@ -77,23 +74,23 @@ export async function withReader(
     return;
   }
   await withDatabase(async ({ database }, config) => {
-    const { brand, smtp } = config;
     const { nowMs } = await readClock(database);
     const workspace = await findWorkspace(database, options.workspace ?? null);
-    const store = createStore(sameForAll(database), { brand, nowMs, canEmail: smtp !== null });
-    const times = runTimesOf(config);
-    const steps = new RunSteps(fromPrimary(() => database));
-    const runs = { ...store.runs, ...createOutliner({ steps, turns: new Turns() }), times };
-    const { references, titleOf } = createRuleBook(loadKeptCatalog(pinnedCorpus()));
-    const findings = { ...store.findings, baseUrl: config.baseUrl, references, nowMs };
+    const context = {
+      db: sameForAll(database),
+      rules: createRuleBook(loadKeptCatalog(pinnedCorpus())),
+      runs: createRunReaders(config)(fromPrimary(() => database)),
+      baseUrl: config.baseUrl,
+      nowMs,
+    };
     const handlers = {
       list: {
-        findings: listFindings(findings),
-        incidents: listIncidents(findings, titleOf),
-        exceptions: listExceptions(store.exceptions),
-        runs: listRuns(runs),
+        findings: listFindings(context),
+        incidents: listIncidents(context),
+        exceptions: listExceptions(context),
+        runs: listRuns(context),
       },
-      show: { findings: showFinding(findings), runs: showRun(runs) },
+      show: { findings: showFinding(context), runs: showRun(context) },
     };
     await work(localReader(handlers, workspace.id));
   });

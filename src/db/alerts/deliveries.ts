@@ -36,10 +36,11 @@ export async function logDelivery(
 /** Logs a test message, outside of any queue. */
 export async function logTest(
   database: Database,
-  destination: Pick<Destination, 'workspaceId' | 'id' | 'name'>,
+  workspaceId: number,
+  destination: Pick<Destination, 'id' | 'name'>,
   entry: NewAlertLog,
 ): Promise<void> {
-  await logDelivery(database, destination, entry);
+  await logDelivery(database, { ...destination, workspaceId }, entry);
 }
 
 /** The log of a workspace, newest first. */

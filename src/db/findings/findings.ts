@@ -15,7 +15,7 @@ import { TRIAGE_COLUMNS } from './triage.ts';
 export type FindingFacts = Omit<Finding, 'excerpt'>;
 
 /** Both ends exclusive; `after` null begins at the first finding. */
-interface ExportRange {
+export interface ExportRange {
   readonly after: PageCursor | null;
   /** microseconds since 1970 */
   readonly before: Int64;

@@ -7,7 +7,7 @@
  *
  * The device code is 32 random bytes that only the command line knows. The user code is short, because
  * a person types it: it is worth nothing without a signed-in session, lives for minutes, and attempts are
- * limited (device-pages.ts).
+ * limited (settings-pages.ts).
  */
 import { randomBytes, randomInt } from 'node:crypto';
 

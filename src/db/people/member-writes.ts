@@ -21,8 +21,9 @@ import {
   memberJoined,
   updateRole,
 } from './memberships.ts';
-import { findUser, type User } from './users.ts';
+import { findUser, hashPasswordOf, type User } from './users.ts';
 import { createWorkspaceAccount } from './workspace-accounts.ts';
+import { findWorkspaceById } from './workspaces.ts';
 
 function ownersOnly(by: Role, ...concerned: Role[]): void {
   if (by === 'owner' || !concerned.includes('owner')) return;
@@ -165,4 +166,32 @@ export async function acceptInvitation(
     await joinByInvitation(connection, invitation, user, origin);
     return user;
   });
+}
+
+/** Finds the open invitation of a link, with the name of its workspace. */
+export async function findInvitationOfLink(database: Database, token: string) {
+  const { email, role, workspaceId } = await findInvitationByToken(database, token);
+  const workspace = await findWorkspaceById(database, workspaceId);
+  return { email, role, workspace: workspace?.name ?? '' };
+}
+
+/** As `acceptInvitation`, with a password that is not hashed yet. */
+export async function acceptInvitationOfLink(
+  database: Database,
+  token: string,
+  by: { readonly userId: number } | { readonly displayName: string; readonly password: string },
+  origin: string,
+): Promise<{ id: number; workspaceSlug: string }> {
+  // Before the password is hashed: a made-up token must not cause that work.
+  const { workspaceId, email } = await findInvitationByToken(database, token);
+  const invitee =
+    'userId' in by
+      ? by
+      : {
+          displayName: by.displayName,
+          passwordHash: await hashPasswordOf(database, email, by.password),
+        };
+  const user = await acceptInvitation(database, token, invitee, origin);
+  const workspace = await findWorkspaceById(database, workspaceId);
+  return { id: user.id, workspaceSlug: workspace?.slug ?? '' };
 }

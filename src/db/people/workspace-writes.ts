@@ -123,7 +123,10 @@ async function countValidKeys(connection: Connection, workspaceId: number): Prom
 }
 
 /** A new key's ledger entry, without the key itself. */
-export function keyCreated(id: number, { kind, name, rateLimitPerMinute }: NewKey): Change {
+export function keyCreated(
+  id: number,
+  { kind, name, rateLimitPerMinute }: Omit<NewKey, 'workspaceId'>,
+): Change {
   const after = { kind, name, rate_limit_per_minute: rateLimitPerMinute };
   return { action: 'key.created', subject: `key ${id}`, after };
 }
@@ -134,17 +137,18 @@ export function keyCreated(id: number, { kind, name, rateLimitPerMinute }: NewKe
  */
 export async function createRecordedKey(
   database: Database,
-  key: NewKey,
+  workspaceId: number,
+  key: Omit<NewKey, 'workspaceId'>,
   actor: Actor,
 ): Promise<{ id: number; key: string }> {
-  return await recordedByAdmin(database, key.workspaceId, actor, async (connection, record) => {
-    if ((await countValidKeys(connection, key.workspaceId)) >= KEYS_MAX) {
+  return await recordedByAdmin(database, workspaceId, actor, async (connection, record) => {
+    if ((await countValidKeys(connection, workspaceId)) >= KEYS_MAX) {
       throw new SluiceError(
         'conflict',
         `A workspace can have at most ${KEYS_MAX} valid keys. Revoke one first.`,
       );
     }
-    const created = await createKey(connection, key);
+    const created = await createKey(connection, { ...key, workspaceId });
     await record(keyCreated(created.id, key));
     return created;
   });

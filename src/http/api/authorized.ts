@@ -4,7 +4,7 @@
  */
 import type { Credential, KeyKind } from '../../model/people.ts';
 import type { Events } from '../../observe/events.ts';
-import { type AdmissionDependencies, admit } from '../limits/admission.ts';
+import { type AdmissionDependencies, admit } from '../limits/authentication.ts';
 import type { Answer, Exchange, StreamedAnswer } from '../transport/exchange.ts';
 import { answeredError, problem } from '../transport/problem.ts';
 import { checkControls } from '../transport/query.ts';

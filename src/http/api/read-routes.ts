@@ -3,23 +3,18 @@ import type { KeyKind } from '../../model/people.ts';
 import type { Answer, StreamedAnswer } from '../transport/exchange.ts';
 import { requireNoQuery } from '../transport/query.ts';
 import type { Route } from '../transport/router.ts';
+import type { ApiContext } from './api-context.ts';
 import { type AuthorizedDependencies, type AuthorizedHandler, authorized } from './authorized.ts';
-import { type ExceptionReader, listExceptions } from './exceptions/exception-routes.ts';
-import type { FindingReader } from './findings/finding-query.ts';
+import { listExceptions } from './exceptions/exception-routes.ts';
+import { exportFindings } from './findings/finding-export.ts';
 import { listFindings, showFinding } from './findings/finding-routes.ts';
-import { type IncidentReader, listIncidents } from './findings/incident-routes.ts';
+import { listIncidents } from './findings/incident-routes.ts';
 import { ocsfSourceOf } from './findings/ocsf.ts';
-import { exportFindings, type FindingExporter } from './findings/ocsf-export.ts';
 import { listProviders } from './providers/providers.ts';
-import { listRules, type RuleReader, showRule, showSettings } from './rules/rule-routes.ts';
-import { exportRun, listRuns, type RunReader, showRun } from './runs/run-routes.ts';
-import { searchRuns } from './runs/run-search-routes.ts';
+import { listRules, showRule, showSettings } from './rules/rule-routes.ts';
+import { exportRun, listRuns, searchRuns, showRun } from './runs/run-routes.ts';
 
-export interface ReadDependencies extends AuthorizedDependencies {
-  readonly rules: RuleReader;
-  readonly findings: FindingReader & FindingExporter & IncidentReader;
-  readonly exceptions: ExceptionReader;
-  readonly runs: RunReader;
+export interface ReadDependencies extends AuthorizedDependencies, ApiContext {
   /** of this program */
   readonly version: string;
   readonly oauthProviders: readonly string[];
@@ -27,7 +22,6 @@ export interface ReadDependencies extends AuthorizedDependencies {
 
 /** The read routes of the base host. */
 export function readRoutes(deps: ReadDependencies): Route[] {
-  const { rules, findings, exceptions, runs, version, oauthProviders } = deps;
   const get = (
     path: string,
     kind: KeyKind | 'any',
@@ -39,20 +33,20 @@ export function readRoutes(deps: ReadDependencies): Route[] {
       requireNoQuery(exchange.query);
       return handler(exchange, credential, parameters);
     });
-  const ocsfSource = ocsfSourceOf(rules.rules, version, findings.baseUrl);
+  const ocsfSource = ocsfSourceOf(deps.rules.rules, deps.version, deps.baseUrl);
   return [
-    getOne('/api/v1/auth/oauth/providers', 'any', listProviders(oauthProviders)),
-    get('/platform/v1/atr/rules', 'workspace', listRules(rules)),
-    getOne('/platform/v1/atr/rules/{ruleId}', 'workspace', showRule(rules)),
-    getOne('/platform/v1/atr/settings', 'workspace', showSettings(rules)),
-    get('/platform/v1/risk-findings', 'workspace', listFindings(findings)),
-    get('/platform/v1/incidents', 'workspace', listIncidents(findings, rules.titleOf)),
-    get('/platform/v1/risk-findings/ocsf', 'workspace', exportFindings(findings, ocsfSource)),
-    getOne('/platform/v1/risk-findings/{findingId}', 'workspace', showFinding(findings)),
-    get('/platform/v1/finding-exceptions', 'workspace', listExceptions(exceptions)),
-    get('/platform/v1/runs', 'workspace', listRuns(runs)),
-    get('/platform/v1/runs/search', 'workspace', searchRuns(runs)),
-    getOne('/platform/v1/runs/{runId}', 'workspace', showRun(runs)),
-    get('/platform/v1/runs/{runId}/otlp', 'workspace', exportRun(runs)),
+    getOne('/api/v1/auth/oauth/providers', 'any', listProviders(deps.oauthProviders)),
+    get('/platform/v1/atr/rules', 'workspace', listRules(deps)),
+    getOne('/platform/v1/atr/rules/{ruleId}', 'workspace', showRule(deps)),
+    getOne('/platform/v1/atr/settings', 'workspace', showSettings(deps)),
+    get('/platform/v1/risk-findings', 'workspace', listFindings(deps)),
+    get('/platform/v1/incidents', 'workspace', listIncidents(deps)),
+    get('/platform/v1/risk-findings/ocsf', 'workspace', exportFindings(deps, ocsfSource)),
+    getOne('/platform/v1/risk-findings/{findingId}', 'workspace', showFinding(deps)),
+    get('/platform/v1/finding-exceptions', 'workspace', listExceptions(deps)),
+    get('/platform/v1/runs', 'workspace', listRuns(deps)),
+    get('/platform/v1/runs/search', 'workspace', searchRuns(deps)),
+    getOne('/platform/v1/runs/{runId}', 'workspace', showRun(deps)),
+    get('/platform/v1/runs/{runId}/otlp', 'workspace', exportRun(deps)),
   ];
 }

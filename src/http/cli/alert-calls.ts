@@ -3,7 +3,9 @@
  * path of a webhook, which may be a password, is in no answer.
  */
 import type { AlertSender } from '../../alerts/sender.ts';
-import type { Store } from '../../db/store.ts';
+import { listDead, listDeliveries, logTest } from '../../db/alerts/deliveries.ts';
+import { findDestination, listDestinations } from '../../db/alerts/destinations.ts';
+import type { Databases } from '../../db/databases.ts';
 import { SluiceError } from '../../errors.ts';
 import {
   type DeadMessage,
@@ -75,11 +77,11 @@ function toUndeliveredItem(one: DeadMessage) {
 }
 
 /** Destinations, the log, and what is not tried again. */
-export async function alertsBody(alerts: Store['alerts'], workspaceId: number) {
+export async function alertsBody({ readFresh }: Databases, workspaceId: number) {
   return {
-    destinations: (await alerts.list(workspaceId)).map(toDestinationItem),
-    log: (await alerts.deliveries(workspaceId)).map(toLogItem),
-    undelivered: (await alerts.dead(workspaceId)).map(toUndeliveredItem),
+    destinations: (await readFresh(listDestinations, workspaceId)).map(toDestinationItem),
+    log: (await readFresh(listDeliveries, workspaceId)).map(toLogItem),
+    undelivered: (await readFresh(listDead, workspaceId)).map(toUndeliveredItem),
   };
 }
 
@@ -98,12 +100,12 @@ export interface TestOutcome {
  * @throws {SluiceError} `not_found`
  */
 export async function testDestination(
-  alerts: Store['alerts'],
+  db: Databases,
   sender: TestSender,
   workspaceId: number,
   id: number,
 ): Promise<TestOutcome> {
-  const destination = await alerts.find(workspaceId, id);
+  const destination = await db.readFresh(findDestination, workspaceId, id);
   if (destination === null) {
     throw new SluiceError('not_found', 'The workspace has no such destination.');
   }
@@ -111,7 +113,7 @@ export async function testDestination(
   const { failure, status: httpStatus } = result;
   const outcome = failure === null ? 'delivered' : 'failed';
   const entry = { messageId, kind: 'test', findings: 0, attempt: 1, outcome } as const;
-  await alerts.logTest(destination, { ...entry, httpStatus, failure });
+  await db.write(logTest, workspaceId, destination, { ...entry, httpStatus, failure });
   return { name: destination.name, messageId, outcome, httpStatus, failure };
 }
 

@@ -6,29 +6,25 @@
  *   no token ─► 401    an API key ─► 403    unknown, revoked, expired ─► 401    rate limit ─► 429
  *   no member any more, or role too low ─► 403    ─► handler
  */
-import type { Store } from '../../db/store.ts';
+import { findCliSession } from '../../db/people/sessions.ts';
 import { SluiceError } from '../../errors.ts';
 import type { Session, SessionActor, SessionWorkspace } from '../../model/people.ts';
-import type { Events } from '../../observe/events.ts';
+import type { AppDependencies } from '../dashboard/dashboard.ts';
 import {
   checkRateLimits,
   type Needs,
   withScope,
   workspaceWith,
 } from '../dashboard/sign-in/signed-in.ts';
-import type { SessionLimiter } from '../limits/session-limiter.ts';
+import type { PollLimiter } from '../limits/limiters.ts';
 import type { Answer, Exchange, HeaderList } from '../transport/exchange.ts';
 import { answeredError, problem } from '../transport/problem.ts';
 import { checkControls } from '../transport/query.ts';
 import type { Handler, Parameters } from '../transport/router.ts';
 
-export interface CliCallDependencies {
-  readonly cliLogins: Store['cliLogins'];
-  readonly sessionLimiter: SessionLimiter;
-  readonly events: Pick<
-    Events,
-    'requestFailed' | 'requestUnavailable' | 'signInTried' | 'signedOut'
-  >;
+/** The parts that the routes of a command line use. */
+export interface CliDependencies extends AppDependencies {
+  readonly pollLimiter: PollLimiter;
 }
 
 /** A call of a signed-in command line. */
@@ -69,11 +65,8 @@ function tokenOf(authorization: string): string {
   );
 }
 
-async function sessionOf(
-  authorization: string,
-  { cliLogins }: Pick<CliCallDependencies, 'cliLogins'>,
-): Promise<Session> {
-  const session = await cliLogins.findSession(tokenOf(authorization));
+async function sessionOf(authorization: string, { db }: CliDependencies): Promise<Session> {
+  const session = await findCliSession(db.accounts, tokenOf(authorization));
   if (session !== null) return session;
   throw new SluiceError(
     'invalid_credential',
@@ -82,7 +75,7 @@ async function sessionOf(
 }
 
 /** Requires the token of a signed-in command line; its user need not be a member any more. */
-export function withCliSession(handler: CliHandler<CliCall>, deps: CliCallDependencies): Handler {
+export function withCliSession(handler: CliHandler<CliCall>, deps: CliDependencies): Handler {
   return async (exchange, parameters) => {
     let answer: Answer;
     try {
@@ -105,7 +98,7 @@ export function withCliSession(handler: CliHandler<CliCall>, deps: CliCallDepend
 export function cliCall(
   needs: Needs,
   handler: CliHandler<CliCall & { readonly workspace: SessionWorkspace }>,
-  deps: CliCallDependencies,
+  deps: CliDependencies,
 ): Handler {
   return withCliSession(
     async (exchange, call, parameters) =>

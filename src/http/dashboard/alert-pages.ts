@@ -1,8 +1,16 @@
 /** The pages of alerts and their forms: destinations, test messages, the delivery log. For admins. */
 import { z } from 'zod';
 
-import type { AlertSender } from '../../alerts/sender.ts';
-import type { Store } from '../../db/store.ts';
+import { listDead, listDeliveries } from '../../db/alerts/deliveries.ts';
+import {
+  createDestination,
+  deleteDestination,
+  listDestinations,
+  pauseDestination,
+  renewSecret,
+  resendDead,
+  updateDestination,
+} from '../../db/alerts/destinations.ts';
 import { SluiceError } from '../../errors.ts';
 import {
   AGENT_MATCHES,
@@ -21,14 +29,9 @@ import { readForm } from '../transport/json-body.ts';
 import { pageAnswer } from '../transport/page.ts';
 import { flag, hexId } from '../transport/query.ts';
 import type { Route } from '../transport/router.ts';
-import { type DashboardDependencies, formRoutes, pageRoutes, viewerOf } from './dashboard.ts';
+import { type AppDependencies, formRoutes, pageRoutes, viewerOf } from './dashboard.ts';
 import { email, name, requireId } from './sign-in/person-fields.ts';
 import { ADMINS, type SignedInRequest } from './sign-in/signed-in.ts';
-
-export interface AlertPageDependencies extends DashboardDependencies {
-  readonly alerts: Store['alerts'];
-  readonly alertSender: Pick<AlertSender, 'canEmail' | 'faultOfUrl' | 'sendTest'>;
-}
 
 const PATH = '/app/alerts';
 const ONE = `${PATH}/{destinationId}`;
@@ -66,7 +69,7 @@ const fault = (path: string, message: string) => new InvalidInput('bad_body', [{
  */
 async function readDestination(
   exchange: Exchange,
-  { canEmail, faultOfUrl }: AlertPageDependencies['alertSender'],
+  { canEmail, faultOfUrl }: AppDependencies['alertSender'],
   isNew: boolean,
 ) {
   const sent = await readForm(exchange, destinationForm);
@@ -90,15 +93,16 @@ async function readDestination(
   return { name: sent.name, filter, target: { format, url } };
 }
 
-function readingRoutes({ alerts, alertSender, look, ...deps }: AlertPageDependencies): Route[] {
-  const page = pageRoutes({ ...deps, look });
+function readingRoutes(deps: AppDependencies): Route[] {
+  const { db, alertSender, look } = deps;
+  const page = pageRoutes(deps);
   const needs = { roles: ADMINS };
   return [
     page(PATH, needs, async ({ request: { workspace }, viewer, nowMs }) => {
       const [destinations, deliveries, dead] = await Promise.all([
-        alerts.list(workspace.id),
-        alerts.deliveries(workspace.id),
-        alerts.dead(workspace.id),
+        db.readFresh(listDestinations, workspace.id),
+        db.readFresh(listDeliveries, workspace.id),
+        db.readFresh(listDead, workspace.id),
       ]);
       return alertsPage(look, viewer, {
         destinations,
@@ -110,7 +114,8 @@ function readingRoutes({ alerts, alertSender, look, ...deps }: AlertPageDependen
     }),
     page(ONE, needs, async ({ request: { workspace }, viewer, parameters, nowMs }) => {
       const id = requireId(parameters.destinationId);
-      const found = (await alerts.list(workspace.id)).find((one) => one.id === id);
+      const all = await db.readFresh(listDestinations, workspace.id);
+      const found = all.find((one) => one.id === id);
       if (found === undefined) throw noDestination();
       return destinationPage(look, viewer, {
         destination: found,
@@ -123,8 +128,8 @@ function readingRoutes({ alerts, alertSender, look, ...deps }: AlertPageDependen
 
 const noDestination = () => new SluiceError('not_found', 'The workspace has no such destination.');
 
-function changingRoutes(deps: AlertPageDependencies): Route[] {
-  const { alerts, alertSender, look } = deps;
+function changingRoutes(deps: AppDependencies): Route[] {
+  const { db, alertSender, look } = deps;
   const form = formRoutes(deps);
   const needs = { roles: ADMINS };
   const secretPage = (request: SignedInRequest, title: string, secret: string) => {
@@ -135,53 +140,55 @@ function changingRoutes(deps: AlertPageDependencies): Route[] {
     form(PATH, needs, async ({ exchange, request }) => {
       const settings = await readDestination(exchange, alertSender, true);
       const { workspace, actor } = request;
-      const made = await alerts.create(workspace.id, settings as DestinationSettings, actor);
+      const wanted = settings as DestinationSettings;
+      const made = await db.write(createDestination, workspace.id, wanted, actor);
       return made.secret === null ? PATH : secretPage(request, settings.name, made.secret);
     }),
     form(ONE, needs, async ({ exchange, request: { workspace, actor }, parameters }) => {
       const id = requireId(parameters.destinationId);
       const settings = await readDestination(exchange, alertSender, false);
-      await alerts.update(workspace.id, id, settings, actor);
+      await db.write(updateDestination, workspace.id, id, settings, actor);
       return `${PATH}/${id}`;
     }),
     form(`${ONE}/pause`, needs, async ({ exchange, request: { workspace, actor }, parameters }) => {
       const { paused } = await readForm(exchange, z.object({ paused: flag }));
       const id = requireId(parameters.destinationId);
-      await alerts.pause(workspace.id, id, paused, actor);
+      await db.write(pauseDestination, workspace.id, id, paused, actor);
       return `${PATH}/${id}`;
     }),
     form(`${ONE}/delete`, needs, async ({ request: { workspace, actor }, parameters }) => {
-      await alerts.delete(workspace.id, requireId(parameters.destinationId), actor);
+      const id = requireId(parameters.destinationId);
+      await db.write(deleteDestination, workspace.id, id, actor);
       return PATH;
     }),
     form(`${ONE}/secret`, needs, async ({ request, parameters }) => {
       const id = requireId(parameters.destinationId);
-      const secret = await alerts.renewSecret(request.workspace.id, id, request.actor);
+      const secret = await db.write(renewSecret, request.workspace.id, id, request.actor);
       return secretPage(request, 'New signing secret', secret);
     }),
   ];
 }
 
-function sendingRoutes(deps: AlertPageDependencies): Route[] {
-  const { alerts, alertSender, look } = deps;
+function sendingRoutes(deps: AppDependencies): Route[] {
+  const { db, alertSender, look } = deps;
   const form = formRoutes(deps);
   const needs = { roles: ADMINS };
   return [
     form(`${ONE}/test`, needs, async ({ request, parameters }) => {
       const id = requireId(parameters.destinationId);
-      const tested = await testDestination(alerts, alertSender, request.workspace.id, id);
+      const tested = await testDestination(db, alertSender, request.workspace.id, id);
       return pageAnswer(testedPage(look, viewerOf(request), { ...tested, id }).text);
     }),
     form(`${ONE}/send-again`, needs, async ({ exchange, request, parameters }) => {
       const { message } = await readForm(exchange, z.object({ message: hexId }));
       const { workspace, actor } = request;
       const id = requireId(parameters.destinationId);
-      await alerts.resend(workspace.id, id, message, actor);
+      await db.write(resendDead, workspace.id, id, message, actor);
       return PATH;
     }),
   ];
 }
 
-export function alertPages(deps: AlertPageDependencies): Route[] {
+export function alertPages(deps: AppDependencies): Route[] {
   return [...readingRoutes(deps), ...changingRoutes(deps), ...sendingRoutes(deps)];
 }

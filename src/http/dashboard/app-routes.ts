@@ -3,39 +3,19 @@
  * a session, never for API keys.
  */
 import type { Route } from '../transport/router.ts';
-import { type AlertPageDependencies, alertPages } from './alert-pages.ts';
-import { type AuditPageDependencies, auditPages } from './audit-pages.ts';
-import { type DevicePageDependencies, devicePages } from './device-pages.ts';
-import { type ExceptionPageDependencies, exceptionPages } from './exception-pages.ts';
-import { type FindingPageDependencies, findingPages } from './finding-pages.ts';
+import { alertPages } from './alert-pages.ts';
+import { auditPages } from './audit-pages.ts';
+import type { AppDependencies } from './dashboard.ts';
+import { findingPages, viewRoutes } from './finding-pages.ts';
 import { incidentPages } from './incident-pages.ts';
-import { type KeyPageDependencies, keyPages } from './key-pages.ts';
-import { type MemberPageDependencies, memberPages } from './member-pages.ts';
-import { type OverviewPageDependencies, overviewPages } from './overview-pages.ts';
-import { type PreviewPageDependencies, previewPages } from './preview-pages.ts';
-import { type RulePageDependencies, rulePages } from './rule-pages.ts';
-import { type RunPageDependencies, runPages } from './run-pages.ts';
-import { type SettingsPageDependencies, settingsPages } from './settings-pages.ts';
-import { type SignInPageDependencies, signInPages } from './sign-in/sign-in-pages.ts';
-import { type TriageDependencies, triageRoutes } from './triage-routes.ts';
-import { type ViewDependencies, viewRoutes } from './view-routes.ts';
-
-export interface AppDependencies
-  extends SignInPageDependencies,
-    OverviewPageDependencies,
-    FindingPageDependencies,
-    TriageDependencies,
-    ViewDependencies,
-    ExceptionPageDependencies,
-    RunPageDependencies,
-    RulePageDependencies,
-    PreviewPageDependencies,
-    KeyPageDependencies,
-    DevicePageDependencies,
-    MemberPageDependencies,
-    AuditPageDependencies,
-    AlertPageDependencies,
-    SettingsPageDependencies {}
+import { keyPages } from './key-pages.ts';
+import { overviewPages } from './overview-pages.ts';
+import { previewPages, rulePages } from './rule-pages.ts';
+import { runPages } from './run-pages.ts';
+import { devicePages, memberPages, settingsPages } from './settings-pages.ts';
+import type { CookieJar } from './sign-in/session-cookie.ts';
+import { signInPages } from './sign-in/sign-in-pages.ts';
+import { exceptionPages, triageRoutes } from './triage-routes.ts';
 
 export function appRoutes(deps: AppDependencies): Route[] {
   return [
@@ -56,4 +36,33 @@ export function appRoutes(deps: AppDependencies): Route[] {
     ...alertPages(deps),
     ...settingsPages(deps),
   ];
+}
+
+/**
+ * Pages from a read replica, but not for a browser that has just changed something: for as long as the
+ * replica may be behind, its pages are read from the primary, whichever process answers.
+ *
+ *   change ──► Set-Cookie, gone after the replica's greatest lag ──► pages of the primary meanwhile
+ *
+ * @param primary all routes
+ * @param replica the same routes, which read the replica
+ */
+export function readYourWrites(
+  primary: readonly Route[],
+  replica: readonly Route[],
+  { hasChanged }: Pick<CookieJar, 'hasChanged'>,
+): Route[] {
+  return primary.map((route, index) => {
+    const other = replica[index];
+    if (route.method !== 'GET' || other === undefined) return route;
+    if (other.path !== route.path) throw new Error(`${route.path} and ${other.path} differ`);
+    return {
+      ...route,
+      handler: (exchange, parameters) => {
+        const cookies = exchange.browser?.cookie;
+        const isFresh = cookies === undefined || hasChanged(cookies);
+        return (isFresh ? route : other).handler(exchange, parameters);
+      },
+    };
+  });
 }

@@ -3,20 +3,16 @@
  * from.
  */
 import { z } from 'zod';
-
-import type { Store } from '../../db/store.ts';
+import type { Databases } from '../../db/databases.ts';
+import { listAudit } from '../../db/people/audit.ts';
 import type { Int64 } from '../../model/json.ts';
 import type { AuditFilter } from '../../model/people.ts';
 import { auditPage } from '../../web/app/audit.ts';
-import { cell } from '../api/findings/finding-csv.ts';
+import { csvRow } from '../api/findings/finding-export.ts';
 import { parsePageQuery } from '../transport/query.ts';
 import type { Route } from '../transport/router.ts';
-import { type DashboardDependencies, pageRoutes } from './dashboard.ts';
+import { type AppDependencies, pageRoutes } from './dashboard.ts';
 import { ADMINS } from './sign-in/signed-in.ts';
-
-export interface AuditPageDependencies extends DashboardDependencies {
-  readonly audit: Store['audit'];
-}
 
 const PER_PAGE = 50;
 const NAME_CHARS_MAX = 320;
@@ -41,26 +37,24 @@ const auditQuery = z.object({
   action: name,
 });
 
-const row = (cells: readonly string[]): string => `${cells.map(cell).join(',')}\r\n`;
-
 /** Reads a ledger as comma-separated values, newest first, page by page. */
 async function* csvOf(
-  audit: Store['audit'],
+  db: Databases,
   workspaceId: number,
   filter: AuditFilter,
   first: Int64 | null,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<Buffer> {
-  yield Buffer.from(row(COLUMNS));
+  yield Buffer.from(csvRow(COLUMNS));
   let cursor = first;
   let left = FILE_ENTRIES_MAX;
   do {
-    const { entries, next } = await audit(workspaceId, cursor, FILE_PAGE, filter);
+    const { entries, next } = await db.readFresh(listAudit, workspaceId, cursor, FILE_PAGE, filter);
     const rows = entries.slice(0, left).map(({ seq, at, hash, before, after, ...entry }) => {
       const { actor, origin, action, subject } = entry;
       const sides = [before, after].map((side) => (side === null ? '' : JSON.stringify(side)));
       const who = [actor, origin, action, subject];
-      return row([seq, at.toISOString(), ...who, ...sides, hash.toString('hex')]);
+      return csvRow([seq, at.toISOString(), ...who, ...sides, hash.toString('hex')]);
     });
     yield Buffer.from(rows.join(''));
     left -= rows.length;
@@ -68,12 +62,14 @@ async function* csvOf(
   } while (cursor !== null && left > 0 && signal?.aborted !== true);
 }
 
-export function auditPages(deps: AuditPageDependencies): Route[] {
+export function auditPages(deps: AppDependencies): Route[] {
+  const { db } = deps;
   const page = pageRoutes(deps);
   return [
     page('/app/audit', { roles: ADMINS }, async ({ exchange, request, viewer, nowMs }) => {
       const { cursor, ...filter } = parsePageQuery(auditQuery, exchange.query);
-      const found = await deps.audit(request.workspace.id, cursor ?? null, PER_PAGE, filter);
+      const { id } = request.workspace;
+      const found = await db.readFresh(listAudit, id, cursor ?? null, PER_PAGE, filter);
       return auditPage(deps.look, viewer, {
         entries: found.entries.map((entry) => ({ ...entry, hash: entry.hash.toString('hex') })),
         query: exchange.query,
@@ -91,7 +87,7 @@ export function auditPages(deps: AuditPageDependencies): Route[] {
           ['content-disposition', 'attachment; filename="audit.csv"'],
           ['cache-control', 'no-store'],
         ],
-        chunks: csvOf(deps.audit, id, filter, cursor ?? null, exchange.signal),
+        chunks: csvOf(db, id, filter, cursor ?? null, exchange.signal),
       };
     }),
   ];

@@ -2,15 +2,22 @@
  * The common part of all pages and forms of the dashboard: they need a session within its caps, take no API
  * credential, and answer an error with a page.
  */
-import { ERRORS } from '../../errors.ts';
+import type { AlertSender } from '../../alerts/sender.ts';
+import { ERRORS, type SluiceError } from '../../errors.ts';
+import type { ReplicaState, WorkspaceOverview } from '../../model/overview.ts';
 import type { Session } from '../../model/people.ts';
+import type { SendGuide } from '../../web/app/keys/connect.ts';
 import { errorPage, type Look, type Viewer } from '../../web/app/shell.ts';
 import type { Html } from '../../web/html.ts';
+import type { ApiContext } from '../api/api-context.ts';
+import type { ExportSlots } from '../api/findings/finding-export.ts';
+import type { OcsfSource } from '../api/findings/ocsf.ts';
 import type { Answer, Exchange, HeaderList, StreamedAnswer } from '../transport/exchange.ts';
 import { InvalidInput } from '../transport/invalid-input.ts';
 import { pageAnswer, redirect } from '../transport/page.ts';
 import { errorHeaders } from '../transport/problem.ts';
 import type { Parameters, Route } from '../transport/router.ts';
+import type { IdentityProvider } from './sign-in/identity-providers.ts';
 import {
   ADMINS,
   type BrowserRequest,
@@ -23,10 +30,20 @@ import {
   withSession,
 } from './sign-in/signed-in.ts';
 
-export interface DashboardDependencies extends SessionDependencies {
+/** The parts that pages and forms use. */
+export interface AppDependencies extends ApiContext, SessionDependencies {
   readonly look: Look;
-  /** milliseconds since 1970 */
-  readonly nowMs: () => number;
+  readonly observeUrl: string;
+  readonly providers: readonly IdentityProvider[];
+  readonly overview: (workspaceId: number) => Promise<WorkspaceOverview>;
+  /** null: there is none */
+  readonly replicaState: () => ReplicaState | null;
+  readonly ocsf: OcsfSource;
+  /** of exports of findings */
+  readonly exportSlots: ExportSlots;
+  readonly alertSender: Pick<AlertSender, 'canEmail' | 'faultOfUrl' | 'sendTest'>;
+  /** Returns the pages of `docs/send/`. */
+  readonly sendGuides: () => readonly SendGuide[];
 }
 
 /** The inputs of a page. */
@@ -92,7 +109,7 @@ export function refusalPage(look: Look, filters?: (query: string) => Html): Refu
 }
 
 /** Makes the routes of pages. */
-export function pageRoutes(deps: DashboardDependencies) {
+export function pageRoutes(deps: AppDependencies) {
   return (
     path: string,
     needs: Needs,
@@ -133,7 +150,7 @@ function formAnswer(result: FormResult): Answer {
 }
 
 /** Makes the routes of forms that change something of the workspace. */
-export function formRoutes(deps: DashboardDependencies) {
+export function formRoutes(deps: AppDependencies) {
   return (path: string, needs: Needs, handler: FormHandler<SignedInRequest>): Route => ({
     method: 'POST',
     path,
@@ -148,7 +165,7 @@ export function formRoutes(deps: DashboardDependencies) {
 }
 
 /** Makes the routes of forms about the signed-in user, who need not belong to a workspace. */
-export function accountFormRoutes(deps: DashboardDependencies) {
+export function accountFormRoutes(deps: AppDependencies) {
   return (
     path: string,
     handler: FormHandler<BrowserRequest & { readonly session: Session }>,
@@ -162,4 +179,32 @@ export function accountFormRoutes(deps: DashboardDependencies) {
       refusalPage(deps.look),
     ),
   });
+}
+
+const HTML = /\btext\/html\b/i;
+
+function isBrowser({ method, accept }: Exchange): boolean {
+  return (method === 'GET' || method === 'HEAD') && HTML.test(accept);
+}
+
+/**
+ * Pages for browsers at addresses that no route serves: under `/app` with the navigation of the signed-in
+ * user, or the sign-in.
+ *
+ * @returns a function that answers a browser; false when the request is a program's
+ */
+export function unknownPages(deps: AppDependencies) {
+  const { look } = deps;
+  return (exchange: Exchange, error: SluiceError, headers: HeaderList = []): boolean => {
+    if (!isBrowser(exchange)) return false;
+    if (exchange.browser !== null) {
+      const refuse = signedIn({}, () => Promise.reject(error), deps, refusalPage(look));
+      void refuse(exchange, {});
+    } else {
+      const { status, title } = ERRORS[error.code];
+      const page = errorPage(look, null, { title, detail: error.message, faults: [] });
+      exchange.answer(pageAnswer(page.text, status, headers));
+    }
+    return true;
+  };
 }

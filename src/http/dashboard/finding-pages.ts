@@ -1,56 +1,49 @@
 /** The dashboard's pages about findings, and their export as files. */
-
 import { z } from 'zod';
-import type { Store } from '../../db/store.ts';
+import { exceptionsFor } from '../../db/findings/exceptions.ts';
+import { listFindingGroups } from '../../db/findings/finding-groups.ts';
+import { listFindings } from '../../db/findings/finding-list.ts';
+import { findNeighbours } from '../../db/findings/finding-neighbours.ts';
+import { countFindings, suggestNames } from '../../db/findings/finding-totals.ts';
+import {
+  deleteFindingView,
+  listFindingViews,
+  saveFindingView,
+  setDefaultFindingView,
+} from '../../db/findings/finding-views.ts';
+import { findFinding } from '../../db/findings/findings.ts';
+import { readTriage } from '../../db/findings/triage.ts';
+import { listMembers } from '../../db/people/memberships.ts';
+import { findRun } from '../../db/runs/runs.ts';
 import { SluiceError } from '../../errors.ts';
 import { type Finding, type FindingFilter, VIEW_QUERY_CHARS_MAX } from '../../model/findings.ts';
 import { FINDING_STATES, LIST_STATES } from '../../model/triage.ts';
 import { findingPage, RUN_FINDINGS_MAX } from '../../web/app/finding.ts';
-import { findingFilters, NO_NAMES, viewPath } from '../../web/app/findings/finding-filters.ts';
+import {
+  FINDINGS_PATH,
+  findingFilters,
+  NO_NAMES,
+  viewPath,
+} from '../../web/app/findings/finding-filters.ts';
 import { listQuery } from '../../web/app/findings/list-address.ts';
 import { findingRows, findingsPage } from '../../web/app/findings.ts';
 import type { Viewer } from '../../web/app/shell.ts';
-import { csvOf } from '../api/findings/finding-csv.ts';
+import { csvOf, exportQuery, ocsfExport } from '../api/findings/finding-export.ts';
 import {
-  type FindingReader,
   filterOf,
   filterQuery,
   groupsBefore,
   toGroupCursor,
 } from '../api/findings/finding-query.ts';
 import { findingsQuery } from '../api/findings/finding-routes.ts';
-import type { OcsfSource } from '../api/findings/ocsf.ts';
-import {
-  type ExportSlots,
-  exportQuery,
-  type FindingExporter,
-  ocsfExport,
-} from '../api/findings/ocsf-export.ts';
-import type { RuleReader } from '../api/rules/rule-routes.ts';
 import type { Answer } from '../transport/exchange.ts';
 import { InvalidInput } from '../transport/invalid-input.ts';
+import { readForm } from '../transport/json-body.ts';
 import { pageAnswer, redirect } from '../transport/page.ts';
-import { HEX_16, pageCursor, parsePageQuery, toCursor } from '../transport/query.ts';
+import { flag, HEX_16, pageCursor, parsePageQuery, toCursor } from '../transport/query.ts';
 import type { Route } from '../transport/router.ts';
-import { type DashboardDependencies, pageRoutes, type View } from './dashboard.ts';
-
-/** The reads of findings that pages use. */
-export type FindingPageReader = FindingReader &
-  FindingExporter &
-  Pick<Store['findings'], 'names' | 'neighbours' | 'incidents'>;
-
-export interface FindingPageDependencies extends DashboardDependencies {
-  readonly findings: FindingPageReader;
-  readonly rules: RuleReader;
-  readonly findRun: Store['findRun'];
-  readonly triage: Store['triage'];
-  readonly exceptions: Store['exceptions'];
-  readonly members: Store['members'];
-  readonly findingViews: Store['findingViews'];
-  readonly ocsf: OcsfSource;
-  /** of exports of findings */
-  readonly exportSlots: ExportSlots;
-}
+import { type AppDependencies, formRoutes, pageRoutes, type View } from './dashboard.ts';
+import { name, requireId } from './sign-in/person-fields.ts';
 
 const PER_PAGE = 50;
 const DECIDED = FINDING_STATES.filter((one) => one !== 'new');
@@ -81,11 +74,11 @@ function isListed({ states, isExcepted, assignee }: FindingFilter, finding: Find
 /** No row is newer than the newest one shown. */
 const NOTHING_NEW: Answer = pageAnswer('');
 
-export function findingPages(deps: FindingPageDependencies): Route[] {
-  const { findings, rules, look } = deps;
+export function findingPages(deps: AppDependencies): Route[] {
+  const { db, rules, look } = deps;
   const { titleOf } = rules;
   const listFilterOf = (query: z.infer<typeof stateQuery>, { email: me }: Viewer): FindingFilter =>
-    filterOf(query, { ...findings, me });
+    filterOf(query, deps, me);
 
   /** A page of the list, whichever way it is grouped. */
   const rowsOf = async (
@@ -95,11 +88,12 @@ export function findingPages(deps: FindingPageDependencies): Route[] {
   ) => {
     const { cursor = null, group_by: grouping, sort } = query;
     if (grouping === undefined) {
-      const found = await findings.list(workspaceId, filter, cursor, PER_PAGE, sort);
+      const found = await db.read(listFindings, workspaceId, filter, cursor, PER_PAGE, sort);
       return { ...found, groups: null };
     }
     const skip = groupsBefore(cursor);
-    const found = await findings.groups(workspaceId, filter, grouping, sort, skip, PER_PAGE);
+    const page = [filter, grouping, sort, skip, PER_PAGE] as const;
+    const found = await db.read(listFindingGroups, workspaceId, ...page);
     const next = toGroupCursor(found.next);
     return { ...found, findings: [], next, endedEarly: false };
   };
@@ -120,16 +114,16 @@ export function findingPages(deps: FindingPageDependencies): Route[] {
 
   const list = async (view: View) => {
     const { id } = view.request.workspace;
-    const views = await deps.findingViews.list(id, view.request.session.userId);
+    const views = await db.readFresh(listFindingViews, id, view.request.session.userId);
     const first = views.find(({ isDefault }) => isDefault);
     if (view.exchange.query === '' && first !== undefined) return redirect(viewPath(first.query));
     const filter = listFilterOf(parsePageQuery(pageQuery, view.exchange.query), view.viewer);
     // One after the other: a page must not hold three of the few connections for reads.
     const rows = await rowsPage(view);
-    const total = await findings.count(id, filter);
+    const total = await db.read(countFindings, id, filter);
     const excepted = { ...filter, isExcepted: true };
-    const hidden = filter.isExcepted === false ? await findings.count(id, excepted) : null;
-    const names = await findings.names(id);
+    const hidden = filter.isExcepted === false ? await db.read(countFindings, id, excepted) : null;
+    const names = await db.read(suggestNames, id);
     return findingsPage(look, view.viewer, { ...rows, total, hidden, names, views });
   };
 
@@ -149,26 +143,30 @@ export function findingPages(deps: FindingPageDependencies): Route[] {
   const one = async ({ exchange, request, viewer, parameters, nowMs }: View) => {
     const list = openedFrom(parsePageQuery(findingQuery, exchange.query).list, viewer);
     const id = parameters.findingId ?? '';
-    const found = HEX_16.test(id) ? await findings.find(request.workspace.id, id) : null;
+    const { id: workspaceId } = request.workspace;
+    const found = HEX_16.test(id) ? await db.find(findFinding, workspaceId, id) : null;
     if (found === null) throw new SluiceError('not_found', 'This workspace has no such finding.');
     const [run, triage, members, exceptions] = await Promise.all([
-      deps.findRun(request.workspace.id, found.runId),
-      deps.triage.read(request.workspace.id, id),
-      deps.members.list(request.workspace.id),
-      deps.exceptions.of(request.workspace.id, id),
+      db.find(findRun, workspaceId, found.runId),
+      db.read(readTriage, workspaceId, id),
+      db.readFresh(listMembers, workspaceId),
+      db.readFresh(exceptionsFor, workspaceId, id),
     ]);
-    const { id: workspaceId } = request.workspace;
     // Itself, those that are listed, and one more.
     const most = RUN_FINDINGS_MAX + 2;
-    const ofRun = await findings.list(workspaceId, { runId: found.runId }, null, most, 'severity');
-    const same = await findings.groups(workspaceId, { sameAs: id }, 'match', 'newest', 0, 1);
+    const { runId } = found;
+    const ofRun = await db.read(listFindings, workspaceId, { runId }, null, most, 'severity');
+    const like = { sameAs: id };
+    const same = await db.read(listFindingGroups, workspaceId, like, 'match', 'newest', 0, 1);
     const repeated = same.groups[0] ?? null;
     const decided =
       repeated === null || repeated.findings < 2
         ? null
-        : await findings.list(workspaceId, { sameAs: id, states: DECIDED }, null, 2);
+        : await db.read(listFindings, workspaceId, { ...like, states: DECIDED }, null, 2);
     const neighbours =
-      list === null ? null : await findings.neighbours(workspaceId, list.filter, list.order, id);
+      list === null
+        ? null
+        : await db.read(findNeighbours, workspaceId, list.filter, list.order, id);
     return findingPage(look, viewer, {
       finding: found,
       title: titleOf(found.ruleId),
@@ -177,7 +175,7 @@ export function findingPages(deps: FindingPageDependencies): Route[] {
         list === null || neighbours === null
           ? null
           : { ...neighbours, query: list.query, isListed: isListed(list.filter, found) },
-      run,
+      run: run?.run ?? null,
       triage,
       members,
       exceptions,
@@ -190,9 +188,7 @@ export function findingPages(deps: FindingPageDependencies): Route[] {
   };
 
   const slots = deps.exportSlots;
-  const referencesOf = (ruleId: string) => findings.references.idsOf(ruleId);
-  const asCsv = { exporter: findings, slots, titleOf, referencesOf, baseUrl: findings.baseUrl };
-  const asOcsf = ocsfExport(findings, deps.ocsf, slots);
+  const asOcsf = ocsfExport(db, deps.ocsf, slots);
   const ocsfQuery = exportQuery.extend({ state });
   const file = (name: string) =>
     [
@@ -208,22 +204,69 @@ export function findingPages(deps: FindingPageDependencies): Route[] {
       const isSame = newest !== undefined && data.findings[0]?.id === newest;
       return isSame ? NOTHING_NEW : pageAnswer(findingRows(data).text);
     }),
-    page('/app/findings.csv', {}, async ({ exchange, request, viewer }) => ({
-      contentType: 'text/csv; charset=utf-8',
-      headers: file('findings.csv'),
-      chunks: csvOf(
-        asCsv,
-        request.workspace.id,
-        listFilterOf(parsePageQuery(stateQuery, exchange.query), viewer),
-        exchange.signal,
-      ),
-    })),
+    page('/app/findings.csv', {}, async ({ exchange, request, viewer }) => {
+      const filter = listFilterOf(parsePageQuery(stateQuery, exchange.query), viewer);
+      const reader = { workspaceId: request.workspace.id, signal: exchange.signal };
+      return {
+        contentType: 'text/csv; charset=utf-8',
+        headers: file('findings.csv'),
+        chunks: csvOf(deps, slots, reader, filter),
+      };
+    }),
     page('/app/findings.ocsf', {}, async ({ exchange, request, viewer }) => {
       const query = parsePageQuery(ocsfQuery, exchange.query);
       const filter = listFilterOf(query, viewer);
-      const exported = await asOcsf(request.workspace.id, filter, query.after, exchange.signal);
+      const reader = { workspaceId: request.workspace.id, signal: exchange.signal };
+      const exported = await asOcsf(reader, filter, query.after);
       return { ...exported, headers: file('findings.ocsf.ndjson') };
     }),
     page('/app/findings/{findingId}', {}, one),
+  ];
+}
+
+const VIEWS = `${FINDINGS_PATH}/views`;
+const box = z.literal('on').optional();
+/** Which part of the list a person sees is not part of a view. */
+const PASSING = ['cursor', 'newest', 'workspace', 'done'];
+
+const viewForm = z.object({
+  name,
+  query: z
+    .string()
+    .max(VIEW_QUERY_CHARS_MAX)
+    .transform((text) => {
+      const query = new URLSearchParams(text);
+      for (const [key, value] of [...query]) {
+        if (value === '' || PASSING.includes(key)) query.delete(key);
+      }
+      return query.toString();
+    }),
+  shared: box,
+  default: box,
+});
+
+/** Saved views of the list: forms that save, choose and delete one. */
+export function viewRoutes(deps: AppDependencies): Route[] {
+  const { db } = deps;
+  const form = formRoutes(deps);
+  return [
+    form(VIEWS, {}, async ({ exchange, request: { workspace, actor } }) => {
+      const { shared, default: first, ...sent } = await readForm(exchange, viewForm);
+      const view = { ...sent, isShared: shared === 'on', isDefault: first === 'on' };
+      await db.write(saveFindingView, workspace.id, view, actor);
+      return viewPath(sent.query);
+    }),
+    form(`${VIEWS}/{viewId}/default`, {}, async ({ exchange, request, parameters }) => {
+      const sent = await readForm(exchange, z.object({ default: flag }));
+      const id = requireId(parameters.viewId);
+      const { workspace, actor } = request;
+      await db.write(setDefaultFindingView, workspace.id, id, sent.default, actor);
+      return viewPath('');
+    }),
+    form(`${VIEWS}/{viewId}/delete`, {}, async ({ request, parameters }) => {
+      const id = requireId(parameters.viewId);
+      await db.write(deleteFindingView, request.workspace.id, id, request.actor);
+      return viewPath('');
+    }),
   ];
 }

@@ -1,4 +1,7 @@
 /** The dashboard's list of incidents, which "Findings" of the navigation leads to. */
+import { suggestNames } from '../../db/findings/finding-totals.ts';
+import { listFindingViews } from '../../db/findings/finding-views.ts';
+import { listIncidents } from '../../db/findings/incidents.ts';
 import {
   findingFilters,
   INCIDENTS_PATH,
@@ -10,32 +13,33 @@ import { filterOf, groupsBefore, toGroupCursor } from '../api/findings/finding-q
 import { redirect } from '../transport/page.ts';
 import { pageCursor, parsePageQuery, toCursor } from '../transport/query.ts';
 import type { Route } from '../transport/router.ts';
-import { pageRoutes, type View } from './dashboard.ts';
-import { type FindingPageDependencies, stateQuery } from './finding-pages.ts';
+import { type AppDependencies, pageRoutes, type View } from './dashboard.ts';
+import { stateQuery } from './finding-pages.ts';
 
 const PER_PAGE = 25;
 const pageQuery = stateQuery.extend({ cursor: pageCursor.optional() });
 
-export function incidentPages(deps: FindingPageDependencies): Route[] {
-  const { findings, look } = deps;
+export function incidentPages(deps: AppDependencies): Route[] {
+  const { db, look } = deps;
   const list = async ({ exchange, request, viewer, nowMs }: View) => {
     const { id } = request.workspace;
     if (exchange.query === '') {
       // A reader with a default view of the findings begins with it.
-      const views = await deps.findingViews.list(id, request.session.userId);
+      const views = await db.readFresh(listFindingViews, id, request.session.userId);
       const first = views.find(({ isDefault }) => isDefault);
       if (first !== undefined) return redirect(viewPath(first.query));
     }
     const query = parsePageQuery(pageQuery, exchange.query);
-    const filter = filterOf(query, { ...findings, me: viewer.email });
+    const filter = filterOf(query, deps, viewer.email);
     const skip = groupsBefore(query.cursor ?? null);
     // One after the other: a page must not hold several of the few connections for reads.
-    const found = await findings.incidents(id, filter, skip, PER_PAGE, exchange.signal);
+    const reader = { workspaceId: id, signal: exchange.signal };
+    const found = await db.read(listIncidents, reader, filter, skip, PER_PAGE);
     return incidentsPage(look, viewer, {
       ...found,
       next: toCursor(toGroupCursor(found.next)),
       query: exchange.query,
-      names: await findings.names(id),
+      names: await db.read(suggestNames, id),
       titleOf: deps.rules.titleOf,
       nowMs,
     });

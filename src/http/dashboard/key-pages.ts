@@ -1,30 +1,34 @@
 /** The page of a workspace's keys, and its forms: create a key, which is shown once, change its limit, revoke it. */
 import { z } from 'zod';
 
-import type { Store } from '../../db/store.ts';
+import { findKeyArrival, listKeys } from '../../db/people/keys.ts';
+import {
+  createRecordedKey,
+  revokeRecordedKey,
+  setRecordedKeyLimit,
+} from '../../db/people/workspace-writes.ts';
 import { SluiceError } from '../../errors.ts';
 import { AGENT_KEY_PREFIXES, RATE_LIMIT_DEFAULT, RATE_LIMIT_MAX } from '../../model/people.ts';
-import { arrivalPage, connectSection, type SendGuide } from '../../web/app/keys/connect.ts';
+import { arrivalPage, connectSection } from '../../web/app/keys/connect.ts';
 import { keysPage } from '../../web/app/keys.ts';
 import { shownOncePage } from '../../web/app/shell.ts';
 import { readForm } from '../transport/json-body.ts';
 import { pageAnswer } from '../transport/page.ts';
 import type { Route } from '../transport/router.ts';
-import { type DashboardDependencies, formRoutes, pageRoutes, viewerOf } from './dashboard.ts';
+import { type AppDependencies, formRoutes, pageRoutes, viewerOf } from './dashboard.ts';
 import { name, requireId } from './sign-in/person-fields.ts';
 import { ADMINS } from './sign-in/signed-in.ts';
-
-export interface KeyPageDependencies extends DashboardDependencies {
-  readonly keys: Store['keys'];
-  readonly observeUrl: string;
-  /** Returns the pages of `docs/send/`. */
-  readonly sendGuides: () => readonly SendGuide[];
-}
 
 const PATH = '/app/keys';
 const ARRIVAL = `${PATH}/{keyId}/arrival`;
 
 const limit = z.coerce.number().int().min(1).max(RATE_LIMIT_MAX);
+/**
+ * Most revoked keys that a page lists, the latest: an admin may create and revoke any number of
+ * keys.
+ */
+export const REVOKED_KEYS_LISTED = 200;
+
 /** The fields of a changed limit. */
 export const limitForm = z.object({ rate_limit_per_minute: limit });
 /** The fields of a new key. */
@@ -35,17 +39,18 @@ export const keyForm = z.object({
   rate_limit_per_minute: limit.default(RATE_LIMIT_DEFAULT),
 });
 
-export function keyPages(deps: KeyPageDependencies): Route[] {
-  const { keys, look, sendGuides, observeUrl, nowMs } = deps;
+export function keyPages(deps: AppDependencies): Route[] {
+  const { db, look, sendGuides, observeUrl, nowMs } = deps;
   const page = pageRoutes(deps);
   const form = formRoutes(deps);
   return [
-    page(PATH, {}, async ({ request, viewer, nowMs: now }) =>
-      keysPage(look, viewer, { keys: await keys.list(request.workspace.id), nowMs: now }),
-    ),
+    page(PATH, {}, async ({ request, viewer, nowMs: now }) => {
+      const keys = await db.readFresh(listKeys, request.workspace.id, REVOKED_KEYS_LISTED);
+      return keysPage(look, viewer, { keys, nowMs: now });
+    }),
     page(ARRIVAL, {}, async ({ request, viewer, parameters, nowMs: now }) => {
       const id = requireId(parameters.keyId);
-      const arrival = await keys.arrival(request.workspace.id, id);
+      const arrival = await db.readFresh(findKeyArrival, request.workspace.id, id);
       if (arrival === null) {
         throw new SluiceError('not_found', 'This workspace has no such key.');
       }
@@ -58,8 +63,10 @@ export function keyPages(deps: KeyPageDependencies): Route[] {
         name: sent.name,
         agentPrefix: sent.prefix,
         rateLimitPerMinute: sent.rate_limit_per_minute,
+        brand: look.brand,
       };
-      const { id, key } = await keys.create(request.workspace.id, wanted, request.actor);
+      const { workspace, actor } = request;
+      const { id, key } = await db.write(createRecordedKey, workspace.id, wanted, actor);
       const isAgent = sent.kind === 'agent';
       const shown = {
         title: `Key “${sent.name}”`,
@@ -73,11 +80,13 @@ export function keyPages(deps: KeyPageDependencies): Route[] {
     form(`${PATH}/{keyId}/limit`, { roles: ADMINS }, async ({ exchange, request, parameters }) => {
       const { rate_limit_per_minute: perMinute } = await readForm(exchange, limitForm);
       const { workspace, actor } = request;
-      await keys.setLimit(workspace.id, requireId(parameters.keyId), perMinute, actor);
+      const id = requireId(parameters.keyId);
+      await db.write(setRecordedKeyLimit, workspace.id, id, perMinute, actor);
       return PATH;
     }),
     form(`${PATH}/{keyId}/revoke`, { roles: ADMINS }, async ({ request, parameters }) => {
-      await keys.revoke(request.workspace.id, requireId(parameters.keyId), request.actor);
+      const id = requireId(parameters.keyId);
+      await db.write(revokeRecordedKey, request.workspace.id, id, request.actor);
       return PATH;
     }),
   ];

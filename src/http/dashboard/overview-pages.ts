@@ -1,25 +1,15 @@
 /** The first page of the dashboard, and the way to it from `/`. */
-import type { Store } from '../../db/store.ts';
-import type { ReplicaState } from '../../model/overview.ts';
+import { noteOverviewVisit } from '../../db/findings/overview-visits.ts';
+import { readRuleSettings } from '../../db/findings/rule-settings.ts';
+import { listRefusedRequests } from '../../db/telemetry/refused-requests.ts';
 import { overviewPage } from '../../web/app/overview.ts';
-import type { RuleReader } from '../api/rules/rule-routes.ts';
 import { redirect } from '../transport/page.ts';
 import type { Route } from '../transport/router.ts';
-import { type DashboardDependencies, pageRoutes } from './dashboard.ts';
-import { ruleFactsOf } from './rule-facts.ts';
+import { type AppDependencies, pageRoutes } from './dashboard.ts';
+import { ruleFactsOf } from './rule-pages.ts';
 
-export interface OverviewPageDependencies extends DashboardDependencies {
-  readonly rules: RuleReader;
-  readonly overview: Store['overview'];
-  readonly refused: Store['refused'];
-  readonly noteOverviewVisit: Store['noteOverviewVisit'];
-  readonly observeUrl: string;
-  /** null: there is none */
-  readonly replicaState: () => ReplicaState | null;
-}
-
-export function overviewPages(deps: OverviewPageDependencies): Route[] {
-  const { look, rules, overview, refused, noteOverviewVisit, observeUrl, replicaState } = deps;
+export function overviewPages(deps: AppDependencies): Route[] {
+  const { look, rules, overview, db, observeUrl, replicaState } = deps;
   const page = pageRoutes(deps);
   return [
     { method: 'GET', path: '/', handler: (exchange) => exchange.answer(redirect('/app')) },
@@ -27,9 +17,10 @@ export function overviewPages(deps: OverviewPageDependencies): Route[] {
       const { id } = request.workspace;
       const [counts, settings, refusals, visit] = await Promise.all([
         overview(id),
-        rules.settings(id),
-        refused(id),
-        noteOverviewVisit(id, request.session.userId),
+        db.readFresh(readRuleSettings, id),
+        db.readFresh(listRefusedRequests, id),
+        // Reads thousands of findings, and writes a time.
+        db.readFresh(noteOverviewVisit, id, request.session.userId),
       ]);
       return overviewPage(look, viewer, {
         overview: counts,

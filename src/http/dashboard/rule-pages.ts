@@ -1,22 +1,41 @@
 /**
- * The rules in the dashboard: their pages, and the switches, as forms and as JSON under `/app/api`.
+ * The rules in the dashboard: their pages, the switches, as forms and as JSON under `/app/api`, and previews.
  * Nothing else changes which rules run, and no API credential may.
  */
 import { z } from 'zod';
-
-import type { Store } from '../../db/store.ts';
+import { readRuleRecord, readRuleRecords } from '../../db/findings/rule-record.ts';
+import { readRuleSettings } from '../../db/findings/rule-settings.ts';
+import { resetRules, setExperimental, setOverride } from '../../db/findings/rule-writes.ts';
+import {
+  cancelPreview,
+  findPreview,
+  latestPreview,
+  listPreviews,
+  startPreview,
+} from '../../db/previews/previews.ts';
 import { SluiceError } from '../../errors.ts';
 import { RULE_PLANS } from '../../model/people.ts';
+import {
+  noisyRules,
+  PREVIEW_DAYS_DEFAULT,
+  PREVIEW_DAYS_MAX,
+  type Preview,
+  tierRules,
+} from '../../model/previews.ts';
 import { frameworkCoverage } from '../../model/references/coverage.ts';
-import type { Rule, RuleRefusal, RuleSettings } from '../../model/rules.ts';
+import type { Rule, RuleBook, RuleRefusal, RuleSettings } from '../../model/rules.ts';
+import { COMPARE, compareForm, comparePage } from '../../web/app/previews/compare.ts';
+import { PREVIEWS, previewPage, previewsPage } from '../../web/app/previews/previews.ts';
+import type { TierPreview } from '../../web/app/previews/tier-preview.ts';
 import { rulePage } from '../../web/app/rule.ts';
-import { hasRulesTab } from '../../web/app/rule-counts.ts';
+import { hasRulesTab, type RuleFacts } from '../../web/app/rule-counts.ts';
 import { COVERAGE, coveragePage } from '../../web/app/rules/coverage.ts';
 import { ruleFilters } from '../../web/app/rules/rule-filters.ts';
 import { type DecidedRule, rulesPage, upgradePage } from '../../web/app/rules.ts';
+import type { Viewer } from '../../web/app/shell.ts';
 import {
   noRule,
-  type RuleReader,
+  ORPHANS_LISTED,
   requireRule,
   rulesQuery,
   showRule,
@@ -26,18 +45,10 @@ import {
 import { ruleId } from '../api/rules/rule-schema.ts';
 import { readForm, readJson } from '../transport/json-body.ts';
 import { problem } from '../transport/problem.ts';
-import { flag, parsePageQuery } from '../transport/query.ts';
+import { flag, hexId, idOf, parsePageQuery } from '../transport/query.ts';
 import type { Route } from '../transport/router.ts';
-import { type DashboardDependencies, formRoutes, pageRoutes } from './dashboard.ts';
-import { tierPreviewOf } from './preview-pages.ts';
-import { ruleFactsOf } from './rule-facts.ts';
+import { type AppDependencies, formRoutes, pageRoutes } from './dashboard.ts';
 import { ADMINS, type Needs, type SignedInRequest, signedIn } from './sign-in/signed-in.ts';
-
-export interface RulePageDependencies extends DashboardDependencies {
-  readonly rules: RuleReader;
-  readonly settings: Store['settings'];
-  readonly previews: Store['previews'];
-}
 
 /** Settings that an earlier plan allowed stay in force; an owner can remove them on every plan. */
 const TO_RESET: Needs = { roles: ['owner'] };
@@ -78,22 +89,22 @@ async function overrideRule(
   { workspace, actor }: SignedInRequest,
   ruleId: string,
   enabled: boolean | null,
-  { rules, settings }: RulePageDependencies,
+  { rules, db }: AppDependencies,
 ): Promise<RuleRefusal | null> {
   const rule = rules.find(ruleId);
   if (rule === null) {
-    const { overrides } = await rules.settings(workspace.id);
+    const { overrides } = await db.readFresh(readRuleSettings, workspace.id);
     if (enabled !== null || !overrides.has(ruleId)) throw noRule();
   } else if (enabled !== null) {
     const refused = rules.refusal(rule);
     if (refused !== null) return refused;
   }
-  await settings.setOverride(workspace.id, ruleId, enabled, actor);
+  await db.write(setOverride, workspace.id, ruleId, enabled, actor);
   return null;
 }
 
-function pages(deps: RulePageDependencies): Route[] {
-  const { rules: book, previews, look } = deps;
+function pages(deps: AppDependencies): Route[] {
+  const { rules: book, db, look } = deps;
   const page = pageRoutes(deps);
   const decided = (rule: Rule, settings: RuleSettings): DecidedRule => ({
     rule,
@@ -105,16 +116,17 @@ function pages(deps: RulePageDependencies): Route[] {
       LIST,
       {},
       async ({ exchange, request, viewer, nowMs }) => {
-        const settings = await book.settings(request.workspace.id);
+        const { id } = request.workspace;
+        const settings = await db.readFresh(readRuleSettings, id);
         if (!hasRulesTab(viewer)) return upgradePage(look, viewer, ruleFactsOf(book, settings));
-        const records = await book.records(request.workspace.id);
+        const records = await db.read(readRuleRecords, id);
         const query = parsePageQuery(rulesQuery, exchange.query);
         const found = toRulePage(query, settings, book, records);
-        const last = await previews.latest(request.workspace.id, null);
+        const last = await db.readFresh(latestPreview, id, null);
         return rulesPage(look, viewer, {
           tier: tierPreviewOf(book, settings, last),
           ...ruleFactsOf(book, settings),
-          rules: found.rules.map(({ id }) => decided(requireRule(book, id), settings)),
+          rules: found.rules.map((one) => decided(requireRule(book, one.id), settings)),
           records,
           query: exchange.query,
           page: found.page,
@@ -127,26 +139,28 @@ function pages(deps: RulePageDependencies): Route[] {
     ),
     page(COVERAGE, {}, async ({ request, viewer, nowMs }) => {
       const { id } = request.workspace;
-      const settings = await book.settings(id);
+      const settings = await db.readFresh(readRuleSettings, id);
       if (!hasRulesTab(viewer)) return upgradePage(look, viewer, ruleFactsOf(book, settings));
-      const frameworks = frameworkCoverage(book, settings, await book.records(id));
+      const records = await db.read(readRuleRecords, id);
+      const frameworks = frameworkCoverage(book, settings, records);
       const since = new Date(nowMs - RECORD_DAYS * DAY_MS)
         .toISOString()
         .slice(0, 'YYYY-MM-DD'.length);
       return coveragePage(look, viewer, { frameworks, since });
     }),
     page(ONE, {}, async ({ request, viewer, parameters, nowMs }) => {
-      const settings = await book.settings(request.workspace.id);
+      const { id } = request.workspace;
+      const settings = await db.readFresh(readRuleSettings, id);
       if (!hasRulesTab(viewer)) return upgradePage(look, viewer, ruleFactsOf(book, settings));
       const rule = requireRule(book, parameters.ruleId);
-      const last = await previews.latest(request.workspace.id, rule.id);
-      const record = await book.record(request.workspace.id, rule.id);
+      const last = await db.readFresh(latestPreview, id, rule.id);
+      const record = await db.read(readRuleRecord, id, rule.id);
       return rulePage(look, viewer, decided(rule, settings), { last, record, nowMs });
     }),
   ];
 }
 
-function forms(deps: RulePageDependencies): Route[] {
+function forms(deps: AppDependencies): Route[] {
   const form = formRoutes(deps);
   return [
     form(LIST, TO_WRITE, async ({ exchange, request }) => {
@@ -156,11 +170,12 @@ function forms(deps: RulePageDependencies): Route[] {
         const refused = await overrideRule(request, id, false, deps);
         if (refused !== null) throw new SluiceError('rule_refused', refused.detail);
       }
-      await deps.settings.setExperimental(request.workspace.id, experimental, request.actor);
+      const { workspace, actor } = request;
+      await deps.db.write(setExperimental, workspace.id, experimental, actor);
       return LIST;
     }),
     form(`${LIST}/reset`, TO_RESET, async ({ request }) => {
-      await deps.settings.resetRules(request.workspace.id, request.actor);
+      await deps.db.write(resetRules, request.workspace.id, request.actor);
       return LIST;
     }),
     form(ONE, TO_WRITE, async ({ exchange, request, parameters: { ruleId = '' } }) => {
@@ -173,9 +188,9 @@ function forms(deps: RulePageDependencies): Route[] {
 }
 
 /** For programs with a session; they answer with the resulting state. */
-function jsonWrites(deps: RulePageDependencies): Route[] {
-  const showTier = showSettings(deps.rules);
-  const showOne = showRule(deps.rules);
+function jsonWrites(deps: AppDependencies): Route[] {
+  const showTier = showSettings(deps);
+  const showOne = showRule(deps);
   return [
     {
       method: 'PUT',
@@ -184,7 +199,7 @@ function jsonWrites(deps: RulePageDependencies): Route[] {
         TO_WRITE,
         async (exchange, { workspace, actor }, parameters) => {
           const { experimental } = await readJson(exchange, tierBody);
-          await deps.settings.setExperimental(workspace.id, experimental, actor);
+          await deps.db.write(setExperimental, workspace.id, experimental, actor);
           return await showTier(exchange, { workspaceId: workspace.id }, parameters);
         },
         deps,
@@ -213,6 +228,106 @@ function jsonWrites(deps: RulePageDependencies): Route[] {
   ];
 }
 
-export function rulePages(deps: RulePageDependencies): Route[] {
+export function rulePages(deps: AppDependencies): Route[] {
   return [...pages(deps), ...forms(deps), ...jsonWrites(deps)];
+}
+
+const PREVIEW = `${PREVIEWS}/{previewId}`;
+
+const isDone = ({ state }: Preview): boolean => state === 'done';
+const compareQuery = z.object({ a: hexId.optional(), b: hexId.optional() });
+const startForm = z.object({
+  rule_id: z.string().optional(),
+  days: z.coerce.number().int().min(1).max(PREVIEW_DAYS_MAX).default(PREVIEW_DAYS_DEFAULT),
+});
+
+/** The counts that a workspace sees before it switches the experimental tier on. */
+function tierPreviewOf(book: RuleBook, settings: RuleSettings, last: Preview | null): TierPreview {
+  const rules = tierRules(book, settings);
+  const noisy = noisyRules(rules, last).map((one) => {
+    return { ...one, title: book.titleOf(one.ruleId) };
+  });
+  return { last, noisy };
+}
+
+/** The rules that a form asks for. @throws {SluiceError} when a rule cannot run */
+async function wantedRules(
+  { db, rules: book }: AppDependencies,
+  workspaceId: number,
+  ruleId: string | undefined,
+): Promise<readonly string[]> {
+  if (ruleId === undefined) {
+    const settings = await db.readFresh(readRuleSettings, workspaceId);
+    return tierRules(book, settings).map(({ id }) => id);
+  }
+  const refused = book.refusal(requireRule(book, ruleId));
+  if (refused !== null) throw new SluiceError('rule_refused', refused.detail);
+  return [ruleId];
+}
+
+export function previewPages(deps: AppDependencies): Route[] {
+  const { rules: book, db, look } = deps;
+  const page = pageRoutes(deps);
+  const form = formRoutes(deps);
+  const findRule = book.find;
+  const find = async (workspaceId: number, parameter: string | undefined) => {
+    const id = idOf(parameter);
+    const preview = id === null ? null : await db.readFresh(findPreview, workspaceId, id);
+    if (preview === null) throw new SluiceError('not_found', 'There is no such preview.');
+    return preview;
+  };
+  const upgrade = async (viewer: Viewer, id: number) =>
+    upgradePage(look, viewer, ruleFactsOf(book, await db.readFresh(readRuleSettings, id)));
+  return [
+    page(PREVIEWS, {}, async ({ request, viewer, nowMs }) => {
+      const { id } = request.workspace;
+      if (!hasRulesTab(viewer)) return await upgrade(viewer, id);
+      const all = await db.readFresh(listPreviews, id);
+      const compare = compareForm(all.filter(isDone), findRule);
+      return previewsPage(look, viewer, all, { findRule, nowMs, compare });
+    }),
+    page(COMPARE, {}, async ({ exchange, request, viewer, nowMs }) => {
+      const { id } = request.workspace;
+      if (!hasRulesTab(viewer)) return await upgrade(viewer, id);
+      const { a, b } = parsePageQuery(compareQuery, exchange.query);
+      const done = (await db.readFresh(listPreviews, id)).filter(isDone);
+      const chosen =
+        a === undefined || b === undefined ? null : { a: await find(id, a), b: await find(id, b) };
+      return comparePage(look, viewer, { previews: done, chosen, findRule, nowMs });
+    }),
+    page(PREVIEW, {}, async ({ request, viewer, parameters, nowMs }) => {
+      const { id } = request.workspace;
+      const preview = await find(id, parameters.previewId);
+      if (!hasRulesTab(viewer)) return await upgrade(viewer, id);
+      return previewPage(look, viewer, preview, { findRule, nowMs });
+    }),
+    form(PREVIEWS, TO_WRITE, async ({ exchange, request: { workspace, actor } }) => {
+      const { rule_id: ruleId, days } = await readForm(exchange, startForm);
+      const ruleIds = await wantedRules(deps, workspace.id, ruleId);
+      const kind = ruleId === undefined ? 'experimental' : 'rule';
+      const wanted = { kind, ruleIds, days, snapshot: book.snapshot } as const;
+      return `${PREVIEWS}/${await db.write(startPreview, workspace.id, wanted, actor)}`;
+    }),
+    form(`${PREVIEW}/cancel`, TO_WRITE, async ({ request: { workspace, actor }, parameters }) => {
+      const { id } = await find(workspace.id, parameters.previewId);
+      await db.write(cancelPreview, workspace.id, id, actor);
+      return `${PREVIEWS}/${id}`;
+    }),
+  ];
+}
+
+/** Facts of a workspace's rules that several pages show. */
+export function ruleFactsOf(
+  { snapshot, counts, countStates, orphans }: RuleBook,
+  settings: RuleSettings,
+): RuleFacts {
+  const { experimental, overrides } = settings;
+  return {
+    snapshot,
+    corpus: counts,
+    states: countStates(settings),
+    experimental,
+    overrides: overrides.size,
+    orphans: orphans(settings).slice(0, ORPHANS_LISTED),
+  };
 }

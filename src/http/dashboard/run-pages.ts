@@ -1,51 +1,33 @@
 /** The dashboard's pages about runs: the list, and one with its steps, texts and findings. */
 import { z } from 'zod';
-
-import type { Store } from '../../db/store.ts';
+import { listFindings } from '../../db/findings/finding-list.ts';
+import { findFinding } from '../../db/findings/findings.ts';
+import { listRuns, suggestRunNames } from '../../db/runs/runs.ts';
 import { SluiceError } from '../../errors.ts';
 import type { Finding } from '../../model/findings.ts';
 import type { Hex16 } from '../../model/json.ts';
 import {
   PHRASE_CHARS_MAX,
   RUN_STEPS_MAX,
-  type RunSearch,
   type ShownSteps,
-  type StepsView,
   TEXT_UNITS_MAX,
   type TextView,
 } from '../../model/run-page.ts';
 import { waitOf } from '../../model/run-wait.ts';
-import type { RunSummary } from '../../model/runs.ts';
 import { NO_RUN_NAMES } from '../../web/app/filter-fields.ts';
 import { runPage } from '../../web/app/run.ts';
 import { runFilters, runsPage } from '../../web/app/runs.ts';
-import type { RuleReader } from '../api/rules/rule-routes.ts';
-import { otlpQuery, type RunReader, runFilterOf, runsQuery } from '../api/runs/run-routes.ts';
-import { searchCursor, searchedText } from '../api/runs/run-search-routes.ts';
+import {
+  otlpQuery,
+  runFilterOf,
+  runsQuery,
+  searchCursor,
+  searchedText,
+} from '../api/runs/run-routes.ts';
 import { NDJSON_TYPE } from '../transport/exchange.ts';
 import { HEX_16, hexId, idOf, parsePageQuery, toCursor, wholeNumber } from '../transport/query.ts';
 import type { Route } from '../transport/router.ts';
-import { type DashboardDependencies, pageRoutes, type View } from './dashboard.ts';
-import type { FindingPageReader } from './finding-pages.ts';
-
-export interface RunPageDependencies extends DashboardDependencies {
-  readonly runs: RunReader & Pick<Store['runs'], 'names'>;
-  readonly findings: FindingPageReader;
-  readonly rules: RuleReader;
-  /** a page of a run's steps with their texts; null when the workspace has no such run */
-  readonly findSteps: (
-    workspaceId: number,
-    runId: Hex16,
-    view: StepsView,
-  ) => Promise<{ readonly run: RunSummary; readonly shown: ShownSteps } | null>;
-  /** searches the texts of a run from a step on; null when the workspace has no such run */
-  readonly searchSteps: (
-    workspaceId: number,
-    runId: Hex16,
-    phrase: string,
-    from: number,
-  ) => Promise<RunSearch | null>;
-}
+import { type AppDependencies, pageRoutes, type View } from './dashboard.ts';
 
 const PER_PAGE = 50;
 /** A run has at most one finding per rule. */
@@ -97,14 +79,14 @@ function withoutTexts(shown: ShownSteps): ShownSteps {
   return { ...shown, steps, title: null };
 }
 
-export function runPages(deps: RunPageDependencies): Route[] {
-  const { runs, findings, rules, look } = deps;
+export function runPages(deps: AppDependencies): Route[] {
+  const { db, runs, rules, look } = deps;
   const { titleOf } = rules;
   const page = pageRoutes(deps);
 
   /** The finding that a query opens, which may be one more than are listed. */
   const opened = async (workspaceId: number, runId: Hex16, id: Hex16, own: readonly Finding[]) => {
-    const found = own.find((one) => one.id === id) ?? (await findings.find(workspaceId, id));
+    const found = own.find((one) => one.id === id) ?? (await db.find(findFinding, workspaceId, id));
     if (found?.runId === runId) return found;
     throw new SluiceError('not_found', 'This run has no such finding.');
   };
@@ -114,7 +96,9 @@ export function runPages(deps: RunPageDependencies): Route[] {
     const { id, redactExcerpts: isRedacted } = request.workspace;
     const runId = parameters.runId ?? '';
     const isId = HEX_16.test(runId);
-    const own = isId ? (await findings.list(id, { runId }, null, FINDINGS_MAX)).findings : [];
+    const own = isId
+      ? (await db.read(listFindings, id, { runId }, null, FINDINGS_MAX)).findings
+      : [];
     const finding =
       query.finding === undefined || !isId ? null : await opened(id, runId, query.finding, own);
     const open = openedText(query, finding);
@@ -129,8 +113,8 @@ export function runPages(deps: RunPageDependencies): Route[] {
       isList,
     };
     const [found, search] = await Promise.all([
-      isId ? deps.findSteps(id, runId, view) : null,
-      phrase === undefined ? null : deps.searchSteps(id, runId, phrase, query.after + 1),
+      isId ? runs.findSteps(id, runId, view) : null,
+      phrase === undefined ? null : runs.searchSteps(id, runId, phrase, query.after + 1),
     ]);
     if (found === null) throw new SluiceError('not_found', 'This workspace has no such run.');
     const { run, shown } = found;
@@ -158,7 +142,7 @@ export function runPages(deps: RunPageDependencies): Route[] {
         const { text, cursor, ...query } = parsePageQuery(listQuery, exchange.query);
         const { id, redactExcerpts: isRedacted } = request.workspace;
         const filter = runFilterOf(query);
-        const names = await runs.names(id);
+        const names = await db.read(suggestRunNames, id);
         const shared = { names, query: exchange.query, isRedacted, nowMs };
         if (text !== undefined) {
           const from = typeof cursor === 'string' ? cursor : null;
@@ -174,7 +158,7 @@ export function runPages(deps: RunPageDependencies): Route[] {
           });
         }
         const from = typeof cursor === 'object' ? cursor : null;
-        const found = await runs.list(id, filter, from, PER_PAGE);
+        const found = await db.read(listRuns, id, filter, from, PER_PAGE);
         return runsPage(look, viewer, {
           ...shared,
           runs: found.runs,

@@ -1,37 +1,55 @@
 /**
  * The settings page and its forms: the workspace's name and redaction, and the signed-in user's
- * workspace, sessions and password.
+ * workspace, sessions and password. The page of members and invitations. The page on which a user confirms
+ * the login of a command line (`sluice login`).
  */
 import { z } from 'zod';
-
-import type { Store } from '../../db/store.ts';
+import { readRuleSettings } from '../../db/findings/rule-settings.ts';
+import {
+  decideDeviceLogin,
+  findDeviceLogin,
+  parseUserCode,
+} from '../../db/people/device-logins.ts';
+import { listInvitations } from '../../db/people/invitations.ts';
+import {
+  createInvitation,
+  removeMember,
+  revokeInvitation,
+  setRole,
+} from '../../db/people/member-writes.ts';
+import { listMembers, listMemberships } from '../../db/people/memberships.ts';
+import { listSessions, switchSession } from '../../db/people/sessions.ts';
+import { renameWorkspace, setRedaction } from '../../db/people/workspace-writes.ts';
 import { SluiceError } from '../../errors.ts';
+import type { DeviceLogin } from '../../model/people.ts';
+import { devicePage } from '../../web/app/device.ts';
+import { membersPage } from '../../web/app/members.ts';
 import { settingsPage } from '../../web/app/settings.ts';
-import type { RuleReader } from '../api/rules/rule-routes.ts';
+import { shownOncePage } from '../../web/app/shell.ts';
 import { readForm } from '../transport/json-body.ts';
-import { flag } from '../transport/query.ts';
+import { pageAnswer } from '../transport/page.ts';
+import { flag, parsePageQuery } from '../transport/query.ts';
 import type { Route } from '../transport/router.ts';
 import {
+  type AppDependencies,
   accountFormRoutes,
-  type DashboardDependencies,
   formRoutes,
   pageRoutes,
+  viewerOf,
 } from './dashboard.ts';
-import { ruleFactsOf } from './rule-facts.ts';
+import { ruleFactsOf } from './rule-pages.ts';
+import { beginSession, changePassword, endOtherSessions, endSession } from './sign-in/accounts.ts';
 import {
-  type AccountDependencies,
-  beginSession,
-  changePassword,
-  endOtherSessions,
-  endSession,
-} from './sign-in/accounts.ts';
-import { name, newPassword, PASSWORD_CHARS_MIN, password, slug } from './sign-in/person-fields.ts';
-import { ADMINS } from './sign-in/signed-in.ts';
-
-export interface SettingsPageDependencies extends DashboardDependencies, AccountDependencies {
-  readonly settings: Store['settings'];
-  readonly rules: RuleReader;
-}
+  email,
+  name,
+  newPassword,
+  PASSWORD_CHARS_MIN,
+  password,
+  requireId,
+  role,
+  slug,
+} from './sign-in/person-fields.ts';
+import { ADMINS, type Needs, type SignedInRequest } from './sign-in/signed-in.ts';
 
 const PATH = '/app/settings';
 
@@ -41,16 +59,16 @@ const workspaceForm = z
 const passwordForm = z.object({ current_password: password, new_password: newPassword });
 const switchForm = z.object({ workspace: slug });
 
-function workspaceRoutes(deps: SettingsPageDependencies): Route[] {
-  const { settings, accounts, look, rules } = deps;
+function workspaceRoutes(deps: AppDependencies): Route[] {
+  const { db, look, rules } = deps;
   const page = pageRoutes(deps);
   const form = formRoutes(deps);
   return [
     page(PATH, {}, async ({ request: { session, workspace }, viewer, nowMs }) => {
       const [sessions, workspaces, ruleSettings] = await Promise.all([
-        accounts.sessionsOf(session.userId),
-        accounts.workspacesOf(session.userId),
-        rules.settings(workspace.id),
+        listSessions(db.accounts, session.userId),
+        listMemberships(db.accounts, session.userId),
+        db.readFresh(readRuleSettings, workspace.id),
       ]);
       return settingsPage(look, viewer, {
         slug: workspace.slug,
@@ -64,21 +82,23 @@ function workspaceRoutes(deps: SettingsPageDependencies): Route[] {
     }),
     form(PATH, { roles: ADMINS }, async ({ exchange, request: { workspace, actor } }) => {
       const sent = await readForm(exchange, workspaceForm);
-      if (sent.name !== undefined) await settings.rename(workspace.id, sent.name, actor);
+      if (sent.name !== undefined) {
+        await db.write(renameWorkspace, workspace.id, sent.name, actor);
+      }
       if (sent.redact_excerpts !== undefined) {
-        await settings.setRedaction(workspace.id, sent.redact_excerpts, actor);
+        await db.write(setRedaction, workspace.id, sent.redact_excerpts, actor);
       }
       return PATH;
     }),
   ];
 }
 
-function accountRoutes(deps: SettingsPageDependencies): Route[] {
+function accountRoutes(deps: AppDependencies): Route[] {
   const form = accountFormRoutes(deps);
   return [
     form('/app/workspace', async ({ exchange, request: { session } }) => {
       const { workspace } = await readForm(exchange, switchForm);
-      if (await deps.accounts.switchSession(session.id, workspace)) return '/app';
+      if (await switchSession(deps.db.accounts, session.id, workspace)) return '/app';
       throw new SluiceError('not_found', 'This account is not a member of such a workspace.');
     }),
     form('/app/sessions/{sessionId}/end', async ({ request, parameters }) => {
@@ -99,6 +119,111 @@ function accountRoutes(deps: SettingsPageDependencies): Route[] {
   ];
 }
 
-export function settingsPages(deps: SettingsPageDependencies): Route[] {
+export function settingsPages(deps: AppDependencies): Route[] {
   return [...workspaceRoutes(deps), ...accountRoutes(deps)];
+}
+
+const MEMBERS = '/app/members';
+const INVITATIONS = '/app/invitations';
+const ADMIN: Needs = { roles: ADMINS };
+
+const roleForm = z.object({ role });
+const inviteForm = z.object({ email, role });
+
+/** Only owners change owners, which `member-writes.ts` checks. */
+export function memberPages(deps: AppDependencies): Route[] {
+  const { db, look, baseUrl } = deps;
+  const page = pageRoutes(deps);
+  const form = formRoutes(deps);
+  return [
+    page(MEMBERS, {}, async ({ request, viewer, nowMs }) => {
+      const { id } = request.workspace;
+      const invitations = viewer.isAdmin ? await db.readFresh(listInvitations, id) : [];
+      const members = await db.readFresh(listMembers, id);
+      return membersPage(look, viewer, { members, invitations, nowMs });
+    }),
+    form(`${MEMBERS}/{userId}`, ADMIN, async ({ exchange, request, parameters }) => {
+      const sent = await readForm(exchange, roleForm);
+      const change = { userId: requireId(parameters.userId), role: sent.role };
+      await db.write(setRole, request.workspace.id, change, request.actor);
+      return MEMBERS;
+    }),
+    form(`${MEMBERS}/{userId}/remove`, ADMIN, async ({ request, parameters }) => {
+      const id = requireId(parameters.userId);
+      await db.write(removeMember, request.workspace.id, id, request.actor);
+      return MEMBERS;
+    }),
+    form(INVITATIONS, ADMIN, async ({ exchange, request }) => {
+      const sent = await readForm(exchange, inviteForm);
+      const { workspace, actor } = request;
+      const { token } = await db.write(createInvitation, workspace.id, sent, actor);
+      const shown = {
+        title: `Invitation of ${sent.email}`,
+        current: MEMBERS,
+        lead: 'Give them this link. It works once, and is not shown again.',
+        secret: `${baseUrl}/app/invitation/${token}`,
+      };
+      return pageAnswer(shownOncePage(look, viewerOf(request), shown).text);
+    }),
+    form(`${INVITATIONS}/{invitationId}/revoke`, ADMIN, async ({ request, parameters }) => {
+      const id = requireId(parameters.invitationId);
+      await db.write(revokeInvitation, request.workspace.id, id, request.actor);
+      return MEMBERS;
+    }),
+  ];
+}
+
+const DEVICE = '/app/device';
+const CODE_CHARS_MAX = 40;
+
+const userCode = z.string().max(CODE_CHARS_MAX);
+const codeQuery = z.object({ user_code: userCode.optional() });
+const decisionForm = z.object({ user_code: userCode, decision: z.enum(['approve', 'deny']) });
+
+const unknownCode = () =>
+  new SluiceError('not_found', 'This code is wrong, expired or already used.');
+
+/** The user types the code that the terminal shows, or follows its link; only the form confirms. */
+export function devicePages(deps: AppDependencies): Route[] {
+  const { db, signInLimiter, look, events } = deps;
+  const page = pageRoutes(deps);
+  const form = formRoutes(deps);
+
+  /** Looks a typed code up, within the limits on attempts: those of a user from one network. */
+  const find = async (
+    typed: string,
+    { session, address }: SignedInRequest,
+  ): Promise<DeviceLogin & { readonly code: string }> => {
+    await signInLimiter.admit(`device ${session.userId}`, address).catch((error: unknown) => {
+      events.signInTried('device', 'limited', { user: session.userId, address });
+      throw error;
+    });
+    const code = parseUserCode(typed);
+    const login = code === null ? null : await findDeviceLogin(db.accounts, code);
+    if (code !== null && login !== null) return { ...login, code };
+    events.signInTried('device', 'failed', { user: session.userId, address });
+    throw unknownCode();
+  };
+
+  return [
+    page(DEVICE, {}, async ({ exchange, request, viewer, nowMs }) => {
+      const { user_code: typed } = parsePageQuery(codeQuery, exchange.query);
+      if (typed === undefined) return devicePage(look, viewer, { state: 'typing', nowMs });
+      const login = await find(typed, request);
+      return devicePage(look, viewer, { state: 'deciding', login, nowMs });
+    }),
+    form(DEVICE, {}, async ({ exchange, request }) => {
+      const sent = await readForm(exchange, decisionForm);
+      const login = await find(sent.user_code, request);
+      const approved = sent.decision === 'approve';
+      const decision = { userCode: login.code, approved };
+      const { workspace, actor } = request;
+      if (!(await decideDeviceLogin(db.accounts, workspace.id, decision, actor))) {
+        throw unknownCode();
+      }
+      const state = approved ? 'approved' : 'denied';
+      const shown = devicePage(look, viewerOf(request), { state, login, nowMs: deps.nowMs() });
+      return pageAnswer(shown.text);
+    }),
+  ];
 }

@@ -3,10 +3,13 @@
  * with a session; no API credential may.
  */
 import { z } from 'zod';
-
-import type { FindingList } from '../../db/findings/finding-list.ts';
-import type { Store } from '../../db/store.ts';
+import { createException, endException } from '../../db/findings/exception-writes.ts';
+import { exceptionOffer, listExceptions } from '../../db/findings/exceptions.ts';
+import { type FindingList, listFindings } from '../../db/findings/finding-list.ts';
+import { findFinding } from '../../db/findings/findings.ts';
+import { triageFindings } from '../../db/findings/triage-writes.ts';
 import { SluiceError } from '../../errors.ts';
+import { EXCEPTION_DAYS_MAX, EXCEPTION_PARTS, REASON_CHARS_MAX } from '../../model/exceptions.ts';
 import { VIEW_QUERY_CHARS_MAX } from '../../model/findings.ts';
 import type { Hex16 } from '../../model/json.ts';
 import type { Actor } from '../../model/people.ts';
@@ -19,21 +22,18 @@ import {
   type TriageChange,
 } from '../../model/triage.ts';
 import { changedPath, changedRunPath, findingPath } from '../../web/app/findings/list-address.ts';
+import { exceptionFormPage, exceptionsPage } from '../../web/app/triage/exceptions.ts';
+import { exceptionsQuery } from '../api/exceptions/exception-routes.ts';
 import { filterOf } from '../api/findings/finding-query.ts';
 import { findingsQuery } from '../api/findings/finding-routes.ts';
 import { readForm, readJson } from '../transport/json-body.ts';
 import { json } from '../transport/problem.ts';
 import { HEX_16, hexId, idOf, pageCursor, parsePageQuery } from '../transport/query.ts';
 import type { Route } from '../transport/router.ts';
-import { type DashboardDependencies, formRoutes } from './dashboard.ts';
-import { type FindingPageReader, stateQuery } from './finding-pages.ts';
-import { sentence } from './sentence.ts';
-import { signedIn } from './sign-in/signed-in.ts';
-
-export interface TriageDependencies extends DashboardDependencies {
-  readonly triage: Store['triage'];
-  readonly findings: FindingPageReader;
-}
+import { type AppDependencies, formRoutes, pageRoutes } from './dashboard.ts';
+import { findingQuery, stateQuery } from './finding-pages.ts';
+import { requireId, sentence } from './sign-in/person-fields.ts';
+import { ADMINS, type Needs, signedIn } from './sign-in/signed-in.ts';
 
 const INTEGER_MAX = 2_147_483_647;
 
@@ -91,6 +91,13 @@ function nextLine(lines: string, checked: readonly string[]): Hex16 | null {
   return below ?? ids.findLast((id) => !checked.includes(id)) ?? null;
 }
 
+const changeFindings = (
+  { db, alertSender: { canEmail } }: AppDependencies,
+  workspaceId: number,
+  change: TriageChange,
+  actor: Actor,
+): Promise<number> => db.write(triageFindings, workspaceId, change, actor, canEmail);
+
 /**
  * Changes findings in parts, each in a separate transaction.
  *
@@ -98,7 +105,7 @@ function nextLine(lines: string, checked: readonly string[]): Hex16 | null {
  * @throws what a part throws, saying how many findings the parts before it have changed
  */
 async function changeInParts(
-  { triage }: TriageDependencies,
+  deps: AppDependencies,
   workspaceId: number,
   { ids: all, ...change }: TriageChange,
   actor: Actor,
@@ -107,7 +114,7 @@ async function changeInParts(
   for (let at = 0; at < all.length; at += TRIAGE_FINDINGS_MAX) {
     const ids = all.slice(at, at + TRIAGE_FINDINGS_MAX);
     try {
-      changed += await triage.change(workspaceId, { ...change, ids }, actor);
+      changed += await changeFindings(deps, workspaceId, { ...change, ids }, actor);
     } catch (error) {
       if (changed === 0 || !(error instanceof SluiceError)) throw error;
       const before = changed === 1 ? '1 finding was' : `${changed} findings were`;
@@ -136,17 +143,18 @@ const groupedQuery = stateQuery.extend({
  * the bounds stays in the list.
  */
 async function membersOf(
-  { findings }: TriageDependencies,
+  deps: AppDependencies,
   workspaceId: number,
   groups: readonly Hex16[],
   query: z.infer<typeof groupedQuery>,
   me: string,
 ): Promise<Hex16[]> {
-  const filter = filterOf(query, { ...findings, me });
+  const { db } = deps;
+  const filter = filterOf(query, deps, me);
   const ids: Hex16[] = [];
   let pages = 0;
   for (const id of groups) {
-    const top = await findings.find(workspaceId, id);
+    const top = await db.find(findFinding, workspaceId, id);
     if (top === null) throw new SluiceError('not_found', 'This workspace has no such finding.');
     const own = {
       ...filter,
@@ -157,7 +165,7 @@ async function membersOf(
       const left = Math.min(TRIAGE_FINDINGS_MAX, GROUP_FINDINGS_MAX - ids.length);
       if (left === 0 || pages === GROUP_PAGES_MAX) return ids;
       pages += 1;
-      const page: FindingList = await findings.list(workspaceId, own, cursor, left);
+      const page: FindingList = await db.read(listFindings, workspaceId, own, cursor, left);
       ids.push(...page.findings.map((one) => one.id));
       cursor = page.next;
     } while (cursor !== null);
@@ -165,7 +173,7 @@ async function membersOf(
   return ids;
 }
 
-export function triageRoutes(deps: TriageDependencies): Route[] {
+export function triageRoutes(deps: AppDependencies): Route[] {
   const form = formRoutes(deps);
   return [
     form('/app/findings/{findingId}/triage', {}, async ({ exchange, request, parameters }) => {
@@ -183,7 +191,7 @@ export function triageRoutes(deps: TriageDependencies): Route[] {
               : sent.assignee,
         note: sent.note === '' ? undefined : sent.note,
       };
-      await deps.triage.change(request.workspace.id, change, request.actor);
+      await changeFindings(deps, request.workspace.id, change, request.actor);
       const { list, next = id } = sent;
       return list === undefined ? `/app/findings/${id}` : findingPath(next, list);
     }),
@@ -220,11 +228,75 @@ export function triageRoutes(deps: TriageDependencies): Route[] {
         {},
         async (exchange, { workspace, actor }) => {
           const { assignee: assigneeId, ...sent } = await readJson(exchange, triageBody);
-          const changed = await deps.triage.change(workspace.id, { ...sent, assigneeId }, actor);
+          const change = { ...sent, assigneeId };
+          const changed = await changeFindings(deps, workspace.id, change, actor);
           return json({ changed });
         },
         deps,
       ),
     },
+  ];
+}
+
+const PATH = '/app/exceptions';
+const FROM_FINDING = '/app/findings/{findingId}/exception';
+const ADMIN: Needs = { roles: ADMINS };
+
+const part = z.literal('yes').optional();
+/** The fields of the form. */
+export const exceptionForm = z.object({
+  list: z.string().max(VIEW_QUERY_CHARS_MAX).optional(),
+  text: part,
+  tool: part,
+  agent: part,
+  service: part,
+  reason: sentence(REASON_CHARS_MAX),
+  days: z
+    .string()
+    .regex(/^[1-9]\d{0,2}$/, `must be a number of days from 1 to ${EXCEPTION_DAYS_MAX}`)
+    .transform(Number)
+    .pipe(z.number().max(EXCEPTION_DAYS_MAX)),
+});
+
+const noFinding = () => new SluiceError('not_found', 'This workspace has no such finding.');
+
+/** The pages of exceptions, and the forms that create and end them: for admins. */
+export function exceptionPages(deps: AppDependencies): Route[] {
+  const { db, look } = deps;
+  const { titleOf } = deps.rules;
+  const page = pageRoutes(deps);
+  const form = formRoutes(deps);
+  return [
+    page(PATH, {}, async ({ exchange, request, viewer, nowMs }) => {
+      const { rule_id: ruleId } = parsePageQuery(exceptionsQuery, exchange.query);
+      const all = await db.readFresh(listExceptions, request.workspace.id);
+      const list = ruleId === undefined ? all : all.filter((one) => one.ruleId === ruleId);
+      return exceptionsPage(look, viewer, { exceptions: list, ruleId, titleOf, nowMs });
+    }),
+    page(FROM_FINDING, ADMIN, async ({ exchange, request, viewer, parameters }) => {
+      const { id: workspaceId } = request.workspace;
+      const { list } = parsePageQuery(findingQuery, exchange.query);
+      const findingId = idOf(parameters.findingId);
+      const finding =
+        findingId === null ? null : await db.find(findFinding, workspaceId, findingId);
+      if (finding === null) throw noFinding();
+      const offer = await db.readFresh(exceptionOffer, workspaceId, finding.id);
+      const data = { finding, title: titleOf(finding.ruleId), list, offer };
+      return exceptionFormPage(look, viewer, data);
+    }),
+    form(FROM_FINDING, ADMIN, async ({ exchange, request, parameters }) => {
+      const findingId = idOf(parameters.findingId);
+      if (findingId === null) throw noFinding();
+      const { list, reason, days, ...chosen } = await readForm(exchange, exceptionForm);
+      const parts = EXCEPTION_PARTS.filter((one) => chosen[one] !== undefined);
+      const made = { parts, reason, days };
+      await db.write(createException, request.workspace.id, findingId, made, request.actor);
+      return list === undefined ? `/app/findings/${findingId}` : findingPath(findingId, list);
+    }),
+    form(`${PATH}/{exceptionId}/end`, ADMIN, async ({ request, parameters }) => {
+      const id = requireId(parameters.exceptionId);
+      await db.write(endException, request.workspace.id, id, request.actor);
+      return PATH;
+    }),
   ];
 }

@@ -15,7 +15,6 @@
 import { Readable } from 'node:stream';
 import { setImmediate as nextRound } from 'node:timers/promises';
 import zlib from 'node:zlib';
-
 import { SluiceError, unawaited } from '../../errors.ts';
 import { WorkspaceQueue } from '../../workspace-queue.ts';
 import { type BodyLimits, bodyTooLarge, noRoom } from '../transport/exchange.ts';

@@ -14,9 +14,10 @@ import type { Events } from '../../observe/events.ts';
 import type { RequestTrace } from '../../observe/trace-events.ts';
 import { readDeduplicate } from '../../otlp/deduplicate-header.ts';
 import { encodeStatus, type FieldViolation } from '../../otlp/responses.ts';
+import { withinLimit } from '../../time-limit.ts';
 import type { BodyOf } from '../api/openapi/component.ts';
 import type { gone } from '../api/openapi/error-schema.ts';
-import { type AdmissionDependencies, admit } from '../limits/admission.ts';
+import { type AdmissionDependencies, admit } from '../limits/authentication.ts';
 import type { RefusedRequests } from '../limits/refused-requests.ts';
 import type { Turns } from '../limits/turns.ts';
 import {
@@ -28,7 +29,6 @@ import {
 } from '../transport/exchange.ts';
 import { answeredError, errorHeaders, JSON_TYPE } from '../transport/problem.ts';
 import type { Handler, Route } from '../transport/router.ts';
-import { type AnswerLimitSettings, answerInTime, bodyLimitMs } from './answer-limit.ts';
 import type { AdmittedBody, BodyGate } from './body-gate.ts';
 import { type ByteBudget, beyond } from './byte-budget.ts';
 import { type ContentDecoder, checkEncoding } from './content-encoding.ts';
@@ -334,4 +334,46 @@ export function goneRoutes(
       });
     },
   }));
+}
+
+const BODY_PART = 0.75;
+const REFUSED_PART = 0.875;
+
+/** The time in which a body has to arrive, from the head of its request. */
+function bodyLimitMs(answerMs: number): number {
+  return answerMs * BODY_PART;
+}
+
+interface AnswerLimitSettings {
+  /** a request is answered within this time of its head; OTLP exporters give up after 10 s */
+  readonly answerMs: number;
+  readonly events: Pick<Events, 'requestFailed'>;
+}
+
+/**
+ * Answers a request in time, even while it waits for the look-up of its key, its turn, its body or the database.
+ *
+ *   head ──► body ──3/4 of the time──► 503
+ *        ──► anything else ──7/8 of the time──► 503; work in progress continues (*)
+ *
+ * In the last eighth, the rest of a refused body is read and dropped, so that the client sees the answer.
+ * The next attempt gets the result of the work that continued, because equal requests are stored once.
+ *
+ * (*) except a large body that waits, or has the process that another workspace needs (`large-bodies.ts`)
+ *
+ * @throws what the request throws, or {SluiceError} `answer_timeout`
+ */
+async function answerInTime<T>(
+  request: Promise<T>,
+  { answerMs, events }: AnswerLimitSettings,
+): Promise<T> {
+  let isLate = false;
+  request.catch((error: unknown) => {
+    if (isLate && !(error instanceof SluiceError)) events.requestFailed('ingest', error);
+  });
+  return await withinLimit(request, answerMs * REFUSED_PART, () => {
+    isLate = true;
+    const message = 'The request was not stored in time (INGEST_ANSWER_MS). Send it again.';
+    return new SluiceError('answer_timeout', message);
+  });
 }

@@ -11,9 +11,9 @@
  * keys does not delay known senders.
  */
 import { LRUCache } from 'lru-cache';
-
 import { SluiceError } from '../../errors.ts';
 import { type Credential, KEY_PREFIX_CHARS, type KeyKind } from '../../model/people.ts';
+import type { RateLimiter } from './limiters.ts';
 import { NetworkShares, SHARE_LIMITS } from './network-shares.ts';
 
 /** A revocation takes effect everywhere within this time. */
@@ -108,7 +108,7 @@ function bearerOf(authorization: string): string {
   return secret;
 }
 
-function admit(credential: Credential | null, kind: KeyKind | 'any'): Credential {
+function checked(credential: Credential | null, kind: KeyKind | 'any'): Credential {
   if (credential === null) {
     throw new SluiceError('invalid_credential', 'The API key is unknown or revoked.');
   }
@@ -224,7 +224,7 @@ export function createAuthenticator(
 ): Authenticator {
   const cache = new KeyCache(find, nowMs);
   const finish = (credential: Credential | null, kind: KeyKind | 'any'): Credential => {
-    const admitted = admit(credential, kind);
+    const admitted = checked(credential, kind);
     noteUse(admitted.keyId);
     return admitted;
   };
@@ -245,4 +245,30 @@ export function createAuthenticator(
     },
     forget: (keyId) => cache.forget(keyId),
   };
+}
+
+export interface AdmissionDependencies {
+  readonly authenticator: Authenticator;
+  readonly rateLimiter: Pick<RateLimiter, 'consume'>;
+}
+
+/**
+ * Checks the key, then counts the request.
+ *
+ * @throws {SluiceError} as the authenticator, or `rate_limited`
+ */
+export async function admit(
+  sender: Sender,
+  kind: KeyKind | 'any',
+  { authenticator, rateLimiter }: AdmissionDependencies,
+): Promise<Credential> {
+  const known = authenticator.authenticate(sender, kind);
+  const credential = known instanceof Promise ? await known : known;
+  const decision = await rateLimiter.consume(credential);
+  if (decision.admitted) return credential;
+  throw new SluiceError(
+    'rate_limited',
+    `This key is limited to ${credential.rateLimitPerMinute} requests per minute.`,
+    { retryAfterSeconds: decision.retryAfterSeconds },
+  );
 }

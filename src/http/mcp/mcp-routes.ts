@@ -3,32 +3,30 @@
  * findings. Tools only read; every request needs a workspace key and counts against its limit. The protocol is
  * the official SDK's, which keeps nothing between requests: a request has one answer and no stream stays open.
  */
-
 import { randomBytes } from 'node:crypto';
 import type { McpServer } from '@modelcontextprotocol/server';
 import { z } from 'zod';
-
 import { ERRORS, SluiceError } from '../../errors.ts';
+import type { ApiContext } from '../api/api-context.ts';
 import type { AuthorizedDependencies } from '../api/authorized.ts';
-import { schemaOf } from '../api/openapi/json-schema.ts';
-import { admit } from '../limits/admission.ts';
+import { schemaOf } from '../api/openapi/component.ts';
+import { admit } from '../limits/authentication.ts';
 import type { Answer, Exchange } from '../transport/exchange.ts';
 import { InvalidInput } from '../transport/invalid-input.ts';
 import { readJson } from '../transport/json-body.ts';
 import { answeredError, JSON_TYPE, problem } from '../transport/problem.ts';
 import { checkControls, requireNoQuery } from '../transport/query.ts';
 import type { Route } from '../transport/router.ts';
-import { type McpCaller, type McpReaders, type McpTool, mcpTools } from './mcp-tools.ts';
+import { type McpCaller, type McpTool, mcpTools } from './mcp-tools.ts';
 import { untrustedContent } from './untrusted-content.ts';
 
 const PATH = '/mcp';
 const MARK_BYTES = 8;
 
-export interface McpDependencies extends AuthorizedDependencies, McpReaders {
+export interface McpDependencies extends AuthorizedDependencies, ApiContext {
   /** of this program */
   readonly version: string;
   readonly brand: string;
-  readonly baseUrl: string;
 }
 
 /** Members of records that an assistant does not need, left out to keep answers small. */

@@ -4,6 +4,9 @@
  */
 import { z } from 'zod';
 
+import { readRuleRecords } from '../../db/findings/rule-record.ts';
+import { readRuleSettings } from '../../db/findings/rule-settings.ts';
+import { redactsExcerpts } from '../../db/people/workspaces.ts';
 import { SluiceError } from '../../errors.ts';
 import type { JsonValue } from '../../model/json.ts';
 import { entriesOf, frameworkCoverage } from '../../model/references/coverage.ts';
@@ -14,13 +17,12 @@ import {
   type StepsView,
   TEXT_UNITS_MAX,
 } from '../../model/run-page.ts';
+import type { ApiContext } from '../api/api-context.ts';
 import type { AuthorizedHandler } from '../api/authorized.ts';
 import { findingsQuery, listFindings, showFinding } from '../api/findings/finding-routes.ts';
-import type { ReadDependencies } from '../api/read-routes.ts';
 import { listRules, rulesQuery, showRule, toRuleSettings } from '../api/rules/rule-routes.ts';
 import { listRuns, runsQuery } from '../api/runs/run-routes.ts';
 import { toRunItem, toRunStep } from '../api/runs/run-schema.ts';
-import type { RunPageDependencies } from '../dashboard/run-pages.ts';
 import { hexId, parseQuery, wholeNumber } from '../transport/query.ts';
 import { cutEscaped } from './untrusted-content.ts';
 
@@ -35,13 +37,6 @@ const TEXT_BEGINNING_CHARS_MAX = 600;
 const LIMIT_DEFAULT = 10;
 const LIMIT_MAX = 20;
 const TEXTS_MAX = 100_000;
-
-export interface McpReaders
-  extends Pick<ReadDependencies, 'rules' | 'findings' | 'runs'>,
-    Pick<RunPageDependencies, 'findSteps' | 'searchSteps'> {
-  /** whether the workspace hides the text of runs */
-  readonly redacts: (workspaceId: number) => Promise<boolean>;
-}
 
 export interface McpCaller {
   readonly workspaceId: number;
@@ -89,9 +84,9 @@ function list(
   };
 }
 
-function findingTools({ findings }: McpReaders): McpTool[] {
+function findingTools(context: ApiContext): McpTool[] {
   const one = z.object({ finding_id: hexId.describe('Id of a finding.') });
-  const show = showFinding(findings);
+  const show = showFinding(context);
   return [
     list(
       {
@@ -122,7 +117,7 @@ function findingTools({ findings }: McpReaders): McpTool[] {
           .extend({ limit }),
       },
       'limit',
-      listFindings(findings),
+      listFindings(context),
     ),
     {
       name: 'get_finding',
@@ -141,7 +136,7 @@ const VIEW = { page: 1, step: null, finding: null, findings: [], open: null, isL
 
 const noRun = () => new SluiceError('not_found', 'This workspace has no such run.');
 
-function outlineTool({ findSteps, runs }: McpReaders): McpTool {
+function outlineTool({ runs }: ApiContext): McpTool {
   const query = z.object({
     run_id: runId,
     page: wholeNumber(1, RUN_STEPS_MAX, 1).describe('Page of 50 steps.'),
@@ -156,7 +151,7 @@ function outlineTool({ findSteps, runs }: McpReaders): McpTool {
     charsMax: NAME_CHARS_MAX,
     read: async ({ workspaceId }, given) => {
       const { run_id: id, page } = parseQuery(query, given);
-      const found = await findSteps(workspaceId, id, { ...VIEW, page, isList: true });
+      const found = await runs.findSteps(workspaceId, id, { ...VIEW, page, isList: true });
       if (found === null) throw noRun();
       const { steps, count, pageSteps } = found.shown;
       return {
@@ -173,7 +168,7 @@ function outlineTool({ findSteps, runs }: McpReaders): McpTool {
   };
 }
 
-function stepTool({ findSteps, redacts }: McpReaders): McpTool {
+function stepTool({ db, runs }: ApiContext): McpTool {
   const query = z.object({
     run_id: runId,
     step: wholeNumber(1, RUN_STEPS_MAX, 1).describe('Number of the step.'),
@@ -193,11 +188,11 @@ function stepTool({ findSteps, redacts }: McpReaders): McpTool {
     charsMax: TEXT_CHARS_MAX,
     read: async ({ workspaceId }, given) => {
       const { run_id: id, step: number, text, from } = parseQuery(query, given);
-      if (await redacts(workspaceId)) throw redacted();
+      if (await db.readFresh(redactsExcerpts, workspaceId)) throw redacted();
       const part = { from, to: from + TEXT_CHARS_MAX, at: null, query: null };
       const open = text === undefined ? null : { findingId: null, step: number, text, ...part };
       const view: StepsView = { ...VIEW, step: number, open };
-      const found = await findSteps(workspaceId, id, view);
+      const found = await runs.findSteps(workspaceId, id, view);
       const step = found?.shown.steps.find((one) => one.number === number);
       if (step === undefined) throw found === null ? noRun() : noStep();
       const shown = step.texts.filter(({ index }) => text === undefined || index === text);
@@ -221,7 +216,7 @@ const noStep = () => new SluiceError('not_found', 'This run has no such step or 
 const redacted = () =>
   new SluiceError('conflict', 'This workspace redacts excerpts: texts of runs are not shown.');
 
-function searchTool({ searchSteps, redacts }: McpReaders): McpTool {
+function searchTool({ db, runs }: ApiContext): McpTool {
   const query = z.object({
     run_id: runId,
     phrase: z.string().min(1).max(PHRASE_CHARS_MAX).describe('Text to find, in any case.'),
@@ -235,8 +230,8 @@ function searchTool({ searchSteps, redacts }: McpReaders): McpTool {
     charsMax: NAME_CHARS_MAX,
     read: async ({ workspaceId }, given) => {
       const { run_id: id, phrase, after } = parseQuery(query, given);
-      if (await redacts(workspaceId)) throw redacted();
-      const found = await searchSteps(workspaceId, id, phrase, after + 1);
+      if (await db.readFresh(redactsExcerpts, workspaceId)) throw redacted();
+      const found = await runs.searchSteps(workspaceId, id, phrase, after + 1);
       if (found === null) throw noRun();
       const next = found.next === null ? {} : { next_after: found.next - 1 };
       const hits = found.hits.map((hit) => ({ ...hit }));
@@ -245,7 +240,7 @@ function searchTool({ searchSteps, redacts }: McpReaders): McpTool {
   };
 }
 
-function runTools(readers: McpReaders): McpTool[] {
+function runTools(context: ApiContext): McpTool[] {
   return [
     list(
       {
@@ -271,17 +266,18 @@ function runTools(readers: McpReaders): McpTool[] {
           .extend({ limit }),
       },
       'limit',
-      listRuns(readers.runs),
+      listRuns(context),
     ),
-    outlineTool(readers),
-    stepTool(readers),
-    searchTool(readers),
+    outlineTool(context),
+    stepTool(context),
+    searchTool(context),
   ];
 }
 
 const FRAMEWORKS = ['owasp_llm', 'owasp_agentic', 'mitre_atlas', 'mitre_attack'] as const;
 
-function ruleTools({ rules }: McpReaders): McpTool[] {
+function ruleTools(context: ApiContext): McpTool[] {
+  const { db, rules } = context;
   const one = z.object({
     rule_id: z
       .string()
@@ -291,7 +287,7 @@ function ruleTools({ rules }: McpReaders): McpTool[] {
   const coverage = z.object({
     framework: z.enum(FRAMEWORKS).default('owasp_llm').describe('List whose entries are counted.'),
   });
-  const show = showRule(rules);
+  const show = showRule(context);
   return [
     list(
       {
@@ -311,7 +307,7 @@ function ruleTools({ rules }: McpReaders): McpTool[] {
           .extend({ per_page: limit }),
       },
       'per_page',
-      listRules(rules),
+      listRules(context),
     ),
     {
       name: 'get_rule',
@@ -331,8 +327,9 @@ function ruleTools({ rules }: McpReaders): McpTool[] {
       charsMax: NAME_CHARS_MAX,
       read: async ({ workspaceId }, query) => {
         const { framework } = parseQuery(coverage, query);
-        const settings = await rules.settings(workspaceId);
-        const all = frameworkCoverage(rules, settings, await rules.records(workspaceId));
+        const settings = await db.readFresh(readRuleSettings, workspaceId);
+        const records = await db.read(readRuleRecords, workspaceId);
+        const all = frameworkCoverage(rules, settings, records);
         const chosen = all.find(({ kind }) => kind === framework);
         const entries = chosen === undefined ? [] : entriesOf(chosen);
         const { counts, experimental, snapshot } = toRuleSettings(settings, rules);
@@ -354,6 +351,6 @@ function ruleTools({ rules }: McpReaders): McpTool[] {
   ];
 }
 
-export function mcpTools(readers: McpReaders): readonly McpTool[] {
-  return [...findingTools(readers), ...runTools(readers), ...ruleTools(readers)];
+export function mcpTools(context: ApiContext): readonly McpTool[] {
+  return [...findingTools(context), ...runTools(context), ...ruleTools(context)];
 }

@@ -1,15 +1,13 @@
 /** Answers outside ingest: JSON, and errors as `application/problem+json` (RFC 9457). */
-
 import { randomBytes } from 'node:crypto';
-
-import { ERRORS, SluiceError } from '../../errors.ts';
+import { ERRORS, SluiceError, UnavailableError } from '../../errors.ts';
 import type { JsonObject } from '../../model/json.ts';
+import { isConnectionError } from '../../observe/error-facts.ts';
 import type { Events } from '../../observe/events.ts';
 import type { BodyOf } from '../api/openapi/component.ts';
 import type { problemBody } from '../api/openapi/error-schema.ts';
 import type { Answer, Exchange, HeaderList } from './exchange.ts';
 import { InvalidInput } from './invalid-input.ts';
-import { isTransient } from './transient-error.ts';
 
 export const JSON_TYPE = 'application/json';
 export const PROBLEM_TYPE = 'application/problem+json';
@@ -109,4 +107,22 @@ export function toSluiceError(thrown: unknown, place: AnswerPlace): SluiceError 
     });
   }
   return new UnexpectedError(place === 'ingest' ? 'not_stored' : 'internal_error', thrown);
+}
+
+const SQLSTATE_CHARS = 5;
+/**
+ * SQLSTATEs, or their beginnings, of a statement that may succeed later: a standby after a failover,
+ * rollbacks for other transactions, a lack of resources, time limits, a fault of the disk.
+ */
+const TRANSIENT_STATES = ['25006', '40', '53', '55P03', '57014', '58'];
+/** Message of pg at its own time limit. */
+const TRANSIENT_MESSAGES = /^Query read timeout$/;
+
+/** Checks whether the database is away, overloaded or too slow, so that trying again may help. */
+function isTransient(error: unknown): boolean {
+  if (isConnectionError(error) || error instanceof UnavailableError) return true;
+  if (!(error instanceof Error)) return false;
+  const code: unknown = Reflect.get(error, 'code');
+  if (typeof code !== 'string') return TRANSIENT_MESSAGES.test(error.message);
+  return code.length === SQLSTATE_CHARS && TRANSIENT_STATES.some((state) => code.startsWith(state));
 }

@@ -10,44 +10,52 @@ import type { Config } from '../../config/config.ts';
 import { createStandbyProbe } from '../../db/commit-waits.ts';
 import { type Database, ping } from '../../db/database.ts';
 import type { DatabaseClock } from '../../db/database-clock.ts';
+import { createDatabases } from '../../db/databases.ts';
+import { createOverviewReader } from '../../db/findings/overview.ts';
 import { createMigrationsProbe } from '../../db/migrate.ts';
 import { digestKey, findCredential, recordKeyUse } from '../../db/people/keys.ts';
-import { fromPrimary } from '../../db/replica/read-choice.ts';
+import { fromPrimary, type ReadChoice } from '../../db/replica/read-choice.ts';
 import type { ReadReplica } from '../../db/replica/read-replica.ts';
-import { createStore } from '../../db/store.ts';
 import type { BlockCompressor } from '../../db/telemetry/block-codec.ts';
 import { CopyWriter } from '../../db/telemetry/copy-writer.ts';
 import { recordRefusedRequests } from '../../db/telemetry/refused-requests.ts';
 import { keepRejectedRequest } from '../../db/telemetry/rejected-requests.ts';
 import type { Catalog } from '../../engine/rules/catalog.ts';
+import { createRuleBook } from '../../engine/rules/rule-book.ts';
+import { ExportSlots } from '../../http/api/findings/finding-export.ts';
 import { ocsfSourceOf } from '../../http/api/findings/ocsf.ts';
-import { ExportSlots } from '../../http/api/findings/ocsf-export.ts';
 import type { Probe, ProbeDependencies } from '../../http/api/open/probe-routes.ts';
+import { createApiDocument } from '../../http/api/openapi/openapi.ts';
+import type { AppDependencies } from '../../http/dashboard/dashboard.ts';
+import { createProviders } from '../../http/dashboard/sign-in/identity-providers.ts';
 import { createCookieJar } from '../../http/dashboard/sign-in/session-cookie.ts';
 import { BodyGate } from '../../http/ingest/body-gate.ts';
 import { ByteBudget } from '../../http/ingest/byte-budget.ts';
 import { ContentDecoder } from '../../http/ingest/content-encoding.ts';
 import type { IngestDependencies } from '../../http/ingest/ingest-routes.ts';
 import { type Authenticator, createAuthenticator } from '../../http/limits/authentication.ts';
+import {
+  createPollLimiter,
+  createRateLimiter,
+  createSessionLimiter,
+  createSignInLimiter,
+} from '../../http/limits/limiters.ts';
 import type { MinuteCounts } from '../../http/limits/minute-counts.ts';
-import { createPollLimiter } from '../../http/limits/poll-limiter.ts';
-import { createRateLimiter } from '../../http/limits/rate-limiter.ts';
 import { RefusedRequests } from '../../http/limits/refused-requests.ts';
-import { createSessionLimiter } from '../../http/limits/session-limiter.ts';
-import { createSignInLimiter } from '../../http/limits/sign-in-limiter.ts';
 import { Turns } from '../../http/limits/turns.ts';
 import type { ListenerSettings } from '../../http/transport/server.ts';
 import { Ingest } from '../../ingest/ingest.ts';
+import type { RuleBook } from '../../model/rules.ts';
 import type { Events } from '../../observe/events.ts';
+import type { ApiDocument } from '../../web/docs/api-document.ts';
 import { alertSenderOf } from '../alerts.ts';
 import type { RequestDatabases } from '../connection-shares.ts';
-import { pathsOf, sendGuides } from '../documents.ts';
+import { loadDocumentation, pageAssets, pathsOf, sendGuides } from '../documents.ts';
 import { keepKeyUse } from '../key-use.ts';
 import { programVersion } from '../program-version.ts';
 import { keepRefusedRequests } from '../refused-requests.ts';
-import { runTimesOf } from '../run-times.ts';
+import { createRunReaders, runTimesOf } from '../run-reader.ts';
 import type { StopOrder } from '../stop-order.ts';
-import { dashboardOf, pagesOf, ruleReader, runsOf, withReplica } from './app-parts.ts';
 import { publicListeners } from './sites.ts';
 
 /** The probes of parts that take no requests. */
@@ -151,6 +159,19 @@ function ingestOf(
   } satisfies IngestDependencies;
 }
 
+/** The documentation, with this server's URL and brand, and the files that pages refer to. */
+function pagesOf(config: Config, book: RuleBook, version: string) {
+  const assets = pageAssets();
+  let document: ApiDocument | undefined;
+  const apiDocument = (): ApiDocument => {
+    document ??= createApiDocument({ ...config, version, book });
+    return document;
+  };
+  const { brand, baseUrl } = config;
+  const site = { brand, baseUrl, version, assets: pathsOf(assets) };
+  return { assets, apiDocument, documentation: loadDocumentation(site, apiDocument, assets) };
+}
+
 /**
  * Creates everything except the sockets.
  *
@@ -164,26 +185,31 @@ export function createAcceptor(
   const { reads } = databases;
   const ingest = ingestOf(dependencies, stops);
   const { authenticator, rateLimiter, refused } = ingest;
-  const canEmail = config.smtp !== null;
-  const store = createStore(databases, { brand: config.brand, nowMs: clock.nowMs, canEmail });
-  const rules = ruleReader(catalog, store);
-  const ofRuns = {
-    outlines: new Turns(),
-    turns: new Turns(),
-    slots: new ExportSlots(),
-    report: (blockId: string, { message }: Error) => events.blockUnreadable(blockId, message),
-  };
-  const choice = fromPrimary(reads);
-  const pages = pagesOf(config, rules);
+  const version = programVersion();
+  const rules = createRuleBook(catalog);
+  const pages = pagesOf(config, rules, version);
   const probes = probesOf(databases.probes, parts);
   const optionalProbes = optionalProbesOf(databases.probes, minuteCounts.ping, replica);
-  const cookies = createCookieJar(config.brand, new URL(config.baseUrl).protocol === 'https:');
+  const { brand, baseUrl, observeUrl } = config;
+  const cookies = createCookieJar(brand, new URL(baseUrl).protocol === 'https:');
   const lagMs = config.databaseReadLagMaxMs;
-  const app = dashboardOf(config, store, {
-    ...runsOf(config, store, choice, ofRuns),
+  const runsOf = createRunReaders(config, (blockId, { message }) =>
+    events.blockUnreadable(blockId, message),
+  );
+  const readsOf = (choice: ReadChoice, nowMs: () => number) => ({
+    db: createDatabases(databases, choice),
+    runs: runsOf(choice),
+    overview: createOverviewReader(choice.read, nowMs),
+  });
+  const app: AppDependencies = {
+    ...readsOf(fromPrimary(reads), clock.nowMs),
     rules,
+    baseUrl,
+    observeUrl,
+    trustedHops: config.trustedProxyHops,
+    providers: createProviders(config.oauthClients),
     nowMs: clock.nowMs,
-    ocsf: ocsfSourceOf(catalog.rules, programVersion(), config.baseUrl),
+    ocsf: ocsfSourceOf(catalog.rules, version, baseUrl),
     exportSlots: new ExportSlots(),
     cookies,
     changedHeaders:
@@ -192,22 +218,19 @@ export function createAcceptor(
     alertSender: alertSenderOf(config, catalog, clock),
     sessionLimiter: createSessionLimiter(minuteCounts),
     signInLimiter: createSignInLimiter(minuteCounts),
-    look: { brand: config.brand, assets: pathsOf(pages.assets) },
+    look: { brand, assets: pathsOf(pages.assets) },
     sendGuides: () => sendGuides(pages.documentation),
     events,
-  });
+  };
   const readChoice = replica?.over(reads) ?? null;
   const replicaApp =
-    readChoice === null
-      ? null
-      : withReplica(config, app, store, readChoice, () => clock.nowMs() - lagMs, ofRuns);
-  const readApp = replicaApp ?? app;
-  const { findings, runs } = readApp;
-  const read = { authenticator, rateLimiter, rules, findings, runs, version: programVersion() };
+    readChoice === null ? null : { ...app, ...readsOf(readChoice, () => clock.nowMs() - lagMs) };
+  const { oauthProviders } = config;
+  const read = { ...(replicaApp ?? app), authenticator, rateLimiter, version, oauthProviders };
   const listeners = publicListeners(config, {
     ingest,
-    read: { ...read, exceptions: store.exceptions, oauthProviders: config.oauthProviders, events },
-    mcp: { ...readApp, ...read, redacts: store.redacts, brand: config.brand, events },
+    read,
+    mcp: { ...read, brand },
     app,
     replicaApp,
     cli: { ...app, pollLimiter: createPollLimiter(minuteCounts) },

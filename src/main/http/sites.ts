@@ -4,10 +4,10 @@ import { type Documentation, documentationRoutes } from '../../http/api/open/doc
 import { type ProbeDependencies, probeRoutes } from '../../http/api/open/probe-routes.ts';
 import { apiDocumentRoute } from '../../http/api/openapi/openapi.ts';
 import { type ReadDependencies, readRoutes } from '../../http/api/read-routes.ts';
-import { type CliDependencies, cliRoutes } from '../../http/cli/cli-routes.ts';
-import { type AppDependencies, appRoutes } from '../../http/dashboard/app-routes.ts';
-import { readYourWrites } from '../../http/dashboard/read-your-writes.ts';
-import { unknownPages } from '../../http/dashboard/unknown-pages.ts';
+import type { CliDependencies } from '../../http/cli/cli-call.ts';
+import { cliRoutes } from '../../http/cli/cli-routes.ts';
+import { appRoutes, readYourWrites } from '../../http/dashboard/app-routes.ts';
+import { type AppDependencies, unknownPages } from '../../http/dashboard/dashboard.ts';
 import {
   BARE_PATHS,
   BASE_PATHS,

@@ -1,7 +1,6 @@
 /** What `sluice doctor` reports about a Citus cluster: each state from the facts that cause it. */
 import { expect, test } from 'vitest';
-
-import { citusChecks } from '../../../src/cli/doctor/citus-checks.ts';
+import { citusChecks } from '../../../src/cli/doctor/database-checks.ts';
 
 const HEALTHY = {
   version: '13.2-1',

@@ -15,7 +15,7 @@ import { triageFindings } from '../../../src/db/findings/triage-writes.ts';
 import { COMMAND_LINE, listAudit } from '../../../src/db/people/audit.ts';
 import { findSession } from '../../../src/db/people/sessions.ts';
 import { createWorkspace } from '../../../src/db/people/workspaces.ts';
-import { exceptionForm } from '../../../src/http/dashboard/exception-pages.ts';
+import { exceptionForm } from '../../../src/http/dashboard/triage-routes.ts';
 import { EXCEPTION_PARTS, type ExceptionPart } from '../../../src/model/exceptions.ts';
 import type { FindingFilter } from '../../../src/model/findings.ts';
 import type { Actor } from '../../../src/model/people.ts';

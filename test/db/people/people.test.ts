@@ -360,7 +360,8 @@ describe('members', () => {
       setRedaction(database, workspaceId, true, actor),
       createRecordedKey(
         database,
-        { workspaceId, kind: 'agent', name: 'x', rateLimitPerMinute: 1, brand: 'b' },
+        workspaceId,
+        { kind: 'agent', name: 'x', rateLimitPerMinute: 1, brand: 'b' },
         actor,
       ),
       revokeRecordedKey(database, workspaceId, 1, actor),

@@ -1,15 +1,16 @@
 /** Calls of signed-in command lines are counted by the limits of their user and of their workspace. */
 import { afterAll, expect, test } from 'vitest';
-
-import { withCliSession } from '../../../src/http/cli/cli-call.ts';
+import { digestKey } from '../../../src/db/people/keys.ts';
+import { type CliDependencies, withCliSession } from '../../../src/http/cli/cli-call.ts';
+import { createSessionLimiter } from '../../../src/http/limits/limiters.ts';
 import { createMinuteCounts } from '../../../src/http/limits/minute-counts.ts';
-import { createSessionLimiter } from '../../../src/http/limits/session-limiter.ts';
 import type { Answer, Exchange } from '../../../src/http/transport/exchange.ts';
 import type { Session } from '../../../src/model/people.ts';
 import { hex16 } from '../../support/rows.ts';
 
 const LIMITS = { user: 4, workspace: 10 };
 const SECRET_CHARS = 43;
+const USERS = [1, 2, 3, 4, 10];
 
 const counts = createMinuteCounts(null, {
   limiterUnavailable: () => {},
@@ -43,9 +44,13 @@ const tokenOf = (userId: number): string =>
   `sluice_cli_${String(userId).padStart(SECRET_CHARS, '0')}`;
 
 const handler = withCliSession(async () => ({ status: 200, contentType: 'text/plain', body: '' }), {
-  cliLogins: {
-    findSession: async (token: string) => sessionOf(Number(token.slice(-SECRET_CHARS))),
-  } as Parameters<typeof withCliSession>[1]['cliLogins'],
+  db: {
+    accounts: {
+      query: async ({ values: [digest] }: { values: [Buffer] }) => ({
+        rows: USERS.filter((id) => digestKey(tokenOf(id)).equals(digest)).map(sessionOf),
+      }),
+    },
+  },
   sessionLimiter: createSessionLimiter(counts, LIMITS),
   events: {
     requestFailed: () => {},
@@ -53,7 +58,7 @@ const handler = withCliSession(async () => ({ status: 200, contentType: 'text/pl
     signInTried: () => {},
     signedOut: () => {},
   },
-});
+} as unknown as CliDependencies);
 
 /** @returns `200`, or the scope of the limit that was reached */
 async function call(userId: number): Promise<number | string | undefined> {

@@ -1,7 +1,6 @@
 /** Which database a page of the dashboard reads: what the browser's cookies say. */
 import { expect, test } from 'vitest';
-
-import { readYourWrites } from '../../../src/http/dashboard/read-your-writes.ts';
+import { readYourWrites } from '../../../src/http/dashboard/app-routes.ts';
 import { createCookieJar } from '../../../src/http/dashboard/sign-in/session-cookie.ts';
 import type { Exchange } from '../../../src/http/transport/exchange.ts';
 import type { Route } from '../../../src/http/transport/router.ts';

@@ -1,7 +1,7 @@
 /** Text that people write into forms. */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { sentence } from '../../../src/http/dashboard/sentence.ts';
+import { sentence } from '../../../src/http/dashboard/sign-in/person-fields.ts';
 import { anyCharacter } from '../../support/any-character.ts';
 
 const text = sentence(100);

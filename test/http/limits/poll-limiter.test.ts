@@ -1,8 +1,7 @@
 /** How often the command lines of one network may ask. */
 import { expect, test } from 'vitest';
-
+import { createPollLimiter } from '../../../src/http/limits/limiters.ts';
 import { createMinuteCounts } from '../../../src/http/limits/minute-counts.ts';
-import { createPollLimiter } from '../../../src/http/limits/poll-limiter.ts';
 
 const events = { limiterUnavailable() {}, limiterAnswered() {}, countedHere() {} };
 

@@ -1,7 +1,7 @@
 /** Requests per key: each key under its own limit, counted by its id. */
 import { expect, test } from 'vitest';
+import { createRateLimiter } from '../../../src/http/limits/limiters.ts';
 import { createMinuteCounts } from '../../../src/http/limits/minute-counts.ts';
-import { createRateLimiter } from '../../../src/http/limits/rate-limiter.ts';
 import type { Credential } from '../../../src/model/people.ts';
 
 const UNHEARD = { limiterUnavailable: () => {}, limiterAnswered: () => {}, countedHere: () => {} };

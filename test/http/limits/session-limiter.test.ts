@@ -1,12 +1,12 @@
 /** Requests of signed-in people: both ceilings, which one is named, and that processes share them. */
 import { afterEach, expect, test, vi } from 'vitest';
-import { createMinuteCounts, type MinuteCounts } from '../../../src/http/limits/minute-counts.ts';
 import {
   createSessionLimiter,
   SESSION_LIMITS,
   type SessionDecision,
   type SessionLimiter,
-} from '../../../src/http/limits/session-limiter.ts';
+} from '../../../src/http/limits/limiters.ts';
+import { createMinuteCounts, type MinuteCounts } from '../../../src/http/limits/minute-counts.ts';
 import { canStartRedis } from '../../support/programs.ts';
 import { startRedis } from '../../support/redis.ts';
 

@@ -1,7 +1,7 @@
 /** How often signing in may be tried: by account and network, and by network. */
 import { expect, test } from 'vitest';
+import { createSignInLimiter } from '../../../src/http/limits/limiters.ts';
 import { createMinuteCounts } from '../../../src/http/limits/minute-counts.ts';
-import { createSignInLimiter } from '../../../src/http/limits/sign-in-limiter.ts';
 
 const events = { limiterUnavailable() {}, limiterAnswered() {}, countedHere() {} };
 const limiter = () =>

@@ -3,10 +3,11 @@
  * operation in `/openapi.json`.
  */
 import { z } from 'zod';
-import type { Store } from '../../../db/store.ts';
+import { listExceptions as readExceptions } from '../../../db/findings/exceptions.ts';
 import type { FindingException } from '../../../model/exceptions.ts';
 import { json } from '../../transport/problem.ts';
 import { parseQuery } from '../../transport/query.ts';
+import type { ApiContext } from '../api-context.ts';
 import type { AuthorizedHandler } from '../authorized.ts';
 import { type BodyOf, component, count, timestamp } from '../openapi/component.ts';
 import type { Operation } from '../openapi/operation.ts';
@@ -58,8 +59,6 @@ export const exceptionList = component(
   z.object({ exceptions: z.array(exception) }),
 );
 
-export type ExceptionReader = Pick<Store['exceptions'], 'list'>;
-
 export const exceptionsQuery = z.object({
   rule_id: z
     .string()
@@ -98,10 +97,10 @@ export function toException(exception: FindingException) {
 }
 
 /** A workspace has a bounded number of exceptions, so there are no pages. */
-export function listExceptions(reader: ExceptionReader): AuthorizedHandler {
+export function listExceptions({ db }: ApiContext): AuthorizedHandler {
   return async (exchange, { workspaceId }) => {
     const { rule_id: ruleId, active } = parseQuery(exceptionsQuery, exchange.query);
-    const all = await reader.list(workspaceId);
+    const all = await db.readFresh(readExceptions, workspaceId);
     const body: BodyOf<typeof exceptionList> = {
       exceptions: all
         .filter((one) => ruleId === undefined || one.ruleId === ruleId)

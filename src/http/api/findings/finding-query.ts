@@ -1,9 +1,7 @@
 /**
- * The filter of findings as a query of the API and of the dashboard's pages, the cursor of their groups, and the
- * reads of both.
+ * The filter of findings as a query of the API and of the dashboard's pages, and the cursor of their groups.
  */
 import { z } from 'zod';
-import type { Store } from '../../../db/store.ts';
 import {
   CATEGORY_BY_NAME,
   FINDING_FILTERS,
@@ -11,30 +9,15 @@ import {
   type FilterRow,
 } from '../../../model/finding-fields.ts';
 import type { FindingFilter } from '../../../model/findings.ts';
-import type { ReferenceIndex } from '../../../model/references/rule-references.ts';
 import { type PageCursor, RUN_NAME_ROWS } from '../../../model/runs.ts';
 import { type LIST_STATES, OPEN_STATES } from '../../../model/triage.ts';
 import { InvalidInput } from '../../transport/invalid-input.ts';
 import { hexId, type MomentOrAgo, momentOrAgo, toDate } from '../../transport/query.ts';
+import type { ApiContext } from '../api-context.ts';
 import { reference } from '../rules/rule-schema.ts';
-
-export type FindingReader = Pick<Store['findings'], 'list' | 'groups' | 'find' | 'count'> & {
-  /** where the dashboard is */
-  readonly baseUrl: string;
-  /** of the loaded corpus */
-  readonly references: ReferenceIndex;
-  /** PostgreSQL's clock */
-  readonly nowMs: () => number;
-};
 
 /** As many findings as groups are made of (finding-list.ts). */
 const GROUPS_SKIPPED_MAX = 5000;
-/** The inputs of a filter. */
-export interface FilterContext extends Pick<FindingReader, 'references' | 'nowMs'> {
-  /** e-mail address of the signed-in user; a key has none */
-  readonly me: string | null;
-}
-
 /** Longest text of a filter: a stored name in double quotes. */
 const FILTER_CHARS_MAX = 258;
 
@@ -83,11 +66,13 @@ function stateFilter(state: (typeof LIST_STATES)[number]): FindingFilter {
 /**
  * The filter of a query.
  *
+ * @param me e-mail address of the signed-in user; a key has none
  * @throws {InvalidInput} for `me` of a key
  */
 export function filterOf(
   query: z.infer<typeof filterQuery>,
-  { references, nowMs, me }: FilterContext,
+  { rules, nowMs }: ApiContext,
+  me: string | null,
 ): FindingFilter {
   const { reference, category, state = 'all' } = query;
   const assignee = query.assignee === 'me' ? me : query.assignee;
@@ -100,7 +85,7 @@ export function filterOf(
     ...stateFilter(state),
     ...Object.fromEntries(RUN_NAME_ROWS.map(({ key, name }) => [key, query[name]])),
     assignee: assignee === 'none' ? null : assignee || undefined,
-    ruleIds: reference === undefined ? undefined : references.rulesOf(reference),
+    ruleIds: reference === undefined ? undefined : rules.references.rulesOf(reference),
     severity: query.severity,
     category: category === undefined ? undefined : CATEGORY_BY_NAME.get(category),
     ruleId: query.rule_id,

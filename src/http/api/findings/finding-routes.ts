@@ -4,6 +4,11 @@
  * corpus without its rule gives no example.
  */
 import { z } from 'zod';
+import type { WorkspaceReader } from '../../../db/connection-turns.ts';
+import { listFindingGroups } from '../../../db/findings/finding-groups.ts';
+import { listFindings as readFindings } from '../../../db/findings/finding-list.ts';
+import { countFindings } from '../../../db/findings/finding-totals.ts';
+import { findFinding } from '../../../db/findings/findings.ts';
 import { SluiceError } from '../../../errors.ts';
 import {
   FINDING_GROUPINGS,
@@ -16,6 +21,7 @@ import type { PageCursor } from '../../../model/runs.ts';
 import { NDJSON_TYPE } from '../../transport/exchange.ts';
 import { json } from '../../transport/problem.ts';
 import { idOf, pageCursor, parseQuery, toCursor, wholeNumber } from '../../transport/query.ts';
+import type { ApiContext } from '../api-context.ts';
 import type { AuthorizedHandler } from '../authorized.ts';
 import type { BodyOf } from '../openapi/component.ts';
 import { type ApiSettings, idParameter, type Operation } from '../openapi/operation.ts';
@@ -28,8 +34,8 @@ import {
   READ_REFUSALS,
 } from '../openapi/shared-answers.ts';
 import { ATTACK, RUN, SPAN_IDS, STORED_AT, TRACE_ID } from '../otlp/otlp-examples.ts';
+import { exportQuery } from './finding-export.ts';
 import {
-  type FindingReader,
   filterExamples,
   filterOf,
   filterQuery,
@@ -39,7 +45,6 @@ import {
 import { finding, type finding as findingBody, findingPage, toFinding } from './finding-schema.ts';
 import { incidentOperation } from './incident-routes.ts';
 import { ocsfEvent, ocsfSourceOf, toOcsf } from './ocsf.ts';
-import { exportQuery } from './ocsf-export.ts';
 
 const LIMIT_DEFAULT = 50;
 const LIMIT_MAX = 500;
@@ -61,38 +66,41 @@ export const findingsQuery = filterQuery.extend({
   limit: wholeNumber(1, LIMIT_MAX, LIMIT_DEFAULT).describe('Findings on a page.'),
 });
 
+const linksOf = ({ baseUrl, rules: { references } }: ApiContext) => ({ baseUrl, references });
+
 async function pageOf(
-  reader: FindingReader,
-  workspaceId: number,
+  context: ApiContext,
+  reader: WorkspaceReader,
   query: z.infer<typeof findingsQuery>,
   filter: FindingFilter,
-  signal: AbortSignal | undefined,
 ): Promise<{
   findings: BodyOf<typeof findingBody>[];
   next: PageCursor | null;
   searchedTo: Date | null;
 }> {
   const { cursor = null, limit, sort, group_by: grouping } = query;
+  const { db } = context;
+  const links = linksOf(context);
   if (grouping === undefined) {
-    const found = await reader.list(workspaceId, filter, cursor, limit, sort, signal);
-    return { ...found, findings: found.findings.map((finding) => toFinding(finding, reader)) };
+    const found = await db.read(readFindings, reader, filter, cursor, limit, sort);
+    return { ...found, findings: found.findings.map((finding) => toFinding(finding, links)) };
   }
   const skip = groupsBefore(cursor);
-  const found = await reader.groups(workspaceId, filter, grouping, sort, skip, limit, signal);
-  const findings = found.groups.map((group) => toFinding(group.top, reader, group));
+  const found = await db.read(listFindingGroups, reader, filter, grouping, sort, skip, limit);
+  const findings = found.groups.map((group) => toFinding(group.top, links, group));
   return { findings, next: toGroupCursor(found.next), searchedTo: found.searchedTo };
 }
 
 /** `GET /platform/v1/risk-findings` */
-export function listFindings(reader: FindingReader): AuthorizedHandler {
+export function listFindings(context: ApiContext): AuthorizedHandler {
   return async (exchange, { workspaceId, email: me = null }) => {
     const query = parseQuery(findingsQuery, exchange.query);
     const { cursor = null } = query;
-    const { signal } = exchange;
-    const filter = filterOf(query, { ...reader, me });
+    const reader = { workspaceId, signal: exchange.signal };
+    const filter = filterOf(query, context, me);
     // One after the other: a request must not hold two of the few connections for reads.
-    const { findings, next, searchedTo } = await pageOf(reader, workspaceId, query, filter, signal);
-    const total = cursor === null ? await reader.count(workspaceId, filter, signal) : null;
+    const { findings, next, searchedTo } = await pageOf(context, reader, query, filter);
+    const total = cursor === null ? await context.db.read(countFindings, reader, filter) : null;
     const body: BodyOf<typeof findingPage> = {
       findings,
       next_cursor: toCursor(next),
@@ -104,12 +112,12 @@ export function listFindings(reader: FindingReader): AuthorizedHandler {
 }
 
 /** `GET /platform/v1/risk-findings/{findingId}` */
-export function showFinding(reader: FindingReader): AuthorizedHandler {
+export function showFinding(context: ApiContext): AuthorizedHandler {
   return async (_exchange, { workspaceId }, { findingId }) => {
     const id = idOf(findingId);
-    const finding = id === null ? null : await reader.find(workspaceId, id);
+    const finding = id === null ? null : await context.db.find(findFinding, workspaceId, id);
     if (finding === null) throw new SluiceError('not_found', 'This workspace has no such finding.');
-    return json(toFinding(finding, reader));
+    return json(toFinding(finding, linksOf(context)));
   };
 }
 

@@ -1,6 +1,6 @@
 /** `GET /platform/v1/incidents`: runs with findings, ranked: the handler, its body and its part of `/openapi.json`. */
 import { z } from 'zod';
-import type { Store } from '../../../db/store.ts';
+import { listIncidents as readIncidents } from '../../../db/findings/incidents.ts';
 import { categoryName } from '../../../model/finding-fields.ts';
 import {
   INCIDENT_RUNS_MAX,
@@ -13,6 +13,7 @@ import { FINDING_STATES } from '../../../model/triage.ts';
 import { findingLink } from '../../../web/app/findings.ts';
 import { json } from '../../transport/problem.ts';
 import { pageCursor, parseQuery, toCursor, wholeNumber } from '../../transport/query.ts';
+import type { ApiContext } from '../api-context.ts';
 import type { AuthorizedHandler } from '../authorized.ts';
 import {
   type BodyOf,
@@ -26,13 +27,7 @@ import type { Operation } from '../openapi/operation.ts';
 import { badQuery, example, found, READ, READ_REFUSALS } from '../openapi/shared-answers.ts';
 import { RUN, STORED_AT, TRACE_ID } from '../otlp/otlp-examples.ts';
 import { ruleId } from '../rules/rule-schema.ts';
-import {
-  type FindingReader,
-  filterOf,
-  filterQuery,
-  groupsBefore,
-  toGroupCursor,
-} from './finding-query.ts';
+import { filterOf, filterQuery, groupsBefore, toGroupCursor } from './finding-query.ts';
 import { findingCategoryName, pageUrl } from './finding-schema.ts';
 
 const LIMIT_DEFAULT = 25;
@@ -116,8 +111,6 @@ const incidentPage = component(
     .describe('Incidents, those that deserve a look first on top.'),
 );
 
-export type IncidentReader = Pick<Store['findings'], 'incidents'> &
-  Pick<FindingReader, 'references' | 'nowMs' | 'baseUrl'>;
 type TitleOf = (ruleId: string) => string;
 
 function toIncident(one: Incident, baseUrl: string, titleOf: TitleOf): BodyOf<typeof incident> {
@@ -160,15 +153,16 @@ function toIncident(one: Incident, baseUrl: string, titleOf: TitleOf): BodyOf<ty
 }
 
 /** `GET /platform/v1/incidents` */
-export function listIncidents(reader: IncidentReader, titleOf: TitleOf): AuthorizedHandler {
+export function listIncidents(context: ApiContext): AuthorizedHandler {
   return async (exchange, { workspaceId, email: me = null }) => {
     const { cursor = null, limit, ...query } = parseQuery(incidentsQuery, exchange.query);
-    const filter = filterOf({ ...query, state: query.state ?? 'open' }, { ...reader, me });
+    const filter = filterOf({ ...query, state: query.state ?? 'open' }, context, me);
     const skip = groupsBefore(cursor);
-    const { signal } = exchange;
-    const listed = await reader.incidents(workspaceId, filter, skip, limit, signal);
+    const reader = { workspaceId, signal: exchange.signal };
+    const listed = await context.db.read(readIncidents, reader, filter, skip, limit);
+    const { baseUrl, rules } = context;
     const body: BodyOf<typeof incidentPage> = {
-      incidents: listed.incidents.map((one) => toIncident(one, reader.baseUrl, titleOf)),
+      incidents: listed.incidents.map((one) => toIncident(one, baseUrl, rules.titleOf)),
       next_cursor: toCursor(toGroupCursor(listed.next)),
       searched_to: listed.searchedTo?.toISOString() ?? null,
       total: listed.total,

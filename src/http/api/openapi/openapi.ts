@@ -25,9 +25,8 @@ import { OPEN_OPERATIONS } from '../open/open-operations.ts';
 import { ingestOperations } from '../otlp/otlp-operations.ts';
 import { PROVIDER_OPERATION } from '../providers/providers.ts';
 import { ruleOperations } from '../rules/rule-routes.ts';
-import { runOperations } from '../runs/run-routes.ts';
-import { runSearchOperations } from '../runs/run-search-routes.ts';
-import { componentSchemas, schemaOf } from './json-schema.ts';
+import { runOperations, runSearchOperations } from '../runs/run-routes.ts';
+import { componentSchemas, schemaOf } from './component.ts';
 import type { ApiSettings, Content, Operation, ResponseEntry } from './operation.ts';
 
 const OPENAPI_VERSION = '3.1.1';

@@ -1,6 +1,5 @@
 /** The ingest endpoints in `/openapi.json`, at their own paths and at OTLP's default paths. */
 import { z } from 'zod';
-
 import type { SluiceError } from '../../../errors.ts';
 import type { JsonValue } from '../../../model/json.ts';
 import type { Signal } from '../../../model/telemetry.ts';
@@ -16,18 +15,52 @@ import {
 } from '../../ingest/ingest-routes.ts';
 import { bodyTooLarge } from '../../transport/exchange.ts';
 import { JSON_TYPE } from '../../transport/problem.ts';
+import { component } from '../openapi/component.ts';
 import { gone, rpcStatus } from '../openapi/error-schema.ts';
 import type { ApiSettings, Example, Operation, ResponseEntry } from '../openapi/operation.ts';
 import { bodyOfAnswer, errorContent, errorExample, keyAnswers } from '../openapi/shared-answers.ts';
 import { AGENT_RUN, LOG_EVENT, ONE_BAD_SPAN, TOKEN_COUNT } from './otlp-examples.ts';
-import {
-  logsRequest,
-  logsResponse,
-  metricsRequest,
-  metricsResponse,
-  traceRequest,
-  traceResponse,
-} from './otlp-schema.ts';
+
+const PROTOCOL =
+  'https://github.com/open-telemetry/opentelemetry-proto/blob/v1.9.0/opentelemetry/proto';
+
+/** A request by its list, with a link to the message that describes the list's items. */
+const exportRequest = (signal: string, list: string, folder: string) =>
+  component(
+    `Export${signal}ServiceRequest`,
+    z
+      .object({ [list]: z.array(z.looseObject({})).optional() })
+      .describe(
+        `The message [Export${signal}ServiceRequest](${PROTOCOL}/collector/${folder}/v1/${folder}_service.proto) ` +
+          'in JSON: ids are hexadecimal, integers of 64 bits may be strings, and null means the default.',
+      ),
+  );
+
+export const traceRequest = exportRequest('Trace', 'resourceSpans', 'trace');
+const metricsRequest = exportRequest('Metrics', 'resourceMetrics', 'metrics');
+const logsRequest = exportRequest('Logs', 'resourceLogs', 'logs');
+
+/** The answer to an export: empty when every record was stored. */
+const exportResponse = (signal: string, rejected: string, what: string) =>
+  component(
+    `Export${signal}ServiceResponse`,
+    z
+      .object({
+        partialSuccess: z
+          .object({
+            [rejected]: z.string().regex(/^\d+$/).describe(`How many ${what} were set aside.`),
+            errorMessage: z
+              .string()
+              .describe('Each reason with its count and the path of the first.'),
+          })
+          .optional(),
+      })
+      .describe(`Empty when all ${what} were stored; the answer comes after the commit.`),
+  );
+
+const traceResponse = exportResponse('Trace', 'rejectedSpans', 'spans');
+const metricsResponse = exportResponse('Metrics', 'rejectedDataPoints', 'data points');
+const logsResponse = exportResponse('Logs', 'rejectedLogRecords', 'log records');
 
 interface SignalFacts {
   /** as operation ids end */

@@ -1,5 +1,7 @@
 /** The rules in the read API: the list with the live counts, one rule, and the settings. */
 import { z } from 'zod';
+import { readRuleRecord, readRuleRecords } from '../../../db/findings/rule-record.ts';
+import { readRuleSettings } from '../../../db/findings/rule-settings.ts';
 import { SluiceError } from '../../../errors.ts';
 import { NO_RECORD, type RuleRecord } from '../../../model/findings.ts';
 import { REFERRING } from '../../../model/references/rule-references.ts';
@@ -16,6 +18,7 @@ import {
 } from '../../../model/rules.ts';
 import { json } from '../../transport/problem.ts';
 import { flag, parseQuery, wholeNumber } from '../../transport/query.ts';
+import type { ApiContext } from '../api-context.ts';
 import type { AuthorizedHandler } from '../authorized.ts';
 import type { BodyOf } from '../openapi/component.ts';
 import type { ApiSettings, Operation } from '../openapi/operation.ts';
@@ -37,13 +40,6 @@ import {
   rulePage,
   ruleSettings,
 } from './rule-schema.ts';
-
-/** The rules, and the workspaces' settings from the database. */
-export interface RuleReader extends RuleBook {
-  readonly settings: (workspaceId: number) => Promise<RuleSettings>;
-  readonly records: (workspaceId: number) => Promise<RuleRecords>;
-  readonly record: (workspaceId: number, ruleId: string) => Promise<RuleRecord>;
-}
 
 const PER_PAGE_DEFAULT = 50;
 const PER_PAGE_MAX = 500;
@@ -221,27 +217,29 @@ export function toRuleSettings(
 }
 
 /** `GET /platform/v1/atr/rules` */
-export function listRules(reader: RuleReader): AuthorizedHandler {
+export function listRules({ db, rules }: ApiContext): AuthorizedHandler {
   return async (exchange, { workspaceId }) => {
     const query = parseQuery(rulesQuery, exchange.query);
-    const settings = await reader.settings(workspaceId);
-    return json(toRulePage(query, settings, reader, await reader.records(workspaceId)));
+    const settings = await db.readFresh(readRuleSettings, workspaceId);
+    const records = await db.read(readRuleRecords, workspaceId);
+    return json(toRulePage(query, settings, rules, records));
   };
 }
 
 /** `GET /platform/v1/atr/rules/{ruleId}` */
-export function showRule(reader: RuleReader): AuthorizedHandler {
+export function showRule({ db, rules }: ApiContext): AuthorizedHandler {
   return async (_exchange, { workspaceId }, { ruleId }) => {
-    const rule = requireRule(reader, ruleId);
-    const settings = await reader.settings(workspaceId);
-    return json(toRule(rule, settings, reader, await reader.record(workspaceId, rule.id)));
+    const rule = requireRule(rules, ruleId);
+    const settings = await db.readFresh(readRuleSettings, workspaceId);
+    const record = await db.read(readRuleRecord, workspaceId, rule.id);
+    return json(toRule(rule, settings, rules, record));
   };
 }
 
 /** `GET /platform/v1/atr/settings` */
-export function showSettings(reader: RuleReader): AuthorizedHandler {
+export function showSettings({ db, rules }: ApiContext): AuthorizedHandler {
   return async (_exchange, { workspaceId }) =>
-    json(toRuleSettings(await reader.settings(workspaceId), reader));
+    json(toRuleSettings(await db.readFresh(readRuleSettings, workspaceId), rules));
 }
 
 const TAG = 'Threat rules';

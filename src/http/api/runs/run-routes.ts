@@ -1,12 +1,10 @@
 /**
- * The runs in the read API: a page, newest first, and one by its id with an outline of its steps; and their
+ * The runs in the read API: a page, newest first, one by its id with an outline of its steps, a search; and their
  * operations in `/openapi.json`, with the run of the ingest example.
  */
 import { z } from 'zod';
-import type { Store } from '../../../db/store.ts';
+import { listRuns as readRuns } from '../../../db/runs/runs.ts';
 import { SluiceError } from '../../../errors.ts';
-import type { Hex16 } from '../../../model/json.ts';
-import type { WaitTimes } from '../../../model/run-wait.ts';
 import {
   CHECKED,
   EVALUATION_STATES,
@@ -14,15 +12,16 @@ import {
   RUN_NAME_ROWS,
   RUN_NOT_EXPORTED,
   RUN_STATES,
+  RUNS_NOT_SEARCHED,
   type RunFilter,
   type RunSummary,
-  type SearchRuns,
 } from '../../../model/runs.ts';
 import type { StepOutline } from '../../../model/steps.ts';
 import { NDJSON_TYPE, type StreamedAnswer } from '../../transport/exchange.ts';
 import { json } from '../../transport/problem.ts';
 import {
   flag,
+  hexId,
   idOf,
   moment,
   pageCursor,
@@ -30,6 +29,7 @@ import {
   toCursor,
   wholeNumber,
 } from '../../transport/query.ts';
+import type { ApiContext } from '../api-context.ts';
 import type { AuthorizedHandler } from '../authorized.ts';
 import type { BodyOf } from '../openapi/component.ts';
 import { problemBody } from '../openapi/error-schema.ts';
@@ -59,35 +59,10 @@ import {
   type run as runBody,
   type runItem,
   runPage,
+  runSearch,
   toRunItem,
   toRunStep,
 } from './run-schema.ts';
-
-export interface RunReader {
-  /** how long runs wait for their evaluation */
-  readonly times: WaitTimes;
-  readonly list: Store['runs']['list'];
-  /** @throws {SluiceError} `conflict` where the workspace redacts */
-  readonly search: SearchRuns;
-  /** with the first steps in time, and the number of further ones */
-  readonly find: (
-    workspaceId: number,
-    id: Hex16,
-  ) => Promise<{
-    run: RunSummary;
-    steps: readonly StepOutline[];
-    stepsLeftOut: number;
-  } | null>;
-  /**
-   * the run as a request of OTLP
-   * @throws {SluiceError} `not_found` without such a run, `conflict` where the workspace redacts
-   */
-  readonly exportOtlp: (
-    workspaceId: number,
-    id: Hex16,
-    signal: 'traces' | 'logs',
-  ) => Promise<AsyncIterable<Buffer>>;
-}
 
 const LIMIT_DEFAULT = 50;
 const LIMIT_MAX = 500;
@@ -145,19 +120,14 @@ export function runFilterOf(query: Omit<z.infer<typeof runsQuery>, 'cursor' | 'l
 }
 
 /** `GET /platform/v1/runs` */
-export function listRuns(reader: Pick<RunReader, 'list' | 'times'>): AuthorizedHandler {
+export function listRuns({ db, runs: { times } }: ApiContext): AuthorizedHandler {
   return async (exchange, { workspaceId }) => {
     const query = parseQuery(runsQuery, exchange.query);
     const { cursor = null, limit } = query;
-    const { runs, next } = await reader.list(
-      workspaceId,
-      runFilterOf(query),
-      cursor,
-      limit,
-      exchange.signal,
-    );
+    const reader = { workspaceId, signal: exchange.signal };
+    const { runs, next } = await db.read(readRuns, reader, runFilterOf(query), cursor, limit);
     const body: BodyOf<typeof runPage> = {
-      runs: runs.map((run) => toRunItem(run, reader.times)),
+      runs: runs.map((run) => toRunItem(run, times)),
       next_cursor: toCursor(next),
     };
     return json(body);
@@ -165,14 +135,14 @@ export function listRuns(reader: Pick<RunReader, 'list' | 'times'>): AuthorizedH
 }
 
 /** `GET /platform/v1/runs/{runId}` */
-export function showRun(reader: Pick<RunReader, 'find' | 'times'>): AuthorizedHandler {
+export function showRun({ runs }: ApiContext): AuthorizedHandler {
   return async (_exchange, { workspaceId }, { runId }) => {
     const id = idOf(runId);
-    const found = id === null ? null : await reader.find(workspaceId, id);
+    const found = id === null ? null : await runs.find(workspaceId, id);
     if (found === null) throw new SluiceError('not_found', 'This workspace has no such run.');
     const { run, steps, stepsLeftOut } = found;
     const body: BodyOf<typeof runBody> = {
-      ...toRunItem(run, reader.times),
+      ...toRunItem(run, runs.times),
       steps: steps.map(toRunStep),
       steps_left_out: stepsLeftOut,
       unreadable_blocks: run.unreadable?.blocks ?? 0,
@@ -183,14 +153,12 @@ export function showRun(reader: Pick<RunReader, 'find' | 'times'>): AuthorizedHa
 }
 
 /** `GET /platform/v1/runs/{runId}/otlp` */
-export function exportRun(
-  reader: Pick<RunReader, 'exportOtlp'>,
-): AuthorizedHandler<StreamedAnswer> {
+export function exportRun({ runs }: ApiContext): AuthorizedHandler<StreamedAnswer> {
   return async (exchange, { workspaceId }, { runId }) => {
     const { signal } = parseQuery(otlpQuery, exchange.query);
     const id = idOf(runId);
     if (id === null) throw new SluiceError('not_found', 'This workspace has no such run.');
-    const chunks = await reader.exportOtlp(workspaceId, id, signal);
+    const chunks = await runs.exportOtlp(workspaceId, id, signal);
     return { contentType: NDJSON_TYPE, chunks };
   };
 }
@@ -381,6 +349,94 @@ export function runOperations(settings: ApiSettings): Operation[] {
         ...redacted(RUN_NOT_EXPORTED),
         ...READ_REFUSALS,
         ...badQuery('signal', 'Invalid option: expected one of "traces"|"logs"'),
+      },
+    },
+  ];
+}
+
+const TEXT_CHARS_MIN = 3;
+const TEXT_CHARS_MAX = 200;
+const SEARCH_LIMIT_DEFAULT = 20;
+const SEARCH_LIMIT_MAX = 100;
+
+/** A text that is searched for. */
+export const searchedText = z
+  .string()
+  .min(TEXT_CHARS_MIN)
+  .max(TEXT_CHARS_MAX)
+  .describe(
+    'Only runs with this text in a name, an attribute or a body, also in JSON that an attribute holds. A to Z count as a to z.',
+  );
+/** Where a search continues. */
+export const searchCursor = hexId.describe('`next_cursor` of the page before.');
+
+/** The parameters of the search. */
+const searchQuery = runsQuery.extend({
+  text: searchedText,
+  cursor: searchCursor.optional(),
+  limit: wholeNumber(1, SEARCH_LIMIT_MAX, SEARCH_LIMIT_DEFAULT).describe(
+    'The page ends with the block of runs that reaches so many.',
+  ),
+});
+
+/** `GET /platform/v1/runs/search` */
+export function searchRuns({ runs }: ApiContext): AuthorizedHandler {
+  return async (exchange, { workspaceId }) => {
+    const query = parseQuery(searchQuery, exchange.query);
+    const { text, cursor = null, limit } = query;
+    const filter = runFilterOf(query);
+    const page = await runs.search(workspaceId, { text, filter, cursor, limit }, exchange.signal);
+    const body: BodyOf<typeof runSearch> = {
+      runs: page.runs.map((run) => ({
+        ...toRunItem(run, runs.times),
+        text_match: run.textMatch,
+      })),
+      searched_to: page.searchedTo?.toISOString() ?? null,
+      blocks_tested: page.blocks,
+      blocks_read: page.blocksRead,
+      blocks_unreadable: page.blocksUnreadable,
+      pending_left_out: page.pendingLeftOut,
+      next_cursor: page.next,
+    };
+    return json(body);
+  };
+}
+
+/** The text that the example of the search has. */
+const SEARCHED = ATTACK.split(' ').slice(0, 3).join(' ');
+
+function foundExample(settings: ApiSettings) {
+  const [before = '', after = ''] = ATTACK.split(SEARCHED);
+  return example('found', 'One run has the text.', {
+    runs: [{ ...exampleItem(settings), text_match: { before, match: SEARCHED, after } }],
+    searched_to: null,
+    blocks_tested: 1,
+    blocks_read: 1,
+    blocks_unreadable: 0,
+    pending_left_out: false,
+    next_cursor: null,
+  });
+}
+
+export function runSearchOperations(settings: ApiSettings): Operation[] {
+  return [
+    {
+      ...READ,
+      path: '/platform/v1/runs/search',
+      operationId: 'searchRuns',
+      tag: 'Runs',
+      summary: 'Search runs for a text',
+      description:
+        'Runs whose stored steps contain a text, the newest first. A page ends when it has enough runs, or after two ' +
+        'seconds or 64 MiB of text: it may have no runs and still have a `next_cursor`. A workspace that redacts excerpts ' +
+        'answers 409.',
+      query: searchQuery,
+      queryExamples: { ...RUN_FILTER_EXAMPLES, text: SEARCHED, limit: '20' },
+      responses: {
+        ...found('A page of the search.', runSearch, [foundExample(settings)]),
+        ...redacted(RUNS_NOT_SEARCHED),
+        ...READ_REFUSALS,
+        ...badQuery('limit', 'must be a whole number from 1 to 100, in digits'),
       },
     },
   ];

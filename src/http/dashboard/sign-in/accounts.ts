@@ -2,21 +2,19 @@
  * Signing in, and a user's sessions and password: within the limits on attempts, every attempt and
  * change logged. Knows no path.
  */
-import type { ProvenUser } from '../../../db/people/users.ts';
-import type { Store } from '../../../db/store.ts';
+import { inTransaction } from '../../../db/database.ts';
+import { endSessions } from '../../../db/people/cli-logins.ts';
+import { createSession, revokeToken } from '../../../db/people/sessions.ts';
+import { signInByPassword } from '../../../db/people/sign-in.ts';
+import { changePassword as setPassword } from '../../../db/people/user-writes.ts';
+import { findAccountId, type ProvenUser } from '../../../db/people/users.ts';
 import { SluiceError } from '../../../errors.ts';
 import type { Session } from '../../../model/people.ts';
 import type { SignInOutcome } from '../../../observe/server-events.ts';
-import type { SignInLimiter } from '../../limits/sign-in-limiter.ts';
 import { abridgeUserAgent, networkOf } from '../../transport/browser-head.ts';
 import type { HeaderList } from '../../transport/exchange.ts';
 import { HEX_16 } from '../../transport/query.ts';
 import type { BrowserRequest, SessionDependencies } from './signed-in.ts';
-
-export interface AccountDependencies extends SessionDependencies {
-  readonly accounts: Store['accounts'];
-  readonly signInLimiter: SignInLimiter;
-}
 
 /**
  * Starts a session under a new token, and ends the one whose token the browser sent.
@@ -29,20 +27,23 @@ export async function beginSession(
   { head, address }: BrowserRequest,
   { id: userId, proof }: Pick<ProvenUser, 'id'> & Partial<Pick<ProvenUser, 'proof'>>,
   workspaceSlug: string | null,
-  { accounts, cookies }: Pick<AccountDependencies, 'accounts' | 'cookies'>,
+  { db, cookies }: SessionDependencies,
 ): Promise<HeaderList> {
-  const opened = await accounts.openSession({
+  const session = {
     userId,
     workspaceSlug,
     userAgent: abridgeUserAgent(head.userAgent),
     address: networkOf(address, 3, 3),
     ...(proof === undefined ? {} : { proof }),
-  });
+  };
+  const opened = await inTransaction(db.accounts, (connection) =>
+    createSession(connection, session),
+  );
   if (opened === null) {
     throw new SluiceError('role_required', 'This account is not a member of that workspace.');
   }
   const former = cookies.readSession(head.cookie);
-  if (former !== null) await accounts.revokeToken(former);
+  if (former !== null) await revokeToken(db.accounts, former);
   return [['set-cookie', cookies.writeSession(opened.token, opened.expiresAt)]];
 }
 
@@ -69,7 +70,7 @@ function outcomeOf(error: unknown): SignInOutcome | null {
 export async function logged<User extends { readonly id: number }>(
   { way, address, email }: SignIn,
   attempt: () => Promise<User>,
-  { accounts, events }: Pick<AccountDependencies, 'accounts' | 'events'>,
+  { db, events }: SessionDependencies,
 ): Promise<User> {
   try {
     const user = await attempt();
@@ -80,7 +81,7 @@ export async function logged<User extends { readonly id: number }>(
     if (outcome !== null) {
       // Looked up whether or not there is an account, but not for attempts beyond the limit.
       const isNamed = outcome === 'failed' && email !== undefined;
-      const user = isNamed ? await accounts.findId(email).catch(() => null) : null;
+      const user = isNamed ? await findAccountId(db.accounts, email).catch(() => null) : null;
       events.signInTried(way, outcome, { user, address });
     }
     throw error;
@@ -104,7 +105,7 @@ interface PasswordAttempt {
 export async function checkSignIn(
   { address }: BrowserRequest,
   tried: PasswordAttempt,
-  deps: Pick<AccountDependencies, 'accounts' | 'signInLimiter' | 'events'>,
+  deps: SessionDependencies,
 ): Promise<ProvenUser> {
   const signIn = { way: 'password', address, email: tried.email };
   return await logged(signIn, () => checkPassword(address, tried, deps), deps);
@@ -113,10 +114,10 @@ export async function checkSignIn(
 /** Ends the session of a browser's cookie, if there is one. */
 export async function signOut(
   { head, address }: BrowserRequest,
-  { accounts, cookies, events }: Pick<AccountDependencies, 'accounts' | 'cookies' | 'events'>,
+  { db, cookies, events }: SessionDependencies,
 ): Promise<void> {
   const token = cookies.readSession(head.cookie);
-  const user = token === null ? null : await accounts.revokeToken(token);
+  const user = token === null ? null : await revokeToken(db.accounts, token);
   if (user !== null) events.signedOut({ user, address });
 }
 
@@ -129,11 +130,11 @@ export async function endSession(
   { userId, email }: Pick<Session, 'userId' | 'email'>,
   sessionId: string,
   { address }: BrowserRequest,
-  { accounts, events }: Pick<AccountDependencies, 'accounts' | 'events'>,
+  { db, events }: SessionDependencies,
 ): Promise<void> {
   const actor = { userId, name: email, origin: address };
   const ended = HEX_16.test(sessionId)
-    ? await accounts.endSessions(userId, { only: sessionId }, actor)
+    ? await endSessions(db.accounts, userId, { only: sessionId }, actor)
     : 0;
   if (ended === 0) throw new SluiceError('not_found', 'You have no such session.');
   events.sessionsRevoked(1, { user: userId, address });
@@ -143,10 +144,10 @@ export async function endSession(
 export async function endOtherSessions(
   { userId, id, email }: Pick<Session, 'userId' | 'id' | 'email'>,
   { address }: BrowserRequest,
-  { accounts, events }: Pick<AccountDependencies, 'accounts' | 'events'>,
+  { db, events }: SessionDependencies,
 ): Promise<number> {
   const actor = { userId, name: email, origin: address };
-  const ended = await accounts.endSessions(userId, { except: id }, actor);
+  const ended = await endSessions(db.accounts, userId, { except: id }, actor);
   if (ended > 0) events.sessionsRevoked(ended, { user: userId, address });
   return ended;
 }
@@ -154,10 +155,10 @@ export async function endOtherSessions(
 async function checkPassword(
   address: string,
   { email, password, workspace, userId }: PasswordAttempt,
-  { accounts, signInLimiter }: Pick<AccountDependencies, 'accounts' | 'signInLimiter'>,
+  { db, signInLimiter }: SessionDependencies,
 ): Promise<ProvenUser> {
   await signInLimiter.admit(email, address);
-  const user = await accounts.checkPassword(email, password, {
+  const user = await signInByPassword(db.accounts, email, password, {
     workspaceSlug: workspace ?? null,
     ...(userId === undefined ? {} : { userId }),
   });
@@ -175,10 +176,10 @@ export async function changePassword(
   visit: BrowserRequest,
   { email, userId }: Pick<Session, 'email' | 'userId'>,
   given: { readonly current: string; readonly next: string },
-  deps: Pick<AccountDependencies, 'accounts' | 'signInLimiter' | 'events'>,
+  deps: SessionDependencies,
 ): Promise<ProvenUser> {
   const user = await checkSignIn(visit, { email, password: given.current, userId }, deps);
-  const proof = await deps.accounts.changePassword(user, given.next, visit.address);
+  const proof = await setPassword(deps.db.accounts, user, given.next, visit.address);
   deps.events.passwordChanged({ user: user.id, address: visit.address });
   return { ...user, proof };
 }

@@ -1,6 +1,5 @@
 /** The fields of forms about people, keys and workspaces, as zod schemas. */
 import { z } from 'zod';
-
 import { SluiceError } from '../../../errors.ts';
 import { ROLES } from '../../../model/people.ts';
 
@@ -61,4 +60,20 @@ export function requireId(text = ''): number {
     throw new SluiceError('not_found', 'This workspace has nothing with that id.');
   }
   return id;
+}
+
+/** Controls but for line breaks and tabs, lone surrogates, and characters that change the direction. */
+const UNFIT_IN_LINES = /[^\P{Cc}\n\t]|[\p{Cs}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/u;
+/** A note or a reason, of one or more lines; line breaks are `\n`, as browsers do not send them. */
+export function sentence(charsMax: number) {
+  return z
+    .string()
+    .transform((text) => text.replaceAll(/\r\n?/g, '\n').trim())
+    .pipe(
+      z
+        .string()
+        .max(charsMax)
+        .refine((text) => !UNFIT_IN_LINES.test(text), 'must not contain control characters')
+        .refine((text) => VISIBLE.test(text), 'must have a visible character'),
+    );
 }

@@ -14,7 +14,7 @@ export interface CookieJar {
   readonly writeSession: (token: string, expiresAt: Date) => string;
   /** value of Set-Cookie that deletes the session's cookie */
   readonly clearSession: () => string;
-  /** the cookie of a sign-in through a provider (sign-in-flow.ts), or null */
+  /** the cookie of a sign-in through a provider (sign-in-pages.ts), or null */
   readonly readFlow: (cookieHeader: string) => string | null;
   /** value of Set-Cookie */
   readonly writeFlow: (value: string, seconds: number) => string;

@@ -2,26 +2,21 @@
  * The pages and forms for people without a session: signing in by password or through a provider,
  * signing out, accepting an invitation. No API credential, and writes from our own pages only.
  */
+import { createHmac, timingSafeEqual } from 'node:crypto';
 import { z } from 'zod';
-
-import type { Store } from '../../../db/store.ts';
+import { acceptInvitationOfLink, findInvitationOfLink } from '../../../db/people/member-writes.ts';
+import { signInByProvider } from '../../../db/people/sign-in.ts';
 import { ERRORS, SluiceError } from '../../../errors.ts';
 import type { Session } from '../../../model/people.ts';
-import type { Look } from '../../../web/app/shell.ts';
 import { invitationPage, noticePage, onwardPage, signInPage } from '../../../web/app/sign-in.ts';
 import type { Answer, Exchange } from '../../transport/exchange.ts';
 import { readForm } from '../../transport/json-body.ts';
 import { pageAnswer, redirect } from '../../transport/page.ts';
 import { errorHeaders } from '../../transport/problem.ts';
 import type { Route } from '../../transport/router.ts';
-import {
-  type AccountDependencies,
-  beginSession,
-  checkSignIn,
-  logged,
-  signOut,
-} from './accounts.ts';
-import type { IdentityProvider } from './identity-provider.ts';
+import type { AppDependencies } from '../dashboard.ts';
+import { beginSession, checkSignIn, logged, signOut } from './accounts.ts';
+import type { AuthorizationFlow, IdentityProvider } from './identity-providers.ts';
 import {
   email,
   name,
@@ -32,17 +27,7 @@ import {
   token,
 } from './person-fields.ts';
 import { ownPath } from './same-origin.ts';
-import { FLOW_SECONDS, signFlow, verifyFlow } from './sign-in-flow.ts';
 import { type BrowserHandler, type BrowserRequest, browserRoute, sessionOf } from './signed-in.ts';
-
-export interface SignInPageDependencies
-  extends AccountDependencies,
-    Pick<Store, 'members' | 'signInByProvider' | 'findInvitation'> {
-  /** PostgreSQL's clock */
-  readonly nowMs: () => number;
-  readonly look: Look;
-  readonly providers: readonly IdentityProvider[];
-}
 
 const signInForm = z.object({
   email,
@@ -56,10 +41,7 @@ const nextOf = (exchange: Exchange): string =>
   ownPath(new URLSearchParams(exchange.query).get('next'));
 
 /** The session of a browser, or null. */
-function sessionOrNull(
-  visit: BrowserRequest,
-  deps: SignInPageDependencies,
-): Promise<Session | null> {
+function sessionOrNull(visit: BrowserRequest, deps: AppDependencies): Promise<Session | null> {
   return sessionOf(visit.head, deps).catch((error: unknown) => {
     if (error instanceof SluiceError && error.code === 'not_signed_in') return null;
     throw error;
@@ -67,12 +49,12 @@ function sessionOrNull(
 }
 
 /** A refusal as a page. */
-function refusalPage(error: SluiceError, { look }: SignInPageDependencies): Answer {
+function refusalPage(error: SluiceError, { look }: AppDependencies): Answer {
   const { status, title } = ERRORS[error.code];
   return pageAnswer(noticePage(look, title, error.message), status, errorHeaders(error));
 }
 
-function onPage(handler: BrowserHandler, deps: SignInPageDependencies) {
+function onPage(handler: BrowserHandler, deps: AppDependencies) {
   return browserRoute(handler, deps, (error) => refusalPage(error, deps));
 }
 
@@ -80,7 +62,7 @@ function signInAnswer(
   next: string,
   typed: string,
   error: SluiceError | null,
-  { look, providers }: SignInPageDependencies,
+  { look, providers }: AppDependencies,
 ): Answer {
   const view = {
     next,
@@ -93,7 +75,7 @@ function signInAnswer(
   return pageAnswer(signInPage(look, view), status, headers);
 }
 
-function passwordRoutes(deps: SignInPageDependencies): Route[] {
+function passwordRoutes(deps: AppDependencies): Route[] {
   const show = onPage(async (exchange, visit) => {
     const next = nextOf(exchange);
     if ((await sessionOrNull(visit, deps)) !== null) return redirect(next);
@@ -128,12 +110,12 @@ function tokenOf(text: string | undefined): string {
   throw new SluiceError('not_found', 'This invitation is invalid, already used, or expired.');
 }
 
-function invitationRoutes(deps: SignInPageDependencies): Route[] {
+function invitationRoutes(deps: AppDependencies): Route[] {
   const path = '/app/invitation/{token}';
   const show = onPage(async (_exchange, visit, parameters) => {
     const secret = tokenOf(parameters.token);
     const [invitation, session] = [
-      await deps.findInvitation(secret),
+      await findInvitationOfLink(deps.db.accounts, secret),
       await sessionOrNull(visit, deps),
     ];
     const view = {
@@ -153,7 +135,7 @@ function invitationRoutes(deps: SignInPageDependencies): Route[] {
         ? { displayName: form.display_name, password: form.password }
         : { userId: (await sessionOf(visit.head, deps)).userId };
     const signIn = { way: 'invitation', address: visit.address };
-    const accept = () => deps.members.accept(secret, by, visit.address);
+    const accept = () => acceptInvitationOfLink(deps.db.accounts, secret, by, visit.address);
     const joined = await logged(signIn, accept, deps);
     return redirect('/app', await beginSession(visit, joined, joined.workspaceSlug, deps));
   }, deps);
@@ -163,7 +145,7 @@ function invitationRoutes(deps: SignInPageDependencies): Route[] {
   ];
 }
 
-function providerRoutes(deps: SignInPageDependencies): Route[] {
+function providerRoutes(deps: AppDependencies): Route[] {
   const { baseUrl, cookies, look } = deps;
   const callbackOf = (one: IdentityProvider): string =>
     `${baseUrl}/app/sign-in/${encodeURIComponent(one.name)}/callback`;
@@ -194,7 +176,7 @@ function providerRoutes(deps: SignInPageDependencies): Route[] {
       );
     }
     const account = await chosen.finish(new URL(`${callbackOf(chosen)}?${query}`), flow);
-    const user = await deps.signInByProvider(account, address);
+    const user = await signInByProvider(deps.db.accounts, account, address);
     if (user !== null) return { id: user.id, next: ownPath(flow.next) };
     throw new SluiceError(
       'no_account',
@@ -217,6 +199,69 @@ function providerRoutes(deps: SignInPageDependencies): Route[] {
   ];
 }
 
-export function signInPages(deps: SignInPageDependencies): Route[] {
+export function signInPages(deps: AppDependencies): Route[] {
   return [...passwordRoutes(deps), ...invitationRoutes(deps), ...providerRoutes(deps)];
+}
+
+/** Most time between the redirect to the provider and the callback. */
+export const FLOW_SECONDS = 600;
+const MS_PER_SECOND = 1000;
+const KEY_PURPOSE = 'sluice sign-in flow 1';
+
+const shape = z.object({
+  provider: z.string(),
+  state: z.string(),
+  nonce: z.string(),
+  verifier: z.string(),
+  next: z.string(),
+  at: z.number(),
+});
+
+/**
+ * The cookie of a sign-in through a provider. It is signed, so that only a sign-in which this server started can
+ * be finished, and only soon after. The HMAC key is derived from the provider's client secret, which all
+ * processes share.
+ *
+ *   <base64url of {provider, state, nonce, verifier, next, at}>.<HMAC-SHA256, base64url>
+ */
+interface SignInFlow extends AuthorizationFlow {
+  /** the path to redirect to after signing in */
+  readonly next: string;
+}
+
+function sign({ secret }: Pick<IdentityProvider, 'secret'>, payload: string): Buffer {
+  const key = createHmac('sha256', secret).update(KEY_PURPOSE).digest();
+  return createHmac('sha256', key).update(payload).digest();
+}
+
+/** @param nowMs milliseconds since 1970, by PostgreSQL's clock: another server may verify it */
+export function signFlow(
+  provider: Pick<IdentityProvider, 'name' | 'secret'>,
+  { state, nonce, verifier, next }: SignInFlow,
+  nowMs: number,
+): string {
+  const kept = { provider: provider.name, state, nonce, verifier, next, at: nowMs };
+  const payload = Buffer.from(JSON.stringify(kept)).toString('base64url');
+  return `${payload}.${sign(provider, payload).toString('base64url')}`;
+}
+
+/**
+ * @param signed value of the cookie
+ * @returns null when this server did not sign it for this provider, or too long ago
+ */
+export function verifyFlow(
+  provider: Pick<IdentityProvider, 'name' | 'secret'>,
+  signed: string,
+  nowMs: number,
+): SignInFlow | null {
+  const [payload = '', signature = ''] = signed.split('.');
+  const given = Buffer.from(signature, 'base64url');
+  const expected = sign(provider, payload);
+  if (given.length !== expected.length || !timingSafeEqual(given, expected)) return null;
+  const kept = shape.parse(JSON.parse(Buffer.from(payload, 'base64url').toString('utf8')));
+  const ageMs = nowMs - kept.at;
+  if (kept.provider !== provider.name || ageMs < 0 || ageMs > FLOW_SECONDS * MS_PER_SECOND) {
+    return null;
+  }
+  return kept;
 }

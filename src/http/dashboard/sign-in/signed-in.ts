@@ -6,12 +6,12 @@
  *   no workspace, or role too low ─► 403       plan too low ─► 403            ─► handler
  */
 import { z } from 'zod';
-
-import type { Store } from '../../../db/store.ts';
+import type { Databases } from '../../../db/databases.ts';
+import { findSession } from '../../../db/people/sessions.ts';
 import { SluiceError } from '../../../errors.ts';
 import type { Plan, Role, Session, SessionActor, SessionWorkspace } from '../../../model/people.ts';
 import type { Events } from '../../../observe/events.ts';
-import type { SessionLimiter } from '../../limits/session-limiter.ts';
+import type { SessionLimiter, SignInLimiter } from '../../limits/limiters.ts';
 import { type BrowserHead, clientAddress } from '../../transport/browser-head.ts';
 import type { Answer, Exchange, HeaderList, StreamedAnswer } from '../../transport/exchange.ts';
 import { answeredError, problem } from '../../transport/problem.ts';
@@ -23,13 +23,14 @@ import { isSameOrigin } from './same-origin.ts';
 import type { CookieJar } from './session-cookie.ts';
 
 export interface SessionDependencies {
-  readonly findSession: Store['findSession'];
+  readonly db: Databases;
   readonly cookies: CookieJar;
   readonly sessionLimiter: SessionLimiter;
+  readonly signInLimiter: SignInLimiter;
   readonly baseUrl: string;
   /** number of our proxies in front of this server */
   readonly trustedHops: number;
-  /** headers of the answer to a change: pages read the primary for a while (read-your-writes.ts) */
+  /** headers of the answer to a change: pages read the primary for a while (app-routes.ts) */
   readonly changedHeaders: HeaderList;
   readonly events: Pick<
     Events,
@@ -97,7 +98,7 @@ const isReading = ({ method }: Exchange): boolean => method === 'GET' || method 
 function checkSender(
   exchange: Exchange,
   head: BrowserHead,
-  { baseUrl }: Pick<SessionDependencies, 'baseUrl'>,
+  { baseUrl }: SessionDependencies,
 ): void {
   if (exchange.authorization !== '') {
     throw new SluiceError(
@@ -115,7 +116,7 @@ function checkSender(
  */
 export function browserRoute(
   handler: BrowserHandler,
-  deps: Pick<SessionDependencies, 'baseUrl' | 'trustedHops' | 'changedHeaders' | 'events'>,
+  deps: SessionDependencies,
   refuse: RefusalForm = asProblem,
 ): Handler {
   return async (exchange, parameters) => {
@@ -152,11 +153,11 @@ export function browserRoute(
  */
 export async function sessionOf(
   { cookie }: BrowserHead,
-  { cookies, findSession }: Pick<SessionDependencies, 'cookies' | 'findSession'>,
+  { cookies, db }: SessionDependencies,
   workspaceId?: number,
 ): Promise<Session> {
   const token = cookies.readSession(cookie);
-  const session = token === null ? null : await findSession(token, workspaceId);
+  const session = token === null ? null : await findSession(db.accounts, token, workspaceId);
   if (session === null) throw new SluiceError('not_signed_in', 'Sign in first.');
   return session;
 }

@@ -1,6 +1,7 @@
 /** The exceptions in the read API: every member, and the filters. */
 import { expect, test } from 'vitest';
 
+import type { ApiContext } from '../../../../src/http/api/api-context.ts';
 import { listExceptions } from '../../../../src/http/api/exceptions/exception-routes.ts';
 import type { Exchange } from '../../../../src/http/transport/exchange.ts';
 import { InvalidInput } from '../../../../src/http/transport/invalid-input.ts';
@@ -45,14 +46,13 @@ const ENDED = exception({
 
 async function list(query: string): Promise<{ readonly exceptions: readonly { id: number }[] }> {
   const workspaces: number[] = [];
-  const reader = {
-    list: async (workspaceId: number) => {
-      workspaces.push(workspaceId);
-      return [exception(), ENDED];
-    },
+  const readFresh = async (_read: unknown, workspaceId: number) => {
+    workspaces.push(workspaceId);
+    return [exception(), ENDED];
   };
+  const context = { db: { readFresh } } as unknown as ApiContext;
   // The handler reads the query and nothing else of the exchange.
-  const answer = await listExceptions(reader)({ query } as Exchange, CREDENTIAL, {});
+  const answer = await listExceptions(context)({ query } as Exchange, CREDENTIAL, {});
   expect(workspaces).toEqual([7]);
   return JSON.parse(String(answer.body));
 }

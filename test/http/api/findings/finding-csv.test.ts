@@ -1,11 +1,9 @@
 /** Findings as CSV: exact bytes, nothing a spreadsheet would run, never an excerpt, page by page. */
 import { describe, expect, test } from 'vitest';
-
-import { cell, csvOf } from '../../../../src/http/api/findings/finding-csv.ts';
-import {
-  ExportSlots,
-  type FindingExporter,
-} from '../../../../src/http/api/findings/ocsf-export.ts';
+import type { WorkspaceReader } from '../../../../src/db/connection-turns.ts';
+import type { ExportRange } from '../../../../src/db/findings/findings.ts';
+import type { ApiContext } from '../../../../src/http/api/api-context.ts';
+import { cell, csvOf, ExportSlots } from '../../../../src/http/api/findings/finding-export.ts';
 import type { FindingFilter } from '../../../../src/model/findings.ts';
 import { findingDraft, hex16, NO_FACTS } from '../../../support/rows.ts';
 
@@ -167,27 +165,32 @@ function facts(id: number, stepName: string) {
   };
 }
 
-/** An export of two pages, and the queries it received. */
-function twoPages(): { exporter: FindingExporter; queries: unknown[] } {
+/** An export of two pages, the queries it received, and their readers. */
+function twoPages() {
   const queries: unknown[] = [];
+  const readers: WorkspaceReader[] = [];
   const next = { atMicros: '5', id: hex16(1) };
-  return {
-    queries,
-    exporter: {
-      place: async () => null,
-      settledBefore: async () => '99',
-      page: async (workspaceId, filter, range, limit) => {
-        queries.push([workspaceId, filter, range, limit]);
-        return range.after === null
-          ? { findings: [facts(1, '=cmd, "x"')], next }
-          : { findings: [facts(2, 'plain')], next: null };
-      },
+  const db = {
+    settledBefore: async () => '99',
+    read: async (
+      _read: unknown,
+      reader: WorkspaceReader,
+      ...[filter, range, limit]: [FindingFilter, ExportRange, number]
+    ) => {
+      readers.push(reader);
+      queries.push([reader.workspaceId, filter, range, limit]);
+      return range.after === null
+        ? { findings: [facts(1, '=cmd, "x"')], next }
+        : { findings: [facts(2, 'plain')], next: null };
     },
   };
+  const rules = {
+    titleOf: (id: string): string => `the "title" of ${id}`,
+    references: { idsOf: () => ['LLM01:2025', 'AML.T0051'] },
+  };
+  const context = { db, rules, baseUrl: 'https://sluice.test' } as unknown as ApiContext;
+  return { context, queries, readers };
 }
-
-const referencesOf = () => ['LLM01:2025', 'AML.T0051'];
-const titleOf = (id: string): string => `the "title" of ${id}`;
 
 async function textOf(chunks: AsyncIterable<Buffer>): Promise<string> {
   const parts: Buffer[] = [];
@@ -197,39 +200,21 @@ async function textOf(chunks: AsyncIterable<Buffer>): Promise<string> {
 
 test('every page is read for a client that may leave', async () => {
   const { signal } = new AbortController();
-  const signals: unknown[] = [];
-  const { exporter } = twoPages();
-  const page: FindingExporter['page'] = async (...given) => {
-    signals.push(given[4]);
-    return await exporter.page(...given);
-  };
-  const csv = {
-    exporter: { ...exporter, page },
-    slots: new ExportSlots(),
-    titleOf,
-    referencesOf,
-    baseUrl: '',
-  };
-  await textOf(csvOf(csv, 7, {}, signal));
-  expect(signals).toEqual([signal, signal]);
+  const { context, readers } = twoPages();
+  await textOf(csvOf(context, new ExportSlots(), { workspaceId: 7, signal }, {}));
+  const reader = { workspaceId: 7, signal, isExport: true };
+  expect(readers).toEqual([reader, reader]);
 });
 
 test('a file is its header and a line per finding, to the byte', async () => {
-  const { exporter, queries } = twoPages();
+  const { context, queries } = twoPages();
   const filter: FindingFilter = { severity: 'high' };
-  const csv = {
-    exporter,
-    slots: new ExportSlots(),
-    titleOf,
-    referencesOf,
-    baseUrl: 'https://sluice.test',
-  };
   const line = (step: string, id: number): string =>
     '2026-11-21T10:00:00.123Z,high,atr_prompt_injection,ATR-2026-00001,' +
     `"the ""title"" of ATR-2026-00001",1.0.0,stable,tool_result,tool_response,${step},,` +
     `${hex16(0xc1)},${hex16(id)},4.0.0,${'c0'.repeat(20)},` +
     `https://sluice.test/app/findings/${hex16(id)},'@planner,shop,u-1,s-1,m-1,shell,LLM01:2025 AML.T0051,new,,false\r\n`;
-  expect(await textOf(csvOf(csv, 7, filter))).toBe(
+  expect(await textOf(csvOf(context, new ExportSlots(), { workspaceId: 7 }, filter))).toBe(
     HEADER + line(`"'=cmd, ""x"""`, 1) + line('plain', 2),
   );
   expect(queries).toEqual([
@@ -239,22 +224,17 @@ test('a file is its header and a line per finding, to the byte', async () => {
 });
 
 test('a workspace has four exports under way at most, and a broken one counts no longer', async () => {
-  const { exporter } = twoPages();
-  const csv = {
-    exporter,
-    slots: new ExportSlots(),
-    titleOf,
-    referencesOf,
-    baseUrl: 'https://sluice.test',
-  };
+  const { context } = twoPages();
+  const slots = new ExportSlots();
+  const exportOf = (workspaceId: number) => csvOf(context, slots, { workspaceId }, {});
   const begun = [];
   for (let one = 0; one < 4; one += 1) {
-    const chunks = csvOf(csv, 7, {});
+    const chunks = exportOf(7);
     await chunks.next();
     begun.push(chunks);
   }
-  await expect(csvOf(csv, 7, {}).next()).rejects.toMatchObject({ code: 'overloaded' });
-  expect((await csvOf(csv, 8, {}).next()).value?.toString()).toBe(HEADER);
+  await expect(exportOf(7).next()).rejects.toMatchObject({ code: 'overloaded' });
+  expect((await exportOf(8).next()).value?.toString()).toBe(HEADER);
   await begun[0]?.return(undefined);
-  expect((await csvOf(csv, 7, {}).next()).value?.toString()).toBe(HEADER);
+  expect((await exportOf(7).next()).value?.toString()).toBe(HEADER);
 });

@@ -1,5 +1,7 @@
 /** The findings list as HTTP shows it: the record's form, cursors that come back, bad queries. */
 import { beforeEach, describe, expect, test } from 'vitest';
+import type { WorkspaceReader } from '../../../../src/db/connection-turns.ts';
+import type { ApiContext } from '../../../../src/http/api/api-context.ts';
 import { listFindings, showFinding } from '../../../../src/http/api/findings/finding-routes.ts';
 import type { Exchange } from '../../../../src/http/transport/exchange.ts';
 import { InvalidInput } from '../../../../src/http/transport/invalid-input.ts';
@@ -47,38 +49,52 @@ beforeEach(() => {
   searchedTo = null;
 });
 
-const reader = {
-  list: async (...question: (typeof queries)[number]) => {
-    const [workspaceId, filter, cursor, limit, sort = 'newest'] = question;
+type Question = (typeof queries)[number];
+
+const reads = {
+  listFindings: async (...[workspaceId, filter, cursor, limit, sort = 'newest']: Question) => {
     queries.push([workspaceId, filter, cursor, limit, sort]);
     return { findings: [RECORD], next, endedEarly: false, searchedTo };
   },
-  groups: async (...question: unknown[]) => {
-    groupQueries.push(question.slice(0, -1));
+  listFindingGroups: async (...question: unknown[]) => {
+    groupQueries.push(question);
     const seen = { firstSeenAt: RECORD.createdAt, lastSeenAt: RECORD.createdAt };
     const counts = { findings: 3, rules: 2, runs: 1, days: [1, 2], severities: { high: 3 } };
     const group = { top: RECORD, ...counts, ...seen };
     return { groups: [group], next: 51, searchedTo };
   },
-  count: async () => ({ count: 10_000, isExact: false, within: null }),
+  countFindings: async () => ({ count: 10_000, isExact: false, within: null }),
+};
+
+const context = {
   baseUrl: 'https://sluice.test/',
   nowMs: () => Date.parse('2026-11-21T12:00:00Z'),
-  references: referenceIndex([
-    { id: 'ATR-2026-00001', references: { mitre_atlas: ['AML.T0051.001 - Indirect'] } },
-    { id: 'ATR-2026-00002', references: { owasp_llm: ['LLM01:2025'] } },
-  ]),
-  find: async (_workspaceId: number, id: string) => (id === RECORD.id ? RECORD : null),
-};
+  rules: {
+    references: referenceIndex([
+      { id: 'ATR-2026-00001', references: { mitre_atlas: ['AML.T0051.001 - Indirect'] } },
+      { id: 'ATR-2026-00002', references: { owasp_llm: ['LLM01:2025'] } },
+    ]),
+  },
+  db: {
+    read: async (
+      { name }: { readonly name: keyof typeof reads },
+      { workspaceId }: WorkspaceReader,
+      ...given: unknown[]
+    ) => await (reads[name] as (...question: unknown[]) => unknown)(workspaceId, ...given),
+    find: async (_find: unknown, _workspaceId: number, id: string) =>
+      id === RECORD.id ? RECORD : null,
+  },
+} as unknown as ApiContext;
 
 async function list(query: string): Promise<Record<string, unknown>> {
   // The handler reads the query and nothing else of the exchange.
   const exchange = { query } as Exchange;
-  const answer = await listFindings(reader)(exchange, CREDENTIAL, {});
+  const answer = await listFindings(context)(exchange, CREDENTIAL, {});
   return JSON.parse(String(answer.body));
 }
 
 async function show(findingId: string): Promise<unknown> {
-  const answer = await showFinding(reader)({ query: '' } as Exchange, CREDENTIAL, { findingId });
+  const answer = await showFinding(context)({ query: '' } as Exchange, CREDENTIAL, { findingId });
   return JSON.parse(String(answer.body));
 }
 
@@ -171,7 +187,7 @@ test('me is the signed-in user; a key is nobody', async () => {
   await expect(list('assignee=me')).rejects.toMatchObject({ faults: [{ path: 'assignee' }] });
   expect(queries).toEqual([]);
   const exchange = { query: 'assignee=me' } as Exchange;
-  await listFindings(reader)(exchange, { ...CREDENTIAL, email: 'ann@crew.test' }, {});
+  await listFindings(context)(exchange, { ...CREDENTIAL, email: 'ann@crew.test' }, {});
   expect(queries[0]?.[1]).toEqual({ assignee: 'ann@crew.test' });
 });
 

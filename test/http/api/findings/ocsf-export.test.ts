@@ -3,13 +3,13 @@
  * `after`, how many at once. Which findings there are is the reader's business.
  */
 import { beforeEach, describe, expect, test } from 'vitest';
-import type { FindingFacts } from '../../../../src/db/findings/findings.ts';
-import {
-  exportFindings,
-  type FindingExporter,
-} from '../../../../src/http/api/findings/ocsf-export.ts';
+import type { WorkspaceReader } from '../../../../src/db/connection-turns.ts';
+import type { ExportRange, FindingFacts } from '../../../../src/db/findings/findings.ts';
+import type { ApiContext } from '../../../../src/http/api/api-context.ts';
+import { exportFindings } from '../../../../src/http/api/findings/finding-export.ts';
 import type { Exchange, StreamedAnswer } from '../../../../src/http/transport/exchange.ts';
 import { InvalidInput } from '../../../../src/http/transport/invalid-input.ts';
+import type { FindingFilter } from '../../../../src/model/findings.ts';
 import type { Credential } from '../../../../src/model/people.ts';
 import { referenceIndex } from '../../../../src/model/references/rule-references.ts';
 import type { PageCursor } from '../../../../src/model/runs.ts';
@@ -18,7 +18,7 @@ import { findingDraft, hex16, NO_FACTS } from '../../../support/rows.ts';
 const SETTLED = '1795176000000000';
 const PAGE = 200;
 
-type Question = Parameters<FindingExporter['page']>;
+type Question = [workspaceId: number, filter: FindingFilter, range: ExportRange, limit: number];
 
 let stored: number;
 let queries: Question[];
@@ -47,14 +47,17 @@ function factsOf(number: number): FindingFacts {
 const cursorOf = (number: number): PageCursor => ({ atMicros: '1', id: hex16(number) });
 
 /** Has the findings 1 to `stored`. */
-const exporter: FindingExporter = {
-  place: async (workspaceId, id) => {
+const db = {
+  find: async (_find: unknown, workspaceId: number, id: string) => {
     const number = Number.parseInt(id, 16);
     return workspaceId === 7 && number <= stored ? cursorOf(number) : null;
   },
   settledBefore: async () => SETTLED,
-  page: async (...question) => {
-    const [workspaceId, filter, range, limit] = question;
+  read: async (
+    _read: unknown,
+    { workspaceId }: WorkspaceReader,
+    ...[filter, range, limit]: [FindingFilter, ExportRange, number]
+  ) => {
     queries.push([workspaceId, filter, range, limit]);
     await gate;
     const { after } = range;
@@ -77,8 +80,8 @@ const source = {
 };
 let handler: ReturnType<typeof exportFindings>;
 beforeEach(() => {
-  const context = { references: source.references, nowMs: () => Date.now() };
-  handler = exportFindings({ ...exporter, ...context }, source);
+  const context = { db, rules: { references: source.references }, nowMs: () => Date.now() };
+  handler = exportFindings(context as unknown as ApiContext, source);
 });
 
 async function ask(query = '', workspaceId = 7): Promise<StreamedAnswer> {

@@ -13,7 +13,7 @@ import { createRuleBook } from '../../../../src/engine/rules/rule-book.ts';
 import { probeRoutes } from '../../../../src/http/api/open/probe-routes.ts';
 import { createApiDocument, operationsOf } from '../../../../src/http/api/openapi/openapi.ts';
 import type { ApiSettings } from '../../../../src/http/api/openapi/operation.ts';
-import { traceRequest } from '../../../../src/http/api/otlp/otlp-schema.ts';
+import { traceRequest } from '../../../../src/http/api/otlp/otlp-operations.ts';
 import type { ReadDependencies } from '../../../../src/http/api/read-routes.ts';
 import type { IngestDependencies } from '../../../../src/http/ingest/ingest-routes.ts';
 import type { Route } from '../../../../src/http/transport/router.ts';
@@ -86,7 +86,8 @@ describe('what is described', () => {
       ingest: {} as IngestDependencies,
       read: {
         rules: { rules: [] },
-        findings: { baseUrl: SETTINGS.baseUrl },
+        runs: {},
+        baseUrl: SETTINGS.baseUrl,
         oauthProviders: [],
       } as unknown as ReadDependencies,
       documentation: loadDocumentation(

@@ -4,7 +4,7 @@ import {
   FLOW_SECONDS,
   signFlow,
   verifyFlow,
-} from '../../../../src/http/dashboard/sign-in/sign-in-flow.ts';
+} from '../../../../src/http/dashboard/sign-in/sign-in-pages.ts';
 
 const ACME = { name: 'acme', secret: 'a secret' };
 const FLOW = { state: 's', nonce: 'n', verifier: 'v', next: '/app' };

@@ -1,9 +1,11 @@
 /** GitHub, which tells who somebody is in a way of its own: over an HTTP server that answers as it does. */
 import { createServer, type Server } from 'node:http';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { createProviders } from '../../../../src/http/dashboard/sign-in/configured-providers.ts';
-import { createGithubProvider } from '../../../../src/http/dashboard/sign-in/github-provider.ts';
-import type { IdentityProvider } from '../../../../src/http/dashboard/sign-in/identity-provider.ts';
+import {
+  createGithubProvider,
+  createProviders,
+  type IdentityProvider,
+} from '../../../../src/http/dashboard/sign-in/identity-providers.ts';
 
 const SETTINGS = { provider: 'github', clientId: 'id', clientSecret: 'secret', issuer: null };
 const CALLBACK = 'https://sluice.test/app/sign-in/github/callback';

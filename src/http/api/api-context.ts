@@ -1,0 +1,57 @@
+/** The parts that the handlers of the read API, of pages and of `/mcp` use. */
+import type { Databases } from '../../db/databases.ts';
+import type { Hex16 } from '../../model/json.ts';
+import type { RuleBook } from '../../model/rules.ts';
+import type { RunSearch, ShownSteps, StepsView } from '../../model/run-page.ts';
+import type { WaitTimes } from '../../model/run-wait.ts';
+import type { RunSummary, SearchRuns } from '../../model/runs.ts';
+import type { StepOutline } from '../../model/steps.ts';
+
+/** Reads the steps of runs (src/reads/). */
+export interface RunReader {
+  /** how long runs wait for their evaluation */
+  readonly times: WaitTimes;
+  /** @throws {SluiceError} `conflict` where the workspace redacts */
+  readonly search: SearchRuns;
+  /** with the first steps in time, and the number of further ones */
+  readonly find: (
+    workspaceId: number,
+    id: Hex16,
+  ) => Promise<{
+    run: RunSummary;
+    steps: readonly StepOutline[];
+    stepsLeftOut: number;
+  } | null>;
+  /** a page of a run's steps with their texts; null when the workspace has no such run */
+  readonly findSteps: (
+    workspaceId: number,
+    runId: Hex16,
+    view: StepsView,
+  ) => Promise<{ readonly run: RunSummary; readonly shown: ShownSteps } | null>;
+  /** searches the texts of a run from a step on; null when the workspace has no such run */
+  readonly searchSteps: (
+    workspaceId: number,
+    runId: Hex16,
+    phrase: string,
+    from: number,
+  ) => Promise<RunSearch | null>;
+  /**
+   * the run as a request of OTLP
+   * @throws {SluiceError} `not_found` without such a run, `conflict` where the workspace redacts
+   */
+  readonly exportOtlp: (
+    workspaceId: number,
+    id: Hex16,
+    signal: 'traces' | 'logs',
+  ) => Promise<AsyncIterable<Buffer>>;
+}
+
+export interface ApiContext {
+  readonly db: Databases;
+  readonly rules: RuleBook;
+  readonly runs: RunReader;
+  /** where the dashboard is */
+  readonly baseUrl: string;
+  /** milliseconds since 1970, by PostgreSQL's clock */
+  readonly nowMs: () => number;
+}

@@ -1,0 +1,44 @@
+/** The reads of runs and of their steps, and the settings that decide when a run is due. */
+import type { Config } from '../config/config.ts';
+import type { ReadChoice } from '../db/replica/read-choice.ts';
+import type { RunTimes } from '../db/runs/run-times.ts';
+import type { RunReader } from '../http/api/api-context.ts';
+import { ExportSlots } from '../http/api/findings/finding-export.ts';
+import { Turns } from '../http/limits/turns.ts';
+import type { ReportBlock } from '../reads/read-records.ts';
+import { createRunExporter } from '../reads/run-export.ts';
+import { createOutliner } from '../reads/run-outlines.ts';
+import { RunSteps } from '../reads/run-steps.ts';
+import { createTextSearch } from '../reads/text-search.ts';
+
+export function runTimesOf(config: Config): RunTimes {
+  return {
+    settleMs: config.runSettleMs,
+    settleMaxMs: config.runSettleMaxMs,
+    timeoutMs: config.runTimeoutMs,
+    openMaxMs: config.runOpenMaxMs,
+  };
+}
+
+/**
+ * Creates readers of runs that share their turns and slots.
+ *
+ * @param report called for a block that cannot be read
+ * @returns makes a reader of the database of `choice`
+ */
+export function createRunReaders(
+  config: Config,
+  report?: ReportBlock,
+): (choice: ReadChoice) => RunReader {
+  const outlines = new Turns();
+  const exports = { turns: new Turns(), slots: new ExportSlots(), report: report ?? (() => {}) };
+  return (choice) => {
+    const steps = new RunSteps(choice, exports.report);
+    return {
+      ...createOutliner({ steps, turns: outlines }),
+      ...createRunExporter(choice, steps, exports),
+      search: createTextSearch(choice, { turns: outlines, report: exports.report }),
+      times: runTimesOf(config),
+    };
+  };
+}
