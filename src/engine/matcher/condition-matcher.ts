@@ -129,8 +129,10 @@ function searchOutsideCode(pattern: Pattern, text: PreparedText): FoundHit | nul
 
 const isOutsideCode =
   (pattern: Pattern, text: PreparedText): Counts =>
-  ({ start }, { from }) =>
-    from === 0 ? !isInCode(pattern, start, text.code()) : isUncutHit(pattern, text);
+  ({ start }, reading) =>
+    reading.from === 0
+      ? !isInCode(pattern, start, text.code(reading))
+      : isUncutHit(pattern, text);
 
 /**
  * Checks whether the pattern hits the whole of a cut text: its leftmost match may be where the text was left out.

@@ -27,8 +27,8 @@ export interface PreparedText {
   readonly bytes: number;
   readonly cut: boolean;
   readonly readings: readonly TextReading[];
-  /** the normalised text and its code, past the cut as far as matches are followed */
-  readonly code: () => CodeText;
+  /** the normalised text and its code, past the cut as far as matches are followed, for a reading's matches */
+  readonly code: (reading: TextReading) => CodeText;
   /** the same text without a cut; null if it is too long for that */
   readonly uncut: () => PreparedText | null;
 }
@@ -45,6 +45,8 @@ export interface TextReading {
   /** a match that ends here or later may be due to the cut; Infinity when nothing was cut */
   readonly firmBytes: number;
   readonly toWritten: (range: CharacterRange) => CharacterRange;
+  /** the text with blanks for what is a blank in this reading, and invisible in the normalised text */
+  readonly withBlanks: (text: string) => string;
   /** byte offset between characters → UTF-16 offset in this reading */
   readonly toUnits: (offset: number) => number;
   /** number of changes that `changes` lists; Infinity where that is null */
@@ -79,6 +81,10 @@ const NO_BREAK_SPACE = '\ufeff';
 /** The only character of ASCII that is normalised to another. */
 const VERTICAL_TAB = '\v';
 
+/** White space that RE2's `\s` leaves out: JavaScript's, NEXT LINE and the Braille pattern without dots. */
+const UNUSUAL_BLANK =
+  /[\v\u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u2800\u3000\ufeff]/g;
+
 /** A text, up to the most that is ever matched of it. */
 interface Source {
   readonly text: string;
@@ -94,14 +100,16 @@ interface Source {
 export function prepareText(text: string, capBytes: number): PreparedText {
   const source = { text, bytesMax: capBytes + PAST_CUT_BYTES_MAX };
   const { beginning, end } = cutText(text, capBytes);
-  let code: CodeText | null = null;
+  const codes = new Map<TextReading['withBlanks'], CodeText>();
   let uncut: PreparedText | null | undefined;
   return {
     bytes: beginning.bytes.byteLength + (end?.bytes.byteLength ?? 0),
     cut: beginning.cut,
     readings: [...readBeginning(source, beginning), ...(end === null ? [] : readEnd(end))],
-    code: () => {
-      code ??= createCodeText(beginningOf(text, capBytes + CODE_PAST_CUT_BYTES_MAX).text);
+    code: ({ withBlanks }) => {
+      const whole = () => beginningOf(text, capBytes + CODE_PAST_CUT_BYTES_MAX).text;
+      const code = codes.get(withBlanks) ?? createCodeText(withBlanks(whole()));
+      codes.set(withBlanks, code);
       return code;
     },
     uncut: () => {
@@ -114,28 +122,31 @@ export function prepareText(text: string, capBytes: number): PreparedText {
 }
 
 function readBeginning(source: Source, beginning: Beginning): TextReading[] {
-  const readings = [
-    readWritten(source, beginning),
-    readNormalised(source, beginning),
-    readSpaced(source, beginning),
-  ];
+  const written = readWritten(source, beginning);
+  const normalised = readNormalised(source, beginning);
+  if (normalised === null) return [written];
+  const blanked = readBlanked(source, beginning);
+  const others = blanked?.bytes.equals(normalised.bytes) === true ? [] : [blanked];
+  const readings = [written, normalised, ...others, readSpaced(source, beginning)];
   return readings.filter((reading) => reading !== null);
 }
 
 /** The readings of a cut text's end. Its matches are those of the whole text: see `TextReading.from`. */
 function readEnd({ text, bytes, offset, contextUnits }: End): TextReading[] {
   const read = (form: TextHit['form'], written: string, normalised: string): TextReading => {
+    const isSame = normalised === written;
     const read = form === 'written' ? bytes : Buffer.from(normalised);
     const context = written.slice(0, contextUnits);
     return {
       form,
       bytes: read,
-      from: Buffer.byteLength(form === 'written' ? context : normalise(context)),
+      from: Buffer.byteLength(isSame ? context : normalise(context)),
       firmBytes: Number.POSITIVE_INFINITY,
       toWritten: (range) => {
-        const { start, end } = form === 'written' ? range : toWrittenRange(written, range);
+        const { start, end } = isSame ? range : toWrittenRange(written, range);
         return { start: offset + start, end: offset + end };
       },
+      withBlanks: asWritten,
       toUnits: unitCounter(read),
       changeCount: Number.POSITIVE_INFINITY,
       changes: () => null,
@@ -145,12 +156,19 @@ function readEnd({ text, bytes, offset, contextUnits }: End): TextReading[] {
   const readings = [read('written', text, text)];
   const normalised = normalise(text);
   if (normalised !== text) readings.push(read('normalised', text, normalised));
+  const blanked = text.replace(UNUSUAL_BLANK, ' ');
+  if (blanked !== text && blanked !== normalised) {
+    readings.push(read('normalised', blanked, blanked));
+  }
   if (text.includes(NO_BREAK_SPACE)) {
-    const spaced = text.replaceAll(NO_BREAK_SPACE, ' ');
+    const spaced = spacedOut(text);
     readings.push(read('normalised', spaced, normalise(spaced)));
   }
   return readings;
 }
+
+const asWritten = (text: string): string => text;
+const spacedOut = (text: string): string => text.replaceAll(NO_BREAK_SPACE, ' ');
 
 function readWritten(source: Source, beginning: Beginning): TextReading {
   const { bytes, cut } = beginning;
@@ -160,6 +178,7 @@ function readWritten(source: Source, beginning: Beginning): TextReading {
     from: 0,
     firmBytes: cut ? bytes.byteLength : Number.POSITIVE_INFINITY,
     toWritten: (range) => range,
+    withBlanks: asWritten,
     toUnits: unitCounter(bytes),
     changeCount: Number.POSITIVE_INFINITY,
     changes: () => null,
@@ -174,7 +193,7 @@ function readWritten(source: Source, beginning: Beginning): TextReading {
  */
 function readSpaced(source: Source, beginning: Beginning): TextReading | null {
   if (!beginning.text.includes(NO_BREAK_SPACE, 1)) return null;
-  const text = beginning.text.replaceAll(NO_BREAK_SPACE, ' ');
+  const text = spacedOut(beginning.text);
   const normalised = normalise(text);
   const bytes = Buffer.from(normalised);
   return {
@@ -183,6 +202,7 @@ function readSpaced(source: Source, beginning: Beginning): TextReading | null {
     from: 0,
     firmBytes: firmBytes(text, normalised, beginning.cut),
     toWritten: (range) => toWrittenRange(text, range),
+    withBlanks: spacedOut,
     toUnits: unitCounter(bytes),
     changeCount: Number.POSITIVE_INFINITY,
     changes: () => null,
@@ -194,25 +214,57 @@ function readSpaced(source: Source, beginning: Beginning): TextReading | null {
 function readNormalised(source: Source, beginning: Beginning): TextReading | null {
   const { text, bytes, cut } = beginning;
   if (bytes.byteLength === text.length && !text.includes(VERTICAL_TAB)) return null;
-  const { text: normalised, changes } = normaliseWithChanges(text, cut ? 0 : CHANGES_MAX);
-  if (normalised === text) return null;
-  const normalisedBytes = Buffer.from(normalised);
+  const normalised = normaliseWithChanges(text, cut ? 0 : CHANGES_MAX);
+  if (normalised.text === text) return null;
+  return {
+    ...readChanged(beginning, normalised),
+    firmBytes: firmBytes(text, normalised.text, cut),
+    toWritten: (range) => toWrittenRange(bytes.toString(), range),
+    wider: widerOf(source, beginning, readNormalised),
+  };
+}
+
+/**
+ * The letters as they were written, with a blank for each character that JavaScript's `\s` matches and RE2's does
+ * not. The normalised reading has these blanks too, but its other changes may remove a match: with a mark `needle` becomes `needlé`.
+ * @returns null without such a character
+ */
+function readBlanked(source: Source, beginning: Beginning): TextReading | null {
+  const { text, cut } = beginning;
+  const blanks = [...text.matchAll(UNUSUAL_BLANK)].map(({ index }) => index);
+  if (blanks.length === 0) return null;
+  const blanked = text.replace(UNUSUAL_BLANK, ' ');
+  const offsets = blanks.length > CHANGES_MAX ? null : blanks.flatMap((at) => [at, at + 1]);
+  const changes = offsets === null ? null : { written: offsets, normalised: offsets };
+  return {
+    ...readChanged(beginning, { text: blanked, changes }),
+    firmBytes: cut ? Buffer.byteLength(blanked) : Number.POSITIVE_INFINITY,
+    toWritten: (range) => range,
+    wider: widerOf(source, beginning, readBlanked),
+  };
+}
+
+type ChangedReading = Omit<TextReading, 'firmBytes' | 'toWritten' | 'wider'>;
+
+function readChanged(
+  { text: written, cut }: Beginning,
+  { text, changes }: ReturnType<typeof normaliseWithChanges>,
+): ChangedReading {
+  const bytes = Buffer.from(text);
   let inBytes: Changes<Int32Array> | null = null;
   return {
     form: 'normalised',
-    bytes: normalisedBytes,
+    bytes,
     from: 0,
-    firmBytes: firmBytes(text, normalised, cut),
-    toWritten: (range) => toWrittenRange(bytes.toString(), range),
-    toUnits: unitCounter(normalisedBytes),
+    withBlanks: asWritten,
+    toUnits: unitCounter(bytes),
     // A match of the written reading that touches the cut may not be confirmed.
     changeCount: cut || changes === null ? Number.POSITIVE_INFINITY : changes.written.length / 2,
     changes: () => {
       if (cut || changes === null) return null;
-      inBytes ??= changesInBytes(changes, text, normalised);
+      inBytes ??= changesInBytes(changes, written, text);
       return inBytes;
     },
-    wider: widerOf(source, beginning, readNormalised),
   };
 }
 

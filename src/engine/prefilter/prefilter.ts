@@ -74,7 +74,7 @@ export class Prefilter {
     readings: readonly SearchedReading[],
     isSearched: (pattern: number) => boolean,
   ): Candidates[] {
-    // Number of ASCII hits of the written reading; null if letters were replaced in it.
+    // Number of ASCII hits of the written reading, the first; null if letters were replaced in it.
     let asciiCount: number | null = null;
     return readings.map(({ bytes, changeCount, changes: changesOf }, index) => {
       const text = replaceAsciiEquals(bytes);
@@ -92,10 +92,10 @@ export class Prefilter {
           return this.#candidatesIn(bytes, hits, isSearched, changesIn);
         }
       }
-      const hits = this.#written;
+      const hits = index === 0 ? this.#written : this.#normalised;
       hits.enter(text);
       this.#ascii.find(text.bytes, hits);
-      asciiCount = isUnchanged ? hits.count : null;
+      if (index === 0 && isUnchanged) asciiCount = hits.count;
       this.#nonAscii.read(text.bytes, hits);
       if (!isUnchanged) this.#nonAscii.read(bytes, null);
       return this.#candidatesIn(bytes, hits, isSearched, changesIn);
