@@ -19,6 +19,7 @@ import { createMatcher, type Matcher } from '../../src/engine/matcher/matcher.ts
 import { normalise } from '../../src/engine/matcher/normalised-text.ts';
 import { createPatternCompiler } from '../../src/engine/matcher/pattern.ts';
 import { splitFlags } from '../../src/engine/matcher/pattern-syntax.ts';
+import { divideWords, type RuleWords, wordsOf } from '../../src/engine/matcher/word-gaps.ts';
 import { createFastMatcher } from '../../src/engine/prefilter/fast-matcher.ts';
 import { runnableRules } from '../../src/engine/rules/effective-set.ts';
 import type { Rule } from '../../src/model/rules.ts';
@@ -49,6 +50,7 @@ const IN_TEXT: readonly (readonly [cause: string, without: (text: string) => str
   ['U+FEFF', (text) => text.replaceAll('\ufeff', ' ')],
   ['U+FEFF', (text) => text.replaceAll('\ufeff', '')],
   ['U+FEFF', (text) => text.replaceAll('\ufeff', '-')],
+  ['U+FEFF', (text) => divideWords(text, ruleWords()).replaceAll('\ufeff', '')],
   ['`.` and line ends', (text) => text.replace(LINE_END, ' ')],
   ['`.` and line ends', (text) => text.replace(LINE_END, 'x')],
   ['letter case', (text) => text.replaceAll('ſ', 's').replaceAll('\u212a', 'k')],
@@ -76,6 +78,7 @@ function latinOf(letter: string): string {
 }
 
 let rules: Rule[];
+let ruleWords: RuleWords;
 let fast: Matcher;
 let plain: Matcher;
 const engines = new Map<string, ATREngine>();
@@ -84,6 +87,7 @@ let noRules: string;
 beforeAll(() => {
   const { catalog, tables } = keptMatching();
   rules = runnableRules(catalog.rules);
+  ruleWords = wordsOf(rules.flatMap(({ conditions }) => conditions.map(({ pattern }) => pattern)));
   const compile = createPatternCompiler();
   fast = createFastMatcher(rules, compile, tables);
   plain = createMatcher(rules, compile);

@@ -130,9 +130,7 @@ function searchOutsideCode(pattern: Pattern, text: PreparedText): FoundHit | nul
 const isOutsideCode =
   (pattern: Pattern, text: PreparedText): Counts =>
   ({ start }, reading) =>
-    reading.from === 0
-      ? !isInCode(pattern, start, text.code(reading))
-      : isUncutHit(pattern, text);
+    reading.from === 0 ? !isInCode(pattern, start, text.code(reading)) : isUncutHit(pattern, text);
 
 /**
  * Checks whether the pattern hits the whole of a cut text: its leftmost match may be where the text was left out.

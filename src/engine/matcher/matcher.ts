@@ -24,6 +24,7 @@ import {
 import { createPatternCompiler, type PatternCompiler } from './pattern.ts';
 import { RunPlaces } from './run-places.ts';
 import { type Placement, RunTexts } from './run-texts.ts';
+import { type RuleWords, wordsOf } from './word-gaps.ts';
 
 export type { Hit };
 
@@ -153,7 +154,8 @@ export function createScopedMatcher(
   const byRule = rules.map((): ConditionMatcher[] => []);
   for (const one of matchers) byRule[one.ruleIndex]?.push(one);
   const needAll = [...rules.keys()].filter((index) => rules[index]?.condition !== 'any');
-  const table: RuleTable = { rules, conditions, byRule, needAll };
+  const words = wordsOf(conditions.map(({ condition }) => condition.pattern));
+  const table: RuleTable = { rules, conditions, byRule, needAll, words };
   return {
     rules,
     match(texts, settings) {
@@ -176,6 +178,7 @@ interface RuleTable {
   readonly byRule: readonly (readonly ConditionMatcher[])[];
   /** indexes of `all` rules */
   readonly needAll: readonly number[];
+  readonly words: RuleWords;
 }
 
 /**
@@ -204,7 +207,7 @@ class PortionedMatch implements RunMatch {
   ) {
     this.#timer = timer;
     this.#table = table;
-    this.#texts = new RunTexts(capBytes);
+    this.#texts = new RunTexts(capBytes, table.words);
     // Closures without `this`: with it every run was promoted to V8's old space, a sixth of the CPU
     // time of short runs (2026-11-22, Node 20.20).
     const hit = this.#hit;

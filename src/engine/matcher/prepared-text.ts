@@ -14,7 +14,8 @@ import {
 } from './normalised-text.ts';
 import type { ByteRange, Pattern } from './pattern.ts';
 import { type Beginning, beginningOf, bytesWithin, cutText, type End } from './text-cut.ts';
-import { boundaryAfter } from './utf8.ts';
+import { boundaryAfter, byteOffsets, unitCounter } from './utf8.ts';
+import { divideWords, NO_BREAK_SPACE, RUN_CHARS_MAX, type RuleWords } from './word-gaps.ts';
 
 /** The place of a hit: offsets into the text as it was written, before any cut. */
 export interface TextHit extends CharacterRange {
@@ -75,9 +76,6 @@ const WIDER_BYTES_MIN = 1024;
 /** Changes that are listed. With more, both readings are scanned. */
 const CHANGES_MAX = 200;
 
-/** ZERO WIDTH NO-BREAK SPACE; at the beginning of a text it is a byte order mark. */
-const NO_BREAK_SPACE = '\ufeff';
-
 /** The only character of ASCII that is normalised to another. */
 const VERTICAL_TAB = '\v';
 
@@ -90,6 +88,8 @@ interface Source {
   readonly text: string;
   /** most UTF-8 bytes that are ever matched, hits at the cut included */
   readonly bytesMax: number;
+  /** U+FEFF as a blank: everywhere, and between words of the rules */
+  readonly spacings: readonly TextReading['withBlanks'][];
 }
 
 /**
@@ -97,15 +97,16 @@ interface Source {
  * @param text offsets of hits are into it
  * @param capBytes most UTF-8 bytes to match: of a longer text its beginning and its end, as two texts
  */
-export function prepareText(text: string, capBytes: number): PreparedText {
-  const source = { text, bytesMax: capBytes + PAST_CUT_BYTES_MAX };
+export function prepareText(text: string, capBytes: number, words: RuleWords): PreparedText {
+  const spacings = [spacedOut, (part: string) => divideWords(part, words())];
+  const source = { text, bytesMax: capBytes + PAST_CUT_BYTES_MAX, spacings };
   const { beginning, end } = cutText(text, capBytes);
   const codes = new Map<TextReading['withBlanks'], CodeText>();
   let uncut: PreparedText | null | undefined;
   return {
     bytes: beginning.bytes.byteLength + (end?.bytes.byteLength ?? 0),
     cut: beginning.cut,
-    readings: [...readBeginning(source, beginning), ...(end === null ? [] : readEnd(end))],
+    readings: [...readBeginning(source, beginning), ...(end === null ? [] : readEnd(source, end))],
     code: ({ withBlanks }) => {
       const whole = () => beginningOf(text, capBytes + CODE_PAST_CUT_BYTES_MAX).text;
       const code = codes.get(withBlanks) ?? createCodeText(withBlanks(whole()));
@@ -115,24 +116,35 @@ export function prepareText(text: string, capBytes: number): PreparedText {
     uncut: () => {
       if (uncut !== undefined) return uncut;
       const bytes = bytesWithin(text, capBytes + CODE_PAST_CUT_BYTES_MAX);
-      uncut = bytes === null ? null : prepareText(text, bytes);
+      uncut = bytes === null ? null : prepareText(text, bytes, words);
       return uncut;
     },
   };
 }
 
 function readBeginning(source: Source, beginning: Beginning): TextReading[] {
-  const written = readWritten(source, beginning);
+  const readings = [readWritten(source, beginning)];
   const normalised = readNormalised(source, beginning);
-  if (normalised === null) return [written];
+  if (normalised === null) return readings;
+  readings.push(normalised);
   const blanked = readBlanked(source, beginning);
-  const others = blanked?.bytes.equals(normalised.bytes) === true ? [] : [blanked];
-  const readings = [written, normalised, ...others, readSpaced(source, beginning)];
-  return readings.filter((reading) => reading !== null);
+  if (blanked === null) return readings;
+  const spaced = beginning.text.includes(NO_BREAK_SPACE, 1)
+    ? source.spacings.map((withBlanks) => readerOf(withBlanks)(source, beginning))
+    : [];
+  return withOthers(readings, [blanked, ...spaced]);
+}
+
+/** Adds readings, each of other bytes than those before it. */
+function withOthers(readings: TextReading[], others: readonly TextReading[]): TextReading[] {
+  for (const one of others) {
+    if (!readings.some(({ bytes }) => bytes.equals(one.bytes))) readings.push(one);
+  }
+  return readings;
 }
 
 /** The readings of a cut text's end. Its matches are those of the whole text: see `TextReading.from`. */
-function readEnd({ text, bytes, offset, contextUnits }: End): TextReading[] {
+function readEnd({ spacings }: Source, { text, bytes, offset, contextUnits }: End): TextReading[] {
   const read = (form: TextHit['form'], written: string, normalised: string): TextReading => {
     const isSame = normalised === written;
     const read = form === 'written' ? bytes : Buffer.from(normalised);
@@ -153,18 +165,13 @@ function readEnd({ text, bytes, offset, contextUnits }: End): TextReading[] {
       wider: () => null,
     };
   };
-  const readings = [read('written', text, text)];
-  const normalised = normalise(text);
-  if (normalised !== text) readings.push(read('normalised', text, normalised));
   const blanked = text.replace(UNUSUAL_BLANK, ' ');
-  if (blanked !== text && blanked !== normalised) {
-    readings.push(read('normalised', blanked, blanked));
+  const others = [read('normalised', text, normalise(text)), read('normalised', blanked, blanked)];
+  for (const withBlanks of text.includes(NO_BREAK_SPACE) ? spacings : []) {
+    const spaced = withBlanks(text);
+    others.push(read('normalised', spaced, normalise(spaced)));
   }
-  if (text.includes(NO_BREAK_SPACE)) {
-    const spaced = spacedOut(text);
-    readings.push(read('normalised', spaced, normalise(spaced)));
-  }
-  return readings;
+  return withOthers([read('written', text, text)], others);
 }
 
 const asWritten = (text: string): string => text;
@@ -187,28 +194,30 @@ function readWritten(source: Source, beginning: Beginning): TextReading {
 }
 
 /**
- * The normalised reading with U+FEFF as a blank. It is both an invisible character, which hides in a
- * word, and white space to JavaScript, for which the rules are written.
- * @returns null for a text without it
+ * Reads U+FEFF as a blank. It is both an invisible character, which hides in a word, and white space to
+ * JavaScript, for which the rules are written.
  */
-function readSpaced(source: Source, beginning: Beginning): TextReading | null {
-  if (!beginning.text.includes(NO_BREAK_SPACE, 1)) return null;
-  const text = spacedOut(beginning.text);
-  const normalised = normalise(text);
-  const bytes = Buffer.from(normalised);
-  return {
-    form: 'normalised',
-    bytes,
-    from: 0,
-    firmBytes: firmBytes(text, normalised, beginning.cut),
-    toWritten: (range) => toWrittenRange(text, range),
-    withBlanks: spacedOut,
-    toUnits: unitCounter(bytes),
-    changeCount: Number.POSITIVE_INFINITY,
-    changes: () => null,
-    wider: widerOf(source, beginning, readSpaced),
+const readerOf =
+  (withBlanks: TextReading['withBlanks']) =>
+  (source: Source, beginning: Beginning): TextReading => {
+    const text = withBlanks(beginning.text);
+    const normalised = normalise(text);
+    const bytes = Buffer.from(normalised);
+    // Text behind the cut may divide the last letters otherwise.
+    const settled = withBlanks === spacedOut ? text : text.slice(0, -RUN_CHARS_MAX);
+    return {
+      form: 'normalised',
+      bytes,
+      from: 0,
+      firmBytes: firmBytes(settled, normalised, beginning.cut),
+      toWritten: (range) => toWrittenRange(text, range),
+      withBlanks,
+      toUnits: unitCounter(bytes),
+      changeCount: Number.POSITIVE_INFINITY,
+      changes: () => null,
+      wider: widerOf(source, beginning, readerOf(withBlanks)),
+    };
   };
-}
 
 /** @returns null when there is nothing to normalise */
 function readNormalised(source: Source, beginning: Beginning): TextReading | null {
@@ -300,31 +309,6 @@ function changesInBytes(
     written: byteOffsets(written, changes.written),
     normalised: byteOffsets(normalised, changes.normalised),
   };
-}
-
-/** UTF-16 offsets between characters of a text, in order, as offsets into its UTF-8. */
-function byteOffsets(text: string, offsets: readonly number[]): Int32Array {
-  const found = new Int32Array(offsets.length);
-  let at = 0;
-  let bytes = 0;
-  for (let index = 0; index < found.length; index += 1) {
-    const end = offsets[index] as number;
-    for (; at < end; at += 1) {
-      const unit = text.charCodeAt(at);
-      if (unit < 0x80) bytes += 1;
-      else if (unit < 0x800) bytes += 2;
-      else if (isPair(unit, text.charCodeAt(at + 1))) {
-        bytes += 4;
-        at += 1;
-      } else bytes += 3;
-    }
-    found[index] = bytes;
-  }
-  return found;
-}
-
-function isPair(unit: number, next: number): boolean {
-  return (unit & 0xfc00) === 0xd800 && (next & 0xfc00) === 0xdc00;
 }
 
 /** Finds the leftmost match in a reading's bytes that starts at `from` or later. */
@@ -462,38 +446,4 @@ function confirm(
 
 function toHit(range: ByteRange, { form, toWritten, toUnits }: TextReading): TextHit {
   return { form, ...toWritten({ start: toUnits(range.start), end: toUnits(range.end) }) };
-}
-
-const MARK_BYTES = 128;
-
-/**
- * Counts UTF-16 units up to byte offsets. The count at every 128 bytes is cached, so that a text with
- * many hits is counted once.
- * @param bytes valid UTF-8; offsets into it are between characters
- */
-function unitCounter(bytes: Buffer): (offset: number) => number {
-  let marks: Int32Array | null = null;
-  const count = (from: number, to: number): number => {
-    let units = 0;
-    for (let at = from; at < to; at += 1) {
-      const byte = bytes[at] as number;
-      // A character counts at its first byte; four bytes are two units.
-      if ((byte & 0xc0) !== 0x80) units += byte >= 0xf0 ? 2 : 1;
-    }
-    return units;
-  };
-  return (offset) => {
-    marks ??= marksOf(bytes.length, count);
-    const mark = Math.floor(offset / MARK_BYTES);
-    return (marks[mark] as number) + count(mark * MARK_BYTES, offset);
-  };
-}
-
-function marksOf(length: number, count: (from: number, to: number) => number): Int32Array {
-  const marks = new Int32Array(Math.floor(length / MARK_BYTES) + 1);
-  for (let mark = 1; mark < marks.length; mark += 1) {
-    const to = mark * MARK_BYTES;
-    marks[mark] = (marks[mark - 1] as number) + count(to - MARK_BYTES, to);
-  }
-  return marks;
 }

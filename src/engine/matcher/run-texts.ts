@@ -6,6 +6,7 @@ import type { Surface, SurfaceText } from '../../model/steps.ts';
 import { type PreparedText, prepareText } from './prepared-text.ts';
 import { type Sharer, shareCap } from './surface-shares.ts';
 import { TextMap } from './text-map.ts';
+import type { RuleWords } from './word-gaps.ts';
 
 /** A text on a surface of a step. */
 export interface Placement {
@@ -45,6 +46,7 @@ type Shares = ReadonlyMap<Surface, ReadonlyMap<DistinctText, number>>;
 /** The texts of one run, prepared portion by portion, each distinct text once. */
 export class RunTexts {
   readonly #capBytes: number;
+  readonly #words: RuleWords;
   readonly #matched = new Set<DistinctText>();
   readonly #distinct = new TextMap<DistinctText>();
   #truncated = 0;
@@ -53,8 +55,9 @@ export class RunTexts {
    * @param capBytes most UTF-8 bytes matched per surface and step, newest texts first. A text that the
    *   surface had before does not count: a history that is sent in every step must not crowd out new text.
    */
-  constructor(capBytes: number) {
+  constructor(capBytes: number, words: RuleWords) {
     this.#capBytes = capBytes;
+    this.#words = words;
   }
 
   /** number of distinct texts so far, each counted once over all surfaces */
@@ -127,7 +130,8 @@ export class RunTexts {
       all.push({ textIndex, step, surface, text: before.prepared, earlier: [surface] });
       return;
     }
-    const prepared = whole !== null && whole.bytes <= share ? whole : prepareText(text, share);
+    const prepared =
+      whole !== null && whole.bytes <= share ? whole : prepareText(text, share, this.#words);
     if (prepared.cut) this.#truncated += 1;
     else distinctText.whole = prepared;
     if (prepared.cut && prepared.bytes === 0) return;

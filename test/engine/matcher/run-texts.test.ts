@@ -24,7 +24,7 @@ describe('the cap of a surface', () => {
         fc.integer({ min: 0, max: 20_000 }),
         (contents, capBytes) => {
           const texts = contents.map((text) => ({ step: 0, surface: 'step_input', text }) as const);
-          const { distinct } = prepare(new RunTexts(capBytes), texts);
+          const { distinct } = prepare(new RunTexts(capBytes, () => []), texts);
           const bytes = distinct.reduce((sum, { text }) => sum + text.bytes, 0);
           expect(bytes).toBeLessThanOrEqual(capBytes);
           const newest = contents.at(-1) ?? '';
@@ -45,12 +45,12 @@ describe('the cap of a surface', () => {
       (text, index) =>
         ({ step: 0, surface: 'tool_result', text, recency: [2, 0, 1][index] ?? 0 }) as const,
     );
-    const { distinct } = prepare(new RunTexts(120), texts);
+    const { distinct } = prepare(new RunTexts(120, () => []), texts);
     expect(distinct.map(({ textIndex }) => textIndex)).toEqual([0, 2]);
   });
 
   it('gives a text that was cut in an earlier step only what is left', () => {
-    const runTexts = new RunTexts(100);
+    const runTexts = new RunTexts(100, () => []);
     const long = { surface: 'tool_result', text: 'x'.repeat(500) } as const;
     const old = { surface: 'tool_result', text: 'y'.repeat(90) } as const;
     prepare(runTexts, [{ step: 0, ...long }]);
