@@ -25,8 +25,9 @@ import {
 } from './requirements.ts';
 import { either, type PageRange } from './unicode-pages.ts';
 
-/** More frequent companions exclude too little. */
+/** More frequent companions exclude too little, except beside an anchor as frequent, in matches as long as a line. */
 const COMPANION_COST_MAX = 0.0005;
+const COMPANION_COST_MAX_IN_LINES = 0.01;
 
 /** A pattern's number is its index in the list of sources. */
 export interface PrefilterTables {
@@ -119,23 +120,31 @@ function anchor(
   literals: LiteralTable,
   sets: SetTable,
 ): AnchoredBranch[] | null {
-  const anchored: AnchoredBranch[] = [];
+  const all: AnchoredBranch[] = [];
   for (const { required, pages } of branches) {
     const byCost = required.toSorted((a, b) => a.cost - b.cost);
     const found: { readonly one: RequiredLiterals; readonly set: number }[] = [];
     for (const one of byCost) {
-      if (found.length > 0 && one.cost > COMPANION_COST_MAX) break;
+      const [anchored] = found;
+      if (anchored !== undefined && one.cost > companionCostMax(anchored.one)) break;
       if (found.length > COMPANIONS_MAX) break;
       const ids = literals.idsOf(one.literals);
-      if (ids !== null) found.push({ one, set: sets.idOf(ids) });
+      const set = ids === null ? null : sets.idOf(ids);
+      // The anchor's set again excludes nothing: the anchor is near itself.
+      if (set !== null && found.every((other) => other.set !== set)) found.push({ one, set });
     }
     const [first, ...rest] = found;
     if (first === undefined) return null;
     const { before, after } = first.one;
     const companions = rest.map(({ one, set }) => companionOf(first.one, one, set));
-    anchored.push({ pattern, pages, set: first.set, before, after, companions });
+    all.push({ pattern, pages, set: first.set, before, after, companions });
   }
-  return anchored;
+  return all;
+}
+
+function companionCostMax({ cost, before, after }: RequiredLiterals): number {
+  const isLong = before.line + before.unbounded + after.line + after.unbounded > 0;
+  return isLong && cost > COMPANION_COST_MAX ? COMPANION_COST_MAX_IN_LINES : COMPANION_COST_MAX;
 }
 
 /** The place of a companion, as narrowly as it is known. */
