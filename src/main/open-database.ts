@@ -31,7 +31,11 @@ export const WITHOUT_SESSION =
   'DATABASE_URL leads through a connection pooler: changed and revoked keys take effect within 5 s, ' +
   'not at once. Set DATABASE_DIRECT_URL to the address of PostgreSQL itself.';
 
-const COMMAND_WAITS = { ownerWaitMs: COMMAND_OWNER_WAIT_MS, readyWaitMs: COMMAND_READY_WAIT_MS };
+const AS_COMMAND = {
+  serves: false,
+  ownerWaitMs: COMMAND_OWNER_WAIT_MS,
+  readyWaitMs: COMMAND_READY_WAIT_MS,
+};
 
 /** For commands, whose output must not contain messages of the embedded server. */
 const SILENT_LOG: EmbeddedLog = { info: () => {}, warn: () => {} };
@@ -87,20 +91,20 @@ function configuredSource(url: string, directUrl: string | null): Source {
 async function startedSource(
   config: Config,
   log: EmbeddedLog,
-  waits: Pick<StartOptions, 'ownerWaitMs' | 'readyWaitMs'> = {},
+  how: Pick<StartOptions, 'serves' | 'ownerWaitMs' | 'readyWaitMs'> = {},
 ): Promise<Source> {
   const embedded = await startEmbedded({
     dataDir: config.dataDir,
     log,
-    ...waits,
+    ...how,
     connectionsMax: FULL_PROCESSES * connectionsOf(config) + SPARE_CONNECTIONS,
   });
-  const how = embedded.adopted ? ', found running' : '';
+  const found = embedded.adopted ? ', found running' : '';
   const why = embedded.moved === null ? '' : `; ${embedded.moved}`;
   return {
     urls: { url: embedded.url, copyUrl: embedded.copyUrl },
     directUrl: null,
-    where: `embedded PostgreSQL${how}, data in ${embedded.home}${why}`,
+    where: `embedded PostgreSQL${found}, data in ${embedded.home}${why}`,
     supervise: embedded.supervise,
     stop: () => embedded.stop(),
   };
@@ -111,7 +115,7 @@ async function commandSource(config: Config): Promise<Source> {
   const { databaseUrl, databaseDirectUrl, dataDir } = config;
   if (databaseUrl !== null) return configuredSource(databaseUrl, databaseDirectUrl);
   await becomeOwner(dataDir);
-  return await startedSource(config, SILENT_LOG, COMMAND_WAITS);
+  return await startedSource(config, SILENT_LOG, AS_COMMAND);
 }
 
 /**
@@ -265,8 +269,8 @@ export async function openForInspection(config: Config): Promise<InspectedDataba
 }
 
 /**
- * For a command. If a server runs, the command shares its embedded database, which then stays up
- * until both have ended; otherwise the command starts it. Never creates a database.
+ * For a command. If a server runs, the command uses its embedded database, which ends with the server; otherwise
+ * the command starts it for itself. Never creates a database.
  *
  * @throws {OperatorError} when there is none, with where it was looked for and what to do
  */

@@ -108,13 +108,13 @@ async function expectKept(url: string, { sent }: Burst, inDoubt: boolean): Promi
   }
 }
 
-/** Uses the embedded database: as the running server's guest, or started for this long. */
+/** Uses the embedded database as a command does. */
 async function withDatabase(work: (url: string) => Promise<void>): Promise<void> {
-  const guest = await startEmbedded({ dataDir: folder.path, log: silent });
+  const database = await startEmbedded({ dataDir: folder.path, log: silent, serves: false });
   try {
-    await work(guest.url);
+    await work(database.url);
   } finally {
-    await guest.stop();
+    await database.stop();
   }
 }
 

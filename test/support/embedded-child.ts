@@ -10,7 +10,12 @@ const tell = (line: object): boolean => process.stdout.write(`${JSON.stringify(l
 const silent = { info: () => undefined, warn: () => undefined };
 
 try {
-  const database = await startEmbedded({ dataDir: process.argv[2] ?? '', log: silent });
+  const ownerWaitMs = Number(process.argv[3] ?? 30_000);
+  const database = await startEmbedded({
+    dataDir: process.argv[2] ?? '',
+    log: silent,
+    ownerWaitMs,
+  });
   tell(database);
   process.stdin.on('end', () => void database.stop()).resume();
 } catch (error) {

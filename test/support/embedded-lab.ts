@@ -11,7 +11,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { inject } from 'vitest';
 
-import { type EmbeddedDatabase, startEmbedded } from '../../src/db/embedded/connect.ts';
+import {
+  type EmbeddedDatabase,
+  type StartOptions,
+  startEmbedded,
+} from '../../src/db/embedded/connect.ts';
 import { processIdentity } from '../../src/db/embedded/process.ts';
 import { findServer, stopServer } from '../../src/db/embedded/server.ts';
 import { bundle } from './bundle.ts';
@@ -37,9 +41,12 @@ export interface Lab {
   folder(): Promise<string>;
   /** the same, with a cluster as a first start makes it */
   madeFolder(): Promise<string>;
-  start(dataDir: string, connectionsMax?: number): Promise<EmbeddedDatabase>;
+  start(
+    dataDir: string,
+    options?: Partial<Omit<StartOptions, 'dataDir' | 'log'>>,
+  ): Promise<EmbeddedDatabase>;
   /** a child process with the database of `dataDir`; rejects with what it said when that failed */
-  child(dataDir: string, user?: { uid: number; gid: number }): Promise<Child>;
+  child(dataDir: string, user?: { uid: number; gid: number }, ownerWaitMs?: number): Promise<Child>;
   /** to be removed by `close`, with the server that may run in it */
   forget(home: string): void;
   close(): Promise<void>;
@@ -67,18 +74,16 @@ export function openLab(): Lab {
       await copyCluster(inject('clusterFolder'), path);
       return path;
     },
-    async start(dataDir, connectionsMax) {
-      const database = await startEmbedded({
-        dataDir,
-        log: { info: note, warn: note },
-        ...(connectionsMax === undefined ? {} : { connectionsMax }),
-      });
+    async start(dataDir, options) {
+      const log = { info: note, warn: note };
+      const database = await startEmbedded({ dataDir, log, ...options });
       homes.add(database.home);
       return database;
     },
-    async child(dataDir, user) {
+    async child(dataDir, user, ownerWaitMs = 30_000) {
       childPath ??= bundle(new URL('./embedded-child.ts', import.meta.url));
-      const child = spawn(process.execPath, [await childPath, dataDir], {
+      const args = [await childPath, dataDir, String(ownerWaitMs)];
+      const child = spawn(process.execPath, args, {
         ...user,
         detached: true,
         stdio: ['pipe', 'pipe', 'inherit'],

@@ -1,9 +1,9 @@
 /**
  * The embedded PostgreSQL server of a data folder: created, started or adopted, and stopped.
  *
- * One process owns the server. A server whose owner has died is adopted with its ownership, one whose
- * owner runs is used as a guest; the last user stops it. Handles no signals: the caller decides when to
- * stop.
+ * One process owns the server, and stops it when it ends. A server whose owner has died is adopted with its
+ * ownership. While a server of Sluice owns it, commands use it; commands that start it for themselves take turns.
+ * Handles no signals: the caller decides when to stop.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { OperatorError } from '../../errors.ts';
@@ -18,13 +18,7 @@ import {
 } from './installation.ts';
 import { launchServer } from './launch.ts';
 import { serverLogTail } from './log.ts';
-import {
-  claimOwnership,
-  type GuestUse,
-  type Ownership,
-  registerGuest,
-  stopUnlessUsed,
-} from './owner.ts';
+import { claimOwnership, type Ownership, ownerServes } from './owner.ts';
 import {
   findServer,
   logIn,
@@ -38,6 +32,8 @@ import { Supervisor, type SupervisorEvents } from './supervisor.ts';
 
 /** Enough for a server with a few threads and a command or two beside it. */
 const CONNECTIONS_MAX = 50;
+/** How long a server waits for another one, which may be stopping. */
+const OTHER_SERVER_WAIT_MS = 30_000;
 
 /** Receives lines for the operator, such as a logger of pino. */
 export interface EmbeddedLog {
@@ -53,17 +49,17 @@ export interface EmbeddedDatabase extends DatabaseUrls {
   readonly moved: string | null;
   /** true when the server was running already */
   readonly adopted: boolean;
-  /** false when another living process owned the server at the start */
+  /** false when it is the server of another living process, which may end with that process */
   readonly owned: boolean;
   /**
-   * From now on starts the server again when it has died (supervisor.ts), also when its owner has left.
+   * From now on starts the server again when it has died (supervisor.ts), if this process owns it.
    *
    * @param onGivenUp called once, when it does not start any more
    */
   supervise(events: SupervisorEvents, onGivenUp: () => void): void;
   /**
-   * Stops the server unless another living process uses it still. Bounded: 75 seconds. Close your
-   * connections before; a second call gives the first one's outcome.
+   * Stops the server if this process owns it. Bounded: 75 seconds. Close your connections before; a second call
+   * gives the first one's outcome.
    *
    * @throws OperatorError when the server does not stop
    */
@@ -74,6 +70,7 @@ export interface StartOptions {
   readonly dataDir: string;
   readonly log: EmbeddedLog;
   readonly connectionsMax?: number;
+  readonly serves?: boolean;
   readonly ownerWaitMs?: number;
   readonly readyWaitMs?: number;
 }
@@ -85,8 +82,9 @@ export interface StartOptions {
  * @param options.dataDir folder for the data; relative paths from the working directory
  * @param options.connectionsMax most connections of all users together; a server that is running
  *   already keeps the number it was started with
+ * @param options.serves false for a command, which uses the database of a running server of Sluice
  * @param options.ownerWaitMs how long to wait while another process owns the database and PostgreSQL
- *   does not run
+ *   does not run, or, for a server, while another server owns it
  * @param options.readyWaitMs how long to wait while a server that somebody else started is starting or
  *   stopping
  * @throws OperatorError with one line for the operator: no binaries for this platform, an unusable
@@ -113,18 +111,28 @@ async function startIn(
   const { home } = installation;
   const deadline = performance.now() + (options.readyWaitMs ?? START_TIMEOUT_MS);
   const ownerWaitMs = options.ownerWaitMs ?? START_TIMEOUT_MS;
-  let lastSeen = performance.now();
+  const startedAt = performance.now();
+  let lastSeen = startedAt;
+  const { serves = true } = options;
   for (;;) {
-    const ownership = await claim(home);
+    const ownership = await claim(home, serves);
     if (ownership !== null) return startOwned(installation, ownership, options);
-    const guest = await startAsGuest(installation, options);
-    if (guest !== null) return guest;
-    // Its owner is starting or stopping it.
-    if ((await findServer(home)) !== null) lastSeen = performance.now();
+    const server = await findServer(home);
+    if (server !== null) lastSeen = performance.now();
+    if (await ownerServes(home)) {
+      if (serves && performance.now() > startedAt + (options.ownerWaitMs ?? OTHER_SERVER_WAIT_MS)) {
+        throw new OperatorError(
+          `another Sluice server uses the database in ${home}: stop it, or set DATABASE_URL for several servers`,
+        );
+      }
+      if (!serves && server?.status === 'ready') return useRunning(installation, server, options);
+    }
     if (performance.now() > deadline || performance.now() > lastSeen + ownerWaitMs) {
       throw new OperatorError(
-        `another Sluice process uses the database in ${home}, but its PostgreSQL is not running or not ` +
-          `ready: restart that process. ${await serverLogTail(home, 0)}`,
+        server?.status === 'ready'
+          ? `a command uses the database in ${home}: run this again when it has ended`
+          : `another Sluice process uses the database in ${home}, but its PostgreSQL is not running or not ` +
+              `ready: restart that process. ${await serverLogTail(home, 0)}`,
       );
     }
     await sleep(POLL_MS);
@@ -156,10 +164,7 @@ async function startOwned(
       moved: installation.moved,
       adopted,
       owned: true,
-      ...lifeOf(installation, server, connectionsMax, {
-        own: async () => ownership,
-        stop: () => stopOwned(installation.home, ownership, log),
-      }),
+      ...ownedLife(installation, ownership, server, { log, connectionsMax }),
     };
   } catch (error) {
     await ownership.release();
@@ -168,8 +173,8 @@ async function startOwned(
 }
 
 /** Claims the ownership of a home; see claimOwnership. */
-function claim(home: string): Promise<Ownership | null> {
-  return claimOwnership(home, { isServed: async () => (await findServer(home)) !== null });
+function claim(home: string, serves: boolean): Promise<Ownership | null> {
+  return claimOwnership(home, { serves, isServed: async () => (await findServer(home)) !== null });
 }
 
 /** Takes the home's lock, before a PostgreSQL program is started in it. */
@@ -177,11 +182,13 @@ async function hold(installation: Installation, ownership: Ownership): Promise<H
   return { ...installation, lockFd: await ownership.lockFd() };
 }
 
+type OwnerOptions = Required<Pick<StartOptions, 'log' | 'connectionsMax'>>;
+
 /** Creates the cluster if it does not exist, and starts its server. */
 async function startFirst(
   installation: Installation,
   ownership: Ownership,
-  { log, connectionsMax }: Required<Pick<StartOptions, 'log' | 'connectionsMax'>>,
+  { log, connectionsMax }: OwnerOptions,
 ): Promise<Server> {
   const held = await hold(installation, ownership);
   if (await ensureCluster(held)) {
@@ -190,60 +197,33 @@ async function startFirst(
   return await launchServer(held, connectionsMax);
 }
 
-/** null when there is no server to use as a guest now. */
-async function startAsGuest(
-  installation: Installation,
-  { log, connectionsMax = CONNECTIONS_MAX }: StartOptions,
-): Promise<EmbeddedDatabase | null> {
-  if ((await findServer(installation.home))?.status !== 'ready') return null;
-  const guest = await registerGuest(installation.home);
-  if (guest === null) return null;
-  try {
-    const server = await findServer(installation.home);
-    if (server?.status !== 'ready') {
-      await guest.leave();
-      return null;
-    }
-    const { url, copyUrl } = await logIn(installation.home, server);
-    log.info(`using the embedded PostgreSQL of another Sluice process (pid ${server.pid})`);
-    const { home, moved } = installation;
-    let ownership: Ownership | null = null;
-    const life = lifeOf(installation, server, connectionsMax, {
-      own: async () => {
-        ownership ??= await claim(home);
-        return ownership;
-      },
-      stop: () => leave(home, guest, log, ownership),
-    });
-    return { url, copyUrl, home, moved, adopted: true, owned: false, ...life };
-  } catch (error) {
-    await guest.leave();
-    throw error;
-  }
+/** Uses the server of another process. */
+async function useRunning(
+  { home, moved }: Installation,
+  server: Server,
+  { log }: StartOptions,
+): Promise<EmbeddedDatabase> {
+  const urls = await logIn(home, server);
+  log.info(`using the embedded PostgreSQL of another Sluice process (pid ${server.pid})`);
+  const life = { supervise: () => {}, stop: async () => {} };
+  return { ...urls, home, moved, adopted: true, owned: false, ...life };
 }
 
-/** How a server that is in use is kept running, and stopped. */
-function lifeOf(
+/** How an owned server is kept running, and stopped. */
+function ownedLife(
   installation: Installation,
+  ownership: Ownership,
   server: Server,
-  connectionsMax: number,
-  use: {
-    /** the ownership; null while another process has it */
-    readonly own: () => Promise<Ownership | null>;
-    readonly stop: () => Promise<void>;
-  },
+  { log, connectionsMax }: OwnerOptions,
 ): Pick<EmbeddedDatabase, 'supervise' | 'stop'> {
+  const { home } = installation;
+  const { address } = server;
   let supervisor: Supervisor | null = null;
   const start = async (signal: AbortSignal): Promise<Server> => {
-    const { address } = server;
-    const ownership = await use.own();
-    const running = await settledServer(installation.home);
+    const running = await settledServer(home);
     if (running !== null) return running;
-    if (ownership !== null) {
-      const held = await hold(installation, ownership);
-      return await launchServer(held, connectionsMax, { address, signal });
-    }
-    throw new Error('its owner has not started it yet');
+    const held = await hold(installation, ownership);
+    return await launchServer(held, connectionsMax, { address, signal });
   };
   return {
     supervise: (events, onGivenUp) => {
@@ -251,26 +231,14 @@ function lifeOf(
     },
     stop: once(async () => {
       await supervisor?.stop();
-      await use.stop();
+      try {
+        await stopServer(home);
+      } finally {
+        await ownership.release();
+      }
+      log.info('embedded PostgreSQL stopped');
     }),
   };
-}
-
-async function stopOwned(home: string, ownership: Ownership, log: EmbeddedLog): Promise<void> {
-  const stopped = await stopUnlessUsed(home, ownership, () => stopServer(home));
-  log.info(`embedded PostgreSQL ${stopped ? 'stopped' : 'left running: another process uses it'}`);
-}
-
-/** Stops the server too, if its owner has left. */
-async function leave(
-  home: string,
-  guest: GuestUse,
-  log: EmbeddedLog,
-  owned: Ownership | null,
-): Promise<void> {
-  await guest.leave();
-  const ownership = owned ?? (await claim(home));
-  if (ownership !== null) await stopOwned(home, ownership, log);
 }
 
 function once(action: () => Promise<void>): () => Promise<void> {

@@ -6,7 +6,7 @@
  *   <home>/socket/       its Unix socket (mode 0700, the account's): see address.ts
  *   <home>/port          its port on 127.0.0.1, of the last start
  *   <home>/server.log    PostgreSQL's log; .1 is the one before
- *   <home>/owner.<n>     the processes that use it, with guest.<x>: see owner.ts
+ *   <home>/owner.<n>     the process that owns it: see owner.ts
  *   <home>/lock          locked while any process uses it: see folder-lock.ts
  *
  * home is <dataDir>/postgres or, for root where the system user cannot enter that, a folder under

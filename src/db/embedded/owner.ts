@@ -1,5 +1,5 @@
 /**
- * Ownership of the embedded server of one home, and its other users, the guests.
+ * Ownership of the embedded server of one home.
  *
  * Taking over a dead owner's file is a race. So ownership is a growing number: `owner.<n>` names a
  * process, the highest n is the owner, and the process that creates n+1 first becomes the next owner. A
@@ -10,11 +10,7 @@
  * A pid says nothing about a process of another container. So nobody becomes the owner without the
  * folder's lock (folder-lock.ts), or beside a server of this container that has it. Where there are no
  * locks, an owner elsewhere counts as alive until it has not renewed its file for `OWNER_SILENT_MS`.
- *
- * A guest writes `guest.<x>` and then looks for `stopping`; an owner writes `stopping` and then
- * looks for guests. At least one of them sees the other, so no guest loses a server it got.
  */
-import { randomBytes } from 'node:crypto';
 import { readdir, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -24,7 +20,6 @@ import { startHeartbeat, untilSilent } from './heartbeat.ts';
 import { errorCode } from './process.ts';
 import {
   createRecord,
-  isRecordAlive,
   isVisible,
   type ProcessPlace,
   type ProcessRecord,
@@ -34,8 +29,6 @@ import {
   runsHere,
 } from './record.ts';
 
-const STOPPING = 'stopping';
-const GUEST_PREFIX = 'guest.';
 /** How long processes of a killed server may keep the lock. */
 const LOCK_WAIT_MS = 30_000;
 /** An owner of another container may be about to end. */
@@ -54,12 +47,10 @@ export interface Ownership {
   release(): Promise<void>;
 }
 
-export interface GuestUse {
-  leave(): Promise<void>;
-}
-
-/** Checks for a folder that holds a database; a relay's queue has none to check. */
-export interface ServedFolder {
+/** A folder that holds a database; a relay's queue has none. */
+interface ServedFolder {
+  /** Is the claiming process a server of Sluice? Commands use the database while it runs. */
+  readonly serves: boolean;
   /** Checks whether a PostgreSQL of this container runs in the folder, which then has its lock. */
   isServed(): Promise<boolean>;
 }
@@ -78,8 +69,7 @@ export async function claimOwnership(
 ): Promise<Ownership | null> {
   const startedAt = performance.now();
   for (;;) {
-    const highest = Math.max(0, ...(await generations(home)));
-    const last = await readRecord(home, `owner.${highest}`);
+    const { highest, last } = await lastOwner(home);
     const here = await placeIn(home, false);
     const isCopy = last !== null && last.place.folder !== here.folder;
     if (isCopy && served !== null) throw copied(home, `owner.${highest}`, last);
@@ -99,12 +89,22 @@ export async function claimOwnership(
     try {
       if (owner !== null && !(await hasEnded(home, `owner.${highest}`, owner, here, lock !== null)))
         throw inUse(home, owner);
-      ownership = await createOwnership(home, highest + 1, lock);
+      ownership = await createOwnership(home, highest + 1, lock, served?.serves === true);
       if (ownership !== null) return ownership;
     } finally {
       if (ownership === null) await lock?.release();
     }
   }
+}
+
+async function lastOwner(home: string): Promise<{ highest: number; last: ProcessRecord | null }> {
+  const highest = Math.max(0, ...(await generations(home)));
+  return { highest, last: await readRecord(home, `owner.${highest}`) };
+}
+
+/** Checks whether the last owner is a server of Sluice. */
+export async function ownerServes(home: string): Promise<boolean> {
+  return (await lastOwner(home)).last?.serves === true;
 }
 
 /**
@@ -130,9 +130,10 @@ async function createOwnership(
   home: string,
   mine: number,
   taken: FolderLock | null,
+  serves: boolean,
 ): Promise<Ownership | null> {
   const name = `owner.${mine}`;
-  if (!(await createRecord(home, name, taken !== null))) return null;
+  if (!(await createRecord(home, name, taken !== null, serves))) return null;
   const now = await generations(home);
   if (Math.max(...now) !== mine) {
     // Others have created n+1 and beyond since n was read: this record is late.
@@ -204,73 +205,4 @@ async function generations(home: string): Promise<number[]> {
     if (match?.[1] !== undefined) found.push(Number(match[1]));
   }
   return found;
-}
-
-/**
- * Registers this process as a guest of a server that another one owns. Look for the server again
- * afterwards: only a server found then is not stopped.
- *
- * @returns null when the owner is about to stop the server
- */
-export async function registerGuest(home: string): Promise<GuestUse | null> {
-  const name = `${GUEST_PREFIX}${randomBytes(8).toString('hex')}`;
-  await createRecord(home, name);
-  if (!(await isRecordAlive(home, STOPPING))) return { leave: () => removeRecord(home, name) };
-  await removeRecord(home, name);
-  return null;
-}
-
-/**
- * Runs `stop` unless there are guests, then releases the ownership. The last guest to leave claims it
- * and calls this too, so that the last user stops the server.
- *
- * @returns whether `stop` ran
- */
-export async function stopUnlessUsed(
-  home: string,
-  ownership: Ownership,
-  stop: () => Promise<void>,
-): Promise<boolean> {
-  try {
-    return await unlessUsed(home, stop);
-  } finally {
-    await ownership.release();
-  }
-}
-
-/**
- * Runs `work`, which may stop the server, unless there are guests; none is admitted meanwhile. For the
- * owner only.
- *
- * @returns whether `work` ran
- */
-async function unlessUsed(home: string, work: () => Promise<void>): Promise<boolean> {
-  try {
-    await announceStop(home);
-    if (await isUsed(home)) return false;
-    await work();
-    return true;
-  } finally {
-    await removeRecord(home, STOPPING);
-  }
-}
-
-async function announceStop(home: string): Promise<void> {
-  await removeRecord(home, STOPPING);
-  try {
-    await createRecord(home, STOPPING);
-  } catch (error) {
-    // A full disk must not prevent the stop. A guest that registers at this moment loses its server.
-    if (errorCode(error) !== 'ENOSPC' && errorCode(error) !== 'EDQUOT') throw error;
-  }
-}
-
-async function isUsed(home: string): Promise<boolean> {
-  let visited = false;
-  for (const name of await readdir(home)) {
-    if (!name.startsWith(GUEST_PREFIX)) continue;
-    if (await isRecordAlive(home, name)) visited = true;
-    else await removeRecord(home, name);
-  }
-  return visited;
 }

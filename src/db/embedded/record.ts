@@ -14,6 +14,8 @@ export interface ProcessRecord {
   /** when it was started (`processIdentity`) */
   readonly identity: string;
   readonly place: ProcessPlace;
+  /** Is it a server of Sluice, and no command? */
+  readonly serves: boolean;
 }
 
 export interface ProcessPlace {
@@ -47,7 +49,12 @@ export async function placeIn(home: string, isLocked: boolean): Promise<ProcessP
  *
  * @returns false when the name is taken
  */
-export async function createRecord(home: string, name: string, isLocked = false): Promise<boolean> {
+export async function createRecord(
+  home: string,
+  name: string,
+  isLocked: boolean,
+  serves: boolean,
+): Promise<boolean> {
   const identity = await processIdentity(process.pid);
   if (identity === null) {
     throw new OperatorError(
@@ -60,6 +67,7 @@ export async function createRecord(home: string, name: string, isLocked = false)
       pid: process.pid,
       identity,
       place: await placeIn(home, isLocked),
+      serves,
     };
     await writeFile(draft, `${JSON.stringify(record)}\n`, { flag: 'wx', mode: 0o600 });
     await link(draft, join(home, name));
@@ -89,9 +97,9 @@ export async function readRecord(home: string, name: string): Promise<ProcessRec
     return null;
   }
   if (typeof value !== 'object' || value === null) return null;
-  const { pid, identity, place } = value as Partial<ProcessRecord>;
+  const { pid, identity, place, serves } = value as Partial<ProcessRecord>;
   if (typeof pid !== 'number' || typeof identity !== 'string' || !isPlace(place)) return null;
-  return { pid, identity, place };
+  return { pid, identity, place, serves: serves === true };
 }
 
 function isPlace(value: unknown): value is ProcessPlace {
@@ -109,12 +117,6 @@ export function isVisible({ place }: ProcessRecord, here: ProcessPlace): boolean
 /** Checks whether the process of a record runs, and is visible here. */
 export async function runsHere(record: ProcessRecord, here: ProcessPlace): Promise<boolean> {
   return isVisible(record, here) && (await processIdentity(record.pid)) === record.identity;
-}
-
-/** Checks whether the record exists, and its process runs and is visible here. */
-export async function isRecordAlive(home: string, name: string): Promise<boolean> {
-  const record = await readRecord(home, name);
-  return record !== null && (await runsHere(record, await placeIn(home, false)));
 }
 
 /**

@@ -45,6 +45,8 @@ const checkout = fileURLToPath(new URL('../../..', import.meta.url));
 const nobodyReaches = async (path: string): Promise<boolean> =>
   (await runProgram('/bin/ls', [path], { account: NOBODY, timeoutMs: 10_000 })).code === 0;
 
+const AS_COMMAND = { serves: false };
+
 let lab: Lab;
 beforeEach(() => {
   lab = openLab();
@@ -98,7 +100,7 @@ describe('a first start', () => {
 
   inFull('takes as many connections as its users need', async () => {
     const dataDir = await lab.madeFolder();
-    const { url, stop } = await lab.start(dataDir, 300);
+    const { url, stop } = await lab.start(dataDir, { connectionsMax: 300 });
     expect(await ask(url, 'SHOW max_connections')).toEqual(['300']);
     await stop();
     const later = await lab.start(dataDir);
@@ -236,14 +238,14 @@ describe('more than one process', () => {
     expect(await serverLog(adopted.home)).toContain('database system is shut down');
   });
 
-  it('uses the server of a living owner and leaves it running', async () => {
+  it('lets a command use the database of a running server, and leaves it running', async () => {
     const dataDir = await lab.madeFolder();
     expect(await connectEmbedded(dataDir)).toBeNull();
     const owner = await lab.child(dataDir);
-    const guest = await lab.start(dataDir);
-    expect(guest).toMatchObject({ adopted: true, owned: false, url: owner.report.url });
+    const command = await lab.start(dataDir, AS_COMMAND);
+    expect(command).toMatchObject({ adopted: true, owned: false, url: owner.report.url });
     expect(await connectEmbedded(dataDir)).toBe(owner.report.url);
-    await guest.stop();
+    await command.stop();
     expect(await ask(owner.report.url, 'SELECT 1')).toEqual([1]);
 
     const pid = await serverPid(owner.report.home);
@@ -252,31 +254,22 @@ describe('more than one process', () => {
     expect(await connectEmbedded(dataDir)).toBeNull();
   });
 
-  inFull('leaves the server to its guests; the last one out stops it', async () => {
+  it('lets the next one wait while a command has started it for itself', async () => {
     const dataDir = await lab.madeFolder();
-    const owner = await lab.child(dataDir);
-    const guest = await lab.start(dataDir);
-    const killed = await lab.child(dataDir);
-    killed.process.kill('SIGKILL');
-    await ended(killed.process);
-    await owner.end();
-    expect(await ask(guest.url, 'SELECT 1')).toEqual([1]);
-
-    const later = await lab.start(dataDir);
-    expect(later).toMatchObject({ adopted: true, owned: true });
-    await later.stop();
-    expect(lab.lines.at(-1)).toContain('left running');
-    expect(await ask(guest.url, 'SELECT 1')).toEqual([1]);
-    await guest.stop();
-    expect(await findServer(guest.home)).toBeNull();
-    expect(await readdir(guest.home)).not.toContainEqual(expect.stringMatching(/guest|stopping/));
+    const first = await lab.start(dataDir, AS_COMMAND);
+    expect(first).toMatchObject({ adopted: false, owned: true });
+    const late = lab.start(dataDir, { ...AS_COMMAND, readyWaitMs: 100 });
+    expect(await operatorLine(late)).toContain('a command uses the database in');
+    const server = lab.start(dataDir);
+    await first.stop();
+    expect(await server).toMatchObject({ adopted: false, owned: true });
   });
 
   inFull('never takes the server from someone who got it', async () => {
     const dataDir = await lab.folder();
     const comeAndGo = async (questions: number): Promise<void> => {
       for (let round = 0; round < 6; round += 1) {
-        const database = await lab.start(dataDir);
+        const database = await lab.start(dataDir, AS_COMMAND);
         for (let n = 0; n < questions; n += 1) {
           expect(await ask(database.url, `SELECT ${n}`)).toEqual([n]);
         }
@@ -289,9 +282,13 @@ describe('more than one process', () => {
 
   it('has one owner when many start at once', async () => {
     const dataDir = await lab.folder();
-    const children = await Promise.all([1, 2, 3, 4].map(() => lab.child(dataDir)));
-    expect(children.filter((child) => child.report.owned)).toHaveLength(1);
-    expect(new Set(children.map((child) => child.report.url)).size).toBe(1);
+    const children = [1, 2, 3, 4].map(() => lab.child(dataDir, undefined, 1));
+    const ends = await Promise.allSettled(children);
+    const [started] = ends.flatMap((one) => (one.status === 'fulfilled' ? [one.value.report] : []));
+    expect(started).toMatchObject({ owned: true, adopted: false });
+    const refusals = ends.flatMap((one) => (one.status === 'rejected' ? [String(one.reason)] : []));
+    expect(refusals).toHaveLength(3);
+    for (const one of refusals) expect(one).toContain('another Sluice server uses the database');
   });
 
   it('keeps Ctrl-C in our terminal from the server', async () => {

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { lockFolder } from '../../../src/db/embedded/folder-lock.ts';
-import { claimOwnership, registerGuest, stopUnlessUsed } from '../../../src/db/embedded/owner.ts';
+import { claimOwnership, ownerServes } from '../../../src/db/embedded/owner.ts';
 import { processIdentity } from '../../../src/db/embedded/process.ts';
 import { placeIn } from '../../../src/db/embedded/record.ts';
 
@@ -66,31 +66,15 @@ it('lets go of the lock, also when its record was taken over', async () => {
   await lock.release();
 });
 
-it('does not stop under a guest, and lets nobody in while it stops', async () => {
-  const [first] = granted(await claims(1));
-  const guest = await registerGuest(home);
-  if (first === undefined || guest === null) throw new Error('neither owner nor guest');
-  const stopped: string[] = [];
-  const stop = async (): Promise<void> => {
-    stopped.push('stopped');
-    expect(await registerGuest(home)).toBeNull();
-    expect(await claimOwnership(home)).toBeNull();
-  };
-  expect(await stopUnlessUsed(home, first, stop)).toBe(false);
-  expect(stopped).toEqual([]);
-
-  await guest.leave();
-  const [second] = granted(await claims(1));
-  if (second === undefined) throw new Error('the ownership was not given up');
-  expect(await stopUnlessUsed(home, second, stop)).toBe(true);
-  expect(stopped).toEqual(['stopped']);
-  expect(await registerGuest(home)).not.toBeNull();
-});
-
-it('does not wait for guests that died', async () => {
-  const [owner] = granted(await claims(1));
-  if (owner === undefined) throw new Error('no owner');
-  await writeFile(join(home, 'guest.0'), '{"pid":999999999,"identity":"gone"}\n');
-  expect(await stopUnlessUsed(home, owner, () => Promise.resolve())).toBe(true);
-  expect(await readdir(home)).toEqual(['lock', 'owner.1']);
+it('says whether it is a server of Sluice', async () => {
+  expect(await ownerServes(home)).toBe(false);
+  for (const serves of [true, false]) {
+    const ownership = await claimOwnership(home, {
+      serves,
+      isServed: () => Promise.resolve(false),
+    });
+    expect(await ownerServes(home)).toBe(serves);
+    await ownership?.release();
+    expect(await ownerServes(home)).toBe(false);
+  }
 });

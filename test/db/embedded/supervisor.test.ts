@@ -86,28 +86,14 @@ describe('a real server', () => {
     process.kill(pid, 'SIGSTOP');
     try {
       await writeFile(pidFile, text.replace('ready', 'starting'));
-      const options = { dataDir, log: { info: () => {}, warn: () => {} }, readyWaitMs: 100 };
+      const log = { info: () => {}, warn: () => {} };
+      const options = { dataDir, log, readyWaitMs: 100, serves: false };
       await expect(startEmbedded(options)).rejects.toThrow('is not running or not ready');
     } finally {
       await writeFile(pidFile, text);
       process.kill(pid, 'SIGCONT');
     }
     await stop();
-  });
-
-  test('a guest starts it again when its owner is gone as well', async () => {
-    const dataDir = await lab.madeFolder();
-    const owner = await lab.child(dataDir);
-    const guest = await lab.start(dataDir);
-    expect(guest.owned).toBe(false);
-    guest.supervise(events, never);
-    owner.process.kill('SIGKILL');
-    await once(owner.process, 'exit');
-    await killServer(guest.home);
-    await runsAgain(1);
-    expect(await ask(guest.url, 'SELECT 1')).toEqual([1]);
-    await guest.stop();
-    expect(await findServer(guest.home)).toBeNull();
   });
 });
 
