@@ -5,8 +5,7 @@ import type { Destination, SendResult } from '../model/alerts.ts';
 import { type AddressPolicy, createAddressPolicy, faultOfUrl } from './addresses.ts';
 import { createMailer, type SmtpSettings } from './email.ts';
 import { type Alert, emailOf, type MessageSource, webhookBody } from './messages.ts';
-import { signatureHeaders } from './signature.ts';
-import { postWebhook, type Resolver, systemResolver } from './webhook.ts';
+import { postWebhook, type Resolver, signatureHeaders, systemResolver } from './webhook.ts';
 
 const TEST_ID_BYTES = 16;
 

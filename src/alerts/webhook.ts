@@ -3,6 +3,7 @@
  * connection goes to one of exactly these: a second look-up could give others (DNS rebinding).
  * Redirects are not followed, and nothing of the answer is read but status and Retry-After.
  */
+import { createHmac } from 'node:crypto';
 import { lookup } from 'node:dns/promises';
 import http from 'node:http';
 import https from 'node:https';
@@ -65,6 +66,29 @@ async function addressesOf(
     kind === 'listed' || (kind === 'public' && url.protocol === 'https:');
   if (!kinds.every(isAllowed)) throw new Undelivered('address_refused');
   return addresses;
+}
+
+/**
+ * The headers that identify, date and sign a message, as Standard Webhooks 1.0 defines them (standardwebhooks.com).
+ *
+ * @param secrets keys: one signature by each; a receiver needs one that it can verify
+ * @param id the same whenever the message is sent again
+ * @param seconds since 1970, of this attempt
+ * @param body as it is sent, byte by byte
+ */
+export function signatureHeaders(
+  secrets: readonly Buffer[],
+  id: string,
+  seconds: number,
+  body: string,
+): Record<string, string> {
+  const sign = (secret: Buffer): string =>
+    `v1,${createHmac('sha256', secret).update(`${id}.${seconds}.${body}`).digest('base64')}`;
+  return {
+    'webhook-id': id,
+    'webhook-timestamp': String(seconds),
+    'webhook-signature': secrets.map(sign).join(' '),
+  };
 }
 
 interface Answer {

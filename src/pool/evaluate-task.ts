@@ -27,8 +27,7 @@ import { isUnreadable, readStepsOfRuns, TOGETHER_BYTES_MAX } from '../reads/step
 import { reasonOf, shortReason } from './reason.ts';
 import { rescueFindings } from './rescue.ts';
 import type { RuleMeter } from './rule-meter.ts';
-import { createFlow, type Flow } from './slice-scheduler.ts';
-import { type SliceDependencies, workInSlices } from './slices.ts';
+import { createFlow, type Flow, type SliceDependencies, workInSlices } from './slice-scheduler.ts';
 import { type StoredEvaluations, storeEvaluations } from './store-evaluations.ts';
 import type {
   EvaluateTask,

@@ -19,8 +19,7 @@ import { stepKindsOf } from '../engine/surfaces/reader/extract.ts';
 import { runFactsOf } from '../engine/surfaces/reader/run-facts.ts';
 import type { RunFacts } from '../model/runs.ts';
 import type { Step } from '../model/steps.ts';
-import { createFlow } from './slice-scheduler.ts';
-import { type SliceDependencies, workInSlices } from './slices.ts';
+import { createFlow, type SliceDependencies, workInSlices } from './slice-scheduler.ts';
 import type { Trail, WorkerSettings, WorkspaceRules } from './tasks.ts';
 import { enterGroup, isThrough, leaveGroups } from './trail.ts';
 

@@ -2,8 +2,10 @@
  * Decides which task computes next on a worker thread. Work is done in slices, and each belongs to a
  * flow: all quick tasks are one flow, every long run is its own. The next slice goes to the flow
  * with the least time for its weight (start-time fair queueing), so a long run gets its share and no
- * more, and everything when it is alone.
+ * more, and everything when it is alone. The main thread watches every slice (thread-cpu.ts).
  */
+import type { RunEvaluation } from '../engine/evaluate.ts';
+import type { ThreadClock, ThreadPulse } from './thread-cpu.ts';
 
 /** A sequence of slices that share one weight. */
 export interface Flow {
@@ -72,5 +74,45 @@ export class SliceScheduler {
     run();
     flow.reachedMs += (this.#now() - from) / flow.weight;
     this.#schedule();
+  }
+}
+
+/** A slice ends after this time, at the next boundary between texts or rules. */
+const SLICE_MS = 50;
+
+export interface SliceDependencies {
+  readonly scheduler: SliceScheduler;
+  readonly cpuMs: ThreadClock;
+  readonly pulse: ThreadPulse;
+}
+
+/**
+ * Works on an evaluation until it is done or out of CPU time.
+ *
+ * @param cpuMaxMs CPU time in milliseconds after which no further slice starts
+ * @returns false when the CPU time is used up before the evaluation is done
+ * @throws the evaluation's errors
+ */
+export async function workInSlices(
+  evaluation: Pick<RunEvaluation, 'work'>,
+  flow: Flow,
+  cpuMaxMs: number,
+  { scheduler, cpuMs, pulse }: SliceDependencies,
+): Promise<boolean> {
+  let usedMs = 0;
+  const slice = (): boolean => {
+    const from = cpuMs();
+    const until = performance.now() + SLICE_MS;
+    pulse.begin(from);
+    try {
+      return evaluation.work(() => performance.now() >= until);
+    } finally {
+      usedMs += cpuMs() - from;
+      pulse.end();
+    }
+  };
+  for (;;) {
+    const isDone = await scheduler.take(flow, slice);
+    if (isDone || usedMs >= cpuMaxMs) return isDone;
   }
 }

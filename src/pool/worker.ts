@@ -15,8 +15,7 @@ import { evaluateTask, type TaskContext } from './evaluate-task.ts';
 import { type PreviewBatch, previewRuns } from './preview/preview-batch.ts';
 import { PreviewMatchers } from './preview/preview-matchers.ts';
 import { RuleMeter } from './rule-meter.ts';
-import { createFlow, type Flow, SliceScheduler } from './slice-scheduler.ts';
-import { workInSlices } from './slices.ts';
+import { createFlow, type Flow, SliceScheduler, workInSlices } from './slice-scheduler.ts';
 import {
   CONNECTIONS_PER_THREAD,
   type EvaluateTask,

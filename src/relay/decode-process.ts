@@ -1,4 +1,4 @@
-/** The entry point of the process that decodes large bodies, one at a time; `process-decoder.ts` starts it. */
+/** The entry point of the process that decodes large bodies, one at a time; `request-body.ts` starts it. */
 import '../stack-traces.ts';
 
 import { type ErrorCode, SluiceError } from '../errors.ts';

@@ -19,7 +19,6 @@ import { type DiskQueue, type QueuedRequest, QueueFull } from './queue/disk-queu
 import { QUEUE_AGE_MS_MAX, type QueueAge } from './queue/queue-age.ts';
 import type { RelayedRequest } from './queue/queue-record.ts';
 import type { SendOutcome, Upstream, UpstreamAnswer } from './upstream.ts';
-import { WakeUp } from './wake-up.ts';
 
 /** How long a client waits for the server's answer before its request is queued. */
 const DIRECT_MS_MAX = 3000;
@@ -58,6 +57,37 @@ export function rejectedRecords({ body }: UpstreamAnswer): bigint {
     if (name.startsWith('rejected') && COUNT.test(String(value))) return BigInt(String(value));
   }
   return 0n;
+}
+
+/** Waits that end early when something happens. */
+class WakeUp {
+  readonly #ends = new Set<() => void>();
+
+  /** Ends the waits that are in progress. */
+  raise(): void {
+    for (const end of [...this.#ends]) end();
+  }
+
+  /** Resolves after a time, or at the next `raise`. */
+  async wait(ms: number): Promise<void> {
+    if (ms > 0) await this.race(new Promise<never>(() => {}), ms);
+  }
+
+  /** The result of `work`; null when it takes longer, or at the next `raise`. */
+  async race<T>(work: Promise<T>, ms: number): Promise<T | null> {
+    let end = (): void => {};
+    const early = new Promise<null>((resolve) => {
+      end = () => resolve(null);
+    });
+    const timer = setTimeout(end, ms);
+    this.#ends.add(end);
+    try {
+      return await Promise.race([work, early]);
+    } finally {
+      clearTimeout(timer);
+      this.#ends.delete(end);
+    }
+  }
 }
 
 export class Forwarder {

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 
-import { signatureHeaders } from '../../src/alerts/signature.ts';
+import { signatureHeaders } from '../../src/alerts/webhook.ts';
 
 type Verify = (
   headers: Record<string, string>,

@@ -3,8 +3,7 @@ import { createServer, type Server } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
 import { createAddressPolicy } from '../../src/alerts/addresses.ts';
-import { signatureHeaders } from '../../src/alerts/signature.ts';
-import { postWebhook, type Resolver } from '../../src/alerts/webhook.ts';
+import { postWebhook, type Resolver, signatureHeaders } from '../../src/alerts/webhook.ts';
 import { type AlertReceiver, isSigned, openReceiver } from '../support/alert-receiver.ts';
 
 const LOCAL = createAddressPolicy(['127.0.0.1/32']);

@@ -19,12 +19,12 @@ import {
   listFiles,
   type Position,
   pathOf,
+  readRecord,
   removeFile,
   SentMark,
   syncFolder,
 } from './queue-files.ts';
 import { encodeRecord, type QueueRecord } from './queue-record.ts';
-import { readRecord } from './read-record.ts';
 
 /** A file is deleted when all of it has been sent, so this is the step in which space is freed. */
 const FILE_BYTES_MAX = 8 * 1024 * 1024;

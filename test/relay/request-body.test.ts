@@ -3,7 +3,7 @@ import { gunzipSync, gzipSync } from 'node:zlib';
 import { afterAll, describe, expect, test } from 'vitest';
 
 import { type BodyFacts, decodeBody } from '../../src/relay/decode-body.ts';
-import { ProcessDecoder } from '../../src/relay/process-decoder.ts';
+import { ProcessDecoder } from '../../src/relay/request-body.ts';
 import { encodeProtobuf } from '../support/otlp-protobuf.ts';
 
 const MIB = 1024 * 1024;
