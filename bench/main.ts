@@ -7,6 +7,7 @@ import type { CapacityOptions } from './capacity/result.ts';
 import { capacityBench } from './capacity.ts';
 import { type CitusBenchOptions, citusBench } from './citus.ts';
 import { type DashboardBenchOptions, dashboardBench } from './dashboard.ts';
+import { type ExportBenchOptions, exportBench } from './export.ts';
 import { fairnessBench } from './fairness/ingest.ts';
 import { fairnessPass } from './fairness/pass.ts';
 import { fairnessReads } from './fairness/reads.ts';
@@ -43,7 +44,16 @@ interface BesideCommandOptions extends BesideOptions {
 }
 
 /** Commands that only print. */
-const WITHOUT_RESULTS = ['beside', 'citus', 'pack', 'run-rows', 'stages', 'stale', 'worst-text'];
+const WITHOUT_RESULTS = [
+  'beside',
+  'citus',
+  'export',
+  'pack',
+  'run-rows',
+  'stages',
+  'stale',
+  'worst-text',
+];
 
 /** Figures of a busy machine, or of what nobody can check out, are worth nothing to others. */
 async function reasonsNotToWrite(): Promise<string[]> {
@@ -234,6 +244,14 @@ program
   .option('--rounds <number>', 'rounds of everything', positive, 7)
   .addHelpText('after', '\nTakes about a minute. Needs no database.')
   .action(({ rounds }: { rounds: number }) => packBench(rounds));
+program
+  .command('export')
+  .description('ingest alone and beside `sluice export` of the same server; only prints')
+  .option('--rounds <number>', 'rounds of both in turn', positive, 3)
+  .option('--seconds <number>', 'of each load', positive, 10)
+  .option('--bodies <number>', 'exports of 100 spans that are stored before', positive, 2000)
+  .addHelpText('after', '\nTakes about three minutes.')
+  .action((options: ExportBenchOptions) => exportBench(options));
 program
   .command('preview')
   .description(

@@ -14,11 +14,13 @@ import {
   readNarrow,
   readPacked,
 } from '../src/db/telemetry/packed/packed-block.ts';
-import { type BlockRecord, findRecords } from '../src/otlp/lines/block-records.ts';
+import { createFilter } from '../src/model/packed/text-filter.ts';
+import { withoutRecords } from '../src/model/record-ranges.ts';
+import { type BlockRecord, findRecords, recordsOf } from '../src/otlp/lines/block-records.ts';
 import { readNarrow as readNarrowRecord } from '../src/otlp/lines/narrow-record.ts';
-import { packLines } from '../src/otlp/lines/packed-lines.ts';
 import { toEnd } from '../src/otlp/pieces.ts';
 import { BATCH_RUNS_MAX } from '../src/pool/waiting-runs.ts';
+import { packLines } from '../src/reads/packed-lines.ts';
 import { TOGETHER_BYTES_MAX } from '../src/reads/steps-of-runs.ts';
 import { log, median } from './harness.ts';
 import { markdownTable } from './markdown.ts';
@@ -59,7 +61,11 @@ function tasksOf(runs: readonly Run[]): readonly (readonly Run[])[] {
 async function packed(tasks: readonly (readonly Run[])[]): Promise<PackedBlock[]> {
   const blocks: PackedBlock[] = [];
   for (const task of tasks) {
-    for (const { text } of toEnd(packLines(task))) blocks.push(await compressPacked(text));
+    for (const { text } of toEnd(packLines(task))) {
+      const block = await compressPacked(text);
+      createFilter(text.hashes, storedBytes([block]));
+      blocks.push(block);
+    }
   }
   return blocks;
 }
@@ -121,6 +127,15 @@ async function readTree(blocks: readonly PackedBlock[], spans: number): Promise<
   }
 }
 
+/** Reads a run of 20 steps in a block, as a page does. */
+async function openSteps(block: PackedBlock): Promise<void> {
+  const { text, widen } = await readPacked({ id: '', ...block });
+  const wanted = [0, 20];
+  const others = toEnd(findRecords('traces', text, withoutRecords(wanted)));
+  const lines = widen(others.flatMap(({ start, end }) => [start, end]));
+  toEnd(recordsOf('traces', lines, wanted));
+}
+
 interface Measured {
   readonly sizes: readonly string[];
   readonly times: readonly string[];
@@ -143,7 +158,7 @@ async function measure(data: PackData, rounds: number, folder: string): Promise<
   const lines = await roundsOf(rounds, count, () => tasks.map((task) => toEnd(packLines(task))));
   const all = await roundsOf(rounds, count, () => packed(tasks));
   const block = blocks[0] as PackedBlock;
-  const open = await roundsOf(rounds, 1000, () => readPacked({ id: '', ...block }));
+  const open = await roundsOf(rounds, 1000, () => openSteps(block));
   const tree = await roundsOf(rounds, 1000, () => readTree(blocks, count));
   return {
     sizes: [

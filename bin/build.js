@@ -30,10 +30,11 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const SOURCES = join(ROOT, 'src');
 const BUILT = join(ROOT, 'dist');
 const STAMP = 'built-from';
-/** AssemblyScript: compiled to one file, which changes rarely, and takes longer than all others. */
-const ASSEMBLY = join(SOURCES, 'ingest/assembly');
-const ASSEMBLY_ENTRY = 'scan.ts';
-const ASSEMBLED = 'ordinary-records.wasm';
+/** AssemblyScript: changes rarely, and takes longer to compile than all others. */
+const ASSEMBLIES = [
+  { folder: join(SOURCES, 'ingest/assembly'), entry: 'scan.ts', file: 'ordinary-records.wasm' },
+  { folder: join(SOURCES, 'model/packed/assembly'), entry: 'split.ts', file: 'text-splitter.wasm' },
+];
 const ASSEMBLY_STAMP = 'assembled-from';
 /** What is started by its path: programs, threads, processes. */
 const PROGRAMS = [
@@ -93,20 +94,23 @@ function isBuiltFrom(digest) {
   );
 }
 
-const assemblyStamp = (digest, program) =>
-  `${digest} ${createHash('sha256').update(program).digest('hex')}`;
+const assemblyStamp = (digest, programs) => {
+  const hash = createHash('sha256');
+  for (const program of programs) hash.update(program);
+  return `${digest} ${hash.digest('hex')}`;
+};
 
 /**
- * What was compiled before; null when it is missing or damaged. By its digest, because a processor
+ * The programs that were compiled before; null when one is missing or damaged. By its digest, because a processor
  * without SIMD accepts none.
  *
- * @param digest only if it was compiled of these sources
+ * @param digest only if they were compiled of these sources
  */
 function assembledBefore(digest) {
   const stamp = readBuilt(ASSEMBLY_STAMP)?.toString();
-  const program = readBuilt(ASSEMBLED);
-  if (stamp === undefined || program === null) return null;
-  return stamp === assemblyStamp(digest ?? stamp.split(' ', 1)[0], program) ? program : null;
+  const programs = ASSEMBLIES.map(({ file }) => readBuilt(file));
+  if (stamp === undefined || programs.includes(null)) return null;
+  return stamp === assemblyStamp(digest ?? stamp.split(' ', 1)[0], programs) ? programs : null;
 }
 
 /** A package that is only needed to build. */
@@ -151,22 +155,27 @@ async function compile(draft) {
 
 /** Compiles AssemblyScript, or copies what was compiled of the same sources before. */
 async function assemble(draft) {
-  const digest = digestOf([...filesIn(ASSEMBLY), ...toolFiles()]);
-  const target = join(draft, ASSEMBLED);
+  const sources = ASSEMBLIES.flatMap(({ folder }) => filesIn(folder));
+  const digest = digestOf([...sources, ...toolFiles()]);
   const before = assembledBefore(digest);
-  if (before === null) await compileAssembly(target);
-  else writeFileSync(target, before);
-  writeFileSync(join(draft, ASSEMBLY_STAMP), assemblyStamp(digest, readFileSync(target)));
+  const programs = [];
+  for (const [index, assembly] of ASSEMBLIES.entries()) {
+    const target = join(draft, assembly.file);
+    if (before === null) await compileAssembly(assembly, target);
+    else writeFileSync(target, before[index]);
+    programs.push(readFileSync(target));
+  }
+  writeFileSync(join(draft, ASSEMBLY_STAMP), assemblyStamp(digest, programs));
 }
 
-async function compileAssembly(target) {
+async function compileAssembly({ folder, entry, file }, target) {
   const { main } = await tool('assemblyscript/asc');
   const { error, stderr } = await main([
-    ...[join(ASSEMBLY, ASSEMBLY_ENTRY), '--outFile', target],
-    ...['--baseDir', ASSEMBLY, '--runtime', 'stub', '--enable', 'simd', '--use', 'abort='],
+    ...[join(folder, entry), '--outFile', target],
+    ...['--baseDir', folder, '--runtime', 'stub', '--enable', 'simd', '--use', 'abort='],
     ...['-O3', '--noAssert', '--noColors'],
   ]);
-  if (error !== null) throw new BuildError(`${ASSEMBLED}: ${error.message}\n${stderr}`);
+  if (error !== null) throw new BuildError(`${file}: ${error.message}\n${stderr}`);
 }
 
 /** A path like `../../package.json` means the same from `src/main/` as from `dist/chunks/`. */

@@ -46,6 +46,7 @@ test('the package has what runs, and no sources, tests or benchmarks', () => {
   expect(paths).toContain('dist/main.js');
   expect(paths).toContain('dist/cli.js');
   expect(paths).toContain('dist/ordinary-records.wasm');
+  expect(paths).toContain('dist/text-splitter.wasm');
   expect(paths).toContain('corpus/manifest.json');
   for (const name of ['systemd/sluice.service', 'prometheus/alerts.yaml', 'grafana/sluice.json']) {
     expect(paths).toContain(`deploy/${name}`);

@@ -8,23 +8,25 @@ const TOOL_CALLS = 20;
  * Sends one run: a root, model calls below it, and tool calls below these.
  *
  * @param observeUrl where the server takes OTLP
+ * @param isFinished false: its root span is not sent, so it is not evaluated and not packed
  * @returns the id of the run
  */
 export async function sendLargeRun(
   observeUrl: string,
   agentKey: string,
   steps: number,
+  isFinished = true,
 ): Promise<string> {
-  const random = seeded(7);
+  const random = seeded(isFinished ? 7 : 8);
   const traceId = hex(random, 32);
+  const root = hex(random, 16);
   const begun = BigInt(Date.now()) * 1_000_000n;
   let parent = '';
   const span = (place: number) => {
-    const spanId = hex(random, 16);
     const isRoot = place === 0;
+    const spanId = isRoot ? root : hex(random, 16);
     const isCall = !isRoot && place % TOOL_CALLS === 1;
     const parentSpanId = isCall ? root : parent;
-    if (isRoot) root = spanId;
     if (isCall) parent = spanId;
     const attribute = (key: string, stringValue: string) => ({ key, value: { stringValue } });
     const attributes = isCall
@@ -56,10 +58,10 @@ export async function sendLargeRun(
       status: {},
     };
   };
-  let root = '';
+  const first = isFinished ? 0 : 1;
   for (let sent = 0; sent < steps; sent += SPANS_A_BODY) {
     const spans = Array.from({ length: Math.min(SPANS_A_BODY, steps - sent) }, (_, n) =>
-      span(sent + n),
+      span(first + sent + n),
     );
     const answer = await fetch(`${observeUrl}/v1/traces`, {
       method: 'POST',

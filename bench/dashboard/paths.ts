@@ -2,7 +2,7 @@
 
 /**
  * `{run}`, `{finding}` and `{day}` are one run with findings, one of its findings, and a day ago; `{large}` is a
- * run of 20,000 steps.
+ * run of 20,000 steps, which is packed, and `{hot}` one that is not.
  */
 export const PATHS: readonly string[] = [
   '/app',
@@ -49,6 +49,8 @@ export const PATHS: readonly string[] = [
   '/app/runs/{large}?page=400',
   '/app/runs/{large}?view=texts',
   '/app/runs/{large}?q=nothing-has-this',
+  '/app/runs/{hot}',
+  '/app/runs/{hot}?q=nothing-has-this',
   '/app/rules',
   '/app/rules?sort=findings',
   '/app/rules/ATR-2026-00001',
@@ -66,7 +68,10 @@ export const PATHS: readonly string[] = [
   '/platform/v1/runs',
   '/platform/v1/runs?has_findings=true&agent=planner-7',
   '/platform/v1/runs/{large}',
+  '/platform/v1/runs/{large}/otlp?signal=traces',
+  '/platform/v1/runs/{hot}/otlp?signal=traces',
+  '/platform/v1/runs/search?text=execute_tool%20search',
 ];
 
 /** Pages of which the first view after a start is shown too: it reads what later ones have in memory. */
-export const FIRST_VIEWS: readonly string[] = ['/app', '/app/runs/{large}'];
+export const FIRST_VIEWS: readonly string[] = ['/app', '/app/runs/{large}', '/app/runs/{hot}'];

@@ -31,6 +31,21 @@ export function firstRecords(ranges: RecordRanges, recordsMax: number): RecordRa
   return first;
 }
 
+/** Returns the records that are in none of these ranges. @param count of all records */
+export function withoutRecords(
+  ranges: RecordRanges,
+  count = Number.MAX_SAFE_INTEGER,
+): RecordRanges {
+  const others: number[] = [];
+  let next = 0;
+  for (let at = 0; at <= ranges.length; at += 2) {
+    const start = Math.min(ranges[at] ?? count, count);
+    if (start > next) addRange(others, next, start);
+    next = Math.max(next, ranges[at + 1] ?? count);
+  }
+  return others;
+}
+
 /** Returns the number of a record by its position among all, from 0. */
 export function nthRecord(ranges: RecordRanges, position: number): number {
   let rest = position;

@@ -12,7 +12,12 @@ import type {
 } from '../db/telemetry/packed/hot-days.ts';
 import type { PackedCounts } from '../db/telemetry/packed/store-packed.ts';
 import { readBlocks } from '../db/telemetry/stored-blocks.ts';
-import { addRange, countRecords, decodeRanges, type RecordRanges } from '../model/record-ranges.ts';
+import {
+  countRecords,
+  decodeRanges,
+  type RecordRanges,
+  withoutRecords,
+} from '../model/record-ranges.ts';
 import { type BlockRecord, recordsOf } from '../otlp/lines/block-records.ts';
 import { packRuns, type RunToPack } from './pack-runs.ts';
 import { inTurns } from './piece-work.ts';
@@ -174,14 +179,7 @@ function without(records: number, lists: readonly RecordRanges[]): RecordRanges 
     }
   }
   placed.sort(([one], [other]) => one - other);
-  const others: number[] = [];
-  let next = 0;
-  for (const [start, end] of placed) {
-    if (start > next) addRange(others, next, Math.min(start, records));
-    next = Math.max(next, end);
-  }
-  if (next < records) addRange(others, next, records);
-  return others;
+  return withoutRecords(placed.flat(), records);
 }
 
 function pick(records: ReadonlyMap<number, BlockRecord>, ranges: RecordRanges): BlockRecord[] {

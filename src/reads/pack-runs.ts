@@ -5,11 +5,10 @@
 import { newBlockId } from '../db/telemetry/blocks.ts';
 import { compressPacked } from '../db/telemetry/packed/packed-block.ts';
 import type { NewPackedBlock, PackedPlace } from '../db/telemetry/packed/store-packed.ts';
-import { groupsOf } from '../model/packed/split-text-groups.ts';
 import { createFilter } from '../model/packed/text-filter.ts';
 import { addRange } from '../model/record-ranges.ts';
 import type { BlockRecord } from '../otlp/lines/block-records.ts';
-import { type PackedLines, type PackedRun, packLines } from '../otlp/lines/packed-lines.ts';
+import { type PackedLines, type PackedRun, packLines } from './packed-lines.ts';
 import { inTurns } from './piece-work.ts';
 import type { StepSignal } from './read-step.ts';
 import type { HotRecords } from './run-reading.ts';
@@ -78,10 +77,12 @@ async function toBlock(group: readonly SignalOfRun[], lines: PackedLines): Promi
   const { run, signal, arrivedOn } = group[0] as SignalOfRun;
   const latest = group.reduce((time, { arrivedAtMicros }) => Math.max(time, arrivedAtMicros), 0);
   const packed = await compressPacked(lines.text);
-  const groups = await inTurns(groupsOf(lines.text));
   return {
     ...packed,
-    filter: createFilter(groups, packed.narrow.data.length + packed.documents.data.length),
+    filter: createFilter(
+      lines.text.hashes,
+      packed.narrow.data.length + packed.documents.data.length,
+    ),
     id: newBlockId(latest / MICROS_PER_MS),
     workspaceId: run.workspaceId,
     arrivedOn,

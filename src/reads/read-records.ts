@@ -4,10 +4,12 @@
  */
 import type { Database } from '../db/database.ts';
 import { UnreadableBlockError } from '../db/telemetry/block-codec.ts';
+import type { PackedText } from '../db/telemetry/packed/packed-block.ts';
 import { type RecordsOfBlock, readBlocks, type TextForm } from '../db/telemetry/stored-blocks.ts';
 import type { Holes } from '../model/packed/narrow-text.ts';
-import { countRecords } from '../model/record-ranges.ts';
+import { countRecords, withoutRecords } from '../model/record-ranges.ts';
 import type { UnreadableBlocks } from '../model/runs.ts';
+import { findRecords } from '../otlp/lines/block-records.ts';
 import type { Pieces } from '../otlp/pieces.ts';
 import { inTurns } from './piece-work.ts';
 import type { StepSignal } from './read-step.ts';
@@ -18,6 +20,7 @@ export interface ReadBlock extends RecordsOfBlock {
   readonly text: Buffer;
   /** of a narrow text */
   readonly holes?: Holes;
+  readonly widen?: PackedText['widen'];
 }
 
 /**
@@ -37,7 +40,7 @@ export async function readRecords(
   wanted: readonly RecordsOfBlock[],
   take: TakeRecords,
   report: ReportBlock,
-  form: TextForm = 'whole',
+  form: Exclude<TextForm, 'whole'> = 'apart',
 ): Promise<UnreadableBlocks> {
   let blocks = 0;
   let steps = 0;
@@ -48,7 +51,7 @@ export async function readRecords(
     let found = 0;
     if ('text' in block && block.signal !== 'metrics') {
       const { signal } = block;
-      found = await foundOf(take({ ...block, signal, records }));
+      found = await foundOf(takeWidened({ ...block, signal, records }, take));
     }
     const lost = countRecords(records) - found;
     steps += lost;
@@ -64,12 +67,25 @@ export async function readRecords(
   return { blocks, steps };
 }
 
+/** Attributes and bodies that are less than so many times the narrow text are all added: leaving them out takes as long. */
+const WIDE_PART = 4;
+
+/** Takes records from a text that has the attributes and bodies of no others. */
+function* takeWidened(block: ReadBlock, take: TakeRecords): Pieces<number> {
+  const { signal, text, holes, records, widen } = block;
+  if (widen === undefined || holes === undefined) return yield* take(block);
+  if (holes.bytes < WIDE_PART * text.length) return yield* take({ ...block, text: widen() });
+  const others = yield* findRecords(signal, text, withoutRecords(records));
+  const open = others.flatMap(({ start, end }) => [start, end]);
+  return yield* take({ ...block, text: widen(open) });
+}
+
 /** Takes records; none of a text that is not valid. */
 async function foundOf(pieces: Pieces<number>): Promise<number> {
   try {
     return await inTurns(pieces);
   } catch (error) {
-    if (error instanceof RangeError) return 0;
+    if (error instanceof RangeError || error instanceof UnreadableBlockError) return 0;
     throw error;
   }
 }

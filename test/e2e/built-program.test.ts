@@ -23,7 +23,9 @@ const KEPT = { DATA_DIR: CATALOGUE_FOLDER };
 /** The files of a checkout that `npm start` needs. */
 const SOURCES = ['src', 'bin', 'corpus', 'docs', 'README.md', 'ARCHITECTURE.md', 'CHANGELOG.md'];
 /** WebAssembly of the same sources, which a build keeps: compiling it takes longer than all the rest. */
-const COMPILED = ['dist/ordinary-records.wasm', 'dist/assembled-from'];
+const COMPILED = ['ordinary-records.wasm', 'text-splitter.wasm', 'assembled-from'].map(
+  (name) => `dist/${name}`,
+);
 
 describe('a temporary folder that another user has prepared', () => {
   let folder: string;

@@ -3,7 +3,7 @@
  * server.
  */
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
@@ -21,7 +21,10 @@ import { MeterProvider, PeriodicExportingMetricReader } from '@opentelemetry/sdk
 import { BasicTracerProvider, BatchSpanProcessor } from '@opentelemetry/sdk-trace-node';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
+import type { JsonObject } from '../../src/model/json.ts';
+import { decodeProtobufRequest } from '../../src/relay/protobuf/protobuf-request.ts';
 import { runCommand } from '../support/command.ts';
+import { encodeProtobuf } from '../support/otlp-protobuf.ts';
 import { canRunJq } from '../support/programs.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { type Gateway, openGateway } from './gateway.ts';
@@ -194,6 +197,31 @@ test('a search in log records', async () => {
   expect(bodies.join()).toContain('The Refund was paid.');
   expect(bodies.join()).toContain('no refund');
   expect(bodies.join()).not.toContain('Nothing');
+});
+
+/** A request without defaults, which protobuf does not have, and with numbers as text. */
+function withoutDefaults(request: string): unknown {
+  return JSON.parse(request, (_, value: unknown) => {
+    if (value === null || value === false || value === '' || Number(value) === 0) return undefined;
+    return typeof value === 'number' ? String(value) : value;
+  });
+}
+
+test('each line is a message of OTLP: in protobuf and back it has the same members', async () => {
+  const archive = join(folder, 'plain');
+  const words = ['export', '--compress', 'none', '-o', `${archive}/`];
+  expect(await runCommand(words, { DATABASE_URL: gateway.databaseUrl })).toMatchObject({ code: 0 });
+  for (const signal of ['traces', 'logs', 'metrics'] as const) {
+    const files = readdirSync(join(archive, signal)).map((name) => join(archive, signal, name));
+    const lines = files.flatMap((path) => readFileSync(path, 'utf8').split('\n').slice(0, -1));
+    expect(lines.length).toBeGreaterThan(0);
+    for (const line of lines) {
+      const message = encodeProtobuf(signal, JSON.parse(line) as JsonObject);
+      expect(withoutDefaults(decodeProtobufRequest(signal, message))).toEqual(
+        withoutDefaults(line),
+      );
+    }
+  }
 });
 
 test('whole runs of an agent, and records of a service, of what the SDK sent', async () => {

@@ -32,6 +32,7 @@ import { runCommand, runProcess } from '../support/command.ts';
 import { recordsIn } from '../support/exact-records.ts';
 import { isExhaustive } from '../support/exhaustive.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
+import { peakMemoryBytes } from '../support/otlp-wire.ts';
 import { DAY_MS, hex8, hex16, NOON_MS } from '../support/rows.ts';
 import { storeRequests } from '../support/store-requests.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -475,6 +476,37 @@ test('a process that is killed and started again', async () => {
     expect(await runProcess(words, { DATABASE_URL: scratch.url })).toMatchObject({ code: 0 });
   }
   expect(recordsOf(textOf(out))).toEqual(everything());
+});
+
+test('memory does not grow with what is exported', async () => {
+  await scratch.rows("INSERT INTO workspaces (slug, name) VALUES ('large', 'Large')");
+  const [added] = await scratch.rows("SELECT id FROM workspaces WHERE slug = 'large'");
+  const workspaceId = Number(added?.id);
+  const span = `{"traceId":"${hex16(7)}","spanId":"${hex8(7)}","name":"${'text '.repeat(100_000)}"}`;
+  const body = `{"resourceSpans":[{"scopeSpans":[{"spans":[${span}]}]}]}`;
+  await store({ signal: 'traces', workspaceId, day: 0, body });
+  const blocks = 800;
+  await scratch.rows(
+    `INSERT INTO hot_blocks
+     SELECT overlay(block_id::text placing lpad(to_hex(n), 12, '0') from 25)::uuid, workspace_id, arrived_on, bytes,
+            records, checksum, signal, codec, data
+       FROM hot_blocks, generate_series(1, $2::int) AS n WHERE workspace_id = $1`,
+    [workspaceId, blocks - 1],
+  );
+  const words = ['export', '--workspace', 'large', '--full-speed', '--arrived', '2026-11-20'];
+  const child = spawn(process.execPath, [join(ROOT, 'bin/sluice.js'), ...words], {
+    env: { PATH: process.env.PATH, HOME: process.env.HOME, DATABASE_URL: scratch.url },
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  let [written, peak] = [0, 0];
+  for await (const chunk of child.stdout) {
+    written += (chunk as Buffer).length;
+    // It has not ended: more than a pipe holds is still to come.
+    if (written < (blocks - 10) * body.length) peak = await peakMemoryBytes(child.pid ?? 0);
+  }
+  expect(written).toBe(blocks * (body.length + 1));
+  expect(peak).toBeGreaterThan(0);
+  expect(peak).toBeLessThan(written / 1.5);
 });
 
 describe('the same command again', () => {

@@ -32,14 +32,16 @@ export async function views(database: Database) {
   const read = await readStepsOfRuns(database, RUNS.map(toRead));
   for (const [index, runId] of RUNS.entries()) {
     const tree = await readTree(database, toRead(runId), 1000);
-    const page = await readStepPage(database, tree, {
+    const limits = {
       bytesMax: 1e9,
       pageSteps: 1000,
       cutBytes: 1e6,
       ordinaryBytes: 1e6,
       wholeBytes: 1e6,
       structuresMax: 1e6,
-    });
+    };
+    const page = await readStepPage(database, tree, limits);
+    const one = await readStepPage(database, tree, { ...limits, pageSteps: 1 }, { from: 2 });
     const records: Record<string, string[]> = {};
     for (const signal of ['traces', 'logs'] as const) {
       if (read[index]?.steps.length === 0) continue;
@@ -52,6 +54,7 @@ export async function views(database: Database) {
       tree: tree.steps.map(({ storedIn: _in, storedAs: _as, ...step }) => step),
       lost: tree.unreadable,
       page,
+      one,
       records,
     });
   }

@@ -14,7 +14,12 @@ import {
 } from './block-codec.ts';
 import { SIGNAL_NUMBERS } from './blocks.ts';
 import { CODECS, type Codecs } from './codecs.ts';
-import { type NarrowBlock, readNarrow, readPacked } from './packed/packed-block.ts';
+import {
+  type NarrowBlock,
+  type PackedText,
+  readNarrow,
+  readPacked,
+} from './packed/packed-block.ts';
 
 /** The address of a block. */
 export interface BlockKey {
@@ -45,6 +50,8 @@ export type BlockText = BlockKey &
         readonly text: Buffer;
         /** of a narrow text */
         readonly holes?: Holes;
+        /** of a text that is apart */
+        readonly widen?: PackedText['widen'];
       }
     | {
         /** null if it is not known */
@@ -53,8 +60,11 @@ export type BlockText = BlockKey &
       }
   );
 
-/** Whole texts, or of packed blocks the narrow ones, which have no attributes and no long strings. */
-export type TextForm = 'whole' | 'narrow';
+/**
+ * Whole texts, or of packed blocks the narrow ones, which have no attributes and no long strings; apart: with `widen`,
+ * which adds them.
+ */
+export type TextForm = 'whole' | 'narrow' | 'apart';
 
 /** Maximum blocks that one statement reads; each has up to `BLOCK_BYTES_MAX`, and a longer one is read alone. */
 const SLICE_BLOCKS = 32;
@@ -91,8 +101,13 @@ export const HOT_TEXT_COLUMNS = `codec, bytes, checksum, NULL::integer AS "narro
 export async function readText(row: TextRow, codecs: Codecs): Promise<Buffer> {
   const { id, codec, bytes, checksum, data } = row;
   if (row.narrow === null) return await readBlock({ id, codec, bytes, checksum, data }, codecs);
-  const documents = { bytes: row.documentsBytes, checksum, data };
-  return await readPacked({ ...narrowOf(row), documents }, codecs);
+  return (await readApart(row, codecs)).widen();
+}
+
+/** @param row of a packed block */
+async function readApart(row: TextRow, codecs: Codecs): Promise<PackedText> {
+  const { documentsBytes: bytes, checksum, data } = row;
+  return await readPacked({ ...narrowOf(row), documents: { bytes, checksum, data } }, codecs);
 }
 
 /** @param row of a packed block */
@@ -205,10 +220,12 @@ async function textOf(
     }
     const { signal: _number, data, ...block } = stored;
     if (signal === null) throw new UnreadableBlockError(blockId, 'its signal is not known');
-    if (form === 'narrow' && block.narrow !== null) {
-      return { ...key, signal, ...(await readNarrow(narrowOf({ ...block, data }), codecs)) };
+    const full = { ...block, data };
+    if (form === 'whole' || block.narrow === null) {
+      return { ...key, signal, text: await readText(full, codecs) };
     }
-    return { ...key, signal, text: await readText({ ...block, data }, codecs) };
+    const read = form === 'narrow' ? readNarrow(narrowOf(full), codecs) : readApart(full, codecs);
+    return { ...key, signal, ...(await read) };
   } catch (error) {
     if (error instanceof UnreadableBlockError || error instanceof UnsupportedCodecError) {
       return { ...key, signal, error };

@@ -1,9 +1,24 @@
 /**
  * The lines of a packed block without attributes and bodies of log records: JSON with empty lists and objects instead
- * (`text-splitter.ts`). It is enough for the tree of a run.
+ * (`assembly/split.ts`). It is enough for the tree of a run.
  */
-import type { TextWithHoles } from './text-splitter.ts';
+import type { CollectedDocuments } from './document-stream.ts';
 import { NumberReader } from './varints.ts';
+
+/** A text with something taken out. */
+export interface TextWithHoles {
+  readonly text: Buffer;
+  /** for each hole: its distance from the one before, the bytes that were there */
+  readonly holes: Buffer;
+}
+
+/** The parts of a packed block. */
+export interface SplitText extends CollectedDocuments {
+  /** of the text */
+  readonly bytes: number;
+  readonly narrow: TextWithHoles;
+  readonly attributes: TextWithHoles;
+}
 
 const DAMAGED = 'its parts do not fit';
 
@@ -68,57 +83,82 @@ class Source {
     this.text = text;
   }
 
-  /** Copies the next bytes. @returns the position behind them */
-  copyTo(target: Buffer, position: number, bytes: number): number {
-    const end = this.at + bytes;
-    if (bytes < 0 || end > this.text.length || position + bytes > target.length)
-      throw new RangeError(DAMAGED);
-    this.text.copy(target, position, this.at, end);
+  /**
+   * Copies the next bytes.
+   *
+   * @param target null: they are skipped
+   * @returns the position behind them
+   */
+  copyTo(target: Buffer | null, position: number, bytes: number): number {
+    const from = this.at;
+    const end = from + bytes;
+    if (bytes < 0 || end > this.text.length) throw new RangeError(DAMAGED);
     this.at = end;
+    if (target === null) return position;
+    if (position + bytes > target.length) throw new RangeError(DAMAGED);
+    this.text.copy(target, position, from, end);
     return position + bytes;
   }
+}
+
+/** The parts of a text. */
+export interface JoinedParts {
+  /** of the text */
+  readonly bytes: number;
+  readonly narrow: Buffer;
+  /** in the narrow text */
+  readonly holes: Holes;
+  readonly attributes: TextWithHoles;
+  readonly documents: Buffer;
 }
 
 /**
  * Joins the parts of a text.
  *
- * @param bytes of the text
+ * @param open ranges of the narrow text whose holes stay: start and end of each
  * @throws {RangeError} when they do not fit each other
  */
 export function joinText(
-  bytes: number,
-  narrow: TextWithHoles,
-  attributes: TextWithHoles,
-  documents: Buffer,
+  { bytes, narrow, holes, attributes, documents }: JoinedParts,
+  open: readonly number[] = [],
 ): Buffer {
-  if (narrow.text.length + attributes.text.length + documents.length !== bytes) {
+  if (narrow.length + attributes.text.length + documents.length !== bytes) {
     throw new RangeError(DAMAGED);
   }
-  const text = Buffer.allocUnsafe(bytes);
-  const [narrowSource, own, taken] = [narrow.text, attributes.text, documents].map(
+  let left = 0;
+  for (let range = 0; range < open.length; range += 2) {
+    left += holes.bytesIn(open[range] as number, open[range + 1] as number);
+  }
+  if (left > bytes) throw new RangeError(DAMAGED);
+  const text = Buffer.allocUnsafe(bytes - left);
+  const [narrowSource, own, taken] = [narrow, attributes.text, documents].map(
     (source) => new Source(source),
   ) as [Source, Source, Source];
-  const holes = new Holes(narrow);
   const inner = new Holes(attributes);
   let next = 0;
   let length = 0;
+  let range = 0;
   for (const [index, hole] of holes.positions.entries()) {
     length = narrowSource.copyTo(text, length, hole - narrowSource.at);
-    const end = length + (holes.lengths[index] as number);
-    while (length < end) {
+    while (hole >= (open[range + 1] ?? Number.POSITIVE_INFINITY)) range += 2;
+    const target = hole >= (open[range] ?? Number.POSITIVE_INFINITY) ? null : text;
+    for (let rest = holes.lengths[index] as number; rest !== 0; ) {
       const before = (inner.positions[next] ?? Number.POSITIVE_INFINITY) - own.at;
-      if (before > end - length) {
-        length = own.copyTo(text, length, end - length);
+      if (before > rest) {
+        length = own.copyTo(target, length, rest);
         break;
       }
-      length = own.copyTo(text, length, before);
-      length = taken.copyTo(text, length, inner.lengths[next] as number);
+      const document = inner.lengths[next] as number;
+      rest -= before + document;
+      if (rest < 0) throw new RangeError(DAMAGED);
+      length = own.copyTo(target, length, before);
+      length = taken.copyTo(target, length, document);
       next += 1;
     }
-    if (length !== end) throw new RangeError(DAMAGED);
   }
-  const rest = narrow.text.length - narrowSource.at;
-  if (length + rest !== bytes || next < inner.positions.length) throw new RangeError(DAMAGED);
+  const rest = narrow.length - narrowSource.at;
+  const isAll = own.at === own.text.length && taken.at === documents.length;
+  if (length + rest !== text.length || !isAll) throw new RangeError(DAMAGED);
   narrowSource.copyTo(text, length, rest);
   return text;
 }

@@ -1,6 +1,4 @@
 /** Numbers of variable length (LEB128), at most `NUMBER_MAX`. */
-import { withRoom } from './room.ts';
-
 /** Largest number. */
 export const NUMBER_MAX = 2 ** 31 - 1;
 const NUMBER_BYTES = 5;
@@ -12,7 +10,9 @@ export class Numbers {
   #length = 0;
 
   put(number: number): void {
-    this.#bytes = withRoom(this.#bytes, this.#length, NUMBER_BYTES);
+    if (this.#length + NUMBER_BYTES > this.#bytes.length) {
+      this.#bytes = Buffer.concat([this.#bytes, Buffer.allocUnsafe(this.#bytes.length)]);
+    }
     let rest = number;
     for (; rest > 0x7f; rest >>>= 7) {
       this.#bytes[this.#length] = (rest & 0x7f) | 0x80;

@@ -2,8 +2,8 @@
 import fc from 'fast-check';
 
 import { putRepeatsBack } from '../../../src/model/packed/document-stream.ts';
-import { joinText } from '../../../src/model/packed/narrow-text.ts';
-import { type SplitText, TextSplitter } from '../../../src/model/packed/text-splitter.ts';
+import { Holes, joinText, type SplitText } from '../../../src/model/packed/narrow-text.ts';
+import { type SplitLines, TextSplitter } from '../../../src/reads/text-splitter.ts';
 
 /** Parts of strings, with escapes, U+0000 and lone surrogates. */
 export const parts = fc.array(
@@ -57,13 +57,19 @@ export const jsonLines = fc
 /** Joins the parts of a text. */
 export function joined({ bytes, narrow, attributes, ...documents }: SplitText): Buffer {
   const left = bytes - narrow.text.length - attributes.text.length;
-  return joinText(bytes, narrow, attributes, putRepeatsBack(documents, left));
+  return joinText({
+    bytes,
+    narrow: narrow.text,
+    holes: new Holes(narrow),
+    attributes,
+    documents: putRepeatsBack(documents, left),
+  });
 }
 
 const shared = new TextSplitter();
 
 /** Splits a text, given line by line. */
-export function split(text: Buffer, splitter = shared): SplitText {
+export function split(text: Buffer, splitter = shared): SplitLines {
   splitter.begin(text.length);
   for (let at = 0; at < text.length; ) {
     const end = text.indexOf('\n', at) + 1 || text.length;

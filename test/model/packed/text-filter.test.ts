@@ -1,14 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { groupsOf } from '../../../src/model/packed/split-text-groups.ts';
-import {
-  createFilter,
-  hashesOf,
-  mayContain,
-  TextGroups,
-} from '../../../src/model/packed/text-filter.ts';
-import { TextSplitter } from '../../../src/model/packed/text-splitter.ts';
-import { toEnd } from '../../../src/otlp/pieces.ts';
+import { createFilter, hashesOf, mayContain } from '../../../src/model/packed/text-filter.ts';
+import { TextSplitter } from '../../../src/reads/text-splitter.ts';
 import { casesOf } from '../../support/exhaustive.ts';
 
 /** Writes all or some characters as escapes, but for those that may be part of an escape. */
@@ -24,11 +17,12 @@ function escapeAll(json: string, every: number): string {
   });
 }
 
-const groups = new TextGroups();
-const filterOf = (text: Buffer): Buffer => {
-  groups.add(text);
+const splitter = new TextSplitter();
+const filterOf = (text: string): Buffer => {
+  splitter.begin(text.length);
+  splitter.put(Buffer.from(text));
   // Large enough that no bit is set by chance.
-  return createFilter(groups.take(), 22 * 64 * 1024);
+  return createFilter(splitter.end().hashes, 22 * 64 * 1024);
 };
 
 const text = fc.string({
@@ -83,9 +77,17 @@ it('finds every part of a text behind one to three levels of JSON, however it is
           views.push(shown);
         }
         const stored = escapeAll(JSON.stringify(shown), every);
-        const filter = filterOf(Buffer.from(stored));
-        for (const view of views) {
-          expect(mayContain(filter, hashesOf(partOf(view, range)))).toBe(true);
+        // The text is a name, an attribute, a document.
+        const forms = [
+          stored,
+          `{"attributes":[${stored}]}`,
+          `{"body":{"a":"${' '.repeat(48)}${stored.slice(1)}}}`,
+        ];
+        for (const form of forms) {
+          const filter = filterOf(form);
+          for (const view of views) {
+            expect(mayContain(filter, hashesOf(partOf(view, range)))).toBe(true);
+          }
         }
       },
     ),
@@ -110,7 +112,6 @@ it('finds every string of a packed block, also where one repeats another', () =>
             .map(([, one]) => one)
             .join(' '),
         ]);
-        const splitter = new TextSplitter();
         const spans = texts.map((value, index) => ({
           traceId: 'ab'.repeat(16),
           startTimeUnixNano: '1700000000000000000',
@@ -120,13 +121,9 @@ it('finds every string of a packed block, also where one repeats another', () =>
             { key: 'short', value: { stringValue: value.slice(0, 20) } },
           ],
         }));
-        const line = Buffer.from(
+        const filter = filterOf(
           `${JSON.stringify({ resourceSpans: [{ scopeSpans: [{ spans }] }] })}\n`,
         );
-        splitter.begin(line.length);
-        splitter.put(line);
-        const groups = toEnd(groupsOf(splitter.end()));
-        const filter = createFilter(groups, 22 * 64 * 1024);
         for (const one of [...texts, ...given.map(([own]) => own)].filter(
           (value) => value !== '',
         )) {
@@ -139,7 +136,7 @@ it('finds every string of a packed block, also where one repeats another', () =>
 });
 
 it('A to Z count as a to z, other letters do not', () => {
-  const filter = filterOf(Buffer.from('"Evil.Example É"'));
+  const filter = filterOf('"Evil.Example É"');
   expect(mayContain(filter, hashesOf('eviL.eXample'))).toBe(true);
   expect(mayContain(filter, hashesOf('ample É'))).toBe(true);
   expect(mayContain(filter, hashesOf('ample é'))).toBe(false);
@@ -148,19 +145,23 @@ it('A to Z count as a to z, other letters do not', () => {
 
 it('ids and times are not in the filter; a name that looks like one is', () => {
   const id = '0123456789abcdef0123456789abcdef';
-  const splitter = new TextSplitter();
-  splitter.begin(1000);
-  splitter.put(
-    Buffer.from(`{"traceId":"${id}","endTimeUnixNano":"1712345678901234567","name":"plain"}`),
-  );
-  const filter = createFilter(toEnd(groupsOf(splitter.end())), 22 * 64 * 1024);
+  const time = '1712345678901234567';
+  const ids = ['traceId', 'spanId', 'parentSpanId'].map((key) => `"${key}":"${id}"`);
+  const times = ['endTimeUnixNano', 'UnixNano'].map((key) => `"${key}" : "${time}"`);
+  const filter = filterOf(`{${[...ids, ...times].join()},"name":"plain"}`);
   expect(mayContain(filter, hashesOf(id))).toBe(false);
-  expect(mayContain(filter, hashesOf('1712345678901234567'))).toBe(false);
-  splitter.begin(1000);
-  splitter.put(Buffer.from(`{"name":"${id}"}`));
-  expect(
-    mayContain(createFilter(toEnd(groupsOf(splitter.end())), 22 * 64 * 1024), hashesOf(id)),
-  ).toBe(true);
+  expect(mayContain(filter, hashesOf(time))).toBe(false);
+  expect(mayContain(filter, hashesOf('plain'))).toBe(true);
+  for (const text of [`"name":"${id}"`, `"spanId":["${id}"]`, `"notSpanId":"${id}"`]) {
+    expect(mayContain(filterOf(`{${text}}`), hashesOf(id))).toBe(true);
+  }
+});
+
+it('a block has no groups of one before it, also if that one did not end', () => {
+  const plain = filterOf('"plain"');
+  splitter.begin(10);
+  splitter.put(Buffer.from('"other"'));
+  expect(filterOf('"plain"').equals(plain)).toBe(true);
 });
 
 it('a filter has at most a twentieth of the bytes of its block', () => {

@@ -2,13 +2,10 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 
+import { DOCUMENT_BYTES_MIN } from '../../../src/model/packed/assembly/codes.ts';
 import { putRepeatsBack } from '../../../src/model/packed/document-stream.ts';
-import { Holes } from '../../../src/model/packed/narrow-text.ts';
-import {
-  DOCUMENT_BYTES_MIN,
-  type SplitText,
-  TextSplitter,
-} from '../../../src/model/packed/text-splitter.ts';
+import { Holes, type SplitText } from '../../../src/model/packed/narrow-text.ts';
+import { TextSplitter } from '../../../src/reads/text-splitter.ts';
 import { joined, jsonLines, split } from './json-lines.ts';
 
 /** The lines of a text as values, without attributes and bodies. */

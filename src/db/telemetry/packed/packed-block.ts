@@ -1,5 +1,5 @@
 /**
- * Packed blocks: lines of OTLP/JSON of whole runs (`src/otlp/lines/packed-lines.ts`) in two parts, each compressed
+ * Packed blocks: lines of OTLP/JSON of whole runs (`src/reads/packed-lines.ts`) in two parts, each compressed
  * (docs/decisions/0009-hot-and-packed-blocks.md). The narrow part is enough for the tree of a run.
  *
  *   lines ─► narrow text, holes ───────────────► narrow part
@@ -9,8 +9,7 @@
  * A block is read as it was packed or not at all: each part has a checksum, and the documents fit only the holes.
  */
 import { putRepeatsBack } from '../../../model/packed/document-stream.ts';
-import { Holes, joinText } from '../../../model/packed/narrow-text.ts';
-import type { SplitText } from '../../../model/packed/text-splitter.ts';
+import { Holes, joinText, type SplitText } from '../../../model/packed/narrow-text.ts';
 import { checksumOf, readBlock, type StoredBlock, UnreadableBlockError } from '../block-codec.ts';
 import { BROTLI, CODECS, type Codecs } from '../codecs.ts';
 
@@ -35,6 +34,23 @@ export interface NarrowText {
   readonly text: Buffer;
   readonly holes: Holes;
 }
+
+/** A block with all of its parts. */
+export interface PackedText extends NarrowText {
+  /**
+   * Returns the lines.
+   *
+   * @param open ranges of the narrow text that have no attributes and bodies in the lines: start and end of each
+   * @throws {UnreadableBlockError} when the parts do not fit each other
+   */
+  readonly widen: (open?: readonly number[]) => Buffer;
+}
+
+/**
+ * Memory for the documents of a usual block while they are joined. New memory costs page faults and full collections.
+ */
+const DOCUMENTS_BYTES = 4 * 1024 * 1024;
+let documentsMemory: Buffer | null = null;
 
 /** Bytes of the length of a piece, at the beginning of a part. */
 const LENGTH_BYTES = 4;
@@ -80,7 +96,7 @@ export async function readNarrow(block: NarrowBlock, codecs: Codecs = CODECS): P
 }
 
 /**
- * Reads the lines.
+ * Reads all parts.
  *
  * @param codecs those of this process
  * @throws {UnreadableBlockError} when the block is damaged
@@ -89,16 +105,21 @@ export async function readNarrow(block: NarrowBlock, codecs: Codecs = CODECS): P
 export async function readPacked(
   block: StoredPackedBlock,
   codecs: Codecs = CODECS,
-): Promise<Buffer> {
-  const { bytes } = block;
-  const [[text, holes], [own, ownHoles, literals, repeats]] = await Promise.all([
-    readPart<Pieces>(block, block.narrow, 2, codecs),
+): Promise<PackedText> {
+  const { id, bytes } = block;
+  const [{ text, holes }, [own, ownHoles, literals, repeats]] = await Promise.all([
+    readNarrow(block, codecs),
     readPart<FourPieces>(block, block.documents, 4, codecs),
   ]);
-  return ofBlock(block.id, () => {
-    const taken = putRepeatsBack({ literals, repeats }, bytes - text.length - own.length);
-    return joinText(bytes, { text, holes }, { text: own, holes: ownHoles }, taken);
-  });
+  const attributes = { text: own, holes: ownHoles };
+  const widen = (open?: readonly number[]): Buffer =>
+    ofBlock(id, () => {
+      documentsMemory ??= Buffer.allocUnsafeSlow(DOCUMENTS_BYTES);
+      const left = bytes - text.length - own.length;
+      const documents = putRepeatsBack({ literals, repeats }, left, documentsMemory);
+      return joinText({ bytes, narrow: text, holes, attributes, documents }, open);
+    });
+  return { text, holes, widen };
 }
 
 type Pieces = readonly [Buffer, Buffer];

@@ -7,10 +7,15 @@ import {
   compressPacked,
   readNarrow,
   readPacked,
+  type StoredPackedBlock,
 } from '../../../../src/db/telemetry/packed/packed-block.ts';
 import { jsonLines, split } from '../../../model/packed/json-lines.ts';
 
 const ID = '018f0000000070008000000000000000';
+
+/** Reads all parts of a block and joins them. */
+const linesOf = async (block: StoredPackedBlock): Promise<Buffer> =>
+  (await readPacked(block)).widen();
 
 /** Splits and compresses lines. */
 const packed = async (text: Buffer) => ({ id: ID, ...(await compressPacked(split(text))) });
@@ -19,9 +24,15 @@ test('a packed block gives back any text', async () => {
   await fc.assert(
     fc.asyncProperty(jsonLines, async (text) => {
       const block = await packed(text);
-      expect(await readPacked(block)).toEqual(text);
+      expect(await linesOf(block)).toEqual(text);
       const { text: narrow, holes } = await readNarrow(block);
       expect(narrow.length + holes.bytes).toBe(text.length);
+      // The first line without attributes, the others with them; then all without.
+      const { widen } = await readPacked(block);
+      const end = narrow.indexOf('\n') + 1;
+      const rest = text.subarray(end + holes.bytesIn(0, end));
+      expect(widen([0, end])).toEqual(Buffer.concat([narrow.subarray(0, end), rest]));
+      expect(widen([0, end, end, narrow.length])).toEqual(narrow);
     }),
   );
 });
@@ -46,7 +57,7 @@ describe('a damaged block', () => {
           const index = at % data.length;
           data[index] = (data[index] as number) ^ change;
           const damaged = { ...block, id: ID, [name]: { ...block[name], data } };
-          await expect(readPacked(damaged)).rejects.toThrow(UnreadableBlockError);
+          await expect(linesOf(damaged)).rejects.toThrow(UnreadableBlockError);
         },
       ),
     );
@@ -72,7 +83,7 @@ describe('a damaged block', () => {
             narrow: await partOf(narrow),
             documents: await partOf(documents),
           };
-          const read = await readPacked(block).catch((error: unknown) => error);
+          const read = await linesOf(block).catch((error: unknown) => error);
           if (read instanceof Buffer) expect(read).toHaveLength(bytes);
           else expect(read).toBeInstanceOf(UnreadableBlockError);
         },
@@ -86,12 +97,12 @@ describe('a damaged block', () => {
       packed(text.subarray(text.indexOf('\n') + 1)),
     ]);
     const mixed = { ...one, id: ID, documents: other.documents };
-    await expect(readPacked(mixed)).rejects.toThrow(UnreadableBlockError);
+    await expect(linesOf(mixed)).rejects.toThrow(UnreadableBlockError);
   });
 
   test('a text with another length is an error', async () => {
     const block = await packed(text);
-    await expect(readPacked({ ...block, id: ID, bytes: block.bytes + 1 })).rejects.toThrow(
+    await expect(linesOf({ ...block, id: ID, bytes: block.bytes + 1 })).rejects.toThrow(
       UnreadableBlockError,
     );
   });

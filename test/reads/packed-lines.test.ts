@@ -2,12 +2,12 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 
-import { type BlockRecord, recordsOf } from '../../../src/otlp/lines/block-records.ts';
-import { LINE_BYTES_MAX } from '../../../src/otlp/lines/lines.ts';
-import { PACKED_BYTES_MAX, packLines } from '../../../src/otlp/lines/packed-lines.ts';
-import type { Frame } from '../../../src/otlp/lines/record-finder.ts';
-import { toEnd } from '../../../src/otlp/pieces.ts';
-import { joined } from '../../model/packed/json-lines.ts';
+import { type BlockRecord, recordsOf } from '../../src/otlp/lines/block-records.ts';
+import { LINE_BYTES_MAX } from '../../src/otlp/lines/lines.ts';
+import type { Frame } from '../../src/otlp/lines/record-finder.ts';
+import { toEnd } from '../../src/otlp/pieces.ts';
+import { PACKED_BYTES_MAX, packLines } from '../../src/reads/packed-lines.ts';
+import { joined } from '../model/packed/json-lines.ts';
 
 const ALL = [0, Number.MAX_SAFE_INTEGER];
 

@@ -7,10 +7,10 @@
  * Records keep their order and their bytes. Records in a row with equal heads (request, resource, scope)
  * share them in a line, whichever request they came from. Each run begins a line.
  */
-import { type SplitText, TextSplitter } from '../../model/packed/text-splitter.ts';
-import { PIECE_BYTES, type Pieces } from '../pieces.ts';
-import { LINE_BYTES_MAX } from './lines.ts';
-import type { Frame } from './record-finder.ts';
+import { LINE_BYTES_MAX } from '../otlp/lines/lines.ts';
+import type { Frame } from '../otlp/lines/record-finder.ts';
+import { PIECE_BYTES, type Pieces } from '../otlp/pieces.ts';
+import { type SplitLines, TextSplitter } from './text-splitter.ts';
 
 /** Maximum bytes of a packed block's lines, unless it is a single record. */
 export const PACKED_BYTES_MAX = 4 * 1024 * 1024;
@@ -44,7 +44,7 @@ export interface PackedRun {
 /** The lines of a packed block. */
 export interface PackedLines {
   /** lines, each with a line feed at its end */
-  readonly text: SplitText;
+  readonly text: SplitLines;
   readonly records: number;
   readonly runs: readonly PackedRun[];
 }
