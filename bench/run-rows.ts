@@ -143,6 +143,7 @@ async function complete(
       title: bench.titles
         ? `${run.runId.slice(0, 6)}. Where is the parcel that I ordered last week?`
         : null,
+      tools: [],
     }));
     const stored = await completeRuns(bench.database, evaluated, CORPUS);
     done += stored.filter((severities) => severities !== null).length;

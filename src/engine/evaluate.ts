@@ -26,7 +26,7 @@ import { isMatchedName, StepNames } from './matcher/matched-name.ts';
 import { firstOfStep, toolNameOf } from './matcher/matched-tool.ts';
 import type { Hit, IsOver, Matcher, RuleTimer, RunMatch } from './matcher/matcher.ts';
 import { titleFrom } from './run-title.ts';
-import { nameDigest, stepNameOf } from './step-name.ts';
+import { cutName, nameDigest, stepNameOf } from './step-name.ts';
 import { extractSteps, type StepExtraction, stepKindsOf } from './surfaces/reader/extract.ts';
 import { UNKNOWN_ROLES_MAX } from './surfaces/reader/messages/words.ts';
 
@@ -38,6 +38,9 @@ const PORTION_CHARS = 256 * 1024;
 
 /** Texts that a step with further steps in it writes at its end. */
 const OUTPUTS: ReadonlySet<Surface> = new Set(['tool_result', 'step_output', 'agent_output']);
+
+/** Most tools that a run names. */
+export const TOOLS_MAX = 20;
 
 /** Most keys of unread texts that a run lists. */
 export const UNREAD_KEYS_MAX = 20;
@@ -73,6 +76,8 @@ export interface Evaluation {
   readonly unknownRoles: readonly string[];
   /** the kind of each step, by its index */
   readonly kinds: readonly StepKind[];
+  /** the first tools that its steps name */
+  readonly tools: readonly string[];
   /** the beginning of the first text that a user sent */
   readonly title: string | null;
   /** number of last steps that were not matched in full, because the evaluation was stopped */
@@ -126,6 +131,7 @@ export class RunEvaluation {
   #unreadTexts = 0;
   readonly #unreadKeys = new Set<string>();
   readonly #unknownRoles = new Set<string>();
+  readonly #tools = new Set<string>();
   #title: string | null = null;
   #stepsRead = 0;
   #isOver: IsOver = () => false;
@@ -184,6 +190,7 @@ export class RunEvaluation {
       unreadKeys: [...this.#unreadKeys].sort(),
       unknownRoles: [...this.#unknownRoles].sort(),
       kinds: this.#kinds.length === this.#steps.length ? this.#kinds : stepKindsOf(this.#steps),
+      tools: [...this.#tools].sort(),
       title: this.#title,
       unreadSteps: this.#steps.length - this.#stepsRead,
     };
@@ -201,6 +208,7 @@ export class RunEvaluation {
       const recencies = extracted.recencies();
       for (const [index, { surface, text }] of surfaceTexts.entries()) {
         texts.push({ step, surface, text, recency: at(recencies, index) });
+        if (surface === 'tool_name' && this.#tools.size < TOOLS_MAX) this.#tools.add(cutName(text));
         chars += text.length;
       }
       if (isOver()) yield;

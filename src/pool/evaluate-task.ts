@@ -211,6 +211,7 @@ function conclude(
     unparsedValues: unparsed,
     usage: totalUsage(steps),
     title: result.title,
+    tools: result.tools,
   };
   return { kind: 'decided', evaluation, isOverBudget: unreadSteps > 0 };
 }

@@ -53,7 +53,7 @@ export function readStep(signal: StepSignal, { bytes, origin }: BlockRecord): St
 
 /** Converts a parsed record to a step without number and day of arrival. */
 export function toStep(signal: StepSignal, record: JsonObject, origin: RecordOrigin): Step {
-  const head = headOf(signal, record);
+  const head = stepHead(signal, record);
   const { scopeName, serviceName } = namesOf(origin);
   const isSpan = signal === 'traces';
   const dropped = toCount(record.droppedAttributesCount);
@@ -79,7 +79,7 @@ export function toStep(signal: StepSignal, record: JsonObject, origin: RecordOri
 
 /** Reads the head of a step: its attributes, events and body are parsed, but not converted. */
 export function readHead(signal: StepSignal, { bytes }: BlockRecord): StepHead {
-  return headOf(signal, parseRecord(bytes));
+  return stepHead(signal, parseRecord(bytes));
 }
 
 /**
@@ -90,7 +90,8 @@ export function digestOf({ bytes, origin }: BlockRecord): string {
   return hash('sha256', bytes, 'base64') + namesAndDigestOf(origin).digest;
 }
 
-function headOf(signal: StepSignal, record: JsonObject): StepHead {
+/** Reads the head of a parsed record. */
+export function stepHead(signal: StepSignal, record: JsonObject): StepHead {
   return signal === 'traces' ? spanHead(record) : logHead(record);
 }
 
@@ -142,7 +143,7 @@ const TIMES = ['startTimeUnixNano', 'endTimeUnixNano', 'timeUnixNano', 'observed
  * Parses a record. U+0000 and lone surrogates become U+FFFD, because findings are stored as text in
  * PostgreSQL, which has neither.
  */
-function parseRecord(bytes: Buffer): JsonObject {
+export function parseRecord(bytes: Buffer): JsonObject {
   const parsed = parseJson(bytes);
   if (!parsed.ok || !isObject(parsed.value)) return {};
   if (!hasRoundedTime(parsed.value)) return parsed.value;

@@ -10,6 +10,7 @@
 import { findWorkspaceById } from '../db/people/workspaces.ts';
 import type { ReadChoice } from '../db/replica/read-choice.ts';
 import { listRuns } from '../db/runs/runs.ts';
+import { idAt, LAST_ID, timeOfId } from '../db/telemetry/day-blocks.ts';
 import {
   FILTERS_MAX,
   filterBlocks,
@@ -52,14 +53,6 @@ const PLACES_MAX = 200;
 const RUNS_MAX = 10_000;
 /** The blocks of a run can be newer than its first arrival by so much. */
 const RUN_MS_MAX = 86_400_000;
-
-const LAST_ID = 'f'.repeat(32);
-
-/** The first block id of a millisecond. */
-const idAt = (ms: number): string =>
-  Math.max(0, Math.floor(ms)).toString(16).padStart(12, '0').padEnd(32, '0');
-
-const timeOf = (blockId: string): Date => new Date(Number.parseInt(blockId.slice(0, 12), 16));
 
 /** Returns the first match of each run in a block. */
 function* matchesIn(
@@ -226,7 +219,7 @@ export function createTextSearch(
         return textMatch === undefined ? [] : [{ ...run, textMatch }];
       }),
       next,
-      searchedTo: next === null ? null : timeOf(next),
+      searchedTo: next === null ? null : timeOfId(next),
       blocks,
       blocksRead,
       blocksUnreadable,

@@ -17,6 +17,7 @@ import {
 } from '../../src/db/findings/overview.ts';
 import { listAudit } from '../../src/db/people/audit.ts';
 import { createWorkspace } from '../../src/db/people/workspaces.ts';
+import { readEntity } from '../../src/db/runs/entities.ts';
 import { findRun, listRuns, RUNS_READ_MAX } from '../../src/db/runs/runs.ts';
 import type { FindingFilter } from '../../src/model/findings.ts';
 import {
@@ -272,6 +273,19 @@ describe('runs', () => {
       expect(places).toHaveLength(Math.ceil(STORED / RUNS_READ_MAX));
     },
   );
+
+  test.each([
+    ['a service', { kind: 'service', name: 'service' }],
+    ['a tool that is not there', { kind: 'tool', name: 'none' }],
+    ['a session that is not there', { kind: 'session', name: 'none' }],
+    ['all entities', null],
+  ] as const)('the page of %s reads so many of them', async (_what, entity) => {
+    const [from, to] = [new Date(0), new Date('2100-01-01')];
+    const scans = await scansFor((database) => readEntity(database, mine, entity, from, to));
+    expect(fullScans(scans)).toEqual([]);
+    expect(rowsOf(scans, 'runs')).toBeLessThanOrEqual(RUNS_READ_MAX + SORTED_TOGETHER);
+    expect(rowsOf(scans, 'findings')).toBeLessThanOrEqual(RUNS_READ_MAX);
+  });
 
   test('one is found by its id', async () => {
     const [row] = await scratch.rows('SELECT run_id AS id FROM runs LIMIT 1');

@@ -101,6 +101,13 @@ const OTHER_PAGES: Readonly<Record<string, readonly string[]>> = {
     '/app/runs/{runId}?q=ignore',
     `/app/runs/${'0'.repeat(32)}`,
   ],
+  '/app/entities': [
+    '/app/entities',
+    '/app/entities?kind=agent',
+    `/app/entities?kind=service&name=${'x'.repeat(200)}`,
+  ],
+  '/app/logs': ['/app/logs', '/app/logs?level=warn'],
+  '/app/metrics': ['/app/metrics', `/app/metrics?name=${'x'.repeat(200)}`],
   '/app/rules/{ruleId}': ['/app/rules/ATR-2026-00021'],
   '/app/rules/previews/{previewId}': ['/app/rules/previews/{previewId}'],
   '/app/alerts/{destinationId}': ['/app/alerts/{destinationId}'],

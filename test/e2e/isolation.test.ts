@@ -86,6 +86,10 @@ const ASKS: Readonly<Record<string, Ask>> = {
   'GET /platform/v1/runs/search': { own: 200, as: 'workspace', query: '?text=chat' },
   'GET /platform/v1/runs/{runId}': read('workspace'),
   'GET /platform/v1/runs/{runId}/otlp': read('workspace'),
+  'GET /platform/v1/entities': { own: 200, as: 'workspace', query: '?kind=service&name=checkout' },
+  'GET /platform/v1/logs': read('workspace'),
+  'GET /platform/v1/metrics': read('workspace'),
+  'GET /platform/v1/metrics/series': { own: 200, as: 'workspace', query: '?name=tokens' },
   'POST /mcp': {
     body: {
       jsonrpc: '2.0',

@@ -1,6 +1,11 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { evaluateRun, RunEvaluation, UNREAD_KEYS_MAX } from '../../src/engine/evaluate.ts';
+import {
+  evaluateRun,
+  RunEvaluation,
+  TOOLS_MAX,
+  UNREAD_KEYS_MAX,
+} from '../../src/engine/evaluate.ts';
 import { createMatcher } from '../../src/engine/matcher/matcher.ts';
 import { createPatternCompiler } from '../../src/engine/matcher/pattern.ts';
 import { UNKNOWN_ROLES_MAX } from '../../src/engine/surfaces/reader/messages/words.ts';
@@ -70,6 +75,14 @@ describe('evaluateRun', () => {
       surfaces: 2,
       truncated: 0,
     });
+  });
+
+  it('names the tools of the run, each once, at most so many', () => {
+    const call = (tool: string) => operation('execute_tool', { 'gen_ai.tool.name': tool });
+    const tools = (names: string[]) => evaluateRun(names.map(call), matcher, all, settings).tools;
+    expect(tools(['read', 'bash', 'read'])).toEqual(['bash', 'read']);
+    const many = Array.from({ length: TOOLS_MAX + 5 }, (_, index) => `tool ${index}`);
+    expect(tools(many)).toHaveLength(TOOLS_MAX);
   });
 
   it('names the tool of a call, unless another surface matched what it is called', () => {

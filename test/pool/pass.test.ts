@@ -108,6 +108,7 @@ async function store(run: ClaimedRun, findings: readonly Severity[], checked: Ch
     unparsedValues: 0,
     usage: NO_USAGE,
     title: null,
+    tools: [],
   };
   const [stored = null] = await completeRuns(scratch.database, [evaluation], SNAPSHOT);
   const outcome: RunOutcome =

@@ -65,6 +65,7 @@ async function evaluate(database: Database): Promise<number> {
       unparsedValues: 0,
       usage: NO_USAGE,
       title: null,
+      tools: [],
     },
     hot: read[index]?.hot ?? [],
   }));

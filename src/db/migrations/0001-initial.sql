@@ -227,6 +227,8 @@ CREATE TABLE hot_blocks (
 ) PARTITION BY RANGE (arrived_on);
 ALTER TABLE hot_blocks ALTER COLUMN data SET STORAGE EXTERNAL;
 CREATE INDEX hot_blocks_by_id ON hot_blocks (block_id);
+-- The log records of a workspace, the newest first.
+CREATE INDEX hot_blocks_of_logs ON hot_blocks (workspace_id, block_id) WHERE signal = 3;
 
 -- Which records of a hot block belong to a run: its spans, or its log records.
 CREATE TABLE hot_places (
@@ -283,6 +285,8 @@ ALTER TABLE blocks
 CREATE INDEX blocks_by_id ON blocks (block_id);
 -- The packed blocks of a workspace that a search for text looks through, the newest first.
 CREATE INDEX blocks_with_filter ON blocks (workspace_id, block_id) WHERE filter IS NOT NULL;
+-- The metrics and the packed log records of a workspace, the newest first.
+CREATE INDEX blocks_of_metrics_and_logs ON blocks (workspace_id, signal, block_id) WHERE signal > 1;
 
 -- Which records of a packed block belong to a run, and where they arrived. The hot places of the run in these
 -- hot blocks are not read any more.
@@ -442,9 +446,13 @@ CREATE TABLE runs (
   evaluated_without    timestamptz[],
   -- the beginning of the first text that a user sent; removed with the steps, and by redaction
   title                text,
+  -- the first tools that its steps name; removed with the title, because a rule may match them
+  tools                text[],
   PRIMARY KEY (workspace_id, run_id)
 );
-ALTER TABLE runs ALTER COLUMN title SET STATISTICS 0;
+ALTER TABLE runs
+  ALTER COLUMN title SET STATISTICS 0,
+  ALTER COLUMN tools SET STATISTICS 0;
 
 -- Runs that wait, in the order of what the settle time and the time-out count from (src/db/runs/due-runs.ts,
 -- which has the same conditions). A workspace's runs are beside each other, so that a claim goes from one
@@ -462,8 +470,9 @@ CREATE INDEX runs_by_session ON runs (workspace_id, session_id)
 -- In the order in which a mark completes them, so that those it does not complete are not read.
 CREATE INDEX runs_of_open_sessions ON runs (workspace_id, session_key, start_unix_nano)
   WHERE session_key IS NOT NULL AND state = 'running' AND evaluation = 'pending';
--- Titles to be removed.
-CREATE INDEX runs_with_title ON runs (workspace_id, first_arrival_at) WHERE title IS NOT NULL;
+-- Titles and names of tools to be removed.
+CREATE INDEX runs_with_title ON runs (workspace_id, first_arrival_at)
+  WHERE title IS NOT NULL OR tools IS NOT NULL;
 
 -- Runs that are claimed, or were and have been released. UNLOGGED: after a crash of PostgreSQL, and on a standby
 -- that takes over, it is empty. Then every claim is void, and the runs are due.
@@ -684,6 +693,23 @@ CREATE UNIQUE INDEX finding_views_by_name
 ALTER TABLE finding_views
   ALTER COLUMN name SET STATISTICS 0,
   ALTER COLUMN query SET STATISTICS 0;
+
+-- Runs and findings for reports, without texts and without names that a rule may have matched
+-- (docs/operations.md, deploy/grafana/agents.json).
+CREATE VIEW report_runs AS
+  SELECT w.slug AS workspace, r.first_arrival_at AS arrived_at, encode(uuid_send(r.run_id), 'hex') AS run_id,
+         r.state, r.evaluation, r.agent_name AS agent, r.service_name AS service, r.user_id, r.session_id,
+         r.model, r.spans + r.log_records AS steps,
+         CASE WHEN r.state IN ('completed', 'failed')
+              THEN (r.end_unix_nano - r.start_unix_nano) / 1000000000.0 END AS seconds,
+         r.input_tokens, r.output_tokens, r.cost_usd
+    FROM runs r JOIN workspaces w ON w.id = r.workspace_id;
+CREATE VIEW report_findings AS
+  SELECT w.slug AS workspace, f.created_at AS found_at, encode(uuid_send(f.run_id), 'hex') AS run_id, f.rule_id,
+         f.severity, f.category, f.agent_name AS agent, f.service_name AS service, f.user_id, f.session_id,
+         f.model, coalesce(s.state, 'new') AS state
+    FROM findings f JOIN workspaces w ON w.id = f.workspace_id
+    LEFT JOIN finding_states s ON s.workspace_id = f.workspace_id AND s.finding_id = f.id;
 
 ---------------------------------------------------------------------------------------------------
 -- Rules.

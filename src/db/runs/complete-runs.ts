@@ -46,6 +46,8 @@ export interface EvaluatedRun {
   readonly usage: Usage;
   /** the beginning of the first text that a user sent */
   readonly title: string | null;
+  /** the first tools that its steps name */
+  readonly tools: readonly string[];
 }
 
 /** The corpus that evaluated the runs. */
@@ -110,6 +112,8 @@ const MARK = `
            unknown_roles = ${words('unknown_roles')},
            input_tokens = ${plus('input_tokens')}, output_tokens = ${plus('output_tokens')},
            cost_usd = ${plus('cost_usd', 'cost')},
+           tools = CASE WHEN (SELECT NOT redact_excerpts FROM workspaces WHERE id = own.workspace_id)
+                        THEN ${words('tools')} END,
            title = CASE WHEN own.late AND r.title IS NOT NULL THEN r.title ELSE
                      (SELECT own.title FROM workspaces
                        WHERE id = own.workspace_id AND NOT redact_excerpts) END
@@ -165,14 +169,14 @@ const storing = (mark: string, others = ''): string => `
            ${known('session_id', 'session')}, ${known('user_id', '"user"')},
            t.gaps, t.surfaces, t.cap, t.unparsed, t.hint, t.attempt, t.input_tokens, t.output_tokens,
            t.cost, t.title, t.repeated, t.unread_texts, t.unread_keys, t.unknown_roles,
-           t.rule_set, r.claimed_to, r.claimed_without, r.claimed_rows,
+           t.rule_set, t.tools, r.claimed_to, r.claimed_without, r.claimed_rows,
            left(r.service_name, ${NAME_CHARS_MAX}) AS service, r.late_waits AS late FROM (
       SELECT * FROM unnest($2::int[], $3::uuid[], $4::bigint[], $5::int[], $6::int[], $7::int[],
         $8::int[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[], $14::text[],
         $15::json[], $16::smallint[], $17::int[], $18::int[], $19::text[], $40::int[], $43::float8[], $44::float8[], $45::float8[], $46::text[], $47::int[], $48::int[], $49::json[], $50::json[],
-        $52::bigint[]) WITH ORDINALITY
+        $52::bigint[], $53::json[]) WITH ORDINALITY
         AS t (workspace_id, run_id, claim, steps, unread, texts, truncated, digest, state, agent,
-              model, session, "user", gaps, surfaces, cap, unparsed, hint, attempt, input_tokens, output_tokens, cost, title, repeated, unread_texts, unread_keys, unknown_roles, rule_set, place)
+              model, session, "user", gaps, surfaces, cap, unparsed, hint, attempt, input_tokens, output_tokens, cost, title, repeated, unread_texts, unread_keys, unknown_roles, rule_set, tools, place)
        ORDER BY workspace_id, run_id
     ) AS t CROSS JOIN LATERAL (
       SELECT service_name, agent_name, model, session_id, user_id, late_waits, claimed_to,
@@ -241,7 +245,7 @@ const KEEP_FINDINGS = storing(DO_NOT_MARK);
  * in CASE when it is needed. By then the runs are locked, so a transaction with a workspace's lock
  * never waits for a run.
  *
- * Titles need no lock: one that is stored while redaction is being switched on is not read, and the next
+ * Titles and names of tools need no lock: one that is stored while redaction is being switched on is not read, and the next
  * upkeep removes it (run-titles.ts).
  *
  * @throws PostgreSQL's error. Its `detail` may quote a row, excerpt included: never logged
@@ -282,6 +286,7 @@ export async function keepFindings(
     unparsedValues: 0,
     usage: { inputTokens: null, outputTokens: null, costUsd: null },
     title: null,
+    tools: [],
   };
   const stored = await store(database, KEEP_FINDINGS, [evaluation], corpus);
   return stored[0] ?? null;
@@ -322,6 +327,9 @@ async function store(
       findings.map(({ further }) => JSON.stringify(further, wellFormed)),
       evaluations.map(({ ruleSetSha256, textCapBytes }) =>
         ruleSetId(corpus, ruleSetSha256, textCapBytes),
+      ),
+      evaluations.map(({ tools, redactExcerpts }) =>
+        JSON.stringify(redactExcerpts ? [] : tools, wellFormed),
       ),
     ],
   });

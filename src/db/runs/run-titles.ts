@@ -1,5 +1,5 @@
 /**
- * Removes the titles of runs: text of customers, which is kept no longer than the steps that it was taken
+ * Removes the titles of runs, and the names of their tools: text of customers, which is kept no longer than the steps that it was taken
  * from, and not where the workspace redacts. Readers check the setting, too (runs.ts).
  */
 import type { Queryable } from '../database.ts';
@@ -18,12 +18,12 @@ const REMOVE = `
   ), titled AS (
     SELECT run.* FROM slice CROSS JOIN LATERAL (
       SELECT workspace_id, run_id FROM runs
-       WHERE workspace_id = slice.id AND title IS NOT NULL
+       WHERE workspace_id = slice.id AND (title IS NOT NULL OR tools IS NOT NULL)
          AND first_arrival_at < CASE WHEN redact_excerpts THEN 'infinity' ELSE $2::timestamptz END
        ORDER BY first_arrival_at LIMIT ${BATCH_RUNS} FOR UPDATE SKIP LOCKED
     ) AS run LIMIT ${BATCH_RUNS}
   ), removed AS (
-    UPDATE runs r SET title = NULL FROM titled
+    UPDATE runs r SET title = NULL, tools = NULL FROM titled
      WHERE r.workspace_id = titled.workspace_id AND r.run_id = titled.run_id
     RETURNING r.run_id
   )
@@ -36,7 +36,7 @@ interface Removed {
 }
 
 /**
- * Removes the titles of all runs whose first steps are past retention, and those of workspaces that redact.
+ * Removes the titles and tools of all runs whose first steps are past retention, and those of workspaces that redact.
  *
  * @param nowMs milliseconds since 1970, by PostgreSQL's clock
  * @param retentionDays whole days kept beside today; 0 keeps everything

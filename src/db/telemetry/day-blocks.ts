@@ -14,7 +14,8 @@ import type { Signal } from '../../model/telemetry.ts';
 import { type Database, inSnapshot, type Queryable } from '../database.ts';
 import type { UnreadableBlockError, UnsupportedCodecError } from './block-codec.ts';
 import { SIGNAL_NUMBERS } from './blocks.ts';
-import { partitionName } from './partitions.ts';
+import { letsIn } from './packed/block-search.ts';
+import { listPartitions, partitionName } from './partitions.ts';
 import { type BlockKey, readBlocks } from './stored-blocks.ts';
 
 /** Maximum blocks of a slice, and maximum bytes of their texts unless it is one block. */
@@ -26,8 +27,16 @@ const SLICE_BYTES = 8 * 1024 * 1024;
  */
 const WINDOW_MS = 10 * 60_000;
 
-/** Before the id of every block. */
+/** Before the id of every block, and after it. */
 export const FIRST_ID = '0'.repeat(32);
+export const LAST_ID = 'f'.repeat(32);
+
+/** The first block id of a millisecond. */
+export const idAt = (ms: number): string =>
+  Math.max(0, Math.floor(ms)).toString(16).padStart(12, '0').padEnd(32, '0');
+
+export const timeOfId = (blockId: string): Date =>
+  new Date(Number.parseInt(blockId.slice(0, 12), 16));
 
 /** The blocks to read. */
 export interface BlocksOfDay {
@@ -144,6 +153,84 @@ export async function findDay(database: Database, day: string): Promise<FoundDay
     );
     return { last: rows[0]?.id ?? null, isHot };
   });
+}
+
+/** Returns the UTC days that have blocks or may get some, the newest first. */
+export async function listDays(
+  database: Database,
+): Promise<{ readonly day: string; readonly isHot: boolean }[]> {
+  const names = new Set(
+    (await listPartitions(database)).flatMap(({ name, attached }) => (attached ? [name] : [])),
+  );
+  const days = [...names].flatMap((name) => /^blocks_(\d{4}_\d\d_\d\d)$/.exec(name)?.[1] ?? []);
+  return days
+    .map((day) => ({
+      day: day.replaceAll('_', '-'),
+      isHot: names.has(`hot_places_${day}`),
+    }))
+    .sort((one, other) => (one.day < other.day ? 1 : -1));
+}
+
+/** Blocks of log records or metrics that arrived on a day; ids from the first, included, to the last, not included. */
+export interface NewestOfDay {
+  readonly workspaceId: number;
+  readonly signal: 'logs' | 'metrics';
+  readonly day: string;
+  /** log records are read as they arrived, and else packed */
+  readonly isHot: boolean;
+  readonly from: string;
+  readonly to: string;
+  /** of a text that the blocks may contain (`hashesOf`); none: any block */
+  readonly hashes: readonly number[];
+  /** only these; null: all */
+  readonly only: readonly string[] | null;
+}
+
+export interface NewestBlocks {
+  /** the newest first, without those that cannot contain the text */
+  readonly blocks: readonly DayBlock[];
+  /** where the next ones end (`to`); null at the end of the range */
+  readonly next: string | null;
+}
+
+const newestOf = (
+  table: 'hot_blocks' | 'blocks',
+  signal: 'logs' | 'metrics',
+  isNarrow: boolean,
+): string => {
+  const filter =
+    table === 'blocks'
+      ? `CASE WHEN cardinality($5::int[]) > 0 THEN filter || ''::bytea END`
+      : 'NULL::bytea';
+  return `
+  WITH newest AS MATERIALIZED (
+    SELECT block_id, signal, records, bytes, ${filter} AS filter FROM ${table}
+     WHERE arrived_on = $1::date AND workspace_id = $2 AND signal = ${SIGNAL_NUMBERS[signal]}
+       AND block_id >= $3::uuid AND block_id < $4::uuid
+       ${isNarrow ? 'AND block_id = ANY ($6::uuid[])' : ''}
+     ORDER BY block_id DESC LIMIT ${SLICE_BLOCKS})
+  SELECT block_id AS "blockId", signal, records, bytes, filter IS NULL OR ${letsIn('$5')} AS "mayContain"
+    FROM newest ORDER BY block_id DESC`;
+};
+
+/** Reads the newest blocks of a range, a few at a time. */
+export async function readNewest(
+  database: Database,
+  { workspaceId, signal, day, isHot, from, to, hashes, only }: NewestOfDay,
+): Promise<NewestBlocks> {
+  const table = isHot && signal === 'logs' ? 'hot_blocks' : 'blocks';
+  const values = [day, workspaceId, from, to, hashes, ...(only === null ? [] : [only])];
+  const { rows } = await database.query<ListedBlock & { readonly mayContain: boolean }>(
+    newestOf(table, signal, only !== null),
+    values,
+  );
+  const wanted = rows.filter(({ mayContain }) => mayContain);
+  const listed = firstOf(wanted);
+  const blocks = await textsOf(database, day, listed);
+  const isCut = listed.length < wanted.length;
+  const last = isCut ? listed.at(-1) : rows.at(-1);
+  const isLast = !isCut && rows.length < SLICE_BLOCKS;
+  return { blocks, next: isLast ? null : (last?.blockId ?? null) };
 }
 
 async function textsOf(

@@ -5,14 +5,22 @@ import type { RuleBook } from '../../model/rules.ts';
 import type { RunSearch, ShownSteps, StepsView } from '../../model/run-page.ts';
 import type { WaitTimes } from '../../model/run-wait.ts';
 import type { RunSummary, SearchRuns } from '../../model/runs.ts';
+import type { ListLogs } from '../../model/shown/logs.ts';
+import type { MetricReader } from '../../model/shown/metrics.ts';
 import type { StepOutline } from '../../model/steps.ts';
 
-/** Reads the steps of runs (src/reads/). */
+/** Reads the steps of runs, log records and metrics (src/reads/). */
 export interface RunReader {
   /** how long runs wait for their evaluation */
   readonly times: WaitTimes;
   /** @throws {SluiceError} `conflict` where the workspace redacts */
   readonly search: SearchRuns;
+  /**
+   * log records with and without a run
+   * @throws {SluiceError} `conflict` for a text where the workspace redacts
+   */
+  readonly logs: ListLogs;
+  readonly metrics: MetricReader;
   /** with the first steps in time, and the number of further ones */
   readonly find: (
     workspaceId: number,

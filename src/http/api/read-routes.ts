@@ -5,6 +5,7 @@ import { requireNoQuery } from '../transport/query.ts';
 import type { Route } from '../transport/router.ts';
 import type { ApiContext } from './api-context.ts';
 import { type AuthorizedDependencies, type AuthorizedHandler, authorized } from './authorized.ts';
+import { showEntity } from './entities/entity-routes.ts';
 import { listExceptions } from './exceptions/exception-routes.ts';
 import { exportFindings } from './findings/finding-export.ts';
 import { listFindings, showFinding } from './findings/finding-routes.ts';
@@ -13,6 +14,8 @@ import { ocsfSourceOf } from './findings/ocsf.ts';
 import { listProviders } from './providers/providers.ts';
 import { listRules, showRule, showSettings } from './rules/rule-routes.ts';
 import { exportRun, listRuns, searchRuns, showRun } from './runs/run-routes.ts';
+import { listLogs } from './telemetry/log-routes.ts';
+import { listMetrics, showSeries } from './telemetry/metric-routes.ts';
 
 export interface ReadDependencies extends AuthorizedDependencies, ApiContext {
   /** of this program */
@@ -48,5 +51,9 @@ export function readRoutes(deps: ReadDependencies): Route[] {
     get('/platform/v1/runs/search', 'workspace', searchRuns(deps)),
     getOne('/platform/v1/runs/{runId}', 'workspace', showRun(deps)),
     get('/platform/v1/runs/{runId}/otlp', 'workspace', exportRun(deps)),
+    get('/platform/v1/entities', 'workspace', showEntity(deps)),
+    get('/platform/v1/logs', 'workspace', listLogs(deps)),
+    get('/platform/v1/metrics', 'workspace', listMetrics(deps)),
+    get('/platform/v1/metrics/series', 'workspace', showSeries(deps)),
   ];
 }

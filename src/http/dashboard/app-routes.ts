@@ -6,6 +6,7 @@ import type { Route } from '../transport/router.ts';
 import { alertPages } from './alert-pages.ts';
 import { auditPages } from './audit-pages.ts';
 import type { AppDependencies } from './dashboard.ts';
+import { entityPages } from './entity-pages.ts';
 import { findingPages, viewRoutes } from './finding-pages.ts';
 import { incidentPages } from './incident-pages.ts';
 import { keyPages } from './key-pages.ts';
@@ -15,6 +16,7 @@ import { runPages } from './run-pages.ts';
 import { devicePages, memberPages, settingsPages } from './settings-pages.ts';
 import type { CookieJar } from './sign-in/session-cookie.ts';
 import { signInPages } from './sign-in/sign-in-pages.ts';
+import { telemetryPages } from './telemetry-pages.ts';
 import { exceptionPages, triageRoutes } from './triage-routes.ts';
 
 export function appRoutes(deps: AppDependencies): Route[] {
@@ -27,6 +29,8 @@ export function appRoutes(deps: AppDependencies): Route[] {
     ...viewRoutes(deps),
     ...exceptionPages(deps),
     ...runPages(deps),
+    ...entityPages(deps),
+    ...telemetryPages(deps),
     ...rulePages(deps),
     ...previewPages(deps),
     ...keyPages(deps),

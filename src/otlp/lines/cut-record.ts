@@ -37,8 +37,18 @@ const ESCAPE_BYTES = 6;
 /** The first half of a character that is escaped as two. */
 const HIGH_SURROGATE = /^\\u[dD][89abAB]/;
 
-/** Members that are kept whole; numbers, which are short. */
-const KEPT = ['flags', 'droppedAttributesCount', 'droppedEventsCount'];
+/** Members that are kept whole; numbers and ids, which are short. */
+const KEPT = [
+  'flags',
+  'droppedAttributesCount',
+  'droppedEventsCount',
+  'traceId',
+  'timeUnixNano',
+  'observedTimeUnixNano',
+  'severityNumber',
+];
+/** Strings that are cut. */
+const NAMES = ['name', 'eventName', 'severityText'];
 
 /** Where a value is in the record. */
 interface Range {
@@ -112,8 +122,7 @@ class Cutter {
         cut[key] = yield* this.#status();
       } else {
         const value = yield* this.#range();
-        if (key === 'name' || key === 'eventName')
-          cut[key] = this.#beginning(value, NAME_CHARS_MAX);
+        if (NAMES.includes(key)) cut[key] = this.#beginning(value, NAME_CHARS_MAX);
         else if (KEPT.includes(key)) cut[key] = this.#parsed(value);
       }
     }

@@ -3,6 +3,7 @@ import type { Finding, FindingGroup, FindingNeighbours } from '../../model/findi
 import { RUN_NAME_ROWS, type RunSummary } from '../../model/runs.ts';
 import { surfaceLabel } from '../../model/steps.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
+import { aboutLink } from './entities/entity-link.ts';
 import { FINDINGS_PATH } from './findings/finding-filters.ts';
 import { findingPath, listPath } from './findings/list-address.ts';
 import { findingLink, stepName } from './findings.ts';
@@ -61,8 +62,7 @@ function otherMatches({ others }: Finding): HtmlValue {
 }
 
 /** Leads to the findings of everything with this name. */
-const named = (name: string, value: string | null): HtmlValue =>
-  value !== null &&
+const named = (name: string, value: string): Html =>
   html`<a href="${FINDINGS_PATH}?${name}=${encodeURIComponent(value)}">${value}</a>`;
 
 function runFacts({ finding, run }: FindingPage): Html {
@@ -70,7 +70,10 @@ function runFacts({ finding, run }: FindingPage): Html {
   if (run === null) return html`<p class="soft">${link} is no longer stored.</p>`;
   return facts([
     [term('run', 'Run'), link],
-    ...RUN_NAME_ROWS.map(({ key, name, label }) => [label, named(name, run[key])] as const),
+    ...RUN_NAME_ROWS.map(({ key, name, label }): readonly [string, HtmlValue] => {
+      const own = run[key];
+      return [label, own !== null && html`${named(name, own)}${aboutLink(key, own)}`];
+    }),
     ['State', stateText(run)],
   ]);
 }

@@ -4,6 +4,7 @@ import type { RunSearch } from '../../model/run-page.ts';
 import type { RunWait } from '../../model/run-wait.ts';
 import { RUN_NAME_ROWS, type RunSummary } from '../../model/runs.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
+import { aboutLink } from './entities/entity-link.ts';
 import { count, many, nanoMoment, term, time, words } from './format.ts';
 import { corpusName } from './rule-counts.ts';
 import { runFindings } from './run/run-findings.ts';
@@ -67,7 +68,7 @@ function about(data: RunPage): Html {
       [term('finding', 'Findings'), findings.length === 0 ? 'none' : count(findings.length)],
       ...RUN_NAME_ROWS.map(({ key, name, label }): [string, HtmlValue] => {
         const own = run[key];
-        return [label, own === null ? null : link(name, own)];
+        return [label, own === null ? null : html`${link(name, own)}${aboutLink(key, own)}`];
       }),
       [
         term('rule-and-corpus', 'Corpus'),

@@ -11,6 +11,7 @@ import {
   type TextMatch,
 } from '../../model/runs.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
+import { entityLink } from './entities/entity-link.ts';
 import { folded, nameFields } from './filter-fields.ts';
 import { count, duration, term, time, words } from './format.ts';
 import { costText, tokensText } from './run/step-head.ts';
@@ -109,9 +110,16 @@ function titleCell(run: RunSummary & { readonly textMatch?: TextMatch }): Html {
   const { title, runId, serviceName, model, textMatch } = run;
   const name = nameOf(run);
   const text = title === null ? name : shownTitle(title, TITLE_UNITS);
-  const names = title === null || name === serviceName ? [serviceName] : [name, serviceName];
-  const below = [...names, model].filter((one) => one !== null && one !== '').join(' · ');
-  return html`<td data-label="Run"><a href="${PATH}/${runId}${textMatch !== undefined && `?q=${encodeURIComponent(textMatch.match)}`}" data-open>${text}</a> <span class="soft below" title="${below}">${below}</span>${textMatch !== undefined && snippet(textMatch)}</td>`;
+  const { agentName } = run;
+  const shown: (Html | string | null)[] = [
+    title === null ? null : agentName === null ? name : entityLink('agent', agentName),
+    serviceName === null || (title !== null && name === serviceName)
+      ? null
+      : entityLink('service', serviceName),
+    model === null ? null : entityLink('model', model),
+  ];
+  const below = shown.filter((one) => one !== null);
+  return html`<td data-label="Run"><a href="${PATH}/${runId}${textMatch !== undefined && `?q=${encodeURIComponent(textMatch.match)}`}" data-open>${text}</a> <span class="soft below">${below.map((one, index) => html`${index > 0 && ' · '}${one}`)}</span>${textMatch !== undefined && snippet(textMatch)}</td>`;
 }
 
 /** The text that was searched for, with what is around it on its line. */
@@ -203,7 +211,7 @@ export function runsPage(look: Look, viewer: Viewer, data: RunsPage): Html {
     current: PATH,
     isWide: true,
     main: html`<div class="head"><div class="title-line"><h1>Runs</h1>
-<p class="soft">A ${term('run', 'run')} is one trace of an agent, or everything that one prompt caused. Newest first.</p></div>${KEYS}</div>
+<p class="soft">A ${term('run', 'run')} is one trace of an agent, or everything that one prompt caused. Newest first.</p></div><p class="soft exports"><a href="/app/entities">Entities</a></p>${KEYS}</div>
 ${runFilters(query, data.names, isRedacted)}
 ${search !== null && searchState(search, nowMs)}
 ${runs.length === 0 ? emptyState(data) : table(runs.map((run) => row(run, nowMs)))}

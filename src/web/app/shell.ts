@@ -39,6 +39,7 @@ const ENTRIES: readonly {
   // Its pages are below /app/findings, too.
   { href: '/app/incidents', label: 'Findings', admins: false, also: '/app/findings' },
   { href: '/app/runs', label: 'Runs', admins: false },
+  { href: '/app/logs', label: 'Logs', admins: false },
   { href: '/app/rules', label: 'Rules', admins: false },
   { href: '/app/keys', label: 'Keys', admins: false },
   { href: '/app/members', label: 'Members', admins: false },

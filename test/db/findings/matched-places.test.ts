@@ -132,6 +132,7 @@ const evaluationOf = (
   unparsedValues: 0,
   usage: NO_USAGE,
   title: null,
+  tools: [],
 });
 
 /** Stores a finding of a run of its own. @returns its id */

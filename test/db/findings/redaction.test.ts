@@ -83,6 +83,7 @@ function store(
     unparsedValues: 0,
     usage: NO_USAGE,
     title: null,
+    tools: [],
     ...fields,
   };
   return completeRun(database, evaluation, CORPUS);

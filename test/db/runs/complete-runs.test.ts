@@ -64,6 +64,7 @@ function evaluations(
     unparsedValues: 0,
     usage: NO_USAGE,
     title: null,
+    tools: [],
     ...fields[index],
   }));
 }
@@ -119,19 +120,19 @@ test('version and identity of the corpus are stored with the run and with its fi
   }
 });
 
-test('tokens, cost and title are stored with it; no title where the workspace redacts', async () => {
+test('tokens, cost, title and tools are stored with it; no title and no tools where the workspace redacts', async () => {
   await scratch.database.query('UPDATE workspaces SET redact_excerpts = true WHERE id = $1', [
     theirs,
   ]);
   const runs = await claimed(mine, theirs);
   const usage = { inputTokens: 2 ** 40, outputTokens: 7, costUsd: 0.125 };
-  const fields = { usage, title: 'What is it?' };
+  const fields = { usage, title: 'What is it?', tools: ['bash', 'read'] };
   await completeRuns(scratch.database, evaluations(runs, [fields, fields]), CORPUS);
   const { runs: listed } = await listRuns(scratch.database, mine, {}, null, 10);
   expect(listed).toMatchObject([{ ...usage, title: 'What is it?' }]);
-  expect(await scratch.rows('SELECT title FROM runs ORDER BY run_id')).toEqual([
-    { title: 'What is it?' },
-    { title: null },
+  expect(await scratch.rows('SELECT title, tools FROM runs ORDER BY run_id')).toEqual([
+    { title: 'What is it?', tools: ['bash', 'read'] },
+    { title: null, tools: null },
   ]);
 });
 
@@ -139,7 +140,7 @@ test('a title is not read once its workspace redacts, and removed by the next up
   const runs = await claimed(mine, mine);
   await completeRuns(
     scratch.database,
-    evaluations(runs, [{ title: 'one' }, { title: 'two' }]),
+    evaluations(runs, [{ title: 'one' }, { title: 'two', tools: ['bash'] }]),
     CORPUS,
   );
   await scratch.database.query(
@@ -148,6 +149,8 @@ test('a title is not read once its workspace redacts, and removed by the next up
   );
   const titles = async () =>
     (await scratch.rows('SELECT title FROM runs ORDER BY run_id')).map(({ title }) => title);
+  const tools = async () =>
+    (await scratch.rows('SELECT tools FROM runs ORDER BY run_id')).map((row) => row.tools);
   const nowMs = Date.UTC(2026, 0, 31);
   await removeOutdatedTitles(scratch.database, nowMs, 0);
   expect(await titles()).toEqual(['one', 'two']);
@@ -155,6 +158,7 @@ test('a title is not read once its workspace redacts, and removed by the next up
   expect(await titles()).toEqual(['one', 'two']);
   await removeOutdatedTitles(scratch.database, nowMs, 29);
   expect(await titles()).toEqual(['one', null]);
+  expect(await tools()).toEqual([null, null]);
 
   await scratch.database.query('UPDATE workspaces SET redact_excerpts = true WHERE id = $1', [
     mine,

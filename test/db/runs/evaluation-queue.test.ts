@@ -126,6 +126,7 @@ function evaluation(run: ClaimedRun, fields: Partial<OneRun> = {}): OneRun {
     unparsedValues: 0,
     usage: NO_USAGE,
     title: null,
+    tools: [],
     ...fields,
   };
 }

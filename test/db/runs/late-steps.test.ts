@@ -144,6 +144,7 @@ async function complete(run: ClaimedRun, fields: Partial<EvaluatedRun> = {}) {
     unparsedValues: 0,
     usage: NO_USAGE,
     title: null,
+    tools: [],
     ...fields,
   };
   return await completeRuns(scratch.database, [evaluation], CORPUS);
@@ -343,7 +344,9 @@ test('what is found late is added: findings of new rules, and places of the othe
     usage: { inputTokens: 3, outputTokens: null, costUsd: null },
     unparsedValues: 2,
     title: 'a title',
+    tools: ['bash', 'fetch'],
   });
+  expect(await scratch.rows('SELECT tools FROM runs')).toEqual([{ tools: ['bash', 'fetch'] }]);
   expect(stored).toEqual([['low']]);
   expect(
     await scratch.rows(

@@ -44,6 +44,7 @@ async function complete(facts: RunFacts): Promise<unknown> {
     unparsedValues: 0,
     usage: NO_USAGE,
     title: null,
+    tools: [],
   };
   const evaluation = { run: await claim(), facts, findings: [], ...rest };
   expect(await completeRun(store.database, evaluation, CORPUS)).toEqual([]);

@@ -93,11 +93,15 @@ test('the first events that fit are kept whole', () => {
   expect(cut({ events }).events).toEqual([events[0]]);
 });
 
-test('names, messages and numbers are kept, links and unknown members are not', () => {
+test('names, messages, ids, times and numbers are kept, links and unknown members are not', () => {
   const status = { message: MEGABYTE, code: 2, x: [MEGABYTE] };
   const numbers = { flags: 257, droppedAttributesCount: '3', droppedEventsCount: 4 };
-  const other = { links: [{ traceId: MEGABYTE }], unknown: MEGABYTE, traceId: 'ab' };
-  expect(cut({ ...other, name: MEGABYTE, status, ...numbers })).toEqual({
+  const other = { links: [{ traceId: MEGABYTE }], unknown: MEGABYTE };
+  const own = { traceId: 'ab', timeUnixNano: '7', observedTimeUnixNano: '8', severityNumber: 9 };
+  const names = { name: MEGABYTE, severityText: MEGABYTE };
+  expect(cut({ ...other, ...own, ...names, status, ...numbers })).toEqual({
+    ...own,
+    severityText: 'x'.repeat(256),
     name: 'x'.repeat(256),
     status: { message: 'x'.repeat(1024), code: 2 },
     ...numbers,

@@ -45,9 +45,13 @@ describe('a row', () => {
 
   test('is called after its first prompt, cut, with agent, service and model below', () => {
     const text = page({ runs: [run({ title: 'x'.repeat(100) })] });
-    expect(text).toContain(
-      `>${'x'.repeat(80)}…</a> <span class="soft below" title="shopper · shop · model-1">shopper · shop · model-1</span>`,
-    );
+    expect(text).toContain(`>${'x'.repeat(80)}…</a> <span class="soft below">`);
+    const links = [...text.matchAll(/href="\/app\/entities\?kind=(\w+)&amp;name=([\w-]+)">\2</g)];
+    expect(links.map(([, kind, name]) => [kind, name])).toEqual([
+      ['agent', 'shopper'],
+      ['service', 'shop'],
+      ['model', 'model-1'],
+    ]);
     expect(holdsAsText(page({ runs: [run({ title: HOSTILE })] }))).toBe(true);
   });
 

@@ -28,6 +28,11 @@ export interface FilteredBlock extends BlockKey {
   readonly mayContain: boolean;
 }
 
+/** SQL condition: a filter lets a text be in its block. @param hashes parameter with those of the text (`hashesOf`) */
+export const letsIn = (hashes: string): string =>
+  `NOT EXISTS (SELECT FROM unnest(${hashes}::int[]) AS hash
+                      WHERE get_bit(filter, (hash % (8 * octet_length(filter)))::bigint) = 0)`;
+
 const FILTERED = `
   WITH newest AS MATERIALIZED (
     SELECT block_id, arrived_on, filter || ''::bytea AS filter FROM blocks
@@ -35,8 +40,7 @@ const FILTERED = `
        AND arrived_on >= $4::date
      ORDER BY block_id DESC LIMIT ${FILTERS_MAX})
   SELECT block_id AS "blockId", arrived_on::text AS "arrivedOn",
-         NOT EXISTS (SELECT FROM unnest($5::int[]) AS hash
-                      WHERE get_bit(filter, (hash % (8 * octet_length(filter)))::bigint) = 0) AS "mayContain"
+         ${letsIn('$5')} AS "mayContain"
     FROM newest ORDER BY block_id DESC`;
 
 /** Tests the filters of the newest blocks of a range. @param hashes of the text (`hashesOf`) */

@@ -32,6 +32,9 @@ const AGENT_KEYS = nameKeys('agentName');
 const MODEL_KEYS = nameKeys('model');
 const SESSION_KEYS = nameKeys('sessionId');
 const USER_KEYS = nameKeys('userId');
+/** The id of an installation, as Claude Code sends it beside the address of its user. */
+const ANONYMOUS_ID = /^[0-9a-f]{64}$/;
+const ADDRESS_KEYS = ['user.email'];
 
 /** Facts of a run's texts that an evaluation stores (`Evaluation`). */
 interface NotedInTexts {
@@ -75,7 +78,7 @@ export function runFactsOf(
     agentName: firstOf(ordered, AGENT_KEYS) ?? agentOfStep(top),
     model: firstOf(models, [...MODEL_KEYS, ...STEP_NAMES]) ?? firstOf(ordered, MODEL_KEYS),
     sessionId: firstOf(ordered, SESSION_KEYS),
-    userId: firstOf(ordered, USER_KEYS),
+    userId: userOf(ordered),
     textGaps,
     unreadTexts,
     unreadKeys,
@@ -88,6 +91,11 @@ export function runFactsOf(
 /** The model that a step names; null where it names none. */
 export function modelOf(step: Step, kind: StepKind): string | null {
   return firstOf([step], kind === 'llm' ? [...MODEL_KEYS, ...STEP_NAMES] : MODEL_KEYS);
+}
+
+function userOf(steps: readonly Step[]): string | null {
+  const id = firstOf(steps, USER_KEYS);
+  return id !== null && ANONYMOUS_ID.test(id) ? (firstOf(steps, ADDRESS_KEYS) ?? id) : id;
 }
 
 function isMarkedRoot({ source, attributes }: Step): boolean {

@@ -19,6 +19,7 @@ import type {
 import type { Answer, Exchange } from '../../transport/exchange.ts';
 import { JSON_TYPE } from '../../transport/problem.ts';
 import type { Route } from '../../transport/router.ts';
+import { ENTITY_OPERATION } from '../entities/entity-routes.ts';
 import { EXCEPTION_OPERATIONS } from '../exceptions/exception-routes.ts';
 import { findingOperations } from '../findings/finding-routes.ts';
 import { OPEN_OPERATIONS } from '../open/open-operations.ts';
@@ -26,6 +27,8 @@ import { ingestOperations } from '../otlp/otlp-operations.ts';
 import { PROVIDER_OPERATION } from '../providers/providers.ts';
 import { ruleOperations } from '../rules/rule-routes.ts';
 import { runOperations, runSearchOperations } from '../runs/run-routes.ts';
+import { LOG_OPERATION } from '../telemetry/log-routes.ts';
+import { METRIC_OPERATIONS } from '../telemetry/metric-routes.ts';
 import { componentSchemas, schemaOf } from './component.ts';
 import type { ApiSettings, Content, Operation, ResponseEntry } from './operation.ts';
 
@@ -35,6 +38,7 @@ const TAGS = [
   { name: 'Ingest', description: 'Send telemetry: OTLP/HTTP with JSON bodies, with an agent key.' },
   { name: 'Risk findings', description: 'What the rules found in finished runs.' },
   { name: 'Runs', description: 'Agent runs and their steps.' },
+  { name: 'Logs and metrics', description: 'Log records and metrics as they were sent.' },
   {
     name: 'Threat rules',
     description: 'The rules of the pinned corpus, and which of them run in this workspace.',
@@ -72,6 +76,9 @@ export function operationsOf(settings: ApiSettings): readonly Operation[] {
     ...EXCEPTION_OPERATIONS,
     ...runOperations(settings),
     ...runSearchOperations(settings),
+    ENTITY_OPERATION,
+    LOG_OPERATION,
+    ...METRIC_OPERATIONS,
     PROVIDER_OPERATION,
     ...OPEN_OPERATIONS,
   ];

@@ -4,6 +4,7 @@ import type { ChainLink, Incident, RankReason } from '../../../model/incidents/i
 import { surfaceLabel } from '../../../model/steps.ts';
 import { FINDING_STATES } from '../../../model/triage.ts';
 import { type Html, html } from '../../html.ts';
+import { aboutLink, entityLink, KIND_OF_NAME } from '../entities/entity-link.ts';
 import { findingLink, SEE_ALSO } from '../findings.ts';
 import { count, type Moment, many, term, time, words } from '../format.ts';
 import {
@@ -46,7 +47,7 @@ function chainLink(link: ChainLink, { runs }: Incident, titleOf: IncidentsPage['
     ...(runs > 1 ? [`of run ${runId.slice(0, 8)}`] : []),
     surfaceLabel(surface).toLowerCase(),
   ].join(' ');
-  return html`<li${role !== null && html` class="${role}"`}><a href="${findingLink({ id: findingId, runId })}">${where}</a>${tool !== null && html` <code>${tool}</code>`}: ${titleOf(link.ruleId)}${moreRules > 0 && html` <span class="soft">+${count(moreRules)}</span>`}</li>`;
+  return html`<li${role !== null && html` class="${role}"`}><a href="${findingLink({ id: findingId, runId })}">${where}</a>${tool !== null && html` <code>${entityLink('tool', tool)}</code>`}: ${titleOf(link.ruleId)}${moreRules > 0 && html` <span class="soft">+${count(moreRules)}</span>`}</li>`;
 }
 
 function chain(incident: Incident, titleOf: IncidentsPage['titleOf']): Html {
@@ -62,11 +63,15 @@ function reason({ points, text }: RankReason): Html {
 }
 
 function who({ agentName, serviceName, userId, sessionId }: Incident, query: string): Html {
-  const [first, ...others] = [...new Set([agentName, serviceName])].filter((name) => name !== null);
-  const below = [...others, userId, sessionId].filter((name) => name !== null);
-  if (first === undefined && below.length === 0) return html`<span class="soft">–</span>`;
+  const first = agentName ?? serviceName;
+  const below = Object.entries({
+    serviceName: serviceName === first ? null : serviceName,
+    userId,
+    sessionId,
+  }).filter(([, own]) => own !== null) as [keyof typeof KIND_OF_NAME, string][];
+  if (first === null && below.length === 0) return html`<span class="soft">–</span>`;
   const name = agentName === null ? 'service' : 'agent';
-  return html`${first !== undefined && html`<a class="name" href="${incidentsPath(query, { [name]: first })}" title="Only incidents of ${first}">${first}</a>`}${below.map((line) => html` <span class="soft below" title="${line}">${line}</span>`)}`;
+  return html`${first !== null && html`<a class="name" href="${incidentsPath(query, { [name]: first })}" title="Only incidents of ${first}">${first}</a>${aboutLink(agentName === null ? 'serviceName' : 'agentName', first)}`}${below.map(([key, line]) => html` <span class="soft below" title="${line}">${entityLink(KIND_OF_NAME[key], line)}</span>`)}`;
 }
 
 function states({ states: own }: Incident): Html {

@@ -139,6 +139,16 @@ describe('who ran', () => {
     });
   });
 
+  it('takes the address of a user whose id is one of an installation', () => {
+    const id = 'f'.repeat(64);
+    const address = { 'user.email': 'dev@example.com' };
+    expect(factsOf([span({ attributes: { 'user.id': id, ...address } })]).userId).toBe(
+      'dev@example.com',
+    );
+    expect(factsOf([span({ attributes: { 'user.id': id } })]).userId).toBe(id);
+    expect(factsOf([span({ attributes: { 'user.id': 'u-1', ...address } })]).userId).toBe('u-1');
+  });
+
   it('cuts what is too long to be a name', () => {
     const attributes = { 'session.id': 'x'.repeat(1000) };
     expect(factsOf([span({ attributes })]).sessionId).toHaveLength(256);

@@ -1,0 +1,188 @@
+/** The page of an agent, user, session, service, model, tool or MCP server, and the index of all of them. */
+
+import type { RunSummary } from '../../../model/runs.ts';
+import {
+  ENTITY_KIND_NAMES,
+  ENTITY_KINDS,
+  type EntityFacts,
+  type EntityKind,
+  type EntityRef,
+  type NamedRuns,
+} from '../../../model/shown/entities.ts';
+import { type Html, type HtmlValue, html } from '../../html.ts';
+import { barChart } from '../charts.ts';
+import { FINDINGS_PATH } from '../findings/finding-filters.ts';
+import { count, dayLabel, duration, many, time } from '../format.ts';
+import { costText } from '../run/step-head.ts';
+import { nameOf, shownTitle } from '../runs.ts';
+import {
+  appPage,
+  crumb,
+  empty,
+  type Look,
+  scrolling,
+  severityBadge,
+  strip,
+  type Viewer,
+} from '../shell.ts';
+import { entityLink } from './entity-link.ts';
+
+const PATH = '/app/entities';
+const RUNS_PATH = '/app/runs';
+const TITLE_UNITS = 120;
+
+interface EntitiesPage {
+  readonly facts: EntityFacts;
+  /** of the range */
+  readonly days: number;
+  readonly nowMs: number;
+}
+
+export interface EntityPage extends EntitiesPage {
+  readonly entity: EntityRef;
+  /** of a session, in the order of arrival */
+  readonly conversation: readonly RunSummary[];
+  readonly titleOf: (ruleId: string) => string;
+}
+
+/** Ranges to choose from, in days. */
+const RANGES = [1, 7, 30, 90];
+
+function ranges(entity: EntityRef | null, days: number): Html {
+  const link = (range: number): string => {
+    const query = new URLSearchParams({ ...entity, days: String(range) });
+    return `${PATH}?${query}`;
+  };
+  const label = (range: number) => (range === 1 ? 'Last 24 hours' : `Last ${range} days`);
+  return html`<nav class="views" aria-label="Range">${RANGES.map((range) => html`<a class="button quiet small" href="${link(range)}"${range === days && html` aria-current="true"`}>${label(range)}</a> `)}</nav>`;
+}
+
+function cutNote({ readTo }: EntityFacts, nowMs: number): HtmlValue {
+  return (
+    readTo !== null &&
+    html`<p class="notice" role="status">The newest 10,000 runs are counted, back to ${time(readTo, nowMs)}. Choose a shorter range to see all of it.</p>`
+  );
+}
+
+function names(kind: EntityKind, listed: readonly NamedRuns[]): HtmlValue {
+  const { label } = ENTITY_KINDS[kind];
+  return (
+    listed.length > 0 &&
+    html`<section class="panel"><h2>${label}s</h2><ul class="plain">${listed.map(({ name, runs }) => html`<li>${entityLink(kind, name)} <span class="soft">${many(runs, 'run')}</span></li>`)}</ul></section>`
+  );
+}
+
+const neighbours = ({ names: all }: EntityFacts, except: EntityKind | null): Html =>
+  html`<div class="grid wide">${ENTITY_KIND_NAMES.map((kind) => kind !== except && names(kind, all[kind]))}</div>`;
+
+/** The filter of a list for this entity; null for what lists cannot be filtered by. */
+function listQuery({ kind, name }: EntityRef): string | null {
+  const { filter } = ENTITY_KINDS[kind];
+  return filter === null ? null : `${filter}=${encodeURIComponent(name)}`;
+}
+
+function charts({ days }: EntityFacts): Html {
+  const labels = days.map(({ day }) => dayLabel(day));
+  const chart = { slot: 'Day (UTC)', labels, isStacked: true };
+  const sums = (title: string, series: Parameters<typeof barChart>[0]['series']): HtmlValue =>
+    series.some(({ values }) => values.some((value) => value !== null)) &&
+    barChart({ ...chart, title, series });
+  return html`<div class="grid wide">${sums('Runs by day', [
+    { name: 'failed', look: 'bar-high', values: days.map(({ errors }) => errors) },
+    { name: 'others', look: 'bar-accent', values: days.map(({ runs, errors }) => runs - errors) },
+  ])}
+${sums('Tokens by day', [
+  { name: 'input', look: 'bar-soft', values: days.map(({ inputTokens }) => inputTokens) },
+  { name: 'output', look: 'bar-accent', values: days.map(({ outputTokens }) => outputTokens) },
+])}
+${
+  days.some(({ costUsd }) => costUsd !== null) &&
+  barChart({
+    ...chart,
+    title: 'Cost by day',
+    series: [{ name: 'cost', look: 'bar-accent', values: days.map(({ costUsd }) => costUsd) }],
+    format: (value) => costText(value) ?? '',
+  })
+}</div>`;
+}
+
+function rules({ facts, entity, titleOf, nowMs }: EntityPage): HtmlValue {
+  if (facts.rules.length === 0)
+    return html`<section class="panel"><h2>Findings</h2><p>None in these runs.</p></section>`;
+  const query = listQuery(entity);
+  const number = (ruleId: string, findings: number) =>
+    query === null
+      ? count(findings)
+      : html`<a href="${FINDINGS_PATH}?rule_id=${ruleId}&amp;state=all&amp;${query}">${count(findings)}</a>`;
+  return html`<section class="panel"><h2>Findings by rule</h2>${scrolling(
+    'Findings by rule',
+    html`<table class="stack" aria-label="Findings by rule"><thead><tr><th scope="col">Severity</th><th scope="col">Rule</th><th scope="col" class="number">Findings</th><th scope="col" class="number">False positives</th><th scope="col">Last</th></tr></thead>
+<tbody>${facts.rules.map(
+      (rule) => html`<tr><td data-label="Severity">${severityBadge(rule.severity)}</td>
+<td data-label="Rule"><a href="/app/rules/${rule.ruleId}">${titleOf(rule.ruleId)}</a></td>
+<td data-label="Findings" class="number">${number(rule.ruleId, rule.findings)}</td>
+<td data-label="False positives" class="number">${count(rule.dismissed)}</td>
+<td data-label="Last">${time(rule.lastAt, nowMs)}</td></tr>`,
+    )}</tbody></table>`,
+  )}</section>`;
+}
+
+/** The prompts of a session, one after another. */
+function conversation({ conversation: runs, nowMs }: EntityPage): HtmlValue {
+  return (
+    runs.length > 0 &&
+    html`<section class="panel"><h2>Conversation</h2><ol class="conversation">${runs.map(
+      (run) =>
+        html`<li><a href="${RUNS_PATH}/${run.runId}">${run.title === null ? nameOf(run) : shownTitle(run.title, TITLE_UNITS)}</a> <span class="soft">${many(run.spans + run.logRecords, 'step')}, ${run.severities.length > 0 && `${many(run.severities.length, 'finding')}, `}${time(run.firstArrivalAt, nowMs)}</span></li>`,
+    )}</ol></section>`
+  );
+}
+
+export function entityPage(look: Look, viewer: Viewer, data: EntityPage): Html {
+  const { facts, entity, days, nowMs } = data;
+  const query = listQuery(entity);
+  const ms = (value: number | null): HtmlValue => (value === null ? null : duration(value));
+  const tokens = (value: number | null): HtmlValue => (value === null ? null : count(value));
+  return appPage(look, viewer, {
+    title: entity.name,
+    current: RUNS_PATH,
+    isWide: true,
+    main: html`<div class="way">${crumb(PATH, 'Entities')}</div>
+<div class="title-line"><h1>${entity.name}</h1><p class="soft always">${ENTITY_KINDS[entity.kind].label}${query !== null && html` · <a href="${RUNS_PATH}?${query}">Runs</a> · <a href="${FINDINGS_PATH}?${query}">Findings</a>`}</p></div>
+${ranges(entity, days)}
+${cutNote(facts, nowMs)}
+${
+  facts.runs === 0
+    ? empty('No runs in this range', html`<p>Choose a longer range.</p>`)
+    : html`<section class="panel">${strip([
+        ['Runs', count(facts.runs)],
+        ['Failed', count(facts.errors)],
+        ['Not evaluated yet', facts.notEvaluated === 0 ? null : count(facts.notEvaluated)],
+        ['Duration, median', ms(facts.p50)],
+        ['Duration, p95', ms(facts.p95)],
+        ['Tokens in', tokens(facts.inputTokens)],
+        ['Tokens out', tokens(facts.outputTokens)],
+        ['Cost', facts.costUsd === null ? null : costText(facts.costUsd)],
+        ['First seen', time(facts.firstSeen, nowMs)],
+        ['Last seen', time(facts.lastSeen, nowMs)],
+      ])}</section>
+${conversation(data)}${charts(facts)}${rules(data)}
+${neighbours(facts, entity.kind)}`
+}`,
+  });
+}
+
+/** All entities of the newest runs. */
+export function entitiesPage(look: Look, viewer: Viewer, data: EntitiesPage): Html {
+  const { facts, days, nowMs } = data;
+  return appPage(look, viewer, {
+    title: 'Entities',
+    current: RUNS_PATH,
+    isWide: true,
+    main: html`<div class="way">${crumb(RUNS_PATH, 'Runs')}</div>
+<div class="title-line"><h1>Entities</h1><p class="soft">Agents, services, users, sessions, models and tools that runs name, the most frequent first.</p></div>
+${ranges(null, days)}
+${cutNote(facts, nowMs)}
+${facts.runs === 0 ? empty('No runs in this range', html`<p>Choose a longer range.</p>`) : neighbours(facts, null)}`,
+  });
+}
