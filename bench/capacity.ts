@@ -14,6 +14,7 @@ import type {
   LaterWal,
   RowCost,
   RunCost,
+  SpanCosts,
 } from './capacity/result.ts';
 import { inTurn, log, median, VoidRun } from './harness.ts';
 import { cpuSeconds, familyCpuSeconds, movedBytes, parentOf } from './ingest/cpu.ts';
@@ -23,8 +24,9 @@ import { type BodyKind, bodyOf } from './ingest/requests.ts';
 import { clear, measureLoad, onStage, type Stage } from './ingest/stage.ts';
 import { diskBytes, sizeOf, walBytes } from './ingest/stored-bytes.ts';
 import { machineFacts } from './machine.ts';
-import { benchRuns } from './pass/runs.ts';
-import { drain, fill, makeDue, onPassBench, type PassBench } from './pass.ts';
+import { agentRuns } from './pass/agent-runs.ts';
+import { type BenchRuns, benchRuns } from './pass/runs.ts';
+import { drain, fill, makeDue, onPassBench, type PassBench, USUAL_RUNS } from './pass.ts';
 import { countRecords, tablesOf } from './stored-records.ts';
 
 const CONNECTIONS = 64;
@@ -36,11 +38,27 @@ const DELETED_RUNS = 100_000;
 const DELETION_DAYS = 30;
 /** Spans of the day before a checkpoint, and after it, by seconds at full rate. */
 const LATER = { fillSeconds: 12, seconds: 3 };
-const NAMES: Readonly<Record<Signal, string>> = {
-  traces: 'span',
-  logs: 'log record',
-  metrics: 'data point',
+interface Load {
+  /** of one record */
+  readonly name: string;
+  readonly kind: BodyKind;
+  /** requests, of all that are asked for */
+  readonly share: number;
+}
+
+const ownLoad = (name: string, signal: Signal): Load => ({
+  name,
+  kind: { signal, rows: ROWS_PER_BODY, gzip: false },
+  share: 1,
+});
+const SPANS: Load = ownLoad('span', 'traces');
+/** Spans of runs of ten model calls, which are eight times as large. */
+const CONV10_SPANS: Load = {
+  name: 'span of `conv10`',
+  kind: { signal: 'traces', rows: 50, gzip: false, data: 'conv10' },
+  share: 0.2,
 };
+const OTHERS = [ownLoad('log record', 'logs'), ownLoad('data point', 'metrics')];
 
 interface Stored extends Measured {
   readonly wal: number;
@@ -92,25 +110,26 @@ const rounded = (value: number, decimals = 0): number => Number(value.toFixed(de
 
 async function measureRows(
   stage: Stage,
-  signal: Signal,
-  { rounds, bodies }: CapacityOptions,
+  { name, kind, share }: Load,
+  options: CapacityOptions,
 ): Promise<RowCost> {
-  const kind: BodyKind = { signal, rows: ROWS_PER_BODY, gzip: false };
-  log(`${NAMES[signal]}: warm-up`);
+  const { rounds } = options;
+  const bodies = Math.ceil(options.bodies * share);
+  log(`${name}: warm-up`);
   await measureStored(stage, kind, bodies);
   const raw = await encodeRows(stage, kind, bodies, 1);
   const stored: Stored[] = [];
   const series = await inTurn<Measured>(
     [
       {
-        name: NAMES[signal],
+        name,
         measure: async () => {
           const one = await measureStored(stage, kind, bodies);
           stored.push(one);
           return one;
         },
       },
-      { name: `${NAMES[signal]}, raw COPY`, measure: () => measureRaw(stage, raw) },
+      { name: `${name}, raw COPY`, measure: () => measureRaw(stage, raw) },
     ],
     rounds,
     lineOf,
@@ -125,7 +144,7 @@ async function measureRows(
   );
   const [plain, gzip] = requestBytes(kind);
   return {
-    name: NAMES[signal],
+    name,
     rows: ours.raw[0]?.rows ?? 0,
     serverUs: median(ours.raw.map(({ cpu }) => cpu.server)),
     postgresUs: median(ours.raw.map(({ cpu }) => cpu.postgres)),
@@ -153,10 +172,14 @@ async function measureRows(
 }
 
 /** Sends spans at full rate beside those that are there. @returns how many were acknowledged */
-async function addSpans({ generator, sluice, server }: Stage, seconds: number): Promise<number> {
+async function addSpans(
+  { generator, sluice, server }: Stage,
+  kind: BodyKind,
+  seconds: number,
+): Promise<number> {
   const url = new URL('/v1/traces', sluice.url).href;
   await generator.prepare({
-    kind: { signal: 'traces', rows: ROWS_PER_BODY, gzip: false },
+    kind,
     connections: CONNECTIONS,
     pace: { type: 'while', seconds },
     url,
@@ -165,13 +188,13 @@ async function addSpans({ generator, sluice, server }: Stage, seconds: number): 
   return (await generator.send()).rows;
 }
 
-async function measureLater(stage: Stage): Promise<LaterWal> {
+async function measureLater(stage: Stage, { kind }: Load): Promise<LaterWal> {
   const { client } = stage;
   await clear(stage);
-  const rowsBefore = await addSpans(stage, LATER.fillSeconds);
+  const rowsBefore = await addSpans(stage, kind, LATER.fillSeconds);
   await client.query('CHECKPOINT');
   const before = await walBytes(client);
-  const rows = await addSpans(stage, LATER.seconds);
+  const rows = await addSpans(stage, kind, LATER.seconds);
   const wal = (await walBytes(client)) - before;
   const stored = await countRecords(client, 'traces');
   if (stored !== rowsBefore + rows) {
@@ -186,9 +209,12 @@ async function measureRuns(bench: PassBench): Promise<RunCost> {
   const { client, load, server } = bench;
   const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
   const postmaster = parentOf(rows[0]?.pid ?? 0);
-  const size = (): Promise<number> => diskBytes(client, ['runs', 'findings']);
+  const sizes = async () => ({
+    grown: await diskBytes(client, ['runs', 'findings']),
+    packed: await diskBytes(client, ['blocks', 'places']),
+  });
   await fill(bench);
-  const sizeBefore = await size();
+  const sizesBefore = await sizes();
   await makeDue(bench);
   const used = async () => ({
     server: cpuSeconds(server.pid),
@@ -200,6 +226,7 @@ async function measureRuns(bench: PassBench): Promise<RunCost> {
   await drain(bench);
   const after = await used();
   const perRun = (what: keyof typeof after): number => (after[what] - before[what]) / load.runs;
+  const sizesAfter = await sizes();
   return {
     runs: load.runs,
     spansPerRun: load.spans / load.runs,
@@ -210,7 +237,8 @@ async function measureRuns(bench: PassBench): Promise<RunCost> {
     walBytes: rounded(perRun('wal')),
     fromPostgresBytes: rounded(perRun('read')),
     toPostgresBytes: rounded(perRun('written')),
-    grownBytes: rounded(((await size()) - sizeBefore) / load.runs),
+    grownBytes: rounded((sizesAfter.grown - sizesBefore.grown) / load.runs),
+    packedBytes: rounded((sizesAfter.packed - sizesBefore.packed) / load.runs),
   };
 }
 
@@ -281,31 +309,54 @@ function medianRun(all: readonly RunCost[]): RunCost {
     fromPostgresBytes: of((one) => one.fromPostgresBytes),
     toPostgresBytes: of((one) => one.toPostgresBytes),
     grownBytes: of((one) => one.grownBytes),
+    packedBytes: of((one) => one.packedBytes),
   };
+}
+
+/** Evaluates the runs of a load again and again. */
+async function measureLoadOfRuns(
+  bench: PassBench,
+  load: BenchRuns,
+  rounds: number,
+): Promise<RunCost> {
+  const own = { ...bench, load };
+  // Compiles the patterns that these texts need.
+  await measureRuns(own);
+  const all: RunCost[] = [];
+  for (let round = 0; round < rounds; round += 1) {
+    const one = await measureRuns(own);
+    log(`pass: server ${one.serverUs} µs, PostgreSQL ${one.postgresUs} µs of CPU a run`);
+    all.push(one);
+  }
+  return medianRun(all);
 }
 
 /** Runs the benchmark. */
 export async function capacityBench(options: CapacityOptions): Promise<CapacityResult> {
   const machine = machineFacts();
-  const { costs, later } = await onStage(false, async (stage) => {
-    const measured: RowCost[] = [];
-    for (const signal of ['traces', 'logs', 'metrics'] as const) {
-      measured.push(await measureRows(stage, signal, options));
+  const { arrived, others } = await onStage(false, async (stage) => {
+    const spans: Omit<SpanCosts, 'run'>[] = [];
+    for (const load of [SPANS, CONV10_SPANS]) {
+      const span = await measureRows(stage, load, options);
+      log(`${load.name}: after a checkpoint, beside those of the day`);
+      spans.push({ span, later: await measureLater(stage, load) });
     }
-    log('spans after a checkpoint, beside those of the day');
-    return { costs: measured, later: await measureLater(stage) };
+    const records: RowCost[] = [];
+    for (const load of OTHERS) records.push(await measureRows(stage, load, options));
+    return { arrived: spans, others: records };
   });
-  const { run, deletion } = await onPassBench(benchRuns(options.runs), async (bench) => {
-    // Compiles the patterns that these texts need.
-    await measureRuns(bench);
-    const all: RunCost[] = [];
-    for (let round = 0; round < options.rounds; round += 1) {
-      const one = await measureRuns(bench);
-      log(`pass: server ${one.serverUs} µs, PostgreSQL ${one.postgresUs} µs of CPU a run`);
-      all.push(one);
+  const share = Math.min(1, options.runs / USUAL_RUNS);
+  const loads = [benchRuns(options.runs), agentRuns('conv10', share)] as const;
+  return await onPassBench(loads[0], async (bench) => {
+    const spans: SpanCosts[] = [];
+    for (const [at, one] of arrived.entries()) {
+      const load = loads[at];
+      if (load === undefined) throw new Error('there are no runs of these spans');
+      spans.push({ ...one, run: await measureLoadOfRuns(bench, load, options.rounds) });
     }
     log('runs past retention are deleted');
-    return { run: medianRun(all), deletion: await measureDeletion(bench) };
+    await measureRuns(bench);
+    const deletion = await measureDeletion(bench);
+    return { name: 'capacity', machine, ...options, spans, others, deletion };
   });
-  return { name: 'capacity', machine, ...options, costs, later, run, deletion };
 }

@@ -191,7 +191,7 @@ program
   .option('--quick', 'a look of half a minute: the fast matcher alone, nothing is written')
   .addHelpText(
     'after',
-    '\nTakes about six minutes; writes bench/results/match.json and docs/matching.md. The other ' +
+    '\nTakes about nine minutes; writes bench/results/match.json and docs/matching.md. The other ' +
       'program gets a file of texts, each ended by a NUL, and prints a line of JSON ' +
       '(bench/match/beside.ts).\n\nExample:\n  npm run bench -- match --beside "./scan patterns.db"',
   )
@@ -280,7 +280,7 @@ program
   .option('--runs <number>', 'runs of four spans that are evaluated', positive, 3000)
   .addHelpText(
     'after',
-    '\nTakes about six minutes; writes bench/results/capacity.json and docs/scaling.md.',
+    '\nTakes about nine minutes; writes bench/results/capacity.json and docs/scaling.md.',
   )
   .action(async (options: CapacityOptions) => publish('capacity', await capacityBench(options)));
 program

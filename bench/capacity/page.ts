@@ -2,10 +2,11 @@
 import { machineLine } from '../machine.ts';
 import { markdownTable } from '../markdown.ts';
 import { clickStackFor, type Plan, planFor } from './plan.ts';
-import type { CapacityResult, RowCost } from './result.ts';
+import type { CapacityResult, RowCost, SpanCosts } from './result.ts';
 
 const RATES = [10_000, 100_000, 1_000_000];
 const DAYS = 30;
+const HOT_DAYS = 2;
 
 const whole = (value: number): string => Math.round(value).toLocaleString('en');
 const short = (value: number): string => (value < 10 ? value.toFixed(1) : whole(value));
@@ -47,9 +48,14 @@ function byteTable(costs: readonly RowCost[]): string {
   );
 }
 
-function machineTable(plans: readonly Plan[]): string {
-  const rows = plans.map((plan) => [
-    whole(plan.spansPerSecond),
+interface NamedPlan {
+  readonly name: string;
+  readonly plan: Plan;
+}
+
+function machineTable(plans: readonly NamedPlan[]): string {
+  const rows = plans.map(({ name, plan }) => [
+    `${whole(plan.spansPerSecond)}, ${name}`,
     `${short(plan.inMbPerSecond)} (${short(plan.inGzipMbPerSecond)})`,
     short(plan.postgresMbPerSecond),
     ...[plan.ingestCores, plan.evaluationCores, plan.postgresCores].map(short),
@@ -61,7 +67,7 @@ function machineTable(plans: readonly Plan[]): string {
   ]);
   return markdownTable(
     [
-      'spans/s',
+      'a second',
       'MB/s in (gzip)',
       'MB/s with PostgreSQL',
       'cores: ingest',
@@ -77,12 +83,12 @@ function machineTable(plans: readonly Plan[]): string {
   );
 }
 
-function priceTable(plans: readonly Plan[]): string {
-  const rows = plans.map((plan) => {
+function priceTable(plans: readonly NamedPlan[]): string {
+  const rows = plans.map(({ name, plan }) => {
     const other = clickStackFor(plan);
     const { compute, disk } = plan.dollars;
     return [
-      whole(plan.spansPerSecond),
+      `${whole(plan.spansPerSecond)}, ${name}`,
       dollars(compute),
       dollars(disk),
       dollars(compute + disk),
@@ -93,7 +99,7 @@ function priceTable(plans: readonly Plan[]): string {
   });
   return markdownTable(
     [
-      'spans/s',
+      'a second',
       'Sluice: compute',
       'disk',
       'together',
@@ -105,33 +111,40 @@ function priceTable(plans: readonly Plan[]): string {
   );
 }
 
+function evaluatedLine({ span, later, run }: SpanCosts): string {
+  return (
+    `${span.name}: an evaluated run of ${run.spansPerRun} spans with ${whole(run.textBytes)} bytes of text takes ` +
+    `${whole(run.serverUs)} µs CPU of the server, ${whole(run.postgresUs)} µs of PostgreSQL, ` +
+    `${whole(run.walBytes)} bytes of WAL; ${whole(run.packedBytes)} bytes of packed blocks, and ` +
+    `${whole(run.grownBytes)} bytes more of runs and findings; ` +
+    `${whole(run.fromPostgresBytes)} bytes are read from PostgreSQL and ${whole(run.toPostgresBytes)} sent to it ` +
+    `(${whole(run.runs)} runs, ${whole(run.findings)} findings). ` +
+    `WAL of a span after a checkpoint, beside ${whole(later.rowsBefore)} spans of the day: ` +
+    `${whole(later.walBytes)} bytes (${whole(later.rows)} spans).`
+  );
+}
+
 /** The parts that `capacity` measures, and what follows from them. */
 export function capacityParts(result: CapacityResult): Map<string, string> {
-  const { machine, rounds, bodies, costs, later, run, deletion } = result;
-  const [span] = costs;
-  if (span === undefined) throw new Error('no row was measured');
-  const plans = RATES.map((spansPerSecond) =>
-    planFor({ span, later, run, deletion }, { spansPerSecond, days: DAYS }),
+  const { machine, rounds, bodies, spans, others, deletion } = result;
+  const plans = spans.flatMap((one) =>
+    RATES.map((spansPerSecond) => ({
+      name: one.span.name.replace('span', 'spans'),
+      plan: planFor({ ...one, deletion }, { spansPerSecond, days: DAYS, hotDays: HOT_DAYS }),
+    })),
   );
+  const costs = [...spans.map(({ span }) => span), ...others];
   const rows =
     `${machineLine(machine)}; medians of ${rounds} rounds of ${whole(bodies)} requests of 100 rows ` +
-    'over 64 connections, raw COPY over one, in turn.';
-  const wal =
-    `WAL of a span after a checkpoint, beside ${whole(later.rowsBefore)} spans of the day: ` +
-    `${whole(later.walBytes)} bytes (${whole(later.rows)} spans).`;
-  const evaluated =
-    `An evaluated run of ${run.spansPerRun} spans with ${whole(run.textBytes)} bytes of text: ` +
-    `${whole(run.serverUs)} µs CPU of the server, ${whole(run.postgresUs)} µs of PostgreSQL, ` +
-    `${whole(run.walBytes)} bytes of WAL, ${whole(run.grownBytes)} bytes more on the disk, ` +
-    `${whole(run.fromPostgresBytes)} bytes read from PostgreSQL and ${whole(run.toPostgresBytes)} sent to it ` +
-    `(${whole(run.runs)} runs, ${whole(run.findings)} findings).`;
+    '(50 of `conv10`, a fifth as many requests) over 64 connections, raw COPY over one, in turn.';
   const deleted =
     `A run without findings that is deleted: ${deletion.postgresUs} µs of CPU of PostgreSQL, its VACUUM included, ` +
     `${deletion.serverUs} µs of the server, ${whole(deletion.walBytes)} bytes of WAL; ` +
     `${whole(deletion.runsPerSecond)} runs a second by one process, which pauses for half of the time ` +
     `(${whole(deletion.runs)} runs).`;
+  const parts = [rows, cpuTable(costs), byteTable(costs), ...spans.map(evaluatedLine), deleted];
   return new Map([
-    ['capacity', [rows, cpuTable(costs), byteTable(costs), wal, evaluated, deleted].join('\n\n')],
+    ['capacity', parts.join('\n\n')],
     ['machines', machineTable(plans)],
     ['prices', priceTable(plans)],
   ]);

@@ -1,5 +1,5 @@
 /** From what a span costs to machines, disks and prices for a rate. Pure. */
-import type { DeletionCost, LaterWal, RowCost, RunCost } from './result.ts';
+import type { DeletionCost, SpanCosts } from './result.ts';
 
 /** Cores are busy for at most this share on average, so that peaks of twice the average fit. */
 export const BUSY_MAX = 0.5;
@@ -31,17 +31,17 @@ export const PRICES = {
 /** What ClickHouse's own page says to plan for ClickStack, by megabytes of raw telemetry a second. */
 const CLICKSTACK = { mbPerVcpu: 10, queriesPerSecond: 1, compression: 10 } as const;
 
-export interface Costs {
-  readonly span: RowCost;
-  readonly later: LaterWal;
-  readonly run: RunCost;
+export interface Costs extends SpanCosts {
   /** of every run, once */
   readonly deletion: DeletionCost;
 }
 
 export interface Rate {
   readonly spansPerSecond: number;
+  /** for which packed blocks, runs and findings are kept */
   readonly days: number;
+  /** for which the blocks of arrival are kept beside the packed ones */
+  readonly hotDays: number;
 }
 
 /** What a rate takes; cores are used ones, vCPUs are those to have. */
@@ -66,14 +66,16 @@ const vcpus = (cores: number): number => Math.ceil(cores / BUSY_MAX);
 
 /** @param costs measured; what a run costs is divided by its spans */
 export function planFor({ span, later, run, deletion }: Costs, rate: Rate): Plan {
-  const { spansPerSecond, days } = rate;
+  const { spansPerSecond, days, hotDays } = rate;
   const cores = (us: number): number => (spansPerSecond * us) / 1e6;
   const evaluated = (perRun: number): number => perRun / run.spansPerRun;
   const ingestCores = cores(span.serverUs);
   const evaluationCores = cores(evaluated(run.serverUs));
   const postgresCores = cores(span.postgresUs + evaluated(run.postgresUs + deletion.postgresUs));
-  const kept = span.tableBytes + span.indexBytes + span.runBytes + evaluated(run.grownBytes);
-  const diskTb = (spansPerSecond * SECONDS_PER_DAY * days * kept) / FILLED_MAX / BYTES_PER_TB;
+  const hot = span.tableBytes + span.indexBytes;
+  const kept = span.runBytes + evaluated(run.grownBytes + run.packedBytes);
+  const spansPerDay = spansPerSecond * SECONDS_PER_DAY;
+  const diskTb = (spansPerDay * (hotDays * hot + days * kept)) / FILLED_MAX / BYTES_PER_TB;
   const walMbPerSecond =
     (spansPerSecond * (later.walBytes + evaluated(run.walBytes + deletion.walBytes))) /
     BYTES_PER_MB;

@@ -3,7 +3,7 @@ import type { MachineFacts } from '../machine.ts';
 
 /** What one row of telemetry costs: medians over the rounds. Bytes and CPU microseconds a row. */
 export interface RowCost {
-  /** `span`, `log record`, `data point` */
+  /** `span`, "span of `conv10`", `log record`, `data point` */
   readonly name: string;
   readonly rows: number;
   readonly serverUs: number;
@@ -48,6 +48,8 @@ export interface RunCost {
   readonly toPostgresBytes: number;
   /** by which the tables of runs and findings grow, indexes included */
   readonly grownBytes: number;
+  /** by which the tables of packed blocks grow, indexes included */
+  readonly packedBytes: number;
 }
 
 /** What deleting a run past retention costs, with the VACUUM after it. */
@@ -67,11 +69,19 @@ export interface CapacityOptions {
   readonly runs: number;
 }
 
+/** What spans of one kind cost, from their arrival to their evaluation. */
+export interface SpanCosts {
+  readonly span: RowCost;
+  readonly later: LaterWal;
+  readonly run: RunCost;
+}
+
 export interface CapacityResult extends CapacityOptions {
   readonly name: 'capacity';
   readonly machine: MachineFacts;
-  readonly costs: readonly RowCost[];
-  readonly later: LaterWal;
-  readonly run: RunCost;
+  /** the benchmark's own spans, then those of `conv10` */
+  readonly spans: readonly SpanCosts[];
+  /** log records and data points */
+  readonly others: readonly RowCost[];
   readonly deletion: DeletionCost;
 }

@@ -35,6 +35,7 @@ const run = {
   fromPostgresBytes: 7200,
   toPostgresBytes: 800,
   grownBytes: 120,
+  packedBytes: 400,
 };
 const deletion = {
   runs: 100_000,
@@ -46,7 +47,7 @@ const deletion = {
 const costs = { span, later, run, deletion };
 
 describe('a plan', () => {
-  const plan = planFor(costs, { spansPerSecond: 10_000, days: 30 });
+  const plan = planFor(costs, { spansPerSecond: 10_000, days: 30, hotDays: 2 });
 
   test('adds the evaluation of a run to its spans', () => {
     expect(plan.ingestCores).toBeCloseTo(0.05);
@@ -59,32 +60,33 @@ describe('a plan', () => {
 
   test('leaves half of the cores idle, and a fifth of the disk free', () => {
     expect([plan.serverVcpus, plan.databaseVcpus]).toEqual([5, 1]);
-    // 10,000 × 2,592,000 s × (1,270 + 30) bytes
-    expect(plan.diskTb).toBeCloseTo(33.696 / 0.8);
+    // 10,000 × 86,400 s × (2 × 1,240 + 30 × (30 + 30 + 100)) bytes
+    expect(plan.diskTb).toBeCloseTo(6.28992 / 0.8);
     expect(plan.databases).toBe(1);
   });
 
   test('costs its vCPUs and its disk', () => {
     expect(plan.dollars.compute).toBeCloseTo(6 * 0.0408 * 730);
-    expect(plan.dollars.disk).toBeCloseTo(42.12 * 80);
+    expect(plan.dollars.disk).toBeCloseTo(7.8624 * 80);
   });
 
   test('of a hundred times the rate costs a hundred times the disk, on as many databases as that takes', () => {
-    const large = planFor(costs, { spansPerSecond: 1_000_000, days: 30 });
-    expect(large.diskTb).toBeCloseTo(4212);
-    expect(large.databases).toBe(Math.ceil(4212 / DATABASE_DISK_TB_MAX));
+    const large = planFor(costs, { spansPerSecond: 1_000_000, days: 30, hotDays: 2 });
+    expect(large.diskTb).toBeCloseTo(786.24);
+    expect(large.databases).toBe(Math.ceil(786.24 / DATABASE_DISK_TB_MAX));
     expect(large.serverVcpus).toBe(410);
   });
 
   test('of fewer days takes less disk and the same machines', () => {
-    const short = planFor(costs, { spansPerSecond: 10_000, days: 3 });
-    expect(short.diskTb).toBeCloseTo(plan.diskTb / 10);
+    const short = planFor(costs, { spansPerSecond: 10_000, days: 3, hotDays: 2 });
+    // 10,000 × 86,400 s × 27 × 160 bytes less
+    expect(plan.diskTb - short.diskTb).toBeCloseTo(3.73248 / 0.8);
     expect(short.serverVcpus).toBe(plan.serverVcpus);
   });
 });
 
 test('ClickStack takes what its makers say: vCPUs and a tenth of the bytes', () => {
-  const plan = clickStackFor(planFor(costs, { spansPerSecond: 100_000, days: 30 }));
+  const plan = clickStackFor(planFor(costs, { spansPerSecond: 100_000, days: 30, hotDays: 2 }));
   // 150 MB/s: 15 vCPUs to ingest, 15 to query
   expect(plan.vcpus).toBe(30);
   // 150 MB × 2,592,000 s / 10
@@ -109,15 +111,19 @@ test('docs/scaling.md has a place for everything that is measured', () => {
     rounds: 3,
     bodies: 1000,
     runs: 3000,
-    costs: [span, { ...span, name: 'log record' }],
-    later,
-    run,
+    spans: [
+      { span, later, run },
+      { span: { ...span, name: 'span of `conv10`' }, later, run },
+    ],
+    others: [{ ...span, name: 'log record' }],
     deletion,
   };
   const parts = capacityParts(result);
   let page = readFileSync(new URL('../../docs/scaling.md', import.meta.url), 'utf8');
   for (const [name, text] of parts) page = replaceMeasured(page, name, text);
   expect(page).toContain('| span | 5.00 | 6.00 | 5.50 | 2.00 | 2.00 1.90 2.10 |');
-  expect(page).toContain('| 10,000 | 15 (1.5) | 32 | 0.1 | 2.0 | 0.3 | 5 | 1 | 42 | 21 | 1 |');
-  expect(parts.get('prices')?.split('\n')).toHaveLength(5);
+  expect(page).toContain(
+    '| 10,000, spans | 15 (1.5) | 32 | 0.1 | 2.0 | 0.3 | 5 | 1 | 7.9 | 21 | 1 |',
+  );
+  expect(parts.get('prices')?.split('\n')).toHaveLength(8);
 });
