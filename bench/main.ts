@@ -3,6 +3,7 @@
  * bench/results/.
  */
 import { Command, Option } from 'commander';
+import { RUN_DATA } from './agent-runs/data.ts';
 import type { CapacityOptions } from './capacity/result.ts';
 import { capacityBench } from './capacity.ts';
 import { type CitusBenchOptions, citusBench } from './citus.ts';
@@ -27,7 +28,7 @@ import { printOnly, printResult, publish } from './publish.ts';
 import { BUSY_SHARE_MAX, busyNow, useOf } from './quiet.ts';
 import { type RelayBenchOptions, relayBench } from './relay.ts';
 import { type RunRowsOptions, runRowsBench } from './run-rows.ts';
-import { stagesBench } from './stages.ts';
+import { type StagesOptions, stagesBench } from './stages.ts';
 import { staleBench } from './stale.ts';
 
 interface FairnessCommandOptions {
@@ -223,10 +224,11 @@ program
   .action(async (options: PassOptions) => publish('pass', await passBench(options)));
 program
   .command('stages')
-  .description('CPU time of evaluating short runs, stage by stage, as bars; only prints')
+  .description('CPU time of evaluating runs, stage by stage, as bars; only prints')
   .option('--tasks <number>', 'tasks of 256 runs that are timed, and sampled', positive, 12)
+  .addOption(new Option('--data <name>', 'agent runs instead, 8 in a task').choices([...RUN_DATA]))
   .addHelpText('after', '\nTakes half a minute.')
-  .action(({ tasks }: { tasks: number }) => stagesBench(tasks));
+  .action((options: StagesOptions) => stagesBench(options));
 program
   .command('run-rows')
   .description('disk and WAL of a run from its arrival to its evaluation, by stage; only prints')

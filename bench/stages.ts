@@ -28,12 +28,16 @@ import { RuleMeter } from '../src/pool/rule-meter.ts';
 import { ruleSetOf } from '../src/pool/rule-set.ts';
 import { createFlow, SliceScheduler } from '../src/pool/slice-scheduler.ts';
 import { createThreadClock, ThreadPulse } from '../src/pool/thread-cpu.ts';
+import type { RunData } from './agent-runs/data.ts';
 import { log, VoidRun } from './harness.ts';
 import { familyCpuSeconds, parentOf } from './ingest/cpu.ts';
-import { benchRuns } from './pass/runs.ts';
+import { agentRuns, shareOf } from './pass/agent-runs.ts';
+import { type BenchRuns, benchRuns } from './pass/runs.ts';
 import { fill, onPassBench, type PassBench } from './pass.ts';
 
 const RUNS_PER_TASK = 256;
+/** Runs of a conversation are larger. */
+const AGENT_RUNS_PER_TASK = 8;
 /** They compile the code and the patterns that such runs need. */
 const WARM_UP_TASKS = 4;
 const SAMPLE_MICROS = 200;
@@ -155,14 +159,10 @@ function contextOf({ server }: PassBench): TaskContext {
   };
 }
 
-/** Evaluates the next runs. @returns how many */
-async function evaluateNext(context: TaskContext): Promise<number> {
+/** Evaluates the next runs. @returns how many were evaluated */
+async function evaluateNext(context: TaskContext, limit: number): Promise<number> {
   const { database, settings } = context;
-  const runs = await claimRuns(database, {
-    settleMs: 0,
-    timeoutMs: 3_600_000,
-    limit: RUNS_PER_TASK,
-  });
+  const runs = await claimRuns(database, { settleMs: 0, timeoutMs: 3_600_000, limit });
   const rules = ruleSetOf(settings.rules, settings.snapshot, RULE_SETTINGS);
   const workspaces = new Map(
     runs.map(({ workspaceId }) => [workspaceId, { ...rules, redactExcerpts: false }]),
@@ -170,15 +170,24 @@ async function evaluateNext(context: TaskContext): Promise<number> {
   if (runs.length === 0) return 0;
   const outcome = await evaluateTask({ pace: 'quick', isLarge: false, runs, workspaces }, context);
   if (outcome.kind !== 'done') throw new VoidRun(`a task was ${outcome.kind}: ${outcome.why}`);
-  const isEvaluated = outcome.runs.every(({ kind }) => kind === 'evaluated');
-  if (!isEvaluated) throw new VoidRun('runs of a task were not evaluated');
-  return runs.length;
+  return outcome.runs.filter(({ kind }) => kind === 'evaluated').length;
 }
 
-/** Prints the stages. @param tasks that are timed, and as many that are sampled */
-export async function stagesBench(tasks: number): Promise<void> {
-  const runs = tasks * RUNS_PER_TASK;
-  const load = benchRuns(2 * runs + WARM_UP_TASKS * RUNS_PER_TASK);
+export interface StagesOptions {
+  /** that are timed, and as many that are sampled */
+  readonly tasks: number;
+  /** absent: the runs of the pass bench */
+  readonly data?: RunData;
+}
+
+const loadOf = (runs: number, data: RunData | undefined): BenchRuns =>
+  data === undefined ? benchRuns(runs) : agentRuns(data, shareOf(data, runs));
+
+/** Prints the stages. */
+export async function stagesBench({ tasks, data }: StagesOptions): Promise<void> {
+  const perTask = data === undefined ? RUNS_PER_TASK : AGENT_RUNS_PER_TASK;
+  const runs = tasks * perTask;
+  const load = loadOf(2 * runs + WARM_UP_TASKS * perTask, data);
   await onPassBench(load, async (bench) => {
     await fill(bench);
     const { rows } = await bench.client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
@@ -187,11 +196,12 @@ export async function stagesBench(tasks: number): Promise<void> {
     try {
       const evaluate = async (tasks: number): Promise<void> => {
         for (let task = 0; task < tasks; task += 1) {
-          const evaluated = await evaluateNext(context);
-          if (evaluated !== RUNS_PER_TASK) throw new VoidRun(`${evaluated} runs in a task`);
+          const evaluated = await evaluateNext(context, perTask);
+          if (evaluated !== perTask) throw new VoidRun(`${evaluated} runs in a task`);
         }
       };
-      await evaluate(WARM_UP_TASKS);
+      // A run that waits for patterns to be compiled may take too long for its task.
+      for (let task = 0; task < WARM_UP_TASKS; task += 1) await evaluateNext(context, perTask);
       const before = [process.cpuUsage(), context.cpuMs(), familyCpuSeconds(postmaster)] as const;
       await evaluate(tasks);
       const threadMicros = ((context.cpuMs() - before[1]) * 1000) / runs;

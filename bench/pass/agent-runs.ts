@@ -21,6 +21,10 @@ const AMOUNTS: Readonly<Record<RunData, Amount>> = {
   conv30: { bodies: 36, runsPerBody: 1 },
 };
 
+/** @returns the share of the usual amount that has so many runs */
+export const shareOf = (data: RunData, runs: number): number =>
+  runs / (AMOUNTS[data].bodies * AMOUNTS[data].runsPerBody);
+
 /** @param share of the usual amount */
 export function agentRuns(data: RunData, share: number, judge = createJudge()): BenchRuns {
   const { bodies: all, runsPerBody } = AMOUNTS[data];

@@ -28,7 +28,7 @@ import type { Hit, IsOver, Matcher, RuleTimer, RunMatch } from './matcher/matche
 import { titleFrom } from './run-title.ts';
 import { cutName, nameDigest, stepNameOf } from './step-name.ts';
 import { extractSteps, type StepExtraction, stepKindsOf } from './surfaces/reader/extract.ts';
-import { UNKNOWN_ROLES_MAX } from './surfaces/reader/messages/words.ts';
+import { noteRoles } from './surfaces/reader/messages/words.ts';
 
 /**
  * A portion ends with the step that reaches this size. It is the precision with which a stopped
@@ -224,9 +224,7 @@ export class RunEvaluation {
   #note({ exceeded, isCut, unknownRoles, unreadKeys }: StepExtraction): void {
     this.#exceeded += exceeded;
     if (isCut) this.#cutSteps += 1;
-    for (const role of unknownRoles) {
-      if (this.#unknownRoles.size < UNKNOWN_ROLES_MAX) this.#unknownRoles.add(role);
-    }
+    noteRoles(this.#unknownRoles, unknownRoles);
     for (const key of unreadKeys()) {
       this.#unreadTexts += 1;
       if (this.#unreadKeys.size < UNREAD_KEYS_MAX) this.#unreadKeys.add(key);

@@ -18,7 +18,7 @@ import { type ConventionTables, eventRow, logEvent } from './convention-tables.t
 import { isSchema } from './envelope.ts';
 import { type Piece, textsOn } from './messages/message-parts.ts';
 import { contentOf, decodeParts, readMessageEvent, readMessages } from './messages/messages.ts';
-import { UNKNOWN_ROLES_MAX } from './messages/words.ts';
+import { noteRoles } from './messages/words.ts';
 import { FALLBACK_SURFACE, readValue, surfaceOn } from './read-value.ts';
 import { RowTable } from './row-table.ts';
 import { EVENT_NAME_KEYS } from './run-rows.ts';
@@ -291,9 +291,7 @@ class StepReading {
   #note({ exceeded, cut, unknownRoles }: Budget): void {
     if (exceeded) this.exceeded += 1;
     if (cut) this.isCut = true;
-    for (const role of unknownRoles) {
-      if (this.unknownRoles.size < UNKNOWN_ROLES_MAX) this.unknownRoles.add(role);
-    }
+    noteRoles(this.unknownRoles, unknownRoles);
   }
 }
 

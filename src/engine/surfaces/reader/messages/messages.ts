@@ -38,7 +38,8 @@ import {
   SPOKEN_MEMBERS,
   usuallySpelt,
 } from './message-shapes.ts';
-import { type Author, actOfMember, authorByRole, listedRole, UNKNOWN_ROLES_MAX } from './words.ts';
+import { readOnce } from './read-before.ts';
+import { type Author, actOfMember, authorByRole, listedRole, noteRoles } from './words.ts';
 
 /** A step's output is not the operator's, whatever the role (a fault of Gemini CLI). */
 const AUTHOR_SURFACES: Readonly<Record<Side, Readonly<Record<Author, Surface | null>>>> = {
@@ -65,7 +66,14 @@ export function readMessages(
   const whole = open(value, budget);
   const opened = side === 'input' ? withoutCatalogues(whole) : whole;
   if (opened === null) return [];
-  if (Array.isArray(opened)) return opened.flatMap((one) => readOne(one, side, fallback, budget));
+  if (Array.isArray(opened)) {
+    const isCut = isOpenEnded(whole, budget) || isOpenEnded(opened, budget);
+    return opened.flatMap((one) =>
+      isObject(one) && !isCut
+        ? readOnce(one, `${side} ${fallback} `, budget, (own) => readOne(one, side, fallback, own))
+        : readOne(one, side, fallback, budget),
+    );
+  }
   if (isObject(opened)) {
     if (opened !== whole && isOpenEnded(whole, budget)) budget.openEnded.add(opened);
     return readOne(opened, side, fallback, budget, opened === whole ? value : opened);
@@ -255,8 +263,7 @@ function readMessage(
 
 function noteRole(message: JsonObject, { unknownRoles }: Budget): void {
   const role = roleOf(message);
-  if (role === undefined || unknownRoles.size >= UNKNOWN_ROLES_MAX) return;
-  unknownRoles.add(listedRole(role));
+  if (role !== undefined) noteRoles(unknownRoles, [listedRole(role)]);
 }
 
 function readSaid(

@@ -84,6 +84,11 @@ export const authorByRole = kept((role: string): Author | undefined => {
 /** Most roles in no known word that are listed of a run. */
 export const UNKNOWN_ROLES_MAX = 20;
 
+/** Notes such roles, the first ones. */
+export function noteRoles(noted: Set<string>, roles: Iterable<string>): void {
+  for (const role of roles) if (noted.size < UNKNOWN_ROLES_MAX) noted.add(role);
+}
+
 const IDENTIFIER = /^[\p{L}\d][\p{L}\d_.:/-]*$/u;
 
 /** A role as it may be listed; not one that may itself be a text. */
