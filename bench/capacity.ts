@@ -42,7 +42,7 @@ interface Load {
   /** of one record */
   readonly name: string;
   readonly kind: BodyKind;
-  /** requests, of all that are asked for */
+  /** of the requests that the option names */
   readonly share: number;
 }
 

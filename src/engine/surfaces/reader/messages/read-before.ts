@@ -12,9 +12,9 @@ import type { Piece } from './message-parts.ts';
 import { noteRoles } from './words.ts';
 
 /** Characters of messages and of their texts that a thread keeps. */
-export const READ_BEFORE_CHARS_MAX = 8 << 20;
+export const READ_BEFORE_CHARS_MAX = 8 * 1024 * 1024;
 /** A longer message, such as one with a picture, is not kept. */
-const MESSAGE_CHARS_MAX = 256 << 10;
+const MESSAGE_CHARS_MAX = 256 * 1024;
 
 interface Read {
   readonly pieces: readonly Piece[];
