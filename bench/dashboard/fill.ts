@@ -65,12 +65,13 @@ const OTHERS = [
   `INSERT INTO alert_destinations (workspace_id, name, format, url, secret, severities, paused)
    SELECT $1, 'receiver ' || n, 'json', 'https://receiver.invalid/' || n, 'secret', '{critical}', true
      FROM generate_series(1, 10) AS n`,
-  `INSERT INTO alert_outbox (workspace_id, destination_id, finding_id, attempts, dead_at, failure)
-   SELECT $1, (SELECT min(id) FROM alert_destinations), id, 20, created_at, 'timeout'
+  `INSERT INTO alert_outbox (workspace_id, destination_id, finding_id, run_id, attempts, dead_at,
+     failure)
+   SELECT $1, (SELECT min(id) FROM alert_destinations), id, run_id, 20, created_at, 'timeout'
      FROM findings WHERE workspace_id = $1`,
   `INSERT INTO alert_deliveries
      (workspace_id, destination_id, name, message_id, kind, findings, attempt, outcome)
-   SELECT $1, (SELECT min(id) FROM alert_destinations), 'receiver 1', md5(n::text), 'finding', 1, 1,
+   SELECT $1, (SELECT min(id) FROM alert_destinations), 'receiver 1', md5(n::text), 'incident', 1, 1,
           'failed' FROM generate_series(1, 100) AS n`,
   `UPDATE workspaces SET plan = 'team' WHERE id = $1`,
 ];

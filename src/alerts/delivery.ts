@@ -16,6 +16,7 @@ import {
 import { pendingAlerts, tidyOutbox } from '../db/alerts/outbox-upkeep.ts';
 import type { Database } from '../db/database.ts';
 import { findAlertedFindings } from '../db/findings/findings.ts';
+import { incidentOfRun } from '../db/findings/incidents.ts';
 import type { SendResult } from '../model/alerts.ts';
 import type { Hex16 } from '../model/json.ts';
 import type { Events } from '../observe/events.ts';
@@ -40,11 +41,6 @@ export interface DeliveryParts {
     Events,
     'alertSent' | 'alertNotMade' | 'alertsCounted' | 'alertsFailed' | 'alertsWork'
   >;
-}
-
-/** The id that a receiver sees: the same for a finding and a destination, whenever it is sent. */
-function messageIdOf({ id }: ClaimedDestination, message: OutboxMessage): string {
-  return message.kind === 'digest' ? `digest_${message.id}` : `finding_${message.id}_${id}`;
 }
 
 export class AlertDelivery {
@@ -117,10 +113,10 @@ export class AlertDelivery {
     let last: SendResult | null = null;
     for (const message of await nextMessages(database, destination)) {
       if (this.#isStopped) break;
-      const findings = await this.#findingsOf(destination, message.findingIds);
-      if (findings.length === 0) continue;
+      const alert = await this.#alertOf(destination, message);
+      if (alert === null) continue;
       messages += 1;
-      last = await this.#deliver(destination, message, findings);
+      last = await this.#deliver(destination, message, alert);
       if (last === null || last.failure !== null || nowMs() >= endsAtMs) break;
     }
     await releaseDestination(database, destination, { messages, last });
@@ -138,21 +134,31 @@ export class AlertDelivery {
     return found;
   }
 
+  /** @returns null when nothing is left to send */
+  async #alertOf(
+    destination: ClaimedDestination,
+    { kind, findingIds }: OutboxMessage,
+  ): Promise<Alert | null> {
+    const { database, nowMs } = this.#parts;
+    const [first, ...others] = await this.#findingsOf(destination, findingIds);
+    if (first === undefined) return null;
+    const event = { findings: [first, ...others] as const, at: new Date(nowMs()) };
+    if (kind === 'digest') return { kind, ...event };
+    const incident = await incidentOfRun(database, destination.workspaceId, first.runId);
+    // Null if an exception has come to cover the findings since: the next turn removes them.
+    return incident === null ? null : { kind, incident, ...event };
+  }
+
   /** @returns how that went; null when it was not to be sent */
   async #deliver(
     destination: ClaimedDestination,
     message: OutboxMessage,
-    findings: readonly AlertedFinding[],
+    alert: Alert,
   ): Promise<SendResult | null> {
     const { database, events } = this.#parts;
     const attempt = await beginAttempt(database, destination, message);
-    const [first] = findings;
-    if (attempt === null || first === undefined) return null;
-    const alert: Alert =
-      message.kind === 'finding'
-        ? { kind: 'finding', finding: first }
-        : { kind: 'digest', findings, at: new Date(this.#parts.nowMs()) };
-    const messageId = messageIdOf(destination, message);
+    if (attempt === null) return null;
+    const messageId = `alert_${message.id}`;
     const result = await this.#send(destination, messageId, alert);
     const ended = { message, attempt, result };
     const outcome = await endAttempt(database, destination, ended, messageId);

@@ -1,23 +1,32 @@
 /**
- * The texts of alerts: bodies of webhooks and e-mails. Pure. They hold what is known of a finding without
- * its run's text: rule, severity, times, ids and links; never an excerpt or the names of step and tool.
- * Agent, service, user, session and model, which senders choose, are in OCSF events only: a program reads
- * these, and people read the others.
+ * The texts of alerts: bodies of webhooks and e-mails. Pure. A message is about a run with new findings, or about many
+ * runs. It holds rules, severities, the chain of matches, times, ids and links, with the names of agent and service, and
+ * the user's name if the destination wants it; never an excerpt or the names of step and tool.
  */
 import type { FindingFacts } from '../db/findings/findings.ts';
 import type { Destination } from '../model/alerts.ts';
+import type { Incident } from '../model/incidents/incidents.ts';
 import { escapeInvisible, showInvisible } from '../model/invisible.ts';
+import type { Hex16 } from '../model/json.ts';
 import { SEVERITIES, type Severity } from '../model/rules.ts';
+import { surfaceLabel } from '../model/steps.ts';
 
-/** Rules that a digest counts one by one. */
-export const DIGEST_RULES_MAX = 20;
+/** Version of the bodies in JSON. It rises when a member goes or changes its meaning. */
+const BODY_VERSION = 2;
+/** Runs that a digest names one by one. */
+export const DIGEST_RUNS_MAX = 20;
+/** Findings that a message about a run describes one by one, in JSON. */
+export const FINDINGS_DESCRIBED_MAX = 20;
 /** Characters of a text block of Slack, below its limit of 3,000. */
 export const SLACK_TEXT_CHARS = 2900;
 /** Of the title of a message: a header block of Slack takes 150, and a subject is to be read in a list. */
 export const TITLE_CHARS = 140;
+/** Characters of an agent's, a service's or a user's name in a message for people. */
+export const SENT_NAME_CHARS = 80;
 
 /** A finding as alerts show it. */
 export type AlertedFinding = FindingFacts;
+type AlertedFindings = readonly [AlertedFinding, ...AlertedFinding[]];
 
 export interface MessageSource {
   readonly brand: string;
@@ -31,20 +40,23 @@ export interface MessageSource {
 
 /** An event, before it has the form of its destination. */
 export type Alert =
-  | { readonly kind: 'finding'; readonly finding: AlertedFinding }
-  | { readonly kind: 'digest'; readonly findings: readonly AlertedFinding[]; readonly at: Date }
+  | {
+      readonly kind: 'incident';
+      /** of the run, with its other findings */
+      readonly incident: Incident;
+      /** the new ones */
+      readonly findings: AlertedFindings;
+      readonly at: Date;
+    }
+  | { readonly kind: 'digest'; readonly findings: AlertedFindings; readonly at: Date }
   | { readonly kind: 'test'; readonly at: Date };
-
-interface RuleCount {
-  readonly rule_id: string;
-  readonly title: string | null;
-  readonly severity: Severity;
-  readonly count: number;
-}
 
 export const capital = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
 
-function countBySeverity(findings: readonly AlertedFinding[]): Partial<Record<Severity, number>> {
+export const plural = (count: number, word: string): string =>
+  `${count} ${word}${count === 1 ? '' : 's'}`;
+
+function countBySeverity(findings: AlertedFindings): Partial<Record<Severity, number>> {
   const counts: Partial<Record<Severity, number>> = {};
   for (const severity of SEVERITIES) {
     const count = findings.filter((finding) => finding.severity === severity).length;
@@ -53,29 +65,55 @@ function countBySeverity(findings: readonly AlertedFinding[]): Partial<Record<Se
   return counts;
 }
 
-/** The most frequent rules of a digest, the severest first among equals. */
-function countByRule(findings: readonly AlertedFinding[], source: MessageSource): RuleCount[] {
-  const counts = new Map<string, RuleCount>();
-  for (const { ruleId, severity } of findings) {
-    const count = (counts.get(ruleId)?.count ?? 0) + 1;
-    counts.set(ruleId, {
-      rule_id: ruleId,
-      title: source.ruleTitle(ruleId) ?? null,
-      severity,
-      count,
-    });
+const countRules = (findings: AlertedFindings): number =>
+  new Set(findings.map(({ ruleId }) => ruleId)).size;
+
+/** The findings of each run, the most severe first; the run with the most severe finding first. */
+function byRun(findings: AlertedFindings): AlertedFindings[] {
+  const runs = new Map<Hex16, [AlertedFinding, ...AlertedFinding[]]>();
+  const rank = ({ severity }: AlertedFinding): number => SEVERITIES.indexOf(severity);
+  for (const finding of [...findings].sort((one, other) => rank(one) - rank(other))) {
+    const own = runs.get(finding.runId);
+    if (own === undefined) runs.set(finding.runId, [finding]);
+    else own.push(finding);
   }
-  const rank = ({ severity }: RuleCount): number => SEVERITIES.indexOf(severity);
-  const sorted = [...counts.values()].sort(
-    (one, other) => other.count - one.count || rank(one) - rank(other),
-  );
-  return sorted.slice(0, DIGEST_RULES_MAX);
+  return [...runs.values()];
+}
+
+/** The finding that a message about a run is titled by: the one of the incident's rank, if it is new. */
+function leadOf({ incident, findings }: Extract<Alert, { kind: 'incident' }>): AlertedFinding {
+  const [[worst] = findings] = byRun(findings);
+  return findings.find(({ id }) => id === incident.findingId) ?? worst;
 }
 
 export const findingUrl = ({ baseUrl }: Pick<MessageSource, 'baseUrl'>, id: string): string =>
   `${baseUrl}/app/findings/${id}`;
 export const listUrl = ({ baseUrl }: Pick<MessageSource, 'baseUrl'>): string =>
   `${baseUrl}/app/findings`;
+const runUrl = (
+  { baseUrl }: MessageSource,
+  { id, runId }: Pick<AlertedFinding, 'id' | 'runId'>,
+): string => `${baseUrl}/app/runs/${runId}?finding=${id}#found`;
+
+/** The incidents that were found in the time of a digest's findings. */
+function incidentsUrl({ baseUrl }: MessageSource, findings: AlertedFindings): string {
+  const times = findings.map(({ createdAt }) => createdAt.getTime());
+  const query = new URLSearchParams({
+    state: 'open',
+    since: new Date(Math.min(...times)).toISOString(),
+    // Findings have microseconds, and the end of the filter is exclusive.
+    until: new Date(Math.max(...times) + 1).toISOString(),
+  });
+  return `${baseUrl}/app/incidents?${query}`;
+}
+
+type Named = Pick<AlertedFinding, 'agentName' | 'serviceName' | 'userId'>;
+
+const namesOf = ({ agentName, serviceName, userId }: Named, { showsUser }: Destination) => ({
+  agent: agentName,
+  service: serviceName,
+  ...(showsUser ? { user_id: userId } : {}),
+});
 
 function plainFinding(finding: AlertedFinding, source: MessageSource): object {
   return {
@@ -88,37 +126,83 @@ function plainFinding(finding: AlertedFinding, source: MessageSource): object {
     rule_version: finding.ruleVersion,
     description: finding.description,
     surface: finding.surface,
-    run_id: finding.runId,
     recommended_actions: finding.recommendedActions,
     url: findingUrl(source, finding.id),
   };
 }
 
-function plainBody(alert: Alert, { workspace }: Destination, source: MessageSource): object {
-  if (alert.kind === 'finding') {
-    const { finding } = alert;
+function plainChain({ chain }: Incident, source: MessageSource): object[] {
+  return chain.map(({ runId, findingId, ...link }) => ({
+    step: link.step,
+    surface: link.surface,
+    role: link.role,
+    severity: link.severity,
+    rule_id: link.ruleId,
+    rule_title: source.ruleTitle(link.ruleId) ?? null,
+    more_rules: link.moreRules,
+    finding_id: findingId,
+    url: runUrl(source, { id: findingId, runId }),
+  }));
+}
+
+/** A run of a digest, or of a message about itself. */
+function plainRun(
+  findings: AlertedFindings,
+  lead: AlertedFinding,
+  destination: Destination,
+  source: MessageSource,
+) {
+  return {
+    run_id: lead.runId,
+    severity: lead.severity,
+    rule_id: lead.ruleId,
+    rule_title: source.ruleTitle(lead.ruleId) ?? null,
+    ...namesOf(lead, destination),
+    new_findings: findings.length,
+    rules: countRules(findings),
+    url: runUrl(source, lead),
+  };
+}
+
+function plainData(alert: Alert, destination: Destination, source: MessageSource): object {
+  if (alert.kind === 'test') return { url: listUrl(source) };
+  const { findings } = alert;
+  const ids = findings.map(({ id }) => id);
+  if (alert.kind === 'incident') {
+    const { incident } = alert;
     return {
-      type: 'finding.created',
-      timestamp: finding.createdAt.toISOString(),
-      data: { workspace, finding: plainFinding(finding, source) },
+      incident: {
+        ...plainRun(findings, leadOf(alert), destination, source),
+        rank: incident.score,
+        chain: plainChain(incident, source),
+        more_links: incident.moreLinks,
+      },
+      findings: byRun(findings)
+        .flat()
+        .slice(0, FINDINGS_DESCRIBED_MAX)
+        .map((finding) => plainFinding(finding, source)),
+      finding_ids: ids,
     };
   }
-  if (alert.kind === 'test') {
-    const timestamp = alert.at.toISOString();
-    return { type: 'alert.test', timestamp, data: { workspace, url: listUrl(source) } };
-  }
-  const { findings, at } = alert;
+  const runs = byRun(findings);
   return {
-    type: 'findings.digest',
-    timestamp: at.toISOString(),
-    data: {
-      workspace,
-      count: findings.length,
-      by_severity: countBySeverity(findings),
-      by_rule: countByRule(findings, source),
-      finding_ids: findings.map(({ id }) => id),
-      url: listUrl(source),
-    },
+    count: findings.length,
+    by_severity: countBySeverity(findings),
+    runs: runs.slice(0, DIGEST_RUNS_MAX).map((own) => plainRun(own, own[0], destination, source)),
+    more_runs: Math.max(0, runs.length - DIGEST_RUNS_MAX),
+    finding_ids: ids,
+    url: incidentsUrl(source, findings),
+  };
+}
+
+const TYPES = { incident: 'incident.created', digest: 'incidents.digest', test: 'alert.test' };
+
+function plainBody(alert: Alert, destination: Destination, source: MessageSource): object {
+  return {
+    type: TYPES[alert.kind],
+    version: BODY_VERSION,
+    timestamp: alert.at.toISOString(),
+    data: { workspace: destination.workspace, ...plainData(alert, destination, source) },
   };
 }
 
@@ -130,23 +214,18 @@ interface Notice {
   readonly link: string;
 }
 
-export const plural = (count: number, word: string): string =>
-  `${count} ${word}${count === 1 ? '' : 's'}`;
-
-function digestLines(findings: readonly AlertedFinding[], source: MessageSource): string[] {
-  const rules = countByRule(findings, source);
-  const lines = rules.map(
-    ({ rule_id, title, severity, count }) =>
-      `${count} × ${title ?? rule_id} (${rule_id}, ${severity})`,
-  );
-  const others = new Set(findings.map(({ ruleId }) => ruleId)).size - rules.length;
-  return others > 0 ? [...lines, `and ${plural(others, 'more rule')}`] : lines;
-}
-
 /** As much as fits, never half a character. */
 export function cut(text: string, charsMax: number): string {
   if (text.length <= charsMax) return text;
   return `${text.slice(0, charsMax - 1).replace(/[\uD800-\uDBFF]$/, '')}…`;
+}
+
+/** `Agent: …`, for each name that there is. */
+function nameLines(named: Named, destination: Destination): string[] {
+  const { agent, service, user_id: user } = namesOf(named, destination);
+  return Object.entries({ Agent: agent, Service: service, User: user }).flatMap(([label, name]) =>
+    name == null ? [] : [`${label}: ${cut(showInvisible(name), SENT_NAME_CHARS)}`],
+  );
 }
 
 /** A message without invisible characters in its title and lines, the title cut. */
@@ -159,31 +238,73 @@ function noticeOf(alert: Alert, destination: Destination, source: MessageSource)
   };
 }
 
-function noticeAsGiven(alert: Alert, { workspace }: Destination, source: MessageSource): Notice {
-  const list = { url: listUrl(source), link: 'Open findings' };
+function noticeAsGiven(alert: Alert, destination: Destination, source: MessageSource): Notice {
   if (alert.kind === 'test') {
     const lines = ['This destination works. Findings are sent here as they appear.'];
-    return { title: `Test message of ${workspace}`, lines, ...list };
+    const title = `Test message of ${destination.workspace}`;
+    return { title, lines, url: listUrl(source), link: 'Open findings' };
   }
-  if (alert.kind === 'digest') {
-    const { findings } = alert;
-    const severities = Object.entries(countBySeverity(findings));
-    const counts = severities.map(([severity, count]) => `${count} ${severity}`).join(', ');
-    const lines = [`Workspace: ${workspace}`, ...digestLines(findings, source)];
-    return { title: `${plural(findings.length, 'new finding')}: ${counts}`, lines, ...list };
-  }
-  const { finding } = alert;
-  const title = source.ruleTitle(finding.ruleId) ?? finding.ruleId;
+  return alert.kind === 'incident'
+    ? incidentNotice(alert, destination, source)
+    : digestNotice(alert.findings, destination, source);
+}
+
+function digestNotice(
+  findings: AlertedFindings,
+  destination: Destination,
+  source: MessageSource,
+): Notice {
+  const runs = byRun(findings);
+  const severities = Object.entries(countBySeverity(findings));
+  const counts = severities.map(([severity, count]) => `${count} ${severity}`).join(', ');
+  const lines = runs.slice(0, DIGEST_RUNS_MAX).map((own) => {
+    const [lead] = own;
+    const others = countRules(own) - 1;
+    return [
+      `${capital(lead.severity)}: ${source.ruleTitle(lead.ruleId) ?? lead.ruleId}`,
+      ...(others > 0 ? [`and ${plural(others, 'other rule')}`] : []),
+      ...nameLines(lead, destination).map((line) => `· ${line}`),
+    ].join(' ');
+  });
+  const others = runs.length - lines.length;
   return {
-    title: `${capital(finding.severity)}: ${title}`,
+    title: `${plural(findings.length, 'new finding')} in ${plural(runs.length, 'run')}: ${counts}`,
     lines: [
-      finding.description,
-      `Category: ${finding.category.replaceAll('-', ' ')}`,
-      `Workspace: ${workspace}`,
-      `Time: ${finding.createdAt.toISOString()}`,
+      `Workspace: ${destination.workspace}`,
+      ...lines,
+      ...(others > 0 ? [`and ${plural(others, 'more run')}`] : []),
     ],
-    url: findingUrl(source, finding.id),
-    link: 'Open finding',
+    url: incidentsUrl(source, findings),
+    link: 'Open these incidents',
+  };
+}
+
+function incidentNotice(
+  alert: Extract<Alert, { kind: 'incident' }>,
+  destination: Destination,
+  source: MessageSource,
+): Notice {
+  const { incident, findings } = alert;
+  const lead = leadOf(alert);
+  const titleOf = (ruleId: string): string => source.ruleTitle(ruleId) ?? ruleId;
+  const chain = incident.chain.map(({ step, surface, ruleId, moreRules }) => {
+    const others = moreRules > 0 ? ` and ${plural(moreRules, 'other rule')}` : '';
+    return `→ Step ${step}, ${surfaceLabel(surface).toLowerCase()}: ${titleOf(ruleId)}${others}`;
+  });
+  const { moreLinks } = incident;
+  return {
+    title: `${capital(lead.severity)}: ${titleOf(lead.ruleId)}`,
+    lines: [
+      lead.description,
+      ...nameLines(lead, destination),
+      `New: ${plural(findings.length, 'finding')} of ${plural(countRules(findings), 'rule')}`,
+      ...chain,
+      ...(moreLinks > 0 ? [`and ${plural(moreLinks, 'more step')} with matches`] : []),
+      `Workspace: ${destination.workspace}`,
+      `Time: ${lead.createdAt.toISOString()}`,
+    ],
+    url: runUrl(source, lead),
+    link: 'Open run',
   };
 }
 
@@ -215,11 +336,10 @@ const ocsfEvent = (finding: AlertedFinding, { toOcsf }: MessageSource): object =
 function bodyOf(alert: Alert, destination: Destination, source: MessageSource): object {
   const { format } = destination.target;
   if (format === 'slack') return slackBody(alert, destination, source);
-  if (format === 'ocsf' && alert.kind === 'finding') return ocsfEvent(alert.finding, source);
-  if (format === 'ocsf' && alert.kind === 'digest') {
-    return alert.findings.map((finding) => ocsfEvent(finding, source));
-  }
-  return plainBody(alert, destination, source);
+  if (format !== 'ocsf' || alert.kind === 'test') return plainBody(alert, destination, source);
+  const events = alert.findings.map((finding) => ocsfEvent(finding, source));
+  const [event] = events;
+  return events.length === 1 && event !== undefined ? event : events;
 }
 
 /** The JSON body of a webhook; invisible characters in it are escaped, so that a log shows them. */

@@ -28,10 +28,10 @@ export interface AlertSender {
   readonly faultOfUrl: (url: string) => string | null;
   /** Rejects only when the message cannot be made. @param id the same whenever it is sent again */
   readonly send: (destination: Destination, id: string, alert: Alert) => Promise<SendResult>;
-  /** Sends a test message. */
+  /** Sends a test message. `sent` is its text, as the receiver has it. */
   readonly sendTest: (
     destination: Destination,
-  ) => Promise<{ readonly id: string; readonly result: SendResult }>;
+  ) => Promise<{ readonly id: string; readonly result: SendResult; readonly sent: string }>;
 }
 
 async function sendWebhook(
@@ -73,8 +73,13 @@ export function createAlertSender(settings: SenderSettings): AlertSender {
     send,
     sendTest: async (destination) => {
       const id = `test_${randomBytes(TEST_ID_BYTES).toString('hex')}`;
-      const at = new Date(settings.nowMs());
-      return { id, result: await send(destination, id, { kind: 'test', at }) };
+      const alert: Alert = { kind: 'test', at: new Date(settings.nowMs()) };
+      const result = await send(destination, id, alert);
+      if (destination.target.format !== 'email') {
+        return { id, result, sent: webhookBody(alert, destination, settings) };
+      }
+      const { subject, text } = emailOf(alert, destination, settings);
+      return { id, result, sent: `Subject: ${subject}\n\n${text}` };
     },
   };
 }

@@ -55,6 +55,8 @@ export interface DestinationSettings {
   readonly name: string;
   readonly target: AlertTarget;
   readonly filter: AlertFilter;
+  /** messages name the user of a run */
+  readonly showsUser: boolean;
 }
 
 /** A destination as a page shows it: never its secret. */
@@ -78,6 +80,8 @@ export interface Destination {
   readonly workspace: string;
   readonly name: string;
   readonly target: AlertTarget;
+  /** messages name the user of a run */
+  readonly showsUser: boolean;
   /** keys of the signatures: the one that is shown to the user, then a replaced one; none for e-mail */
   readonly secrets: readonly Buffer[];
 }
@@ -109,7 +113,7 @@ export interface SendResult {
   readonly isGone: boolean;
 }
 
-export type DeliveryKind = 'finding' | 'digest' | 'test';
+export type DeliveryKind = 'incident' | 'digest' | 'test';
 export type DeliveryOutcome = 'delivered' | 'failed' | 'dead';
 
 /** One attempt to send a message, as the log shows it. */
@@ -132,8 +136,9 @@ export interface DeadMessage {
   readonly destinationId: number;
   /** of the destination */
   readonly name: string;
-  /** a finding, or the digest that holds several */
   readonly id: Hex16;
+  /** of its first finding */
+  readonly runId: Hex16;
   readonly kind: Exclude<DeliveryKind, 'test'>;
   readonly findings: number;
   readonly attempts: number;

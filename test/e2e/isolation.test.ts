@@ -292,7 +292,7 @@ async function makeDestinationOfVictim(): Promise<string> {
   ]);
   const filter = { minSeverity: 'low', categories: [], agent: null, agentMatch: 'equals' } as const;
   const target = { format: 'json', url: `https://${MARK}.invalid/hook` } as const;
-  const settings = { name: `${MARK} destination`, target, filter };
+  const settings = { name: `${MARK} destination`, target, filter, showsUser: true };
   const actor = { userId: null, name: 'a test', origin: 'command line' };
   return String((await createDestination(gateway.database, victim.id, settings, actor)).id);
 }

@@ -9,6 +9,9 @@ import {
 import type { Hex16 } from '../../model/json.ts';
 import type { Database, Queryable } from '../database.ts';
 
+/** The kind of a message, of its rows in the outbox. */
+export const MESSAGE_KIND = `CASE WHEN count(DISTINCT o.run_id) > 1 THEN 'digest' ELSE 'incident' END`;
+
 /** An attempt before it is logged. */
 export type NewAlertLog = Omit<LoggedAlert, 'at' | 'name'>;
 
@@ -66,8 +69,8 @@ const DEAD_READ = 20_000;
  */
 export async function listDead(database: Database, workspaceId: number): Promise<DeadMessage[]> {
   const { rows } = await database.query<DeadMessage>(
-    `SELECT d.id AS "destinationId", d.name, coalesce(o.digest_id, o.finding_id) AS id,
-            CASE WHEN o.digest_id IS NULL THEN 'finding' ELSE 'digest' END AS kind,
+    `SELECT d.id AS "destinationId", d.name, coalesce(o.message_id, o.finding_id) AS id,
+            ${MESSAGE_KIND} AS kind, (array_agg(replace(o.run_id::text, '-', '')))[1] AS "runId",
             count(*)::int AS findings, max(o.attempts)::int AS attempts,
             min(o.queued_at) AS "queuedAt", max(o.dead_at) AS "deadAt",
             max(o.http_status)::int AS "httpStatus", max(o.failure) AS failure
@@ -75,7 +78,7 @@ export async function listDead(database: Database, workspaceId: number): Promise
               WHERE workspace_id = $1 AND dead_at IS NOT NULL
               ORDER BY dead_at DESC LIMIT ${DEAD_READ}) AS o
        JOIN alert_destinations d ON d.id = o.destination_id AND d.workspace_id = $1
-      GROUP BY d.id, d.name, coalesce(o.digest_id, o.finding_id), o.digest_id IS NULL
+      GROUP BY d.id, d.name, coalesce(o.message_id, o.finding_id)
       ORDER BY max(o.dead_at) DESC LIMIT ${DEAD_SHOWN}`,
     [workspaceId],
   );
@@ -96,7 +99,7 @@ export async function sendAgain(
   const { rowCount } = await database.query(
     `UPDATE alert_outbox SET dead_at = NULL, attempts = 0, queued_at = now(), due_at = now()
       WHERE workspace_id = $1 AND destination_id = $2 AND dead_at IS NOT NULL
-        AND coalesce(digest_id, finding_id) = $3::uuid`,
+        AND coalesce(message_id, finding_id) = $3::uuid`,
     [workspaceId, destinationId, messageId],
   );
   return (rowCount ?? 0) > 0;

@@ -46,7 +46,7 @@ function recordedTarget(target: AlertTarget): string {
   return target.format === 'email' ? target.recipients.join(', ') : new URL(target.url).origin;
 }
 
-function recordOf({ name, target, filter }: DestinationSettings): JsonObject {
+function recordOf({ name, target, filter, showsUser }: DestinationSettings): JsonObject {
   return {
     name,
     format: target.format,
@@ -55,11 +55,12 @@ function recordOf({ name, target, filter }: DestinationSettings): JsonObject {
     categories: [...filter.categories],
     agent: filter.agent,
     agent_match: filter.agentMatch,
+    shows_user: showsUser,
   };
 }
 
-/** `$3` to `$10` of the statements below. */
-function valuesOf({ name, target, filter }: DestinationSettings): unknown[] {
+/** `$3` to `$11` of the statements below. */
+function valuesOf({ name, target, filter, showsUser }: DestinationSettings): unknown[] {
   const isEmail = target.format === 'email';
   return [
     name,
@@ -70,6 +71,7 @@ function valuesOf({ name, target, filter }: DestinationSettings): unknown[] {
     filter.categories.length === 0 ? null : filter.categories,
     filter.agent,
     filter.agentMatch,
+    showsUser,
   ];
 }
 
@@ -83,10 +85,11 @@ interface SettingsRow {
   readonly agent: string | null;
   readonly agentMatch: AgentMatch;
   readonly paused: boolean;
+  readonly showsUser: boolean;
 }
 
 const SETTINGS = `d.name, d.format, d.url, d.recipients, d.severities, d.categories, d.agent,
-  d.agent_match AS "agentMatch", d.paused`;
+  d.agent_match AS "agentMatch", d.paused, d.shows_user AS "showsUser"`;
 
 function filterOf(row: SettingsRow): AlertFilter {
   return {
@@ -98,7 +101,8 @@ function filterOf(row: SettingsRow): AlertFilter {
 }
 
 function settingsOf(row: SettingsRow): DestinationSettings {
-  return { name: row.name, target: targetOf(row), filter: filterOf(row) };
+  const { name, showsUser } = row;
+  return { name, target: targetOf(row), filter: filterOf(row), showsUser };
 }
 
 /** @throws {SluiceError} `not_found` */
@@ -132,8 +136,8 @@ export async function createDestination(
   return await recordedByAdmin(database, workspaceId, actor, async (connection, record) => {
     const { rows } = await connection.query<{ id: number }>(
       `INSERT INTO alert_destinations (workspace_id, secret, name, format, url, recipients,
-                                       severities, categories, agent, agent_match)
-       SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10
+                                       severities, categories, agent, agent_match, shows_user)
+       SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11
         WHERE (SELECT count(*) FROM alert_destinations WHERE workspace_id = $1) < ${DESTINATIONS_MAX}
        RETURNING id`,
       [workspaceId, secret, ...valuesOf(settings)],
@@ -176,7 +180,7 @@ export async function updateDestination(
     await connection.query(
       `UPDATE alert_destinations
           SET name = $3, format = $4, url = $5, recipients = $6, severities = $7, categories = $8,
-              agent = $9, agent_match = $10, next_at = now(), failures = 0
+              agent = $9, agent_match = $10, shows_user = $11, next_at = now(), failures = 0
         WHERE workspace_id = $1 AND id = $2`,
       [workspaceId, id, ...valuesOf(changed)],
     );

@@ -9,10 +9,18 @@
  * An attempt is counted before the message is sent, and the row is deleted after that, so a process may
  * be killed at any point: the message is sent again, with the same id.
  */
-import type { AlertTarget, DeliveryOutcome, Destination, SendResult } from '../../model/alerts.ts';
+import { randomUUID } from 'node:crypto';
+
+import type {
+  AlertTarget,
+  DeliveryKind,
+  DeliveryOutcome,
+  Destination,
+  SendResult,
+} from '../../model/alerts.ts';
 import type { Hex16 } from '../../model/json.ts';
 import { type Database, inTransaction, type Queryable } from '../database.ts';
-import { logDelivery, type NewAlertLog } from './deliveries.ts';
+import { logDelivery, MESSAGE_KIND, type NewAlertLog } from './deliveries.ts';
 
 /** Longer than sending one message takes; renewed before each. */
 export const LEASE_SECONDS = 30;
@@ -32,7 +40,7 @@ const FAILURES_COUNTED_MAX = 10;
 const RETRY_AFTER_SECONDS_MAX = 3600;
 /** A destination gets a message in so many seconds, on average over one turn. */
 const SECONDS_PER_MESSAGE = 2;
-/** Above so many new findings a destination gets one digest; and most messages of one turn. */
+/** Above so many runs with new findings a destination gets one digest; and most messages of one turn. */
 export const SINGLES_MAX = 10;
 /** Most findings of one digest, and of one in OCSF, which holds each as an event. */
 const DIGEST_FINDINGS_MAX = 1000;
@@ -44,8 +52,8 @@ const OCSF_DIGEST_FINDINGS_MAX = 100;
  * is unknown, and passes every filter.
  */
 export const QUEUE_ALERTS = `
-    INSERT INTO alert_outbox (workspace_id, destination_id, finding_id)
-    SELECT found.workspace_id, d.id, found.id
+    INSERT INTO alert_outbox (workspace_id, destination_id, finding_id, run_id)
+    SELECT found.workspace_id, d.id, found.id, found.run_id
       FROM found
       JOIN own ON own.workspace_id = found.workspace_id AND own.run_id = found.run_id
       JOIN alert_destinations d ON d.workspace_id = found.workspace_id
@@ -61,10 +69,9 @@ export interface ClaimedDestination extends Destination {
   readonly lease: string;
 }
 
-/** A message that is to be sent. */
+/** A message that is to be sent: the new findings of a run, or of many. */
 export interface OutboxMessage {
-  readonly kind: 'finding' | 'digest';
-  /** the finding, or the digest */
+  readonly kind: Exclude<DeliveryKind, 'test'>;
   readonly id: Hex16;
   readonly findingIds: readonly Hex16[];
 }
@@ -80,11 +87,12 @@ interface DestinationRow {
   readonly secret: Buffer | null;
   /** null after its time */
   readonly oldSecret: Buffer | null;
+  readonly showsUser: boolean;
 }
 
 export const DESTINATION_COLUMNS = `
   d.id, d.workspace_id AS "workspaceId", w.name AS workspace, d.name, d.format, d.url, d.recipients,
-  d.secret, CASE WHEN d.old_secret_until > now() THEN d.old_secret END AS "oldSecret"`;
+  d.shows_user AS "showsUser", d.secret, CASE WHEN d.old_secret_until > now() THEN d.old_secret END AS "oldSecret"`;
 
 export function targetOf({
   format,
@@ -96,9 +104,9 @@ export function targetOf({
 
 /** A row with `DESTINATION_COLUMNS` as a destination. */
 export function toDestination(row: DestinationRow): Destination {
-  const { id, workspaceId, workspace, name, secret, oldSecret } = row;
+  const { id, workspaceId, workspace, name, secret, oldSecret, showsUser } = row;
   const secrets = [secret, oldSecret].filter((one) => one !== null);
-  return { id, workspaceId, workspace, name, secrets, target: targetOf(row) };
+  return { id, workspaceId, workspace, name, secrets, showsUser, target: targetOf(row) };
 }
 
 const IS_DUE = 'o.dead_at IS NULL AND o.due_at <= now()';
@@ -156,67 +164,58 @@ export async function claimDestinations(
   return rows.map((row) => ({ ...toDestination(row), lease: row.lease }));
 }
 
-interface DueRow {
-  readonly findingId: Hex16;
-  readonly digestId: Hex16 | null;
-  readonly tried: boolean;
-}
-
 const OF_DESTINATION = 'o.workspace_id = $1 AND o.destination_id = $2';
 
 /**
- * Puts findings into one digest, which has the same findings and the same id whenever it is sent. Not
- * those that another process sends since its lease has ended here.
+ * Gives findings that were not tried yet the id of their message: those of a run have one, and all have one where
+ * there are many runs. Not those that another process sends since its lease has ended here.
  */
-async function makeDigest(
+async function groupUntried(
   database: Queryable,
-  { workspaceId, id }: Destination,
-  findingIds: readonly Hex16[],
-): Promise<OutboxMessage[]> {
-  const { rows } = await database.query<{ digestId: Hex16; findingId: Hex16 }>(
-    `WITH digest AS MATERIALIZED (SELECT gen_random_uuid() AS id)
-     UPDATE alert_outbox o SET digest_id = digest.id FROM digest
-      WHERE ${OF_DESTINATION} AND o.finding_id = ANY ($3::uuid[])
-        AND NOT o.tried AND o.digest_id IS NULL
-     RETURNING o.digest_id AS "digestId", o.finding_id AS "findingId"`,
-    [workspaceId, id, findingIds],
+  { workspaceId, id, target: { format } }: Destination,
+): Promise<void> {
+  const max = format === 'ocsf' ? OCSF_DIGEST_FINDINGS_MAX : DIGEST_FINDINGS_MAX;
+  const { rows } = await database.query<{ findingId: Hex16; runId: Hex16 }>(
+    `SELECT o.finding_id AS "findingId", o.run_id AS "runId" FROM alert_outbox o
+      WHERE ${OF_DESTINATION} AND ${IS_DUE} AND NOT o.tried
+      ORDER BY o.queued_at, o.run_id, o.finding_id LIMIT ${max}`,
+    [workspaceId, id],
   );
-  const [first] = rows;
-  if (first === undefined) return [];
-  return [{ kind: 'digest', id: first.digestId, findingIds: rows.map((row) => row.findingId) }];
+  if (rows.length === 0) return;
+  const digestId = randomUUID();
+  const ids = new Map(rows.map(({ runId }) => [runId, randomUUID()]));
+  const idOf = (runId: Hex16) => (ids.size > SINGLES_MAX ? digestId : (ids.get(runId) ?? digestId));
+  await database.query(
+    `UPDATE alert_outbox o SET message_id = own.message_id
+       FROM unnest($3::uuid[], $4::uuid[]) AS own (finding_id, message_id)
+      WHERE ${OF_DESTINATION} AND o.finding_id = own.finding_id AND NOT o.tried`,
+    [workspaceId, id, rows.map(({ findingId }) => findingId), rows.map(({ runId }) => idOf(runId))],
+  );
 }
 
 /**
- * The messages of a turn: digests that were begun, findings that were tried, and new findings, as a
- * digest when there are many.
+ * The messages of a turn: those that were tried, then one for each run with new findings, or a digest where there
+ * are many. A message that was tried has the same id and findings whenever it is sent.
  */
 export async function nextMessages(
   database: Database,
   destination: Destination,
 ): Promise<OutboxMessage[]> {
-  const max = destination.target.format === 'ocsf' ? OCSF_DIGEST_FINDINGS_MAX : DIGEST_FINDINGS_MAX;
-  const { rows } = await database.query<DueRow>(
-    `SELECT o.finding_id AS "findingId", o.digest_id AS "digestId", o.tried FROM alert_outbox o
-      WHERE ${OF_DESTINATION} AND ${IS_DUE}
-      ORDER BY o.digest_id NULLS LAST, o.tried DESC, o.queued_at, o.finding_id LIMIT ${max}`,
+  await groupUntried(database, destination);
+  const { rows } = await database.query<Omit<OutboxMessage, 'findingIds'> & { findings: string }>(
+    `WITH due AS (
+       SELECT o.message_id, bool_or(o.tried) AS tried, min(o.queued_at) AS at FROM alert_outbox o
+        WHERE ${OF_DESTINATION} AND ${IS_DUE} AND o.message_id IS NOT NULL
+        GROUP BY o.message_id ORDER BY tried DESC, at, o.message_id LIMIT ${SINGLES_MAX}
+     )
+     SELECT o.message_id AS id, ${MESSAGE_KIND} AS kind,
+            string_agg(replace(o.finding_id::text, '-', ''), ' ' ORDER BY o.finding_id) AS findings
+       FROM due JOIN alert_outbox o ON ${OF_DESTINATION} AND o.message_id = due.message_id
+        AND o.dead_at IS NULL
+      GROUP BY o.message_id, due.tried, due.at ORDER BY due.tried DESC, due.at, o.message_id`,
     [destination.workspaceId, destination.id],
   );
-  const [first] = rows;
-  if (first === undefined) return [];
-  if (first.digestId !== null) {
-    const { rows: own } = await database.query<{ findingId: Hex16 }>(
-      `SELECT o.finding_id AS "findingId" FROM alert_outbox o
-        WHERE ${OF_DESTINATION} AND o.digest_id = $3 AND o.dead_at IS NULL ORDER BY o.finding_id`,
-      [destination.workspaceId, destination.id, first.digestId],
-    );
-    const findingIds = own.map(({ findingId }) => findingId);
-    return [{ kind: 'digest', id: first.digestId, findingIds }];
-  }
-  const fresh = rows.filter(({ tried }) => !tried).map(({ findingId }) => findingId);
-  if (fresh.length > SINGLES_MAX) return await makeDigest(database, destination, fresh);
-  return rows
-    .slice(0, SINGLES_MAX)
-    .map(({ findingId }) => ({ kind: 'finding', id: findingId, findingIds: [findingId] }));
+  return rows.map(({ id, kind, findings }) => ({ id, kind, findingIds: findings.split(' ') }));
 }
 
 /** The pause after so many attempts, an SQL expression. */
@@ -224,13 +223,11 @@ export const backoff = (attempts: string): string =>
   `least(${BACKOFF_SECONDS_MAX}, ${BACKOFF_SECONDS} * power(2, ${attempts} - 1)) *
    (0.5 + random() / 2) * interval '1 second'`;
 
-/** The condition that finds the rows of a message: `$1` to `$4`. */
-const OF_MESSAGE = `${OF_DESTINATION} AND o.dead_at IS NULL
-  AND CASE $3 WHEN 'digest' THEN o.digest_id = $4::uuid
-           ELSE o.finding_id = $4::uuid AND o.digest_id IS NULL END`;
+/** The condition that finds the rows of a message: `$1` to `$3`. */
+const OF_MESSAGE = `${OF_DESTINATION} AND o.dead_at IS NULL AND o.message_id = $3`;
 
 function messageValues({ workspaceId, id }: Destination, message: OutboxMessage): unknown[] {
-  return [workspaceId, id, message.kind, message.id];
+  return [workspaceId, id, message.id];
 }
 
 /**
@@ -248,7 +245,7 @@ export async function beginAttempt(
   const { rows } = await database.query<{ attempt: number }>(
     `WITH own AS (
        UPDATE alert_destinations SET lease_until = now() + interval '${LEASE_SECONDS} seconds'
-        WHERE id = $2 AND lease_token = $5 AND NOT paused RETURNING id
+        WHERE id = $2 AND lease_token = $4 AND NOT paused RETURNING id
      )
      UPDATE alert_outbox o
         SET attempts = o.attempts + 1, tried = true, due_at = now() + ${backoff('(o.attempts + 1)')}
@@ -260,10 +257,10 @@ export async function beginAttempt(
 
 const DEFER = `
   UPDATE alert_outbox o
-     SET http_status = $5, failure = $6,
-         due_at = greatest(o.due_at, now() + least($7::int, ${RETRY_AFTER_SECONDS_MAX})
+     SET http_status = $4, failure = $5,
+         due_at = greatest(o.due_at, now() + least($6::int, ${RETRY_AFTER_SECONDS_MAX})
                                               * interval '1 second'),
-         dead_at = CASE WHEN $8 OR o.attempts >= ${ATTEMPTS_MAX}
+         dead_at = CASE WHEN $7 OR o.attempts >= ${ATTEMPTS_MAX}
                           OR o.queued_at < now() - interval '${AGE_HOURS_MAX} hours' THEN now() END
    WHERE ${OF_MESSAGE} RETURNING o.dead_at IS NOT NULL AS dead`;
 

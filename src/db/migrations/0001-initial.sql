@@ -796,6 +796,8 @@ CREATE TABLE alert_destinations (
   -- messages in a row that were not delivered
   failures         smallint NOT NULL DEFAULT 0,
   paused           boolean NOT NULL DEFAULT false,
+  -- messages name the user of a run
+  shows_user       boolean NOT NULL DEFAULT false,
   name             text NOT NULL,
   -- json, slack, ocsf: the body of a webhook; email
   format           text NOT NULL,
@@ -831,11 +833,11 @@ CREATE TABLE alert_outbox (
   workspace_id   integer NOT NULL,
   destination_id integer NOT NULL,
   finding_id     uuid NOT NULL,
-  -- findings of one digest; null: a message with this finding alone
-  digest_id      uuid,
+  run_id         uuid NOT NULL,
+  -- findings of one message; it does not change once the message was tried
+  message_id     uuid,
   attempts       smallint NOT NULL DEFAULT 0,
   http_status    smallint,
-  -- a finding that was tried once alone is in no digest: its id stays the same
   tried          boolean NOT NULL DEFAULT false,
   failure        text,
   PRIMARY KEY (workspace_id, destination_id, finding_id)
@@ -855,7 +857,7 @@ CREATE TABLE alert_deliveries (
   -- of the destination, which may be removed
   name           text NOT NULL,
   message_id     text NOT NULL,
-  -- finding, digest, test
+  -- incident, digest, test
   kind           text NOT NULL,
   -- delivered, failed, dead
   outcome        text NOT NULL,

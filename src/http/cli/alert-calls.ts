@@ -8,6 +8,7 @@ import { findDestination, listDestinations } from '../../db/alerts/destinations.
 import type { Databases } from '../../db/databases.ts';
 import { SluiceError } from '../../errors.ts';
 import {
+  type AlertFormat,
   type DeadMessage,
   type ListedDestination,
   type LoggedAlert,
@@ -19,7 +20,7 @@ import {
 export type TestSender = Pick<AlertSender, 'sendTest'>;
 
 function toDestinationItem(one: ListedDestination) {
-  const { id, name, target, filter, paused, createdAt, pending, dead, last } = one;
+  const { id, name, target, filter, showsUser, paused, createdAt, pending, dead, last } = one;
   return {
     id,
     name,
@@ -29,6 +30,7 @@ function toDestinationItem(one: ListedDestination) {
     categories: [...filter.categories],
     agent: filter.agent,
     agent_match: filter.agentMatch,
+    shows_user: showsUser,
     paused,
     created_at: createdAt.toISOString(),
     pending_findings: pending,
@@ -88,7 +90,11 @@ export async function alertsBody({ readFresh }: Databases, workspaceId: number) 
 /** The outcome of a test message. */
 export interface TestOutcome {
   readonly name: string;
+  /** where it went, without the path of a webhook */
+  readonly to: string;
+  readonly format: AlertFormat;
   readonly messageId: string;
+  readonly sent: string;
   readonly outcome: 'delivered' | 'failed';
   readonly httpStatus: SendResult['status'];
   readonly failure: SendResult['failure'];
@@ -109,12 +115,15 @@ export async function testDestination(
   if (destination === null) {
     throw new SluiceError('not_found', 'The workspace has no such destination.');
   }
-  const { id: messageId, result } = await sender.sendTest(destination);
+  const { id: messageId, result, sent } = await sender.sendTest(destination);
   const { failure, status: httpStatus } = result;
   const outcome = failure === null ? 'delivered' : 'failed';
   const entry = { messageId, kind: 'test', findings: 0, attempt: 1, outcome } as const;
   await db.write(logTest, workspaceId, destination, { ...entry, httpStatus, failure });
-  return { name: destination.name, messageId, outcome, httpStatus, failure };
+  const { name, target } = destination;
+  const { format } = target;
+  const to = shownTarget(target);
+  return { name, to, format, messageId, sent, outcome, httpStatus, failure };
 }
 
 /** The same as JSON. */

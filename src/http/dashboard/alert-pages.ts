@@ -56,6 +56,7 @@ const destinationForm = z.object({
   min_severity: z.enum(SEVERITIES),
   agent: z.string().trim().max(AGENT_CHARS_MAX).default(''),
   agent_match: z.enum(AGENT_MATCHES).default('contains'),
+  shows_user: z.literal('on').optional(),
   ...categoryFields,
 });
 
@@ -80,17 +81,18 @@ async function readDestination(
     agent: sent.agent === '' ? null : sent.agent,
     agentMatch: sent.agent_match,
   };
+  const settings = { name: sent.name, filter, showsUser: sent.shows_user === 'on' };
   if (sent.format === 'email') {
     if (!canEmail) throw fault('format', 'e-mail is not set up on this server (SMTP_URL)');
     if (sent.recipients.length === 0) throw fault('recipients', 'must have an e-mail address');
     const target = { format: sent.format, recipients: sent.recipients };
-    return { name: sent.name, filter, target };
+    return { ...settings, target };
   }
   const { format, url } = sent;
-  if (!isNew && url === '') return { name: sent.name, filter, target: { format, url: null } };
+  if (!isNew && url === '') return { ...settings, target: { format, url: null } };
   const wrong = faultOfUrl(url);
   if (wrong !== null) throw fault('url', wrong);
-  return { name: sent.name, filter, target: { format, url } };
+  return { ...settings, target: { format, url } };
 }
 
 function readingRoutes(deps: AppDependencies): Route[] {

@@ -71,5 +71,6 @@ ${targetFields(one, canEmail)}
 <label>Minimum severity<select name="min_severity">${SEVERITIES.map((severity) => option(severity, severity, filter.minSeverity))}</select></label>
 <label>Agent name<select name="agent_match">${AGENT_MATCHES.map((match) => option(match, match, filter.agentMatch))}</select></label>
 <label>Agent (empty: every agent)<input name="agent" value="${filter.agent}" maxlength="${AGENT_CHARS_MAX}" autocomplete="off"></label></div>
+<label class="check"><input type="checkbox" name="shows_user"${one?.showsUser === true && html` checked`}> Name the user of the run in messages</label>
 ${categoryFields(filter)}${!canEmail && html`<p class="soft">E-mail is not set up on this server: an operator sets <code>SMTP_URL</code> and <code>SMTP_FROM</code>.</p>`}`;
 }

@@ -1,5 +1,6 @@
 /** Alerts: the destinations of a workspace, what was not delivered, and the delivery log. For admins. */
 import {
+  type AlertFormat,
   DELIVERIES_KEPT,
   type DeadMessage,
   type DeliveryFailure,
@@ -10,7 +11,7 @@ import {
 } from '../../model/alerts.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { destinationFields, filterText, formatLabel, PATH } from './alert-form.ts';
-import { count, term, time } from './format.ts';
+import { count, many, term, time } from './format.ts';
 import {
   appPage,
   confirmed,
@@ -103,11 +104,11 @@ function destinationTable({ destinations, nowMs }: AlertsPage, viewer: Viewer): 
 }
 
 function deadRow(message: DeadMessage, viewer: Viewer, nowMs: number): Html {
-  const { destinationId, name, id, kind, findings, attempts } = message;
+  const { destinationId, name, id, runId, kind, findings, attempts } = message;
   const fields = html`<input type="hidden" name="message" value="${id}"><button class="quiet">Send again<span class="hidden"> to ${name}</span></button>`;
   const subject =
-    kind === 'finding'
-      ? html`<a href="/app/findings/${id}">Finding</a>`
+    kind === 'incident'
+      ? html`<a href="/app/runs/${runId}">${many(findings, 'finding')} of a run</a>`
       : html`Digest of ${count(findings)} findings`;
   const ended = {
     outcome: 'dead',
@@ -130,12 +131,15 @@ function deadTable({ dead, nowMs }: AlertsPage, viewer: Viewer): HtmlValue {
 <p class="soft">These messages were tried again and again, and are not retried any more.</p>${scrolling('Not delivered', table)}</section>`;
 }
 
-const KINDS = { finding: 'Finding', digest: 'Digest', test: 'Test' } as const;
+/** The subject of a message in the delivery log. */
+function subjectOf({ kind, findings }: LoggedAlert): string {
+  if (kind === 'test') return 'Test';
+  return kind === 'digest' ? `Digest of ${count(findings)}` : many(findings, 'finding');
+}
 
 function deliveryRow(one: LoggedAlert, nowMs: number): Html {
-  const kind = one.kind === 'digest' ? `Digest of ${count(one.findings)}` : KINDS[one.kind];
   return html`<tr><td data-label="Time">${time(one.at, nowMs)}</td><td data-label="Destination">${one.name}</td>
-<td data-label="Message"><div>${kind}<span class="soft below"><code>${one.messageId}</code></span></div></td>
+<td data-label="Message"><div>${subjectOf(one)}<span class="soft below"><code>${one.messageId}</code></span></div></td>
 <td data-label="Attempt" class="number">${count(one.attempt)}</td><td data-label="Result"><div>${outcomeText(one)}</div></td></tr>
 `;
 }
@@ -156,7 +160,7 @@ export function alertsPage(look: Look, viewer: Viewer, data: AlertsPage): Html {
     title: 'Alerts',
     current: '/app/settings',
     main: html`${crumb('/app/settings', 'Settings')}<h1>Alerts</h1>
-<p class="lead">New ${term('finding', 'findings')} are sent to these destinations: what was found and a link, never an excerpt or other text of a ${term('run', 'run')}.
+<p class="lead">New ${term('finding', 'findings')} are sent to these destinations: the chain of matches, the agent and a link, never an excerpt or other text of a ${term('run', 'run')}.
 <a href="/docs/alerts">How to set up alerts</a></p>
 <div data-fresh="destinations">${destinationTable(data, viewer)}</div>
 <details class="panel"${destinations.length === 0 && html` open`}><summary>Add a destination</summary>
@@ -218,18 +222,35 @@ ${dangers(destination, viewer)}`,
   });
 }
 
-/** How sending a test message went. */
-export function testedPage(
-  look: Look,
-  viewer: Viewer,
-  { id, name, ...ended }: Ended & { readonly id: number; readonly name: string },
-): Html {
+interface TestedPage extends Ended {
+  readonly id: number;
+  readonly name: string;
+  /** where it went */
+  readonly to: string;
+  readonly format: AlertFormat;
+  readonly messageId: string;
+  /** its text */
+  readonly sent: string;
+}
+
+function answerText({ failure, httpStatus, format }: TestedPage): string {
+  const server = format === 'email' ? 'mail server' : 'receiver';
+  if (httpStatus !== null) return `The ${server} answered with status ${httpStatus}.`;
+  if (failure === null) return `The ${server} took the message.`;
+  return `There is no answer: ${FAILURES[failure]}.`;
+}
+
+/** Shows what a test message held, and what was answered. */
+export function testedPage(look: Look, viewer: Viewer, tested: TestedPage): Html {
+  const { id, name, to, format, messageId, sent, ...ended } = tested;
   const isDelivered = ended.outcome === 'delivered';
   return appPage(look, viewer, {
     title: `Test of ${name}`,
     current: '/app/settings',
     main: html`${crumb(PATH, 'Alerts')}<h1>${isDelivered ? 'Test message delivered' : 'Test message failed'}</h1>
 <p class="lead">${name}: ${outcomeText(ended)}</p>
+<section class="panel"><h2>Sent</h2><p>${formatLabel(format)}, to ${to}, with the id <code>${messageId}</code></p><pre>${sent}</pre></section>
+<section class="panel"><h2>Answered</h2><p>${answerText(tested)}</p></section>
 <div class="actions">${testForm({ id, name }, viewer)}<a class="button quiet" href="${PATH}/${id}">Settings of ${name}</a><a class="button" href="${PATH}">Done</a></div>`,
   });
 }

@@ -31,7 +31,7 @@ const log = (messageId: string, of = workspaceId) =>
     { workspaceId: of, id: 1, name: 'one' },
     {
       messageId,
-      kind: 'finding',
+      kind: 'incident',
       findings: 1,
       attempt: 1,
       outcome: 'delivered',
@@ -61,9 +61,9 @@ test('a dead message is queued again as if it were new; one that waits is left a
     id: number;
   }[];
   await scratch.rows(
-    `INSERT INTO alert_outbox (workspace_id, destination_id, finding_id, digest_id, attempts, due_at,
-                               dead_at)
-     SELECT $1, $2, lpad(n::text, 32, '0')::uuid, CASE WHEN n > 2 THEN lpad('9', 32, '0')::uuid END,
+    `INSERT INTO alert_outbox (workspace_id, destination_id, finding_id, run_id, message_id, attempts,
+                               due_at, dead_at)
+     SELECT $1, $2, lpad(n::text, 32, '0')::uuid, lpad(n::text, 32, '0')::uuid, CASE WHEN n > 2 THEN lpad('9', 32, '0')::uuid END,
             7, now() + interval '1 hour', CASE WHEN n <> 2 THEN now() END
        FROM generate_series(1, 4) AS n`,
     [workspaceId, id],

@@ -52,15 +52,14 @@ async function queue(findings: number): Promise<void> {
     `WITH one AS (
        INSERT INTO alert_destinations (workspace_id, name, format, url, severities)
        VALUES ($1, 'one', 'json', 'https://a.test', '{high}') RETURNING id)
-     INSERT INTO alert_outbox (workspace_id, destination_id, finding_id)
-     SELECT $1, one.id, f.id FROM one, (SELECT id FROM findings ORDER BY id LIMIT $2) AS f`,
+     INSERT INTO alert_outbox (workspace_id, destination_id, finding_id, run_id)
+     SELECT $1, one.id, f.id, f.run_id FROM one, (SELECT id, run_id FROM findings ORDER BY id LIMIT $2) AS f`,
     [workspaceId, findings],
   );
 }
 
 const receive = async (_to: unknown, id: string, alert: Alert): Promise<SendResult> => {
-  const findings =
-    alert.kind === 'digest' ? alert.findings : alert.kind === 'finding' ? [alert.finding] : [];
+  const findings = alert.kind === 'test' ? [] : alert.findings;
   for (const finding of findings) arrived.set(finding.id, [...(arrived.get(finding.id) ?? []), id]);
   return DELIVERED;
 };
@@ -151,7 +150,7 @@ function vanishing(at: number, when: 'before' | 'after') {
 }
 
 test.each([
-  ['a finding', 1],
+  ['a run', 1],
   ['a digest', SINGLES_MAX + 1],
 ])(
   '%s: a process vanishes at any statement; nothing is missed or has two ids',
@@ -187,7 +186,7 @@ test('a message that cannot be made is given up like one that is refused, and th
   await queue(2);
   const [first] = await scratch.rows('SELECT finding_id AS id FROM alert_outbox ORDER BY 1');
   const send: typeof receive = async (to, id, alert) => {
-    if (alert.kind === 'finding' && alert.finding.id === first?.id) throw new Error('no body');
+    if (alert.kind === 'incident' && alert.findings[0].id === first?.id) throw new Error('no body');
     return await receive(to, id, alert);
   };
   for (let attempt = 0; attempt < ATTEMPTS_MAX + 1; attempt += 1) {

@@ -35,6 +35,7 @@ const settings = (target: AlertTarget): DestinationSettings => ({
   name: 'one',
   target,
   filter: { minSeverity: 'high', categories: [], agent: null, agentMatch: 'equals' },
+  showsUser: false,
 });
 const create = (target: AlertTarget = WEBHOOK) =>
   createDestination(scratch.database, workspaceId, settings(target), COMMAND_LINE);
@@ -45,8 +46,8 @@ async function secretsOf(id: number): Promise<(string[] | undefined)[]> {
   await scratch.rows('DELETE FROM alert_outbox');
   await scratch.rows('UPDATE alert_destinations SET lease_until = NULL');
   await scratch.rows(
-    `INSERT INTO alert_outbox (workspace_id, destination_id, finding_id)
-     VALUES ($1, $2, gen_random_uuid())`,
+    `INSERT INTO alert_outbox (workspace_id, destination_id, finding_id, run_id)
+     VALUES ($1, $2, gen_random_uuid(), gen_random_uuid())`,
     [workspaceId, id],
   );
   const [claimed] = await claimDestinations(scratch.database, { free: 1, heldBy: new Map() });

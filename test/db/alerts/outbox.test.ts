@@ -18,7 +18,9 @@ import { inTransaction } from '../../../src/db/database.ts';
 import { createWorkspace } from '../../../src/db/people/workspaces.ts';
 import type { SendResult } from '../../../src/model/alerts.ts';
 import { type ClockedDatabase, openClockedDatabase } from '../../support/database-clock.ts';
+import { hex16 } from '../../support/rows.ts';
 
+const RUN = hex16(0xc1);
 /** Slots of a process that sends to nobody. */
 const NONE_HELD = { free: 10, heldBy: new Map<number, number>() };
 const FAILED = { failure: 'status', status: 500, retryAfterSeconds: null, isGone: false } as const;
@@ -41,11 +43,13 @@ beforeEach(async () => {
   );
 });
 
-async function queue(findings: number): Promise<void> {
+/** Queues findings, each of another run; @param runId of all of them */
+async function queue(findings: number, runId: string | null = null): Promise<void> {
   await scratch.rows(
-    `INSERT INTO alert_outbox (workspace_id, destination_id, finding_id)
-     SELECT workspace_id, id, gen_random_uuid() FROM alert_destinations, generate_series(1, $1)`,
-    [findings],
+    `INSERT INTO alert_outbox (workspace_id, destination_id, finding_id, run_id)
+     SELECT workspace_id, id, gen_random_uuid(), coalesce($2, gen_random_uuid())
+       FROM alert_destinations, generate_series(1, $1)`,
+    [findings, runId],
   );
 }
 
@@ -85,8 +89,8 @@ describe('free slots', () => {
          INSERT INTO alert_destinations (workspace_id, name, format, url, severities)
          SELECT $1, 'n', 'json', 'https://a.test', '{high}' FROM generate_series(1, $2)
          RETURNING workspace_id, id)
-       INSERT INTO alert_outbox (workspace_id, destination_id, finding_id)
-       SELECT workspace_id, id, gen_random_uuid() FROM added`,
+       INSERT INTO alert_outbox (workspace_id, destination_id, finding_id, run_id)
+       SELECT workspace_id, id, gen_random_uuid(), gen_random_uuid() FROM added`,
       [workspace, count],
     );
   }
@@ -142,7 +146,7 @@ test('a destination that is paused in the middle of a turn gets nothing more', a
   await scratch.rows('UPDATE alert_destinations SET paused = true');
   expect(await beginAttempt(scratch.database, destination, second)).toBeNull();
   expect(
-    await scratch.rows('SELECT attempts FROM alert_outbox WHERE finding_id = $1', [second.id]),
+    await scratch.rows('SELECT attempts FROM alert_outbox WHERE message_id = $1', [second.id]),
   ).toEqual([{ attempts: 0 }]);
 });
 
@@ -234,20 +238,37 @@ test.each(PAUSES)(
   },
 );
 
-test('many new findings are one digest, which stays the same; few are messages of their own', async () => {
+test('few runs with findings have a message each; those of many are one digest, which stays the same once it was tried', async () => {
   await queue(SINGLES_MAX);
   const destination = await claim();
   expect(await nextMessages(scratch.database, destination)).toHaveLength(SINGLES_MAX);
   await queue(1);
   const [digest, ...others] = await nextMessages(scratch.database, destination);
-  expect([digest?.kind, digest?.findingIds.length, others]).toEqual(['digest', 11, []]);
+  if (digest === undefined) throw new Error('no digest');
+  expect([digest.kind, digest.findingIds.length, others]).toEqual(['digest', 11, []]);
+  await beginAttempt(scratch.database, destination, digest);
   await queue(20);
+  await allDue();
   const [again] = await nextMessages(scratch.database, destination);
-  expect(again?.id).toBe(digest?.id);
-  expect([...(again?.findingIds ?? [])].sort()).toEqual([...(digest?.findingIds ?? [])].sort());
+  expect(again).toEqual(digest);
 });
 
-test('a finding that was tried by itself is in no digest', async () => {
+test('the findings of a run are one message, however many', async () => {
+  await queue(SINGLES_MAX + 5, RUN);
+  await queue(1);
+  const destination = await claim();
+  const messages = await nextMessages(scratch.database, destination);
+  expect(messages.map(({ kind }) => kind)).toEqual(['incident', 'incident']);
+  expect(messages.map(({ findingIds }) => findingIds.length).sort()).toEqual([1, SINGLES_MAX + 5]);
+  // Later findings of the run are another message.
+  for (const message of messages) await beginAttempt(scratch.database, destination, message);
+  await queue(2, RUN);
+  const [next, ...others] = await nextMessages(scratch.database, destination);
+  expect([next?.kind, next?.findingIds.length, others]).toEqual(['incident', 2, []]);
+  expect(messages.map(({ id }) => id)).not.toContain(next?.id);
+});
+
+test('the findings of a run that was tried are in no digest', async () => {
   await queue(1);
   const destination = await claim();
   const [message] = await nextMessages(scratch.database, destination);
@@ -255,9 +276,9 @@ test('a finding that was tried by itself is in no digest', async () => {
   await beginAttempt(scratch.database, destination, message);
   await queue(30);
   await allDue();
-  const [digest] = await nextMessages(scratch.database, destination);
-  expect(digest?.kind).toBe('digest');
-  expect(digest?.findingIds).not.toContain(message.id);
+  const messages = await nextMessages(scratch.database, destination);
+  expect(messages).toEqual([message, expect.objectContaining({ kind: 'digest' })]);
+  expect(messages[1]?.findingIds).toHaveLength(30);
 });
 
 test('a process that was slow to make a digest takes nothing that another one sends by now', async () => {
@@ -275,10 +296,11 @@ test('a process that was slow to make a digest takes nothing that another one se
         await scratch.rows('UPDATE alert_destinations SET lease_until = now()');
         fast = await claim();
         const [row] = await scratch.rows(
-          'SELECT finding_id AS id FROM alert_outbox ORDER BY queued_at, finding_id LIMIT 1',
+          `UPDATE alert_outbox SET message_id = gen_random_uuid() WHERE finding_id = (
+             SELECT finding_id FROM alert_outbox ORDER BY queued_at, finding_id LIMIT 1)
+           RETURNING finding_id AS finding, message_id AS id`,
         );
-        const id = String(row?.id);
-        sent = { kind: 'finding', id, findingIds: [id] };
+        sent = { kind: 'incident', id: String(row?.id), findingIds: [String(row?.finding)] };
         expect(await beginAttempt(scratch.database, fast, sent)).toBe(1);
       }
       return await scratch.database.query(...values);
@@ -286,17 +308,15 @@ test('a process that was slow to make a digest takes nothing that another one se
   });
   const [digest] = await nextMessages(late, slow);
   if (fast === null || sent === null) throw new Error('nothing was sent in between');
-  const { id } = sent as OutboxMessage;
-  expect(digest?.findingIds).not.toContain(id);
+  const { id, findingIds } = sent as OutboxMessage;
+  expect(digest?.findingIds).toHaveLength(SINGLES_MAX);
+  expect(digest?.findingIds).not.toContain(findingIds[0]);
   expect(
     await endAttempt(scratch.database, fast, { message: sent, attempt: 1, result: FAILED }, 'm'),
   ).toBe('failed');
   await allDue();
-  const all = await Promise.all([nextMessages(scratch.database, fast)]);
-  expect(all.flat().filter(({ findingIds }) => findingIds.includes(id))).toEqual([]);
-  expect(
-    await scratch.rows('SELECT digest_id FROM alert_outbox WHERE finding_id = $1', [id]),
-  ).toEqual([{ digest_id: null }]);
+  const all = await nextMessages(scratch.database, fast);
+  expect(all.find((message) => message.id === id)).toEqual(sent);
 });
 
 const dead = () => scratch.rows('SELECT FROM alert_outbox WHERE dead_at IS NOT NULL');
@@ -350,11 +370,14 @@ test('of a turn, tried findings come before new ones, older ones first', async (
        FROM (SELECT finding_id, row_number() OVER (ORDER BY finding_id) AS n FROM alert_outbox) AS own
       WHERE o.finding_id = own.finding_id`,
   );
+  await scratch.rows('UPDATE alert_outbox SET message_id = finding_id');
   const order = await scratch.rows(
     'SELECT finding_id AS id FROM alert_outbox ORDER BY tried DESC, queued_at',
   );
   const messages = await nextMessages(scratch.database, await claim());
-  expect(messages.map(({ id }) => id)).toEqual(order.slice(0, SINGLES_MAX).map(({ id }) => id));
+  expect(messages.map(({ findingIds }) => findingIds)).toEqual(
+    order.slice(0, SINGLES_MAX).map(({ id }) => [id]),
+  );
 });
 
 test.each([
@@ -371,6 +394,7 @@ test('of a digest, what is dead is not sent again', async () => {
   await queue(SINGLES_MAX + 1);
   const destination = await claim();
   const [digest] = await nextMessages(scratch.database, destination);
+  await scratch.rows('UPDATE alert_outbox SET tried = true');
   await scratch.rows('UPDATE alert_outbox SET dead_at = now() WHERE finding_id = $1', [
     digest?.findingIds[0],
   ]);
@@ -382,15 +406,15 @@ test('what was not delivered is listed by message, the latest first', async () =
   await queue(15);
   await scratch.rows(
     `UPDATE alert_outbox o SET dead_at = now() - ranked.n * interval '1 minute', failure = 'timeout',
-            digest_id = CASE WHEN ranked.n > 3 THEN lpad('d', 32, '0')::uuid END, attempts = ranked.n
+            message_id = CASE WHEN ranked.n > 3 THEN lpad('d', 32, '0')::uuid END, attempts = ranked.n
        FROM (SELECT finding_id, row_number() OVER () AS n FROM alert_outbox) AS ranked
       WHERE o.finding_id = ranked.finding_id`,
   );
   const dead = await listDead(scratch.database, workspaceId);
   expect(dead.map(({ kind, findings, attempts }) => [kind, findings, attempts])).toEqual([
-    ['finding', 1, 1],
-    ['finding', 1, 2],
-    ['finding', 1, 3],
+    ['incident', 1, 1],
+    ['incident', 1, 2],
+    ['incident', 1, 3],
     ['digest', 12, 15],
   ]);
 });
@@ -430,13 +454,13 @@ test('Retry-After is honoured up to an hour; who is gone is not tried again', as
   expect(await end(first, { ...FAILED, retryAfterSeconds: 1_000_000 })).toBe('failed');
   const [row] = await scratch.rows(
     `SELECT round(extract(epoch FROM due_at - now()) / 60)::int AS minutes FROM alert_outbox
-      WHERE finding_id = $1`,
+      WHERE message_id = $1`,
     [first.id],
   );
   expect(row).toEqual({ minutes: 60 });
   expect(await end(second, { ...FAILED, status: 410, isGone: true })).toBe('dead');
   expect(await end(first, DELIVERED)).toBe('delivered');
-  expect(await scratch.rows('SELECT finding_id AS id FROM alert_outbox')).toEqual([
+  expect(await scratch.rows('SELECT message_id AS id FROM alert_outbox')).toEqual([
     { id: second.id },
   ]);
 });

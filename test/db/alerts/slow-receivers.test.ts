@@ -82,9 +82,9 @@ async function queue(workspaceId: number, path: string, destinations = 1, findin
          surface, step_name, excerpt, recommended_actions,
          ${DIGESTED.columns})
        SELECT $1, gen_random_uuid(), 'R', '1', 'stable', 'high', 'c', '4', 'd', 0, 'c', 'f', 's',
-              'n', 'e', '[]', ${DIGESTED.values} FROM generate_series(1, $4) RETURNING id)
-     INSERT INTO alert_outbox (workspace_id, destination_id, finding_id)
-     SELECT $1, destination.id, finding.id FROM destination, finding`,
+              'n', 'e', '[]', ${DIGESTED.values} FROM generate_series(1, $4) RETURNING id, run_id)
+     INSERT INTO alert_outbox (workspace_id, destination_id, finding_id, run_id)
+     SELECT $1, destination.id, finding.id, finding.run_id FROM destination, finding`,
     [workspaceId, new URL(path, receiver.url).href, destinations, findings],
   );
 }

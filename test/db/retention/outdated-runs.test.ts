@@ -90,9 +90,9 @@ async function addFinding(run: number, rule: string, facts: Finding): Promise<st
   );
   const id = String(row?.id);
   await scratch.rows(
-    `INSERT INTO alert_outbox (workspace_id, destination_id, finding_id, dead_at)
-     VALUES ($1, 1, $2, now())`,
-    [workspaceId, id],
+    `INSERT INTO alert_outbox (workspace_id, destination_id, finding_id, run_id, dead_at)
+     VALUES ($1, 1, $2, $3, now())`,
+    [workspaceId, id, hex16(run)],
   );
   if (state === undefined) return id;
   await scratch.rows(
