@@ -20,6 +20,7 @@ const LONG = Array.from({ length: 1500 }, (_, at) => `${at + 1000},`)
   .slice(0, 9000);
 const TOOLS = [
   'search_findings',
+  'list_incidents',
   'get_finding',
   'list_runs',
   'get_run',
@@ -133,6 +134,15 @@ describe.each([['legacy' as const], [{ pin: '2026-07-28' }]])('a client of era %
       await call(client, 'search_run', { run_id: ids.runId, phrase: 'previous instructions' }),
     );
     expect(hits.hits).toMatchObject([{ step: 1, match: 'previous instructions' }]);
+    const { incidents } = dataOf(await call(client, 'list_incidents', { run_id }));
+    expect(incidents).toMatchObject([
+      {
+        run_id,
+        agent: PLANTED,
+        chain: [{ step: 1, surface: 'step_input' }],
+        reasons: [{}, {}, {}],
+      },
+    ]);
     const rule = dataOf(await call(client, 'get_rule', { rule_id: ATTACK_RULE }));
     expect(rule).toMatchObject({ id: ATTACK_RULE, enabled: true });
   });
@@ -149,6 +159,7 @@ describe('a tool', () => {
     const answers = [
       await call(client, 'search_findings'),
       await call(client, 'search_findings', { group_by: 'run' }),
+      await call(client, 'list_incidents'),
       await call(client, 'get_finding', { finding_id: findingId }),
       await call(client, 'list_runs'),
       await call(client, 'get_run', { run_id: runId }),
@@ -275,6 +286,7 @@ describe('access', () => {
   test('reads nothing of another workspace', async () => {
     const client = await connect(other.workspace);
     expect(dataOf(await call(client, 'search_findings'))).not.toHaveProperty('findings');
+    expect(dataOf(await call(client, 'list_incidents'))).not.toHaveProperty('incidents');
     for (const [name, given] of [
       ['get_finding', { finding_id: ids.findingId }],
       ['get_run', { run_id: ids.runId }],

@@ -20,6 +20,7 @@ import {
 import type { ApiContext } from '../api/api-context.ts';
 import type { AuthorizedHandler } from '../api/authorized.ts';
 import { findingsQuery, listFindings, showFinding } from '../api/findings/finding-routes.ts';
+import { incidentsQuery, listIncidents } from '../api/findings/incident-routes.ts';
 import { listRules, rulesQuery, showRule, toRuleSettings } from '../api/rules/rule-routes.ts';
 import { listRuns, runsQuery } from '../api/runs/run-routes.ts';
 import { toRunItem, toRunStep } from '../api/runs/run-schema.ts';
@@ -36,6 +37,9 @@ const TEXT_CHARS_MAX = 8000;
 const TEXT_BEGINNING_CHARS_MAX = 600;
 const LIMIT_DEFAULT = 10;
 const LIMIT_MAX = 20;
+/** An incident has up to a dozen matches. */
+const INCIDENTS_MAX = 10;
+const INCIDENTS_DEFAULT = 5;
 const TEXTS_MAX = 100_000;
 
 export interface McpCaller {
@@ -84,6 +88,23 @@ function list(
   };
 }
 
+const FINDING_FILTERS = {
+  severity: true,
+  category: true,
+  rule_id: true,
+  run_id: true,
+  agent: true,
+  service: true,
+  user_id: true,
+  session_id: true,
+  surface: true,
+  q: true,
+  state: true,
+  since: true,
+  until: true,
+  cursor: true,
+} as const;
+
 function findingTools(context: ApiContext): McpTool[] {
   const one = z.object({ finding_id: hexId.describe('Id of a finding.') });
   const show = showFinding(context);
@@ -96,28 +117,25 @@ function findingTools(context: ApiContext): McpTool[] {
           'Findings of threat rules in agent runs, newest first. A finding is advisory: nothing was blocked. ' +
           'Send next_cursor as cursor, with the same filters, for the next page.',
         query: findingsQuery
-          .pick({
-            severity: true,
-            category: true,
-            rule_id: true,
-            run_id: true,
-            agent: true,
-            service: true,
-            user_id: true,
-            session_id: true,
-            surface: true,
-            q: true,
-            state: true,
-            since: true,
-            until: true,
-            sort: true,
-            group_by: true,
-            cursor: true,
-          })
+          .pick({ ...FINDING_FILTERS, sort: true, group_by: true })
           .extend({ limit }),
       },
       'limit',
       listFindings(context),
+    ),
+    list(
+      {
+        name: 'list_incidents',
+        title: 'List incidents',
+        description:
+          'Runs and sessions with findings, those that deserve a look first on top: the chain of matches in step order, ' +
+          'and the reasons of the rank. Without state, those with open findings.',
+        query: incidentsQuery
+          .pick(FINDING_FILTERS)
+          .extend({ limit: wholeNumber(1, INCIDENTS_MAX, INCIDENTS_DEFAULT) }),
+      },
+      'limit',
+      listIncidents(context),
     ),
     {
       name: 'get_finding',

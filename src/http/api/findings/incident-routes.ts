@@ -33,7 +33,8 @@ import { findingCategoryName, pageUrl } from './finding-schema.ts';
 const LIMIT_DEFAULT = 25;
 const LIMIT_MAX = 100;
 
-const incidentsQuery = filterQuery.extend({
+/** The parameters of the list. */
+export const incidentsQuery = filterQuery.extend({
   cursor: pageCursor.optional().describe('`next_cursor` of the page before.'),
   limit: wholeNumber(1, LIMIT_MAX, LIMIT_DEFAULT).describe('Incidents on a page.'),
 });
