@@ -785,6 +785,18 @@ describe.skipIf(chromiumPath === null)('the dashboard', () => {
     expect(await page.getByText('Filters (1)').isVisible()).toBe(false);
   });
 
+  test('a finding takes at most 120 pixels on a telephone, also with long names', async () => {
+    await page.setViewportSize({ width: 390, height: 844 });
+    await open('/app/findings?state=all');
+    const rows = page.locator('table[aria-label=Findings] tbody tr');
+    const heights = await rows.evaluateAll((all) =>
+      all.map((row) => row.getBoundingClientRect().height),
+    );
+    expect(heights.length).toBeGreaterThan(1);
+    expect(Math.max(...heights)).toBeLessThanOrEqual(120);
+    await page.setViewportSize(DESKTOP);
+  });
+
   test('runs are found by a part of a name, which is suggested', async () => {
     await open('/app/runs');
     const names = page.locator('#known-agent option');

@@ -14,16 +14,17 @@ import {
   type Incident,
   type IncidentFinding,
   type IncidentHistory,
+  type IncidentPlace,
   type RuleHistory,
 } from '../../model/incidents/incidents.ts';
-import type { Hex16 } from '../../model/json.ts';
+import type { Hex16, Int64 } from '../../model/json.ts';
 import { SEVERITIES } from '../../model/rules.ts';
 import type { Database } from '../database.ts';
 import { isExcepted } from './exceptions.ts';
 import { GIVEN, MATCHES, matchValues } from './finding-filter.ts';
 import { findingsRead, readsKind, searchedTo } from './finding-list.ts';
 import { placesOf } from './finding-places.ts';
-import { TRIAGE_COLUMNS } from './triage.ts';
+import { STATE_COLUMN } from './triage.ts';
 
 /** Maximum findings that incidents are made of. */
 const INCIDENT_FINDINGS_MAX = 3000;
@@ -32,20 +33,16 @@ const DISMISSED_READ_MAX = 2000;
 
 const toolOf = (tool: string, surface: string): string =>
   `CASE WHEN NOT w.redact_excerpts OR ${surface} <> 'tool_name' THEN ${tool} END`;
-/** A place as `IncidentPlace`. */
-const placeOf = (place: string, surface: string, tool: string, digest: string): string => `
-  jsonb_build_object('step', (${place}->>'step')::int, 'text', (${place}->>'text')::int,
-    'atUnixNano', coalesce(${place}->>'endUnixNano', ${place}->>'startUnixNano'),
-    'surface', ${surface}, 'tool', ${toolOf(tool, surface)}, 'digest', ${digest})`;
+/** The first place in columns, because most findings have no other; the others as `StoredPlace`. */
 const PLACES = `
-  jsonb_build_array(${placeOf('f.place', 'f.surface', 'f.tool_name', "encode(f.match_digest, 'hex')")})
-  || coalesce((SELECT jsonb_agg(${placeOf(
-    "(more.place->'place')",
-    "more.place->>'surface'",
-    "more.place->>'tool'",
-    "CASE WHEN NOT (more.place->>'rest')::boolean THEN more.place->>'digest' END",
-  )} ORDER BY more.ordinal) FROM ${placesOf('f', 'more')}
-     WHERE more.ordinal < ${CHAIN_PLACES_MAX}), '[]')`;
+  f.place, f.surface, ${toolOf('f.tool_name', 'f.surface')} AS tool,
+  encode(f.match_digest, 'hex') AS digest,
+  CASE WHEN f.more_places IS NOT NULL THEN (
+    SELECT jsonb_agg(jsonb_build_object('place', more.place->'place', 'surface', more.place->'surface',
+                       'tool', ${toolOf("more.place->'tool'", "more.place->>'surface'")},
+                       'digest', CASE WHEN NOT (more.place->>'rest')::boolean
+                                      THEN more.place->'digest' END) ORDER BY more.ordinal)
+      FROM ${placesOf('f', 'more')} WHERE more.ordinal < ${CHAIN_PLACES_MAX}) END AS more`;
 
 /** Of the runs with findings that match, all findings that the list's exceptions leave; the newest runs first. */
 const candidates = (read: string): string => `
@@ -56,8 +53,8 @@ const candidates = (read: string): string => `
   )
   SELECT f.id, f.run_id AS "runId", f.created_at AS "createdAt", f.rule_id AS "ruleId", f.severity,
          f.category, f.agent_name AS "agentName", f.service_name AS "serviceName",
-         f.user_id AS "userId", f.session_id AS "sessionId", ${TRIAGE_COLUMNS}, ${PLACES} AS places,
-         hit.at
+         f.user_id AS "userId", f.session_id AS "sessionId", ${STATE_COLUMN}, ${PLACES},
+         (extract(epoch FROM hit.at) * 1000)::float8 AS "atMs"
     FROM hit JOIN findings f ON f.workspace_id = $1 AND f.run_id = hit.run_id
     JOIN workspaces w ON w.id = f.workspace_id
    WHERE ${GIVEN.isExcepted} IS DISTINCT FROM false OR NOT ${isExcepted('f')}
@@ -68,24 +65,58 @@ const QUERIES = {
   readKind: candidates(findingsRead('DESC', true)),
 };
 
-type Row = IncidentFinding & { readonly at: Date };
+/** A place as it is read. */
+interface StoredPlace extends Pick<IncidentPlace, 'surface' | 'tool' | 'digest'> {
+  readonly place: {
+    readonly step: number;
+    readonly text: number;
+    readonly startUnixNano: Int64;
+    readonly endUnixNano?: Int64;
+  };
+}
+
+interface Row extends Omit<IncidentFinding, 'places'>, StoredPlace {
+  readonly more: readonly StoredPlace[] | null;
+  /** when the newest of the findings of its run that match was stored, in milliseconds */
+  readonly atMs: number;
+}
+
+function toPlace({ place, surface, tool, digest }: StoredPlace): IncidentPlace {
+  const { step, text, startUnixNano, endUnixNano = startUnixNano } = place;
+  return { step, text, atUnixNano: endUnixNano, surface, tool, digest };
+}
+
+const toFinding = (row: Row): IncidentFinding => ({
+  id: row.id,
+  runId: row.runId,
+  createdAt: row.createdAt,
+  ruleId: row.ruleId,
+  severity: row.severity,
+  category: row.category,
+  agentName: row.agentName,
+  serviceName: row.serviceName,
+  userId: row.userId,
+  sessionId: row.sessionId,
+  state: row.state,
+  places: row.more === null ? [toPlace(row)] : [row, ...row.more].map(toPlace),
+});
 
 /** The findings of the runs that are ranked, and the time of the first run that is not; null if all are. */
 async function readCandidates(
   database: Database,
   workspaceId: number,
   filter: FindingFilter,
-): Promise<{ findings: Row[]; until: Date | null }> {
+): Promise<{ findings: IncidentFinding[]; until: Date | null }> {
   const way = filter.runId !== undefined ? 'run' : readsKind(filter) ? 'readKind' : 'read';
   const { rows } = await database.query<Row>(QUERIES[way], matchValues(workspaceId, filter));
   const runs = [...new Set(rows.map(({ runId }) => runId))];
   const isCut = runs.length > INCIDENT_RUNS_MAX || rows.length > INCIDENT_FINDINGS_MAX;
-  if (!isCut || runs.length === 1) return { findings: rows, until: null };
+  if (!isCut || runs.length === 1) return { findings: rows.map(toFinding), until: null };
   // The last run may be there in part.
   const last = runs.at(-1);
-  const at = rows.at(-1)?.at ?? null;
-  const until = at === null ? null : new Date(at.getTime() + 1);
-  return { findings: rows.filter(({ runId }) => runId !== last), until };
+  const atMs = rows.at(-1)?.atMs;
+  const until = atMs === undefined ? null : new Date(Math.floor(atMs) + 1);
+  return { findings: rows.filter(({ runId }) => runId !== last).map(toFinding), until };
 }
 
 const WHO = `coalesce(f.agent_name, f.service_name, '')`;
@@ -135,7 +166,9 @@ interface HistoryRow extends RuleHistory {
   readonly at: Date | null;
 }
 
-const keyOf = (...parts: readonly (string | null)[]): string => JSON.stringify(parts);
+/** Names hold no NUL: PostgreSQL refuses it. */
+const SEPARATOR = '\0';
+const keyOf = (...parts: readonly string[]): string => parts.join(SEPARATOR);
 
 /** The distinct names of findings, at most so many. */
 function distinct(findings: readonly IncidentFinding[], of: (one: IncidentFinding) => string[]) {
@@ -150,8 +183,8 @@ async function readHistory(
   const worstFirst = [...findings].sort(
     (a, b) => SEVERITIES.indexOf(a.severity) - SEVERITIES.indexOf(b.severity),
   );
-  const pairs = distinct(worstFirst, (one) => [keyOf(whoOf(one), one.ruleId)]).map(
-    (key): string[] => JSON.parse(key),
+  const pairs = distinct(worstFirst, (one) => [keyOf(whoOf(one), one.ruleId)]).map((key) =>
+    key.split(SEPARATOR),
   );
   const { rows } = await database.query<HistoryRow>(HISTORY, [
     workspaceId,
@@ -160,10 +193,10 @@ async function readHistory(
     distinct(worstFirst, ({ places }) => places.flatMap(({ tool }) => tool ?? [])),
     distinct(worstFirst, ({ userId }) => (userId === null ? [] : [userId])),
   ]);
-  const known = new Map(rows.map((row) => [keyOf(row.kind, row.name, row.ruleId), row]));
+  const known = new Map(rows.map((row) => [keyOf(row.kind, row.name, row.ruleId ?? ''), row]));
   return {
     ofRule: (who, ruleId) => known.get(keyOf('rule', who, ruleId)) ?? null,
-    firstAt: (kind, name) => known.get(keyOf(kind, name, null))?.at ?? null,
+    firstAt: (kind, name) => known.get(keyOf(kind, name, ''))?.at ?? null,
   };
 }
 

@@ -11,9 +11,12 @@ export const HISTORY_ENTRIES_MAX = 300;
 
 const OWN = 'own.workspace_id = f.workspace_id AND own.finding_id = f.id';
 
+/** The state of a finding, as a column of a statement that reads `findings f`. */
+export const STATE_COLUMN = `
+  coalesce((SELECT own.state FROM finding_states own WHERE ${OWN}), 'new') AS state`;
+
 /** `TriageMark` but for exceptions, as columns of a statement that reads `findings f`. */
-export const TRIAGE_COLUMNS = `
-  coalesce((SELECT own.state FROM finding_states own WHERE ${OWN}), 'new') AS state,
+export const TRIAGE_COLUMNS = `${STATE_COLUMN},
   (SELECT u.address FROM finding_states own JOIN users u ON u.id = own.assignee_id
     WHERE ${OWN}) AS assignee`;
 

@@ -83,8 +83,9 @@ export function rankIncidents(
   findings: readonly IncidentFinding[],
   history: IncidentHistory,
 ): Incident[] {
+  const weigh = weigher(history);
   return groupBy(unitsOf(findings), signatureOf)
-    .map((units) => toIncident(units, history))
+    .map((units) => toIncident(units, history, weigh))
     .sort(
       (a, b) =>
         b.score - a.score ||
@@ -93,23 +94,24 @@ export function rankIncidents(
     );
 }
 
-function toIncident(units: readonly [Findings, ...Findings[]], history: IncidentHistory): Incident {
+function toIncident(
+  units: readonly [Findings, ...Findings[]],
+  history: IncidentHistory,
+  weigh: ReturnType<typeof weigher>,
+): Incident {
   const newest = units.reduce((one, other) => (lastOf(other) > lastOf(one) ? other : one));
   const all = units.flat();
   const open = newest.filter(({ state }) => OPEN_STATES.includes(state));
   const [first, ...others] = open.length > 0 ? open : newest;
   if (first === undefined) throw new RangeError('an incident without findings');
-  const { lead, reasons } = others.reduce(
-    (best, finding) => {
-      const own = { lead: finding, reasons: reasonsOf(finding, history) };
-      return pointsOf(own.reasons) > pointsOf(best.reasons) ? own : best;
-    },
-    { lead: first, reasons: reasonsOf(first, history) },
+  const lead = others.reduce(
+    (best, finding) => (weigh(finding).points > weigh(best).points ? finding : best),
+    first,
   );
   const chain = chainOf(newest);
   const firstSeenAt = new Date(Math.min(...units.map((unit) => timeOf(unit, Math.min))));
   const parts = [
-    ...reasons,
+    ...weigh(lead).reasons,
     ...chainReason(chain.links),
     ...noveltyReason(newest, firstSeenAt, history),
   ];
@@ -149,6 +151,21 @@ function statesOf(findings: readonly IncidentFinding[]): Partial<Record<FindingS
 
 const pointsOf = (reasons: readonly RankReason[]): number =>
   reasons.reduce((sum, { points }) => sum + points, 0);
+
+/** Weighs findings; those of one rule and agent weigh the same. */
+function weigher(history: IncidentHistory) {
+  const known = new Map<string, { readonly reasons: RankReason[]; readonly points: number }>();
+  return (finding: IncidentFinding) => {
+    const key = `${finding.severity} ${finding.ruleId} ${whoOf(finding)}`;
+    let weight = known.get(key);
+    if (weight === undefined) {
+      const reasons = reasonsOf(finding, history);
+      weight = { reasons, points: pointsOf(reasons) };
+      known.set(key, weight);
+    }
+    return weight;
+  };
+}
 
 /** Weight of a finding by itself: severity, rarity and dismissals. */
 function reasonsOf(finding: IncidentFinding, history: IncidentHistory): RankReason[] {
