@@ -3,7 +3,7 @@ import { type Command, Option } from 'commander';
 import { z } from 'zod';
 
 import { CHECKED_LABELS } from '../model/run-check.ts';
-import { EVALUATION_STATES, RUN_STATES } from '../model/runs.ts';
+import { EVALUATION_STATES, RUN_ORDERS, RUN_STATES } from '../model/runs.ts';
 import { surfaceLabel } from '../model/steps.ts';
 import { paint } from '../terminal/paint.ts';
 import { plain } from '../terminal/printable.ts';
@@ -24,6 +24,7 @@ interface ListOptions extends OutputOptions, PlaceOptions {
   readonly until?: string;
   readonly limit?: string;
   readonly cursor?: string;
+  readonly sort?: string;
 }
 
 const item = z.object({
@@ -80,9 +81,9 @@ const orDash = (text: string | null): string => plain(text ?? '–');
 
 async function list(options: ListOptions): Promise<void> {
   await withReader(options, async (reader) => {
-    const { state, evaluation, service, agent, since, until, limit, cursor } = options;
+    const { state, evaluation, service, agent, since, until, sort, limit, cursor } = options;
     const only = options.findings === true ? 'true' : undefined;
-    const query = { state, evaluation, service, agent, since, until, limit, cursor };
+    const query = { state, evaluation, service, agent, since, until, sort, limit, cursor };
     const body = await reader.list('runs', { ...query, has_findings: only });
     answer(options, body, () => {
       const { runs, next_cursor: next } = parts(page, body);
@@ -203,12 +204,90 @@ async function show(id: string, options: OutputOptions & PlaceOptions): Promise<
   });
 }
 
-/** Adds `runs list` and `runs show`. */
+/** Runs that a search prints before it ends. */
+const SEARCH_RUNS_DEFAULT = 20;
+
+const searchPage = z.looseObject({
+  runs: z.array(
+    z.looseObject({
+      ...item.shape,
+      text_match: z.object({ before: z.string(), match: z.string(), after: z.string() }),
+    }),
+  ),
+  next_cursor: z.string().nullable(),
+  searched_to: z.string().nullable(),
+  blocks_tested: z.number(),
+  blocks_unreadable: z.number(),
+  pending_left_out: z.boolean(),
+});
+type SearchPage = z.infer<typeof searchPage>;
+
+/** Joins a page of a search to those before it. A run whose blocks are on several pages is listed once. */
+function withPage(all: SearchPage | null, next: SearchPage): SearchPage {
+  if (all === null) return next;
+  const known = new Set(all.runs.map(({ id }) => id));
+  return {
+    ...next,
+    runs: [...all.runs, ...next.runs.filter(({ id }) => !known.has(id))],
+    blocks_tested: all.blocks_tested + next.blocks_tested,
+    blocks_unreadable: all.blocks_unreadable + next.blocks_unreadable,
+    pending_left_out: all.pending_left_out || next.pending_left_out,
+  };
+}
+
+function progressOf({ runs, searched_to, blocks_tested: blocks }: SearchPage): string {
+  const found = `${runs.length} ${runs.length === 1 ? 'run' : 'runs'}`;
+  const to = searched_to === null ? 'the whole range' : `back to ${shown(searched_to)} UTC`;
+  return `Searched ${to}: ${found} in ${blocks} blocks`;
+}
+
+function searched(all: SearchPage): string {
+  const lines = all.runs.map(({ text_match: { before, match, after }, ...one }) => {
+    const findings = `${one.findings} ${one.findings === 1 ? 'finding' : 'findings'}`;
+    const agent = orDash(one.agent ?? one.name ?? one.service);
+    return [
+      `${shown(one.first_arrived_at)}  ${plain(one.id)}  ${agent} · ${findings}`,
+      `  ${plain(before)}${paint.bold(plain(match))}${plain(after)}`,
+    ].join('\n');
+  });
+  return [
+    ...(lines.length === 0 ? ['No runs have this text.'] : lines),
+    '',
+    `${progressOf(all)}.`,
+    ...(all.blocks_unreadable > 0
+      ? [paint.red(`${all.blocks_unreadable} damaged blocks could not be searched.`)]
+      : []),
+    ...(all.pending_left_out
+      ? [paint.yellow('Some runs are not evaluated yet and were not searched.')]
+      : []),
+    ...nextPage('sluice runs search … ', all.next_cursor),
+  ].join('\n');
+}
+
+/** Searches page by page until there are enough runs. */
+async function search(text: string, options: ListOptions): Promise<void> {
+  await withReader(options, async (reader) => {
+    const { service, agent, since, until, limit = SEARCH_RUNS_DEFAULT } = options;
+    let all: SearchPage | null = null;
+    let cursor = options.cursor;
+    do {
+      const query = { text, service, agent, since, until, cursor };
+      all = withPage(all, parts(searchPage, await reader.list('runs/search', query)));
+      cursor = all.next_cursor ?? undefined;
+      if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${progressOf(all)}`);
+    } while (cursor !== undefined && all.runs.length < Number(limit));
+    if (process.stderr.isTTY) process.stderr.write('\r\x1b[K');
+    const found = all;
+    answer(options, found, () => searched(found));
+  });
+}
+
+/** Adds `runs list`, `runs search` and `runs show`. */
 export function addRunCommands(program: Command): void {
   const runs = program.command('runs').description('agent runs and their steps');
   runs
     .command('list')
-    .description('list runs, the newest first')
+    .description('list runs')
     .addOption(new Option('--state <state>').choices(RUN_STATES))
     .addOption(new Option('--evaluation <state>').choices(EVALUATION_STATES))
     .option('--service <name>', 'only runs of this service')
@@ -216,6 +295,11 @@ export function addRunCommands(program: Command): void {
     .option('--findings', 'only runs that have findings')
     .option('--since <time>', 'first step arrived at or after this ISO 8601 date, or date and time')
     .option('--until <time>', 'first step arrived before this time')
+    .addOption(
+      new Option('--sort <order>', 'of the newest 10,000 runs of the time range').choices(
+        RUN_ORDERS,
+      ),
+    )
     .option('--limit <n>', 'runs on a page, 1 to 500')
     .option('--cursor <cursor>', 'continue after the previous page')
     .option('--workspace <slug>', 'workspace; can be omitted if there is only one')
@@ -223,6 +307,21 @@ export function addRunCommands(program: Command): void {
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  sluice runs list --findings --since 2026-11-01')
     .action(list);
+  runs
+    .command('search')
+    .description('search runs for a text of their steps, the newest first')
+    .argument('<text>', 'at least three characters; A to Z count as a to z')
+    .option('--service <name>', 'only runs of this service')
+    .option('--agent <name>', 'only runs of this agent')
+    .option('--since <time>', 'first step arrived at or after this ISO 8601 date, or date and time')
+    .option('--until <time>', 'first step arrived before this time')
+    .option('--limit <n>', 'end after so many runs; 20 by default')
+    .option('--cursor <cursor>', 'continue an earlier search')
+    .option('--workspace <slug>', 'workspace; can be omitted if there is only one')
+    .addOption(serverOption())
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  sluice runs search paste.example --since 2026-11-01')
+    .action(search);
   runs
     .command('show')
     .description('show one run with its steps')

@@ -200,6 +200,10 @@ export interface RunFilter extends Readonly<Partial<Record<RunName, string | und
 export const RUNS_NOT_SEARCHED =
   'This workspace redacts excerpts: the texts of its runs are not searched.';
 
+/** Orders of the list of runs; all but the first sort the newest runs of the filter. */
+export const RUN_ORDERS = ['newest', 'longest', 'tokens', 'findings'] as const;
+export type RunOrder = (typeof RUN_ORDERS)[number];
+
 /** Where a searched text is, with what is around it. */
 export interface TextMatch {
   readonly before: string;

@@ -336,7 +336,7 @@ async function target(name: string, asker: Asker, role: Role): Promise<string> {
 async function ask(
   route: string,
   asker: Asker,
-  { form, json }: Pick<Row, 'form' | 'json'>,
+  { form, json, query = '' }: Pick<Row, 'form' | 'json'> & { readonly query?: string },
   targetRole: Role = 'member',
   more: Fields = {},
 ): Promise<Answer> {
@@ -355,10 +355,10 @@ async function ask(
     gateway.server.baseUrl,
     asker === 'nobody' ? null : await freshToken(asker),
   );
-  const query = method === 'GET' ? '' : `?workspace=${CREW}`;
+  const parameters = method === 'GET' ? query : `?workspace=${CREW}`;
   const type = form === undefined ? 'application/json' : 'application/x-www-form-urlencoded';
   const body = form === undefined ? JSON.stringify(json) : new URLSearchParams(form).toString();
-  return await browser.send(method, `${path}${query}`, {
+  return await browser.send(method, `${path}${parameters}`, {
     headers: { ...(body === undefined ? {} : { 'content-type': type }), ...more },
     ...(body === undefined ? {} : { body }),
   });
@@ -427,6 +427,18 @@ describe.each(PLANS)('on the plan %s', (plan) => {
         expect(text.includes(part), `${label}: ${part}`).toBe(shown && isAdmin(asker));
       }
     }
+  });
+});
+
+describe('a query parameter that a page does not know is an error', () => {
+  beforeAll(() => setPlan('team'));
+  // What comes back from a provider has the parameters that the provider chose.
+  const pages = Object.keys(ROWS).filter((route) => isPage(route) && !route.includes('{provider}'));
+
+  test.each(pages)('%s', async (route) => {
+    const { status, text } = await ask(route, 'owner', { query: '?colour=blue' });
+    expect([status, text]).toEqual([400, expect.stringMatching(/colour|query/)]);
+    expect(text).not.toContain('blue');
   });
 });
 

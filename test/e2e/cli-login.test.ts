@@ -185,6 +185,18 @@ describe('sluice login', () => {
     });
     expect(await json(['runs', 'list', '--findings'])).toMatchObject({ runs: [{ id: runId }] });
     expect(await json(['runs', 'show', runId])).toMatchObject({ id: runId, steps: [{}] });
+    const search = ['runs', 'search', 'ALL PREVIOUS instructions'];
+    expect(await json(search)).toMatchObject({
+      runs: [{ id: runId, text_match: { match: 'all previous instructions' } }],
+      searched_to: null,
+      blocks_unreadable: 0,
+    });
+    const found = (await cli(search)).stdout;
+    expect(found).toContain('Ignore all previous instructions');
+    expect(found).toMatch(/^Searched the whole range: 1 run in \d+ blocks\.$/m);
+    expect((await cli(['runs', 'search', 'nothing has this'])).stdout).toContain(
+      'No runs have this text.',
+    );
     const here = { DATABASE_URL: gateway.databaseUrl };
     const wanted = ['rules', 'preview', '--rule', 'ATR-2026-00001', '--workspace', CREW, '--json'];
     expect(JSON.parse((await runCommand(wanted, here)).stdout)).toMatchObject({
@@ -330,6 +342,13 @@ describe('sluice login', () => {
       await browser.submit('/app/device', decision(code, 'approve'));
     });
     const settings = { XDG_CONFIG_HOME: config, DATABASE_URL: gateway.databaseUrl };
+    const searched = ['runs', 'search', 'instructions', '--workspace', CREW, '--json'];
+    const [own, others] = [
+      await runCommand(searched, settings),
+      await runCommand([...searched, '--server', baseUrl], settings),
+    ];
+    expect(own, own.stderr).toMatchObject({ code: 0 });
+    expect(JSON.parse(own.stdout)).toEqual(JSON.parse(others.stdout));
     const listed = ['runs', 'list', '--workspace', CREW, '--json'];
     const here = await runCommand(listed, settings);
     expect(here, here.stderr).toMatchObject({ code: 0 });
@@ -410,7 +429,7 @@ describe('a poll', () => {
 /** What a route is sent, and for whom it is. */
 interface Row {
   readonly for: 'members' | 'admins';
-  readonly path?: () => string;
+  readonly query?: string;
   readonly json?: unknown;
   /** 200 unless it says otherwise */
   readonly ok?: number;
@@ -442,6 +461,7 @@ const ROWS: Readonly<Record<string, Row>> = {
   'GET /cli/v1/findings': { for: 'members', shows: () => findingId },
   'GET /cli/v1/findings/{findingId}': { for: 'members', shows: () => runId },
   'GET /cli/v1/runs': { for: 'members', shows: () => runId },
+  'GET /cli/v1/runs/search': { for: 'members', query: '?text=instructions', shows: () => runId },
   'GET /cli/v1/runs/{runId}': { for: 'members', shows: () => runId },
   'GET /cli/v1/rules': { for: 'members', shows: () => 'ATR-2026-00001' },
   'GET /cli/v1/rules/{ruleId}': { for: 'members', shows: () => 'ATR-2026-00001' },
@@ -476,7 +496,8 @@ async function ask(route: string, token: string): Promise<Answer> {
     .replace('{ruleId}', 'ATR-2026-00001')
     .replace('{keyId}', String(keyId))
     .replace('{destinationId}', await destinationOf(crew.id));
-  return await call(token, path, { method, json: ROWS[route]?.json });
+  const { json, query = '' } = ROWS[route] ?? {};
+  return await call(token, `${path}${query}`, { method, json });
 }
 
 describe.each(PLANS)('on the plan %s', (plan) => {

@@ -55,6 +55,7 @@ describe('without a database', () => {
       ['alerts', 'undelivered'],
       ['alerts', 'send-again'],
       ['runs', 'list'],
+      ['runs', 'search'],
       ['runs', 'show'],
       ['login'],
       ['logout'],

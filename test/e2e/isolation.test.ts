@@ -215,6 +215,7 @@ const ASKS: Readonly<Record<string, Ask>> = {
   'GET /cli/v1/findings/{findingId}': read('commandLine'),
   'GET /cli/v1/exceptions': read('commandLine'),
   'GET /cli/v1/runs': read('commandLine'),
+  'GET /cli/v1/runs/search': { own: 200, as: 'commandLine', query: '?text=chat' },
   'GET /cli/v1/runs/{runId}': read('commandLine'),
   'GET /cli/v1/rules': read('commandLine'),
   'GET /cli/v1/rules/{ruleId}': read('commandLine'),

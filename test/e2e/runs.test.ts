@@ -105,6 +105,24 @@ test('runs are found by a text of their steps, over the API', async () => {
   expect(none.runs).toEqual([]);
 });
 
+test('runs are sorted over the API and on the page; a search by text is not', async () => {
+  const first = await list('sort=findings&limit=1');
+  expect(first).toMatchObject({ runs: [{ id: attack }], searched_to: null });
+  const rest = await list(`sort=findings&limit=5&cursor=${first.next_cursor}`);
+  expect(rest.runs.map(({ id }) => id).sort()).toEqual([withheld, silent].sort());
+  const { id } = await findWorkspace(gateway.database, 'default');
+  const browser = new Browser(
+    gateway.server.baseUrl,
+    (await addPerson(gateway.database, id, 'member')).token,
+  );
+  const { text: page } = await browser.get('/app/runs?sort=findings');
+  const places = [attack, withheld].map((one) => page.indexOf(`/app/runs/${one}`));
+  expect(places).toEqual([...places].sort((one, other) => one - other));
+  expect(Math.min(...places)).toBeGreaterThan(0);
+  const refused = await browser.get('/app/runs?sort=longest&text=nowhere');
+  expect([refused.status, refused.text]).toEqual([400, expect.stringContaining('search by text')]);
+});
+
 describe('one run', () => {
   test('holds what the contract lists, and its steps without their text', async () => {
     const run = await show(withheld);
@@ -332,7 +350,11 @@ describe('who may read', () => {
 
   test("another workspace sees none of this one's runs", async () => {
     const other = await gateway.addWorkspace('other');
-    expect(await read(url(''), other.workspace)).toEqual({ runs: [], next_cursor: null });
+    expect(await read(url(''), other.workspace)).toEqual({
+      runs: [],
+      next_cursor: null,
+      searched_to: null,
+    });
     expect(await status(`/${attack}`, other.workspace)).toBe(404);
   });
 

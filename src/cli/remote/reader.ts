@@ -12,7 +12,7 @@ import type { AuthorizedHandler } from '../../http/api/authorized.ts';
 import { listExceptions } from '../../http/api/exceptions/exception-routes.ts';
 import { listFindings, showFinding } from '../../http/api/findings/finding-routes.ts';
 import { listIncidents } from '../../http/api/findings/incident-routes.ts';
-import { listRuns, showRun } from '../../http/api/runs/run-routes.ts';
+import { listRuns, searchRuns, showRun } from '../../http/api/runs/run-routes.ts';
 import { InvalidInput } from '../../http/transport/invalid-input.ts';
 import { pinnedCorpus } from '../../main/corpus-location.ts';
 import { createRunReaders } from '../../main/run-reader.ts';
@@ -22,7 +22,7 @@ import { chooseServer, type PlaceOptions } from './place.ts';
 import { call, type Query, queryText } from './server-call.ts';
 
 /** The resources that can be read, as paths below `/cli/v1`. */
-type Listed = 'findings' | 'incidents' | 'exceptions' | 'runs';
+type Listed = 'findings' | 'incidents' | 'exceptions' | 'runs' | 'runs/search';
 type Shown = 'findings' | 'runs';
 
 export interface Reader {
@@ -89,6 +89,7 @@ export async function withReader(
         incidents: listIncidents(context),
         exceptions: listExceptions(context),
         runs: listRuns(context),
+        'runs/search': searchRuns(context),
       },
       show: { findings: showFinding(context), runs: showRun(context) },
     };

@@ -19,7 +19,7 @@ import {
 import type { PollLimiter } from '../limits/limiters.ts';
 import type { Answer, Exchange, HeaderList } from '../transport/exchange.ts';
 import { answeredError, problem } from '../transport/problem.ts';
-import { checkControls } from '../transport/query.ts';
+import { checkControls, requireNoQuery } from '../transport/query.ts';
 import type { Handler, Parameters } from '../transport/router.ts';
 
 /** The parts that the routes of a command line use. */
@@ -74,8 +74,16 @@ async function sessionOf(authorization: string, { db }: CliDependencies): Promis
   );
 }
 
-/** Requires the token of a signed-in command line; its user need not be a member any more. */
-export function withCliSession(handler: CliHandler<CliCall>, deps: CliDependencies): Handler {
+/**
+ * Requires the token of a signed-in command line; its user need not be a member any more.
+ *
+ * @param hasQuery the handler reads the query; without it a parameter is an error
+ */
+export function withCliSession(
+  handler: CliHandler<CliCall>,
+  deps: CliDependencies,
+  hasQuery = false,
+): Handler {
   return async (exchange, parameters) => {
     let answer: Answer;
     try {
@@ -83,6 +91,7 @@ export function withCliSession(handler: CliHandler<CliCall>, deps: CliDependenci
       const session = await sessionOf(exchange.authorization, deps);
       await checkRateLimits(session, deps.sessionLimiter);
       checkControls(exchange.query, parameters);
+      if (!hasQuery) requireNoQuery(exchange.query);
       const { userId, email: name, id: sessionId } = session;
       const actor = { userId, name, sessionId, origin: `${address}, command line` };
       answer = await handler(exchange, { session, actor, address }, parameters);
@@ -96,7 +105,7 @@ export function withCliSession(handler: CliHandler<CliCall>, deps: CliDependenci
 
 /** The same for a member of the login's workspace, with a role of `needs`. */
 export function cliCall(
-  needs: Needs,
+  needs: Needs & { readonly hasQuery?: boolean },
   handler: CliHandler<CliCall & { readonly workspace: SessionWorkspace }>,
   deps: CliDependencies,
 ): Handler {
@@ -108,5 +117,6 @@ export function cliCall(
         parameters,
       ),
     deps,
+    needs.hasQuery,
   );
 }

@@ -20,7 +20,7 @@ import { listExceptions } from '../api/exceptions/exception-routes.ts';
 import { listFindings, showFinding } from '../api/findings/finding-routes.ts';
 import { listIncidents } from '../api/findings/incident-routes.ts';
 import { listRules, showRule } from '../api/rules/rule-routes.ts';
-import { listRuns, showRun } from '../api/runs/run-routes.ts';
+import { listRuns, searchRuns, showRun } from '../api/runs/run-routes.ts';
 import { keyForm, limitForm, REVOKED_KEYS_LISTED } from '../dashboard/key-pages.ts';
 import { name, requireId } from '../dashboard/sign-in/person-fields.ts';
 import { ADMINS } from '../dashboard/sign-in/signed-in.ts';
@@ -40,7 +40,7 @@ function readRoutes(deps: CliDependencies): Route[] {
     method: 'GET',
     path: `${PATH}${path}`,
     handler: cliCall(
-      {},
+      { hasQuery: !path.includes('{') },
       async (exchange, { workspace, session: { email } }, parameters) =>
         await read(exchange, { workspaceId: workspace.id, email }, parameters),
       deps,
@@ -52,6 +52,7 @@ function readRoutes(deps: CliDependencies): Route[] {
     get('/incidents', listIncidents(deps)),
     get('/exceptions', listExceptions(deps)),
     get('/runs', listRuns(deps)),
+    get('/runs/search', searchRuns(deps)),
     get('/runs/{runId}', showRun(deps)),
     get('/rules', listRules(deps)),
     get('/rules/{ruleId}', showRule(deps)),

@@ -11,7 +11,7 @@ import { auditPage } from '../../web/app/audit.ts';
 import { csvRow } from '../api/findings/finding-export.ts';
 import { parsePageQuery } from '../transport/query.ts';
 import type { Route } from '../transport/router.ts';
-import { type AppDependencies, pageRoutes } from './dashboard.ts';
+import { type AppDependencies, pageRoutes, WITH_QUERY } from './dashboard.ts';
 import { ADMINS } from './sign-in/signed-in.ts';
 
 const PER_PAGE = 50;
@@ -65,8 +65,9 @@ async function* csvOf(
 export function auditPages(deps: AppDependencies): Route[] {
   const { db } = deps;
   const page = pageRoutes(deps);
+  const needs = { roles: ADMINS, ...WITH_QUERY };
   return [
-    page('/app/audit', { roles: ADMINS }, async ({ exchange, request, viewer, nowMs }) => {
+    page('/app/audit', needs, async ({ exchange, request, viewer, nowMs }) => {
       const { cursor, ...filter } = parsePageQuery(auditQuery, exchange.query);
       const { id } = request.workspace;
       const found = await db.readFresh(listAudit, id, cursor ?? null, PER_PAGE, filter);
@@ -78,7 +79,7 @@ export function auditPages(deps: AppDependencies): Route[] {
         nowMs,
       });
     }),
-    page('/app/audit.csv', { roles: ADMINS }, async ({ exchange, request }) => {
+    page('/app/audit.csv', needs, async ({ exchange, request }) => {
       const { cursor, ...filter } = parsePageQuery(auditQuery, exchange.query);
       const { id } = request.workspace;
       return {

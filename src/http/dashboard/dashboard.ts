@@ -16,6 +16,7 @@ import type { Answer, Exchange, HeaderList, StreamedAnswer } from '../transport/
 import { InvalidInput } from '../transport/invalid-input.ts';
 import { pageAnswer, redirect } from '../transport/page.ts';
 import { errorHeaders } from '../transport/problem.ts';
+import { requireNoPageQuery } from '../transport/query.ts';
 import type { Parameters, Route } from '../transport/router.ts';
 import type { IdentityProvider } from './sign-in/identity-providers.ts';
 import {
@@ -108,11 +109,20 @@ export function refusalPage(look: Look, filters?: (query: string) => Html): Refu
   };
 }
 
+/** Needs of a page. */
+interface PageNeeds extends Needs {
+  /** the page reads its query; on any other page a parameter is an error */
+  readonly hasQuery?: true;
+}
+
+/** Needs of a page that reads its query. */
+export const WITH_QUERY = { hasQuery: true } as const;
+
 /** Makes the routes of pages. */
 export function pageRoutes(deps: AppDependencies) {
   return (
     path: string,
-    needs: Needs,
+    needs: PageNeeds,
     handler: PageHandler,
     filters?: (query: string) => Html,
   ): Route => ({
@@ -121,6 +131,7 @@ export function pageRoutes(deps: AppDependencies) {
     handler: signedIn(
       needs,
       async (exchange, request, parameters) => {
+        if (needs.hasQuery !== true) requireNoPageQuery(exchange.query);
         const nowMs = deps.nowMs();
         const viewer = viewerOf(request);
         const made = await handler({ exchange, request, viewer, parameters, nowMs });

@@ -9,7 +9,7 @@ import { entityQuery, rangeOfDays } from '../api/entities/entity-routes.ts';
 import { InvalidInput } from '../transport/invalid-input.ts';
 import { parsePageQuery } from '../transport/query.ts';
 import type { Route } from '../transport/router.ts';
-import { type AppDependencies, pageRoutes, type View } from './dashboard.ts';
+import { type AppDependencies, pageRoutes, type View, WITH_QUERY } from './dashboard.ts';
 
 /** Runs of a session that its page shows, the newest. */
 const CONVERSATION_RUNS = 100;
@@ -48,5 +48,5 @@ export function entityPages(deps: AppDependencies): Route[] {
       nowMs,
     });
   };
-  return [pageRoutes(deps)('/app/entities', {}, show)];
+  return [pageRoutes(deps)('/app/entities', WITH_QUERY, show)];
 }

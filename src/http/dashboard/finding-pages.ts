@@ -29,20 +29,29 @@ import { listQuery } from '../../web/app/findings/list-address.ts';
 import { findingRows, findingsPage } from '../../web/app/findings.ts';
 import type { Viewer } from '../../web/app/shell.ts';
 import { csvOf, exportQuery, ocsfExport } from '../api/findings/finding-export.ts';
-import {
-  filterOf,
-  filterQuery,
-  groupsBefore,
-  toGroupCursor,
-} from '../api/findings/finding-query.ts';
+import { filterOf, filterQuery } from '../api/findings/finding-query.ts';
 import { findingsQuery } from '../api/findings/finding-routes.ts';
 import type { Answer } from '../transport/exchange.ts';
 import { InvalidInput } from '../transport/invalid-input.ts';
 import { readForm } from '../transport/json-body.ts';
 import { pageAnswer, redirect } from '../transport/page.ts';
-import { flag, HEX_16, pageCursor, parsePageQuery, toCursor } from '../transport/query.ts';
+import {
+  flag,
+  HEX_16,
+  pageCursor,
+  parsePageQuery,
+  skippedBy,
+  toCursor,
+  toSkipCursor,
+} from '../transport/query.ts';
 import type { Route } from '../transport/router.ts';
-import { type AppDependencies, formRoutes, pageRoutes, type View } from './dashboard.ts';
+import {
+  type AppDependencies,
+  formRoutes,
+  pageRoutes,
+  type View,
+  WITH_QUERY,
+} from './dashboard.ts';
 import { name, requireId } from './sign-in/person-fields.ts';
 
 const PER_PAGE = 50;
@@ -91,10 +100,10 @@ export function findingPages(deps: AppDependencies): Route[] {
       const found = await db.read(listFindings, workspaceId, filter, cursor, PER_PAGE, sort);
       return { ...found, groups: null };
     }
-    const skip = groupsBefore(cursor);
+    const skip = skippedBy(cursor);
     const page = [filter, grouping, sort, skip, PER_PAGE] as const;
     const found = await db.read(listFindingGroups, workspaceId, ...page);
-    const next = toGroupCursor(found.next);
+    const next = toSkipCursor(found.next);
     return { ...found, findings: [], next, endedEarly: false };
   };
 
@@ -197,14 +206,14 @@ export function findingPages(deps: AppDependencies): Route[] {
     ] as const;
   const page = pageRoutes(deps);
   return [
-    page('/app/findings', {}, list, (query) => findingFilters(query, NO_NAMES)),
-    page('/app/findings/rows', {}, async (view) => {
+    page('/app/findings', WITH_QUERY, list, (query) => findingFilters(query, NO_NAMES)),
+    page('/app/findings/rows', WITH_QUERY, async (view) => {
       const { newest } = parsePageQuery(pageQuery, view.exchange.query);
       const data = await rowsPage(view);
       const isSame = newest !== undefined && data.findings[0]?.id === newest;
       return isSame ? NOTHING_NEW : pageAnswer(findingRows(data).text);
     }),
-    page('/app/findings.csv', {}, async ({ exchange, request, viewer }) => {
+    page('/app/findings.csv', WITH_QUERY, async ({ exchange, request, viewer }) => {
       const filter = listFilterOf(parsePageQuery(stateQuery, exchange.query), viewer);
       const reader = { workspaceId: request.workspace.id, signal: exchange.signal };
       return {
@@ -213,14 +222,14 @@ export function findingPages(deps: AppDependencies): Route[] {
         chunks: csvOf(deps, slots, reader, filter),
       };
     }),
-    page('/app/findings.ocsf', {}, async ({ exchange, request, viewer }) => {
+    page('/app/findings.ocsf', WITH_QUERY, async ({ exchange, request, viewer }) => {
       const query = parsePageQuery(ocsfQuery, exchange.query);
       const filter = listFilterOf(query, viewer);
       const reader = { workspaceId: request.workspace.id, signal: exchange.signal };
       const exported = await asOcsf(reader, filter, query.after);
       return { ...exported, headers: file('findings.ocsf.ndjson') };
     }),
-    page('/app/findings/{findingId}', {}, one),
+    page('/app/findings/{findingId}', WITH_QUERY, one),
   ];
 }
 

@@ -9,11 +9,17 @@ import {
   viewPath,
 } from '../../web/app/findings/finding-filters.ts';
 import { incidentsPage } from '../../web/app/findings/incidents.ts';
-import { filterOf, groupsBefore, toGroupCursor } from '../api/findings/finding-query.ts';
+import { filterOf } from '../api/findings/finding-query.ts';
 import { redirect } from '../transport/page.ts';
-import { pageCursor, parsePageQuery, toCursor } from '../transport/query.ts';
+import {
+  pageCursor,
+  parsePageQuery,
+  skippedBy,
+  toCursor,
+  toSkipCursor,
+} from '../transport/query.ts';
 import type { Route } from '../transport/router.ts';
-import { type AppDependencies, pageRoutes, type View } from './dashboard.ts';
+import { type AppDependencies, pageRoutes, type View, WITH_QUERY } from './dashboard.ts';
 import { stateQuery } from './finding-pages.ts';
 
 const PER_PAGE = 25;
@@ -31,13 +37,13 @@ export function incidentPages(deps: AppDependencies): Route[] {
     }
     const query = parsePageQuery(pageQuery, exchange.query);
     const filter = filterOf(query, deps, viewer.email);
-    const skip = groupsBefore(query.cursor ?? null);
+    const skip = skippedBy(query.cursor ?? null);
     // One after the other: a page must not hold several of the few connections for reads.
     const reader = { workspaceId: id, signal: exchange.signal };
     const found = await db.read(listIncidents, reader, filter, skip, PER_PAGE);
     return incidentsPage(look, viewer, {
       ...found,
-      next: toCursor(toGroupCursor(found.next)),
+      next: toCursor(toSkipCursor(found.next)),
       query: exchange.query,
       names: await db.read(suggestNames, id),
       titleOf: deps.rules.titleOf,
@@ -45,7 +51,7 @@ export function incidentPages(deps: AppDependencies): Route[] {
     });
   };
   return [
-    pageRoutes(deps)('/app/incidents', {}, list, (query) =>
+    pageRoutes(deps)('/app/incidents', WITH_QUERY, list, (query) =>
       findingFilters(query, NO_NAMES, INCIDENTS_PATH),
     ),
   ];

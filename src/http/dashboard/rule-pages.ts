@@ -47,7 +47,7 @@ import { readForm, readJson } from '../transport/json-body.ts';
 import { problem } from '../transport/problem.ts';
 import { flag, hexId, idOf, parsePageQuery } from '../transport/query.ts';
 import type { Route } from '../transport/router.ts';
-import { type AppDependencies, formRoutes, pageRoutes } from './dashboard.ts';
+import { type AppDependencies, formRoutes, pageRoutes, WITH_QUERY } from './dashboard.ts';
 import { ADMINS, type Needs, type SignedInRequest, signedIn } from './sign-in/signed-in.ts';
 
 /** Settings that an earlier plan allowed stay in force; an owner can remove them on every plan. */
@@ -114,13 +114,13 @@ function pages(deps: AppDependencies): Route[] {
   return [
     page(
       LIST,
-      {},
+      WITH_QUERY,
       async ({ exchange, request, viewer, nowMs }) => {
+        const query = parsePageQuery(rulesQuery, exchange.query);
         const { id } = request.workspace;
         const settings = await db.readFresh(readRuleSettings, id);
         if (!hasRulesTab(viewer)) return upgradePage(look, viewer, ruleFactsOf(book, settings));
         const records = await db.read(readRuleRecords, id);
-        const query = parsePageQuery(rulesQuery, exchange.query);
         const found = toRulePage(query, settings, book, records);
         const last = await db.readFresh(latestPreview, id, null);
         return rulesPage(look, viewer, {
@@ -286,7 +286,7 @@ export function previewPages(deps: AppDependencies): Route[] {
       const compare = compareForm(all.filter(isDone), findRule);
       return previewsPage(look, viewer, all, { findRule, nowMs, compare });
     }),
-    page(COMPARE, {}, async ({ exchange, request, viewer, nowMs }) => {
+    page(COMPARE, WITH_QUERY, async ({ exchange, request, viewer, nowMs }) => {
       const { id } = request.workspace;
       if (!hasRulesTab(viewer)) return await upgrade(viewer, id);
       const { a, b } = parsePageQuery(compareQuery, exchange.query);

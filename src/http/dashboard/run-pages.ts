@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { listFindings } from '../../db/findings/finding-list.ts';
 import { findFinding } from '../../db/findings/findings.ts';
-import { listRuns, suggestRunNames } from '../../db/runs/runs.ts';
+import { suggestRunNames } from '../../db/runs/runs.ts';
 import { SluiceError } from '../../errors.ts';
 import type { Finding } from '../../model/findings.ts';
 import type { Hex16 } from '../../model/json.ts';
@@ -20,14 +20,16 @@ import { runFilters, runsPage } from '../../web/app/runs.ts';
 import {
   otlpQuery,
   runFilterOf,
+  runsInOrder,
   runsQuery,
   searchCursor,
   searchedText,
 } from '../api/runs/run-routes.ts';
 import { NDJSON_TYPE } from '../transport/exchange.ts';
+import { InvalidInput } from '../transport/invalid-input.ts';
 import { HEX_16, hexId, idOf, parsePageQuery, toCursor, wholeNumber } from '../transport/query.ts';
 import type { Route } from '../transport/router.ts';
-import { type AppDependencies, pageRoutes, type View } from './dashboard.ts';
+import { type AppDependencies, pageRoutes, type View, WITH_QUERY } from './dashboard.ts';
 
 const PER_PAGE = 50;
 /** A run has at most one finding per rule. */
@@ -58,6 +60,11 @@ const listQuery = runsQuery.extend({
   text: searchedText.optional(),
   cursor: z.union([searchCursor, runsQuery.shape.cursor]),
 });
+
+function notSorted(): InvalidInput {
+  const message = 'is not for a search by text, which shows the newest runs first';
+  return new InvalidInput('bad_query', [{ path: 'sort', message }]);
+}
 
 /** The text that a query opens. */
 function openedText(
@@ -137,14 +144,15 @@ export function runPages(deps: AppDependencies): Route[] {
   return [
     page(
       '/app/runs',
-      {},
+      WITH_QUERY,
       async ({ exchange, request, viewer, nowMs }) => {
-        const { text, cursor, ...query } = parsePageQuery(listQuery, exchange.query);
+        const { text, cursor, sort, ...query } = parsePageQuery(listQuery, exchange.query);
         const { id, redactExcerpts: isRedacted } = request.workspace;
-        const filter = runFilterOf(query);
         const names = await db.read(suggestRunNames, id);
         const shared = { names, query: exchange.query, isRedacted, nowMs };
         if (text !== undefined) {
+          if (sort !== 'newest') throw notSorted();
+          const filter = runFilterOf(query);
           const from = typeof cursor === 'string' ? cursor : null;
           const given = { text, filter, cursor: from, limit: SEARCH_LIMIT };
           const search = await runs.search(id, given, exchange.signal);
@@ -154,14 +162,20 @@ export function runPages(deps: AppDependencies): Route[] {
             runs: found,
             next,
             endedEarly: false,
+            searchedTo: null,
             search,
           });
         }
-        const from = typeof cursor === 'object' ? cursor : null;
-        const found = await db.read(listRuns, id, filter, from, PER_PAGE);
+        const from = typeof cursor === 'object' ? cursor : undefined;
+        const reader = { workspaceId: id, signal: exchange.signal };
+        const found = await runsInOrder(db, reader, {
+          ...query,
+          ...{ sort, cursor: from, limit: PER_PAGE },
+        });
         return runsPage(look, viewer, {
           ...shared,
           runs: found.runs,
+          searchedTo: found.searchedTo,
           next: toCursor(found.next),
           endedEarly: found.next !== null && found.runs.length < PER_PAGE,
           search: null,
@@ -169,8 +183,8 @@ export function runPages(deps: AppDependencies): Route[] {
       },
       (query) => runFilters(query, NO_RUN_NAMES),
     ),
-    page('/app/runs/{runId}', {}, one),
-    page('/app/runs/{runId}/otlp.jsonl', {}, async ({ exchange, request, parameters }) => {
+    page('/app/runs/{runId}', WITH_QUERY, one),
+    page('/app/runs/{runId}/otlp.jsonl', WITH_QUERY, async ({ exchange, request, parameters }) => {
       const { signal } = parsePageQuery(otlpQuery, exchange.query);
       const runId = idOf(parameters.runId);
       if (runId === null) throw new SluiceError('not_found', 'This workspace has no such run.');

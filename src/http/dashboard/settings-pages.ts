@@ -36,6 +36,7 @@ import {
   formRoutes,
   pageRoutes,
   viewerOf,
+  WITH_QUERY,
 } from './dashboard.ts';
 import { ruleFactsOf } from './rule-pages.ts';
 import { beginSession, changePassword, endOtherSessions, endSession } from './sign-in/accounts.ts';
@@ -206,7 +207,7 @@ export function devicePages(deps: AppDependencies): Route[] {
   };
 
   return [
-    page(DEVICE, {}, async ({ exchange, request, viewer, nowMs }) => {
+    page(DEVICE, WITH_QUERY, async ({ exchange, request, viewer, nowMs }) => {
       const { user_code: typed } = parsePageQuery(codeQuery, exchange.query);
       if (typed === undefined) return devicePage(look, viewer, { state: 'typing', nowMs });
       const login = await find(typed, request);

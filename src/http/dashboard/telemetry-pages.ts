@@ -5,7 +5,7 @@ import { logFilterOf, logsQuery, toLogCursor } from '../api/telemetry/log-routes
 import { rangeOf, seriesQuery } from '../api/telemetry/metric-routes.ts';
 import { parsePageQuery } from '../transport/query.ts';
 import type { Route } from '../transport/router.ts';
-import { type AppDependencies, pageRoutes } from './dashboard.ts';
+import { type AppDependencies, pageRoutes, WITH_QUERY } from './dashboard.ts';
 
 const metricQuery = seriesQuery.extend({ name: seriesQuery.shape.name.optional() });
 
@@ -15,7 +15,7 @@ export function telemetryPages(deps: AppDependencies): Route[] {
   return [
     page(
       '/app/logs',
-      {},
+      WITH_QUERY,
       async ({ exchange, request, viewer }) => {
         const query = parsePageQuery(logsQuery, exchange.query);
         const { id, redactExcerpts: isRedacted } = request.workspace;
@@ -26,7 +26,7 @@ export function telemetryPages(deps: AppDependencies): Route[] {
       },
       logFilters,
     ),
-    page('/app/metrics', {}, async ({ exchange, request, viewer, nowMs }) => {
+    page('/app/metrics', WITH_QUERY, async ({ exchange, request, viewer, nowMs }) => {
       const { name, by = null, ...query } = parsePageQuery(metricQuery, exchange.query);
       const { id } = request.workspace;
       const { hours } = query;

@@ -30,7 +30,7 @@ import { readForm, readJson } from '../transport/json-body.ts';
 import { json } from '../transport/problem.ts';
 import { HEX_16, hexId, idOf, pageCursor, parsePageQuery } from '../transport/query.ts';
 import type { Route } from '../transport/router.ts';
-import { type AppDependencies, formRoutes, pageRoutes } from './dashboard.ts';
+import { type AppDependencies, formRoutes, pageRoutes, WITH_QUERY } from './dashboard.ts';
 import { findingQuery, stateQuery } from './finding-pages.ts';
 import { requireId, sentence } from './sign-in/person-fields.ts';
 import { ADMINS, type Needs, signedIn } from './sign-in/signed-in.ts';
@@ -267,23 +267,27 @@ export function exceptionPages(deps: AppDependencies): Route[] {
   const page = pageRoutes(deps);
   const form = formRoutes(deps);
   return [
-    page(PATH, {}, async ({ exchange, request, viewer, nowMs }) => {
+    page(PATH, WITH_QUERY, async ({ exchange, request, viewer, nowMs }) => {
       const { rule_id: ruleId } = parsePageQuery(exceptionsQuery, exchange.query);
       const all = await db.readFresh(listExceptions, request.workspace.id);
       const list = ruleId === undefined ? all : all.filter((one) => one.ruleId === ruleId);
       return exceptionsPage(look, viewer, { exceptions: list, ruleId, titleOf, nowMs });
     }),
-    page(FROM_FINDING, ADMIN, async ({ exchange, request, viewer, parameters }) => {
-      const { id: workspaceId } = request.workspace;
-      const { list } = parsePageQuery(findingQuery, exchange.query);
-      const findingId = idOf(parameters.findingId);
-      const finding =
-        findingId === null ? null : await db.find(findFinding, workspaceId, findingId);
-      if (finding === null) throw noFinding();
-      const offer = await db.readFresh(exceptionOffer, workspaceId, finding.id);
-      const data = { finding, title: titleOf(finding.ruleId), list, offer };
-      return exceptionFormPage(look, viewer, data);
-    }),
+    page(
+      FROM_FINDING,
+      { ...ADMIN, ...WITH_QUERY },
+      async ({ exchange, request, viewer, parameters }) => {
+        const { id: workspaceId } = request.workspace;
+        const { list } = parsePageQuery(findingQuery, exchange.query);
+        const findingId = idOf(parameters.findingId);
+        const finding =
+          findingId === null ? null : await db.find(findFinding, workspaceId, findingId);
+        if (finding === null) throw noFinding();
+        const offer = await db.readFresh(exceptionOffer, workspaceId, finding.id);
+        const data = { finding, title: titleOf(finding.ruleId), list, offer };
+        return exceptionFormPage(look, viewer, data);
+      },
+    ),
     form(FROM_FINDING, ADMIN, async ({ exchange, request, parameters }) => {
       const findingId = idOf(parameters.findingId);
       if (findingId === null) throw noFinding();

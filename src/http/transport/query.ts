@@ -101,6 +101,11 @@ export function requireNoQuery(query: string): void {
   parseQuery(NO_QUERY, query);
 }
 
+/** @throws {InvalidInput} for a parameter that not every page has */
+export function requireNoPageQuery(query: string): void {
+  parsePageQuery(NO_QUERY, query);
+}
+
 const DIGITS = /^\d{1,15}$/;
 
 /** A whole number in digits, within a range, with a default. */
@@ -174,6 +179,19 @@ export const pageCursor = z.string().transform((text, context): PageCursor => {
   context.addIssue({ code: 'custom', message: 'must be a next_cursor of this list' });
   return z.NEVER;
 });
+
+/** Most elements that a sorted list has: cursors of other lists reach past every one. */
+const SKIPPED_MAX = 10_000;
+
+/** The cursor of a page of a sorted list: how many elements come before it. */
+export function toSkipCursor(skip: number | null): PageCursor | null {
+  return skip === null ? null : { atMicros: String(skip), id: '0'.repeat(32) };
+}
+
+/** The number of elements before a page of a sorted list. */
+export function skippedBy(cursor: PageCursor | null): number {
+  return cursor === null ? 0 : Math.min(Number(cursor.atMicros), SKIPPED_MAX);
+}
 
 /** The value of `next_cursor`; null at the end of the list. */
 export function toCursor(next: PageCursor | null): string | null {

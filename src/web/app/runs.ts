@@ -4,8 +4,10 @@ import { SEVERITIES } from '../../model/rules.ts';
 import { CHECKED_LABELS, checkOf } from '../../model/run-check.ts';
 import {
   EVALUATION_STATES,
+  RUN_ORDERS,
   RUN_STATES,
   type RunNames,
+  type RunOrder,
   type RunSummary,
   type RunTextSearch,
   type TextMatch,
@@ -22,6 +24,7 @@ import {
   empty,
   keysHelp,
   type Look,
+  option,
   pager,
   scrolling,
   severityBadge,
@@ -38,6 +41,8 @@ export interface RunsPage {
   readonly next: string | null;
   /** the page ended before it was full, because a page reads only so many runs */
   readonly endedEarly: boolean;
+  /** of a sorted list: runs that arrived before were not sorted; null when all were */
+  readonly searchedTo: Date | null;
   /** null: a list without a search by text */
   readonly search: RunTextSearch | null;
   readonly isRedacted: boolean;
@@ -48,15 +53,30 @@ export interface RunsPage {
 const timeField = (name: string, label: string, given: URLSearchParams): Html =>
   html`<label>${label}<input name="${name}" value="${given.get(name)}" placeholder="2026-11-27" autocomplete="off"></label>`;
 
+const ORDER_LABELS: Readonly<Record<RunOrder, string>> = {
+  newest: 'newest',
+  longest: 'longest',
+  tokens: 'most tokens',
+  findings: 'most findings',
+};
+
+/** The order of the list; the newest first is the default and is not in the address. */
+function sortField(given: URLSearchParams): Html {
+  const inAddress = (order: RunOrder): string => (order === 'newest' ? '' : order);
+  const chosen = given.get('sort') === 'newest' ? '' : given.get('sort');
+  return html`<label>Sort<select name="sort">${RUN_ORDERS.map((order) => option(inAddress(order), ORDER_LABELS[order], chosen))}</select></label>`;
+}
+
 /** The form of the filter, with what the query has. */
 export function runFilters(query: string, names: RunNames, isRedacted = false): Html {
   const given = new URLSearchParams(query);
   return html`<form class="filters" method="get" action="${PATH}" role="search" aria-label="Runs">
 ${!isRedacted && html`<label>Text<input type="search" name="text" value="${given.get('text')}" minlength="3" maxlength="200" placeholder="domain, file or phrase" autocomplete="off"></label>`}
 ${choice('state', 'State', RUN_STATES, given.get('state'))}
+${sortField(given)}
 ${folded(
   given,
-  ['state', 'text'],
+  ['state', 'text', 'sort'],
   html`${timeField('since', 'Arrived since', given)}
 ${timeField('until', 'Arrived before', given)}
 ${choice('evaluation', 'Evaluation', EVALUATION_STATES, given.get('evaluation'))}
@@ -126,6 +146,16 @@ function titleCell(run: RunSummary & { readonly textMatch?: TextMatch }): Html {
 function snippet({ before, match, after }: TextMatch): Html {
   const [from, to] = [showInvisible(before), showInvisible(after)];
   return html` <span class="below">${from}<mark>${showInvisible(match)}</mark>${to}</span>`;
+}
+
+/** Of a sorted list, how to sort the runs that are not in it. */
+function olderNote({ query, searchedTo, nowMs }: RunsPage): Html | false {
+  if (searchedTo === null) return false;
+  const older = new URLSearchParams(query);
+  older.delete('cursor');
+  older.set('until', searchedTo.toISOString());
+  return html`<p class="notice" role="status">The newest 10,000 runs of the time range are sorted, back to ${time(searchedTo, nowMs)}.
+<a class="button quiet" href="${PATH}?${older.toString()}">Sort older runs</a></p>`;
 }
 
 /** How far a search came, and what it left out. */
@@ -211,7 +241,7 @@ export function runsPage(look: Look, viewer: Viewer, data: RunsPage): Html {
     current: PATH,
     isWide: true,
     main: html`<div class="head"><div class="title-line"><h1>Runs</h1>
-<p class="soft">A ${term('run', 'run')} is one trace of an agent, or everything that one prompt caused. Newest first.</p></div><p class="soft exports"><a href="/app/entities">Entities</a></p>${KEYS}</div>
+<p class="soft">A ${term('run', 'run')} is one trace of an agent, or everything that one prompt caused.</p></div><p class="soft exports"><a href="/app/entities">Entities</a></p>${KEYS}</div>
 ${runFilters(query, data.names, isRedacted)}
 ${search !== null && searchState(search, nowMs)}
 ${runs.length === 0 ? emptyState(data) : table(runs.map((run) => row(run, nowMs)))}
@@ -219,6 +249,7 @@ ${
   endedEarly &&
   html`<p class="notice" role="status">A page searches at most 10,000 runs, and few of them match this filter. Search further for older runs.</p>`
 }
-${pager(PATH, query, next, endedEarly || search !== null ? 'Search further' : 'Older')}`,
+${olderNote(data)}
+${pager(PATH, query, next, new URLSearchParams(query).get('sort') ? 'Next' : endedEarly || search !== null ? 'Search further' : 'Older')}`,
   });
 }

@@ -1,7 +1,7 @@
 /** Reading runs: filters, pages that neither skip nor repeat, findings beside them, and whose they are. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createWorkspace } from '../../../src/db/people/workspaces.ts';
-import { findRun, listRuns, suggestRunNames } from '../../../src/db/runs/runs.ts';
+import { findRun, listRuns, listSortedRuns, suggestRunNames } from '../../../src/db/runs/runs.ts';
 import { toBits } from '../../../src/db/runs/surface-bits.ts';
 import { checkOf } from '../../../src/model/run-check.ts';
 import type { PageCursor, RunFilter } from '../../../src/model/runs.ts';
@@ -150,6 +150,31 @@ test('pages neither skip nor repeat a run, also of one and the same microsecond'
     cursor = page.next;
   } while (cursor !== null);
   expect(seen).toEqual([4, 3, 2, 1].map(hex16));
+});
+
+test('runs are sorted by length, tokens or findings, page by page; the unknown come last', async () => {
+  const lengths = [5, 7, 7].map((length, at) => [hex16(at + 1), length, at === 1 ? null : length]);
+  for (const [id, length, tokens] of lengths) {
+    await scratch.rows(
+      `UPDATE runs SET start_unix_nano = 100, end_unix_nano = 100 + $3, input_tokens = $4
+        WHERE workspace_id = $1 AND run_id = $2`,
+      [mine, id, length, tokens],
+    );
+  }
+  const sorted = async (order: 'longest' | 'tokens' | 'findings', filter: RunFilter = {}) => {
+    const seen: string[] = [];
+    for (let skip: number | null = 0; skip !== null; ) {
+      const page = await listSortedRuns(scratch.database, mine, filter, order, skip, 2);
+      expect(page.searchedTo).toBeNull();
+      seen.push(...page.runs.map(({ runId }) => runId));
+      skip = page.next;
+    }
+    return seen;
+  };
+  expect(await sorted('longest')).toEqual([3, 2, 1, 4].map(hex16));
+  expect(await sorted('tokens')).toEqual([3, 1, 4, 2].map(hex16));
+  expect(await sorted('findings')).toEqual([2, 4, 3, 1].map(hex16));
+  expect(await sorted('longest', { hasFindings: false })).toEqual([3, 1, 4].map(hex16));
 });
 
 test('a run tells the severities of its own findings', async () => {

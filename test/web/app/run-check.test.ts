@@ -21,6 +21,7 @@ describe.each(CHECKED_CASES)('a run $what', (one) => {
       query: '',
       next: null,
       endedEarly: false,
+      searchedTo: null,
       search: null,
       isRedacted: false,
       nowMs: NOW_MS,

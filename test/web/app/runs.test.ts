@@ -12,11 +12,23 @@ const page = (fields: Partial<RunsPage> = {}): string =>
     query: '',
     next: null,
     endedEarly: false,
+    searchedTo: null,
     search: null,
     isRedacted: false,
     nowMs: NOW_MS,
     ...fields,
   }).text;
+
+test('a sorted list offers older runs with the filter it has, and no other list does', () => {
+  const searchedTo = new Date(NOW_MS);
+  const text = page({ query: 'sort=longest&agent=a&cursor=x', searchedTo, next: 'more' });
+  expect(text).toContain('<option value="longest" selected>longest</option>');
+  expect(text).toContain(
+    'href="/app/runs?sort=longest&amp;agent=a&amp;until=2026-11-21T12%3A00%3A00.000Z"',
+  );
+  expect(text).toMatch(/rel="next">Next</);
+  expect(page({ next: 'more' })).not.toContain('Sort older runs');
+});
 
 describe('a row', () => {
   test('counts spans and log records as steps, and tells how long it took', () => {

@@ -9,15 +9,13 @@ import {
   type FilterRow,
 } from '../../../model/finding-fields.ts';
 import type { FindingFilter } from '../../../model/findings.ts';
-import { type PageCursor, RUN_NAME_ROWS } from '../../../model/runs.ts';
+import { RUN_NAME_ROWS } from '../../../model/runs.ts';
 import { type LIST_STATES, OPEN_STATES } from '../../../model/triage.ts';
 import { InvalidInput } from '../../transport/invalid-input.ts';
 import { hexId, type MomentOrAgo, momentOrAgo, toDate } from '../../transport/query.ts';
 import type { ApiContext } from '../api-context.ts';
 import { reference } from '../rules/rule-schema.ts';
 
-/** As many findings as groups are made of (finding-list.ts). */
-const GROUPS_SKIPPED_MAX = 5000;
 /** Longest text of a filter: a stored name in double quotes. */
 const FILTER_CHARS_MAX = 258;
 
@@ -96,14 +94,4 @@ export function filterOf(
     since: toDate(query.since, now),
     until: toDate(query.until, now),
   };
-}
-
-/** The cursor of a page of groups: how many come before it. */
-export function toGroupCursor(skip: number | null): PageCursor | null {
-  return skip === null ? null : { atMicros: String(skip), id: '0'.repeat(32) };
-}
-
-/** The groups before a page. A cursor of another list reaches past every group. */
-export function groupsBefore(cursor: PageCursor | null): number {
-  return cursor === null ? 0 : Math.min(Number(cursor.atMicros), GROUPS_SKIPPED_MAX);
 }

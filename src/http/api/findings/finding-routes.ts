@@ -20,7 +20,15 @@ import type { RuleBook } from '../../../model/rules.ts';
 import type { PageCursor } from '../../../model/runs.ts';
 import { NDJSON_TYPE } from '../../transport/exchange.ts';
 import { json } from '../../transport/problem.ts';
-import { idOf, pageCursor, parseQuery, toCursor, wholeNumber } from '../../transport/query.ts';
+import {
+  idOf,
+  pageCursor,
+  parseQuery,
+  skippedBy,
+  toCursor,
+  toSkipCursor,
+  wholeNumber,
+} from '../../transport/query.ts';
 import type { ApiContext } from '../api-context.ts';
 import type { AuthorizedHandler } from '../authorized.ts';
 import type { BodyOf } from '../openapi/component.ts';
@@ -35,13 +43,7 @@ import {
 } from '../openapi/shared-answers.ts';
 import { ATTACK, RUN, SPAN_IDS, STORED_AT, TRACE_ID } from '../otlp/otlp-examples.ts';
 import { exportQuery } from './finding-export.ts';
-import {
-  filterExamples,
-  filterOf,
-  filterQuery,
-  groupsBefore,
-  toGroupCursor,
-} from './finding-query.ts';
+import { filterExamples, filterOf, filterQuery } from './finding-query.ts';
 import { finding, type finding as findingBody, findingPage, toFinding } from './finding-schema.ts';
 import { incidentOperation } from './incident-routes.ts';
 import { ocsfEvent, ocsfSourceOf, toOcsf } from './ocsf.ts';
@@ -85,10 +87,10 @@ async function pageOf(
     const found = await db.read(readFindings, reader, filter, cursor, limit, sort);
     return { ...found, findings: found.findings.map((finding) => toFinding(finding, links)) };
   }
-  const skip = groupsBefore(cursor);
+  const skip = skippedBy(cursor);
   const found = await db.read(listFindingGroups, reader, filter, grouping, sort, skip, limit);
   const findings = found.groups.map((group) => toFinding(group.top, links, group));
-  return { findings, next: toGroupCursor(found.next), searchedTo: found.searchedTo };
+  return { findings, next: toSkipCursor(found.next), searchedTo: found.searchedTo };
 }
 
 /** `GET /platform/v1/risk-findings` */

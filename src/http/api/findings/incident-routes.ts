@@ -12,7 +12,14 @@ import { SURFACES } from '../../../model/steps.ts';
 import { FINDING_STATES } from '../../../model/triage.ts';
 import { findingLink } from '../../../web/app/findings.ts';
 import { json } from '../../transport/problem.ts';
-import { pageCursor, parseQuery, toCursor, wholeNumber } from '../../transport/query.ts';
+import {
+  pageCursor,
+  parseQuery,
+  skippedBy,
+  toCursor,
+  toSkipCursor,
+  wholeNumber,
+} from '../../transport/query.ts';
 import type { ApiContext } from '../api-context.ts';
 import type { AuthorizedHandler } from '../authorized.ts';
 import {
@@ -27,7 +34,7 @@ import type { Operation } from '../openapi/operation.ts';
 import { badQuery, example, found, READ, READ_REFUSALS } from '../openapi/shared-answers.ts';
 import { RUN, STORED_AT, TRACE_ID } from '../otlp/otlp-examples.ts';
 import { ruleId } from '../rules/rule-schema.ts';
-import { filterOf, filterQuery, groupsBefore, toGroupCursor } from './finding-query.ts';
+import { filterOf, filterQuery } from './finding-query.ts';
 import { findingCategoryName, pageUrl } from './finding-schema.ts';
 
 const LIMIT_DEFAULT = 25;
@@ -158,13 +165,13 @@ export function listIncidents(context: ApiContext): AuthorizedHandler {
   return async (exchange, { workspaceId, email: me = null }) => {
     const { cursor = null, limit, ...query } = parseQuery(incidentsQuery, exchange.query);
     const filter = filterOf({ ...query, state: query.state ?? 'open' }, context, me);
-    const skip = groupsBefore(cursor);
+    const skip = skippedBy(cursor);
     const reader = { workspaceId, signal: exchange.signal };
     const listed = await context.db.read(readIncidents, reader, filter, skip, limit);
     const { baseUrl, rules } = context;
     const body: BodyOf<typeof incidentPage> = {
       incidents: listed.incidents.map((one) => toIncident(one, baseUrl, rules.titleOf)),
-      next_cursor: toCursor(toGroupCursor(listed.next)),
+      next_cursor: toCursor(toSkipCursor(listed.next)),
       searched_to: listed.searchedTo?.toISOString() ?? null,
       total: listed.total,
     };

@@ -18,7 +18,7 @@ import {
 import { documentSearch } from '../../../web/docs/search.ts';
 import type { Answer, Exchange } from '../../transport/exchange.ts';
 import { PAGE_HEADERS, pageAnswer } from '../../transport/page.ts';
-import { parsePageQuery } from '../../transport/query.ts';
+import { parsePageQuery, requireNoQuery } from '../../transport/query.ts';
 import type { Route } from '../../transport/router.ts';
 
 export interface Documentation {
@@ -38,6 +38,7 @@ function fixed(path: string, contentType: string, make: () => string): Route {
   const headers = contentType === HTML ? [...PAGE_HEADERS, CACHE] : [CACHE];
   let answer: Answer | undefined;
   const handler = (exchange: Exchange): void => {
+    requireNoQuery(exchange.query);
     answer ??= { status: 200, contentType, headers, body: Buffer.from(make()), isShared: true };
     exchange.answer(answer);
   };

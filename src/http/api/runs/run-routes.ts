@@ -3,14 +3,17 @@
  * operations in `/openapi.json`, with the run of the ingest example.
  */
 import { z } from 'zod';
-import { listRuns as readRuns } from '../../../db/runs/runs.ts';
+import type { WorkspaceReader } from '../../../db/connection-turns.ts';
+import { listSortedRuns, listRuns as readRuns } from '../../../db/runs/runs.ts';
 import { SluiceError } from '../../../errors.ts';
 import {
   CHECKED,
   EVALUATION_STATES,
   namesOfRun,
+  type PageCursor,
   RUN_NAME_ROWS,
   RUN_NOT_EXPORTED,
+  RUN_ORDERS,
   RUN_STATES,
   RUNS_NOT_SEARCHED,
   type RunFilter,
@@ -26,7 +29,9 @@ import {
   moment,
   pageCursor,
   parseQuery,
+  skippedBy,
   toCursor,
+  toSkipCursor,
   wholeNumber,
 } from '../../transport/query.ts';
 import type { ApiContext } from '../api-context.ts';
@@ -93,6 +98,12 @@ export const runsQuery = z.object({
     .describe('`true`: only runs with findings; `false`: only runs without.'),
   since: moment.optional().describe('Only runs whose first step arrived then or later.'),
   until: moment.optional().describe('Only runs whose first step arrived before.'),
+  sort: z
+    .enum(RUN_ORDERS)
+    .default('newest')
+    .describe(
+      'The newest first, or the longest, those with the most tokens or the most findings first, of the newest 10,000 runs of the time range.',
+    ),
   cursor: pageCursor.optional().describe('`next_cursor` of the page before.'),
   limit: wholeNumber(1, LIMIT_MAX, LIMIT_DEFAULT).describe('Runs on a page.'),
 });
@@ -106,7 +117,9 @@ export const otlpQuery = z.object({
 });
 
 /** The filter of a query. */
-export function runFilterOf(query: Omit<z.infer<typeof runsQuery>, 'cursor' | 'limit'>): RunFilter {
+export function runFilterOf(
+  query: Omit<z.infer<typeof runsQuery>, 'cursor' | 'limit' | 'sort'>,
+): RunFilter {
   return {
     state: query.state,
     evaluation: query.evaluation,
@@ -119,16 +132,31 @@ export function runFilterOf(query: Omit<z.infer<typeof runsQuery>, 'cursor' | 'l
   };
 }
 
+/** A page of runs in the order of a query. */
+export async function runsInOrder(
+  db: ApiContext['db'],
+  reader: WorkspaceReader,
+  query: z.infer<typeof runsQuery>,
+): Promise<{ runs: RunSummary[]; next: PageCursor | null; searchedTo: Date | null }> {
+  const { sort, cursor = null, limit } = query;
+  const filter = runFilterOf(query);
+  if (sort === 'newest') {
+    return { ...(await db.read(readRuns, reader, filter, cursor, limit)), searchedTo: null };
+  }
+  const page = await db.read(listSortedRuns, reader, filter, sort, skippedBy(cursor), limit);
+  return { ...page, next: toSkipCursor(page.next) };
+}
+
 /** `GET /platform/v1/runs` */
 export function listRuns({ db, runs: { times } }: ApiContext): AuthorizedHandler {
   return async (exchange, { workspaceId }) => {
     const query = parseQuery(runsQuery, exchange.query);
-    const { cursor = null, limit } = query;
     const reader = { workspaceId, signal: exchange.signal };
-    const { runs, next } = await db.read(readRuns, reader, runFilterOf(query), cursor, limit);
+    const { runs, next, searchedTo } = await runsInOrder(db, reader, query);
     const body: BodyOf<typeof runPage> = {
       runs: runs.map((run) => toRunItem(run, times)),
       next_cursor: toCursor(next),
+      searched_to: searchedTo?.toISOString() ?? null,
     };
     return json(body);
   };
@@ -255,7 +283,7 @@ function runExamples(settings: ApiSettings) {
     unreadable_blocks: 0,
     unreadable_steps: 0,
   };
-  const page = { runs: [item], next_cursor: null };
+  const page = { runs: [item], next_cursor: null, searched_to: null };
   return {
     list: [example('with_findings', `Answer to \`?${RUNS_EXAMPLE_QUERY}\`.`, page)],
     otlp: [example('run', 'The spans of the run of the ingest example.', AGENT_RUN)],
@@ -296,9 +324,10 @@ export function runOperations(settings: ApiSettings): Operation[] {
       operationId: 'listRuns',
       tag: TAG,
       summary: 'List the runs',
-      description: 'Newest first, by the arrival of the first step.',
+      description:
+        'Newest first, by the arrival of the first step; other orders are of the newest 10,000 runs of the time range.',
       query: runsQuery,
-      queryExamples: { ...RUN_FILTER_EXAMPLES, limit: '50' },
+      queryExamples: { ...RUN_FILTER_EXAMPLES, sort: 'longest', limit: '50' },
       responses: {
         ...found('A page of runs.', runPage, examples.list),
         ...READ_REFUSALS,
@@ -371,7 +400,7 @@ export const searchedText = z
 export const searchCursor = hexId.describe('`next_cursor` of the page before.');
 
 /** The parameters of the search. */
-const searchQuery = runsQuery.extend({
+const searchQuery = runsQuery.omit({ sort: true }).extend({
   text: searchedText,
   cursor: searchCursor.optional(),
   limit: wholeNumber(1, SEARCH_LIMIT_MAX, SEARCH_LIMIT_DEFAULT).describe(

@@ -214,8 +214,15 @@ export const run = component(
 export const runPage = component(
   'RunPage',
   z
-    .object({ runs: z.array(runItem), next_cursor: nextCursor })
-    .describe('A page of runs, the newest first.'),
+    .object({
+      runs: z.array(runItem),
+      next_cursor: nextCursor,
+      searched_to: timestamp(
+        'Of a sorted list: runs that arrived before were not sorted; the same request with this as `until` sorts them. ' +
+          'Null when all were.',
+      ).nullable(),
+    })
+    .describe('A page of runs.'),
 );
 
 export const runSearch = component(

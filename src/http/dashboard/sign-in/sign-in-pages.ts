@@ -13,6 +13,7 @@ import type { Answer, Exchange } from '../../transport/exchange.ts';
 import { readForm } from '../../transport/json-body.ts';
 import { pageAnswer, redirect } from '../../transport/page.ts';
 import { errorHeaders } from '../../transport/problem.ts';
+import { parsePageQuery, requireNoPageQuery } from '../../transport/query.ts';
 import type { Route } from '../../transport/router.ts';
 import type { AppDependencies } from '../dashboard.ts';
 import { beginSession, checkSignIn, logged, signOut } from './accounts.ts';
@@ -37,8 +38,10 @@ const signInForm = z.object({
 });
 const acceptForm = z.object({ display_name: name.optional(), password: newPassword.optional() });
 
+/** Where a sign-in leads to. */
+const nextQuery = z.object({ next: z.string().optional() });
 const nextOf = (exchange: Exchange): string =>
-  ownPath(new URLSearchParams(exchange.query).get('next'));
+  ownPath(parsePageQuery(nextQuery, exchange.query).next);
 
 /** The session of a browser, or null. */
 function sessionOrNull(visit: BrowserRequest, deps: AppDependencies): Promise<Session | null> {
@@ -112,7 +115,8 @@ function tokenOf(text: string | undefined): string {
 
 function invitationRoutes(deps: AppDependencies): Route[] {
   const path = '/app/invitation/{token}';
-  const show = onPage(async (_exchange, visit, parameters) => {
+  const show = onPage(async (exchange, visit, parameters) => {
+    requireNoPageQuery(exchange.query);
     const secret = tokenOf(parameters.token);
     const [invitation, session] = [
       await findInvitationOfLink(deps.db.accounts, secret),
