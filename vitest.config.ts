@@ -3,11 +3,9 @@ import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 const BUILD = 'test/support/global-build.ts';
-const CATALOGUE = 'test/support/global-catalogue.ts';
 const DATABASE = 'test/support/global-database.ts';
 const SERVER = 'test/support/global-server.ts';
-const NO_EMPTY_EACH = 'test/support/no-empty-each.ts';
-const SETUP = ['test/support/setup-quick-scrypt.ts', NO_EMPTY_EACH];
+const SETUP = ['test/support/setup.ts'];
 const SUMMARY = './test/support/run-summary.ts';
 
 /**
@@ -23,7 +21,7 @@ const EXHAUSTIVE_FACTOR = process.env.EXHAUSTIVE === '1' ? 5 : 1;
 const CITUS = {
   test: {
     name: 'citus',
-    globalSetup: [BUILD, CATALOGUE, 'test/support/global-citus.ts', SERVER],
+    globalSetup: [BUILD, 'test/support/citus.ts', SERVER],
     include: [
       'test/citus/**/*.test.ts',
       'test/{db/runs,reads}/*.test.ts',
@@ -73,10 +71,10 @@ export default defineConfig({
             'test/{mutants,terminal}/**/*.test.ts',
             'test/*.test.ts',
           ],
-          globalSetup: [BUILD, CATALOGUE],
+          globalSetup: [BUILD],
           // A new worker for each file would load the same modules a hundred times.
           isolate: false,
-          setupFiles: ['test/support/fixed-seed.ts', NO_EMPTY_EACH],
+          setupFiles: SETUP,
           testTimeout: EXHAUSTIVE_FACTOR * 120_000,
           hookTimeout: 60_000,
         },
@@ -85,7 +83,7 @@ export default defineConfig({
         test: {
           name: 'arch',
           include: ['test/arch/**/*.test.ts'],
-          setupFiles: [NO_EMPTY_EACH],
+          setupFiles: SETUP,
           isolate: false,
           testTimeout: 120_000,
         },
@@ -93,7 +91,7 @@ export default defineConfig({
       {
         test: {
           name: 'database',
-          globalSetup: [BUILD, CATALOGUE, DATABASE],
+          globalSetup: [BUILD, DATABASE],
           include: ['test/{db,reads,pool,http,chaos}/**/*.test.ts'],
           setupFiles: SETUP,
           isolate: false,
@@ -105,7 +103,7 @@ export default defineConfig({
       {
         test: {
           name: 'e2e',
-          globalSetup: [BUILD, CATALOGUE, DATABASE, SERVER],
+          globalSetup: [BUILD, DATABASE, SERVER],
           include: ['test/e2e/**/*.test.ts'],
           setupFiles: SETUP,
           isolate: false,

@@ -8,8 +8,8 @@ import { join } from 'node:path';
 import pg from 'pg';
 
 import type { JsonObject } from '../src/model/json.ts';
-import { encodeProtobuf } from '../test/support/otlp-protobuf.ts';
-import { type RelayProcess, startRelay } from '../test/support/relay-process.ts';
+import { encodeProtobuf } from '../test/relay/otlp-protobuf.ts';
+import { type RelayProcess, startRelay } from '../test/support/server.ts';
 import { traceBody } from './bodies.ts';
 import { emptyTables } from './empty-tables.ts';
 import { inTurn, median, type Variant, VoidRun } from './harness.ts';

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 
 import { createAddressPolicy, faultOfUrl } from '../../src/alerts/addresses.ts';
-import { anyCharacter } from '../support/any-character.ts';
+import { anyCharacter } from '../support/cases.ts';
 
 const NONE = createAddressPolicy([]);
 

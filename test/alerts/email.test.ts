@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 
 import { createMailer } from '../../src/alerts/email.ts';
-import { openMailServer, type TestMailServer } from '../support/mail-server.ts';
+import { openMailServer, type TestMailServer } from '../support/receivers.ts';
 import { openAuthority } from '../support/tls-postgres.ts';
 
 const FROM = 'sluice@mail.test';

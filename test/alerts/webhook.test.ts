@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
 import { createAddressPolicy } from '../../src/alerts/addresses.ts';
 import { postWebhook, type Resolver, signatureHeaders } from '../../src/alerts/webhook.ts';
-import { type AlertReceiver, isSigned, openReceiver } from '../support/alert-receiver.ts';
+import { type AlertReceiver, isSigned, openReceiver } from '../support/receivers.ts';
 
 const LOCAL = createAddressPolicy(['127.0.0.1/32']);
 const PUBLIC_ONLY = createAddressPolicy([]);

@@ -1,6 +1,6 @@
 /**
  * Finds tests whose every assertion is in a loop over a list that may be empty: they pass when the list
- * has become empty. `someOf(list)` (test/support/some-of.ts) fails then.
+ * has become empty. `someOf(list)` (test/support/cases.ts) fails then.
  *
  * A list is known to have an item when it is written in the file, has the name of a constant, or is made
  * by `someOf`, `Array.from` or `split`. What a property test draws, and parameters, are left alone.

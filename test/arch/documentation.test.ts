@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { RELAY_SETTINGS, SETTINGS } from '../../src/config/settings.ts';
 import { ERRORS } from '../../src/errors.ts';
-import { someOf } from '../support/some-of.ts';
+import { someOf } from '../support/cases.ts';
 import { filesIn } from './source-file.ts';
 
 const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');

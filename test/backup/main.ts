@@ -14,8 +14,8 @@ import pg from 'pg';
 import { databaseAccount } from '../../src/db/embedded/account.ts';
 import { otlpHeaders, rawSpan, traceBody } from '../e2e/gateway.ts';
 import { createProgram, type Program, postgresBin } from '../ha/programs.ts';
-import { findFreePort } from '../support/free-port.ts';
 import { ROOT, startServer, type TestServer } from '../support/server.ts';
+import { findFreePort } from '../support/sockets.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const HAPPENS_WITHIN_MS = 60_000;

@@ -24,8 +24,8 @@ import { LogRuns } from '../../src/db/telemetry/log-runs.ts';
 import { extractSteps } from '../../src/engine/surfaces/reader/extract.ts';
 import type { Step, SurfaceText } from '../../src/model/steps.ts';
 import type { Signal } from '../../src/model/telemetry.ts';
+import { someOf } from '../support/cases.ts';
 import { scanOrNull } from '../support/decoding.ts';
-import { someOf } from '../support/some-of.ts';
 
 const SEED = 12;
 /** Every shape with every length of run, by the seeds that give the shape. */

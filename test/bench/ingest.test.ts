@@ -26,7 +26,7 @@ import { memoryVerdict, verdictsOf } from '../../bench/ingest/targets.ts';
 import { nameOfBody } from '../../bench/ingest/throughput.ts';
 import { markdownTable, replaceMeasured } from '../../bench/markdown.ts';
 import { documentsOf, RESULT_NAMES, type Results } from '../../bench/pages.ts';
-import { someOf } from '../support/some-of.ts';
+import { someOf } from '../support/cases.ts';
 
 const MACHINE = {
   cpu: 'a <fast> CPU',

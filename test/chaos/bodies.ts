@@ -4,7 +4,7 @@
  * A number decides everything in its body, so that a check can make the body again.
  */
 import type { Signal } from '../../src/model/telemetry.ts';
-import { ATTACK } from '../support/attack-text.ts';
+import { ATTACK } from '../support/rows.ts';
 
 export const ROWS_PER_BODY = 200;
 /** Numbers of rows that each body has to itself. */

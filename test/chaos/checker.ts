@@ -5,7 +5,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { ATTACK_RULE } from '../support/attack-text.ts';
+import { ATTACK_RULE } from '../support/rows.ts';
 import { ROWS_PER_BODY } from './bodies.ts';
 import type { Cluster } from './cluster.ts';
 import type { Delivery } from './load.ts';

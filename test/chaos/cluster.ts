@@ -19,7 +19,7 @@ import {
 } from '../../src/db/embedded/installation.ts';
 import { asAccount, CHILD_ENVIRONMENT } from '../../src/db/embedded/process.ts';
 import { DATABASE, ROLE, runAlone } from '../../src/db/embedded/roles.ts';
-import { findFreePort } from '../support/free-port.ts';
+import { findFreePort } from '../support/sockets.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 /** A superuser for faults and checks; the servers log in as the ordinary role. */

@@ -7,7 +7,7 @@ import { hash } from 'node:crypto';
 
 import type { JsonObject, JsonValue } from '../../src/model/json.ts';
 import type { Signal } from '../../src/model/telemetry.ts';
-import { parseExactly } from '../support/exact-json.ts';
+import { parseExactly } from '../support/exact-records.ts';
 import { LISTS } from '../support/otlp-requests.ts';
 import { type Body, ROW_NUMBERS, TIME_BASE } from './bodies.ts';
 

@@ -1,13 +1,12 @@
 /** Sluice's processes under test: each on ports of its own, before PostgreSQL by a proxy of its own. */
 import { fileURLToPath } from 'node:url';
-
-import { findFreePort } from '../support/free-port.ts';
 import { startServer, type TestServer } from '../support/server.ts';
+import { findFreePort } from '../support/sockets.ts';
 import type { Cluster } from './cluster.ts';
 import type { Target } from './load.ts';
 import { type DatabaseProxy, startProxy } from './proxy.ts';
 
-const SHIFTED_CLOCK = fileURLToPath(new URL('../support/shifted-clock.mjs', import.meta.url));
+const SHIFTED_CLOCK = fileURLToPath(new URL('./shifted-clock.mjs', import.meta.url));
 const STOPPED_CLEANLY = 0;
 
 export interface Sluice extends Target {

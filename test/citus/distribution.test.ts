@@ -13,8 +13,11 @@ import type { RunToRead } from '../../src/db/runs/run-to-read.ts';
 import { dropOutdated, ensureDay, ensureDays } from '../../src/db/telemetry/partitions.ts';
 import { readTree } from '../../src/reads/run-tree.ts';
 import { readStepsOfRuns } from '../../src/reads/steps-of-runs.ts';
-import { createTestDatabase } from '../support/database.ts';
-import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
+import {
+  createTestDatabase,
+  type MigratedDatabase,
+  openMigratedDatabase,
+} from '../support/database.ts';
 import {
   DAY_MS,
   decodedRequest,
@@ -25,9 +28,8 @@ import {
   type RowsRequest,
   spanRow,
 } from '../support/rows.ts';
-import { encodeRequests, storeRequests } from '../support/store-requests.ts';
 import { storedLogs, storedSpans } from '../support/stored-blocks.ts';
-import { dayOf } from '../support/stored-run.ts';
+import { dayOf, encodeRequests, storeRequests } from '../support/stored-runs.ts';
 
 const LIMITS = { stepsMax: 100, bytesMax: 1_000_000 };
 let scratch: MigratedDatabase;

@@ -13,7 +13,7 @@ import { reviewLines, reviewOf } from '../../src/cli/corpus-review.ts';
 import { loadManifest } from '../../src/engine/corpus/corpus.ts';
 import { LOCKFILE_PATH, pinnedCorpus } from '../../src/main/corpus-location.ts';
 import { classificationPathOf, loadClassification } from '../../src/pool/kept-catalog.ts';
-import { inFull } from '../support/exhaustive.ts';
+import { inFull } from '../support/cases.ts';
 
 const PINNED = pinnedCorpus();
 const RULE = 'rules/prompt-injection/ATR-2026-00001-direct-prompt-injection.yaml';

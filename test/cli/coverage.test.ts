@@ -8,8 +8,8 @@ import type { Catalog } from '../../src/engine/rules/catalog.ts';
 import { refusal, runnableRules, stateCounts } from '../../src/engine/rules/effective-set.ts';
 import type { Rule } from '../../src/model/rules.ts';
 import { tinyRule } from '../engine/tiny-rules.ts';
+import { someOf } from '../support/cases.ts';
 import { keptMatching } from '../support/kept-catalogue.ts';
-import { someOf } from '../support/some-of.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 

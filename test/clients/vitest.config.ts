@@ -10,7 +10,7 @@ export default defineConfig({
     include: ['test/clients/*.test.ts'],
     globalSetup: [
       join(import.meta.dirname, 'install.ts'),
-      ...['global-build', 'global-catalogue', 'global-database'].map(support),
+      ...['global-build', 'global-database'].map(support),
     ],
     testTimeout: 600_000,
     hookTimeout: 300_000,

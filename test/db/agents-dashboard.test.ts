@@ -6,9 +6,8 @@ import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createDatabase, type DatabasePool } from '../../src/db/database.ts';
 import { createWorkspace } from '../../src/db/people/workspaces.ts';
-import { DIGESTED } from '../support/finding-columns.ts';
-import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
-import { hex16 } from '../support/rows.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../support/database.ts';
+import { DIGESTED, hex16 } from '../support/rows.ts';
 
 interface Panel {
   readonly title: string;

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 
 import { createStandbyProbe } from '../../src/db/commit-waits.ts';
 import type { Queryable } from '../../src/db/database.ts';
-import { openMigratedDatabase } from '../support/migrated-database.ts';
+import { openMigratedDatabase } from '../support/database.ts';
 
 const AWAY = new Error('away');
 

@@ -16,7 +16,7 @@ import { createDatabases } from '../../src/db/databases.ts';
 import { listFindings } from '../../src/db/findings/finding-list.ts';
 import { placementOf } from '../../src/db/placement.ts';
 import { READ_TURNS } from '../../src/main/connection-shares.ts';
-import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../support/database.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const WITHIN_MS = 20_000;

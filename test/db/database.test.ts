@@ -9,7 +9,7 @@ import {
   ping,
 } from '../../src/db/database.ts';
 import { OperatorError } from '../../src/errors.ts';
-import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../support/database.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 let scratch: MigratedDatabase;

@@ -12,7 +12,7 @@ import { createSession, findSession, listSessions } from '../../src/db/people/se
 import { createRecordedKey } from '../../src/db/people/workspace-writes.ts';
 import { createWorkspace } from '../../src/db/people/workspaces.ts';
 import { claimRuns, releaseRun, renewLeases } from '../../src/db/runs/evaluation-queue.ts';
-import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../support/database.ts';
 import { addPerson } from '../support/people.ts';
 import { hex16 } from '../support/rows.ts';
 

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 
 import { distribute, distributeIfEmpty, requireCoordinator } from '../../src/db/distribute.ts';
 import { placementOf } from '../../src/db/placement.ts';
-import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../support/database.ts';
 
 let scratch: MigratedDatabase;
 

@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { createDatabase, type DatabasePool } from '../../src/db/database.ts';
-import { findFreePort } from '../support/free-port.ts';
-import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../support/database.ts';
+import { findFreePort } from '../support/sockets.ts';
 
 let scratch: MigratedDatabase;
 let closed: number;

@@ -26,9 +26,8 @@ import {
   INCIDENT_RUNS_MAX,
 } from '../../src/model/incidents/incidents.ts';
 import type { RunFilter } from '../../src/model/runs.ts';
-import { DIGESTED } from '../support/finding-columns.ts';
-import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
-import { hex16 } from '../support/rows.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../support/database.ts';
+import { DIGESTED, hex16 } from '../support/rows.ts';
 
 /** Findings and runs of the workspace; as many again belong to another. */
 const STORED = 25_000;

@@ -9,8 +9,8 @@ import {
   runPipeline,
   type Statement,
 } from '../../src/db/pipeline.ts';
-import { casesOf } from '../support/exhaustive.ts';
-import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
+import { casesOf } from '../support/cases.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../support/database.ts';
 
 let scratch: MigratedDatabase;
 beforeAll(async () => {

@@ -15,8 +15,8 @@ import {
 } from '../../src/db/runs/evaluation-queue.ts';
 import { beat, endLeasesOfDead, livingProcesses } from '../../src/db/runs/processes.ts';
 import { closeSessionRuns } from '../../src/db/runs/session-runs.ts';
-import { type ClockedDatabase, openClockedDatabase } from '../support/database-clock.ts';
-import { leaseTried } from '../support/leases.ts';
+import { type ClockedDatabase, openClockedDatabase } from '../support/database.ts';
+import { leaseTried } from '../support/evaluation.ts';
 import { hex16 } from '../support/rows.ts';
 
 const SETTINGS = { settleMs: 60_000, timeoutMs: 900_000, limit: 10 };

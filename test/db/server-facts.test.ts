@@ -12,8 +12,11 @@ import {
   readServerSettings,
 } from '../../src/db/server-facts.ts';
 import { ensureDays, ensureReceipts } from '../../src/db/telemetry/partitions.ts';
-import { createTestDatabase } from '../support/database.ts';
-import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
+import {
+  createTestDatabase,
+  type MigratedDatabase,
+  openMigratedDatabase,
+} from '../support/database.ts';
 
 let scratch: MigratedDatabase;
 const NOW_MS = Date.parse('2026-11-22T12:00:00Z');

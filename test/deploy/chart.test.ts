@@ -8,8 +8,8 @@ import { describe, expect, test } from 'vitest';
 
 import { readConfig } from '../../src/config/config.ts';
 import { SETTINGS } from '../../src/config/settings.ts';
-import { type Manifest, renderChart } from '../support/helm-chart.ts';
 import { nameOf, routesOf } from '../support/served-routes.ts';
+import { type Manifest, renderChart } from './helm-chart.ts';
 
 const { port, observePort, adminPort } = readConfig({});
 const PORTS = { base: port, observe: observePort, admin: adminPort };

@@ -4,7 +4,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { someOf } from '../support/some-of.ts';
+import { someOf } from '../support/cases.ts';
 
 interface Panel {
   readonly title: string;

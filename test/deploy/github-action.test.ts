@@ -10,7 +10,7 @@ import { dirname, join } from 'node:path';
 import { load } from 'js-yaml';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
-import { ATTACK } from '../support/attack-text.ts';
+import { ATTACK } from '../support/rows.ts';
 import { ROOT } from '../support/server.ts';
 
 interface Step {

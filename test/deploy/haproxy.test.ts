@@ -11,7 +11,7 @@ import { describe, expect, test } from 'vitest';
 import { readConfig } from '../../src/config/config.ts';
 import { haproxyPath, mustRunAll } from '../support/programs.ts';
 import { nameOf, routesOf } from '../support/served-routes.ts';
-import { shippedHaproxy } from '../support/shipped-haproxy.ts';
+import { shippedHaproxy } from './shipped-haproxy.ts';
 
 const FILE = new URL('../../deploy/compose/haproxy.cfg', import.meta.url);
 const { port, observePort } = readConfig({});

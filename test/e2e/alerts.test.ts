@@ -5,15 +5,16 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { runCommand } from '../support/command.ts';
+import { addPerson } from '../support/people.ts';
 import {
   type AlertReceiver,
   isSigned,
+  openMailServer,
   openReceiver,
   type Received,
-} from '../support/alert-receiver.ts';
-import { runCommand } from '../support/command.ts';
-import { openMailServer, type TestMailServer } from '../support/mail-server.ts';
-import { addPerson } from '../support/people.ts';
+  type TestMailServer,
+} from '../support/receivers.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { type Authority, openAuthority } from '../support/tls-postgres.ts';
 import { waitFor } from '../support/wait-for.ts';

@@ -8,11 +8,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import type { EmbeddedDatabase } from '../../src/db/embedded/connect.ts';
 import { clusterOf } from '../../src/db/embedded/installation.ts';
-import { ask, type Lab, openLab, serverPid } from '../support/embedded-lab.ts';
-import { freezeServer } from '../support/freeze-server.ts';
-import { openSocket, type RawSocket } from '../support/raw-socket.ts';
+import { ask, freezeServer, type Lab, openLab, serverPid } from '../support/embedded-lab.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { startServer, type TestServer } from '../support/server.ts';
+import { openSocket, type RawSocket } from '../support/sockets.ts';
 import { spansWithIds } from '../support/stored-blocks.ts';
 import { waitFor } from '../support/wait-for.ts';
 import {

@@ -2,9 +2,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 
 import type { Database } from '../../src/db/database.ts';
-import { DIGESTED } from '../support/finding-columns.ts';
-import { openMailServer, type ReceivedMail, type TestMailServer } from '../support/mail-server.ts';
 import { addPerson, type Person } from '../support/people.ts';
+import { openMailServer, type ReceivedMail, type TestMailServer } from '../support/receivers.ts';
+import { DIGESTED } from '../support/rows.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { Browser, bodyOf } from './browser.ts';
 import { type Gateway, openGateway } from './gateway.ts';

@@ -1,7 +1,7 @@
 /** A run that a stable rule matches, sent and evaluated, for tests that need a finding. */
 import { expect } from 'vitest';
 
-import { ATTACK } from '../support/attack-text.ts';
+import { ATTACK } from '../support/rows.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { type Gateway, post, randomId, rawSpan } from './gateway.ts';
 

@@ -4,13 +4,11 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-
-import { CLI_COMMANDS } from '../support/cli-commands.ts';
+import { sampleOf } from '../support/cases.ts';
 import { runCommand, runProcess } from '../support/command.ts';
-import { type Lab, openLab, serverPid } from '../support/embedded-lab.ts';
-import { sampleOf } from '../support/exhaustive.ts';
-import { freezeServer } from '../support/freeze-server.ts';
+import { freezeServer, type Lab, openLab, serverPid } from '../support/embedded-lab.ts';
 import { createDataDirectory, ROOT, startServer } from '../support/server.ts';
+import { CLI_COMMANDS } from './cli-commands.ts';
 
 type Words = readonly string[];
 

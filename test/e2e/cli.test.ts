@@ -5,9 +5,9 @@ import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 
 import { type CommandResult, runCommand, runProcess } from '../support/command.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
-import { DIGESTED } from '../support/finding-columns.ts';
-import { findFreePort } from '../support/free-port.ts';
+import { DIGESTED } from '../support/rows.ts';
 import { startServer, type TestServer } from '../support/server.ts';
+import { findFreePort } from '../support/sockets.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { openEyes } from './gateway.ts';
 

@@ -4,13 +4,13 @@
  */
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
-import { ATTACK_RULE } from '../support/attack-text.ts';
+import { ATTACK_RULE } from '../support/rows.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { attackRun } from './attack.ts';
 import { type Gateway, openGateway, post, request, traceBody } from './gateway.ts';
 
 const DAYS_3_MS = 3 * 86_400_000;
-const SHIFT = fileURLToPath(new URL('../support/shifted-clock.mjs', import.meta.url));
+const SHIFT = fileURLToPath(new URL('../chaos/shifted-clock.mjs', import.meta.url));
 const ATTACKS = 5;
 
 async function sendAttacks({ server, keys }: Gateway): Promise<string[]> {

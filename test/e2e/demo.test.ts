@@ -4,11 +4,11 @@ import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 
 import { createWorkspace, findWorkspace } from '../../src/db/people/workspaces.ts';
-import { bundle } from '../support/bundle.ts';
+import { bundle } from '../support/checkout.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
-import { findFreePort } from '../support/free-port.ts';
-import { ledgerOf } from '../support/ledger.ts';
+import { ledgerOf } from '../support/people.ts';
 import { ROOT, startServer, type TestServer } from '../support/server.ts';
+import { findFreePort } from '../support/sockets.ts';
 import { openEyes } from './gateway.ts';
 
 let database: TestDatabase;

@@ -5,10 +5,10 @@
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { documentFiles } from '../../src/main/documents.ts';
+import { someOf } from '../support/cases.ts';
 import { openBrowser } from '../support/chromium.ts';
 import { chromiumPath } from '../support/programs.ts';
-import { head, openSocket } from '../support/raw-socket.ts';
-import { someOf } from '../support/some-of.ts';
+import { head, openSocket } from '../support/sockets.ts';
 import { type Answer, type Gateway, openGateway, request } from './gateway.ts';
 
 let gateway: Gateway;

@@ -4,8 +4,8 @@
  */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { EXCEPTION_PARTS, type ExceptionPart } from '../../src/model/exceptions.ts';
-import { ATTACK, ATTACK_RULE } from '../support/attack-text.ts';
 import { addPerson } from '../support/people.ts';
+import { ATTACK, ATTACK_RULE } from '../support/rows.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { Browser } from './browser.ts';
 import { post, randomId, rawSpan, read, request, traceBody } from './gateway.ts';

@@ -23,8 +23,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 
 import type { JsonObject } from '../../src/model/json.ts';
 import { decodeProtobufRequest } from '../../src/relay/protobuf/protobuf-request.ts';
+import { encodeProtobuf } from '../relay/otlp-protobuf.ts';
 import { runCommand } from '../support/command.ts';
-import { encodeProtobuf } from '../support/otlp-protobuf.ts';
 import { canRunJq } from '../support/programs.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { type Gateway, openGateway } from './gateway.ts';

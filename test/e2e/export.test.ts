@@ -28,13 +28,13 @@ import { decodePlainly } from '../../src/ingest/plain-decoder.ts';
 import type { Signal } from '../../src/model/telemetry.ts';
 import { packRuns } from '../../src/reads/pack-runs.ts';
 import { readStepsOfRuns } from '../../src/reads/steps-of-runs.ts';
+import { isExhaustive } from '../support/cases.ts';
 import { runCommand, runProcess } from '../support/command.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../support/database.ts';
 import { recordsIn } from '../support/exact-records.ts';
-import { isExhaustive } from '../support/exhaustive.ts';
-import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
-import { peakMemoryBytes } from '../support/otlp-wire.ts';
 import { DAY_MS, hex8, hex16, NOON_MS } from '../support/rows.ts';
-import { storeRequests } from '../support/store-requests.ts';
+import { peakMemoryBytes } from '../support/sockets.ts';
+import { storeRequests } from '../support/stored-runs.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const ROOT = join(import.meta.dirname, '../..');

@@ -7,8 +7,8 @@ import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { RUNS_MAX } from '../../src/db/telemetry/run-delta.ts';
 import { READ_TURNS } from '../../src/main/connection-shares.ts';
-import { head, openSocket, type RawSocket, statuses } from '../support/raw-socket.ts';
 import { hex16 } from '../support/rows.ts';
+import { head, openSocket, type RawSocket, statuses } from '../support/sockets.ts';
 import { waitFor } from '../support/wait-for.ts';
 import {
   type Gateway,

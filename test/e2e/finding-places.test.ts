@@ -5,10 +5,10 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { normalise } from '../../src/engine/matcher/normalised-text.ts';
-import { ATTACK } from '../support/attack-text.ts';
 import { openBrowser, type TestBrowser } from '../support/chromium.ts';
 import { addPerson } from '../support/people.ts';
 import { chromiumPath } from '../support/programs.ts';
+import { ATTACK } from '../support/rows.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { Browser } from './browser.ts';
 import { type Keys, post, randomId, rawSpan, traceBody } from './gateway.ts';

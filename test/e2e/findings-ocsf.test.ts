@@ -10,8 +10,8 @@ import { sendRun } from '../../demo/send-run.ts';
 import { revokeKey } from '../../src/db/people/keys.ts';
 import { addMember } from '../../src/db/people/memberships.ts';
 import { findWorkspace } from '../../src/db/people/workspaces.ts';
-import { DIGESTED } from '../support/finding-columns.ts';
 import { addPerson } from '../support/people.ts';
+import { DIGESTED } from '../support/rows.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { type Gateway, openGateway, read, request } from './gateway.ts';
 

@@ -8,7 +8,7 @@ import { CONVERSATIONS, type Conversation } from '../../demo/conversations.ts';
 import { sendRun } from '../../demo/send-run.ts';
 import { corpusIdentity, loadManifest } from '../../src/engine/corpus/corpus.ts';
 import { MANIFEST_PATH } from '../../src/main/corpus-location.ts';
-import { ATTACK, ATTACK_RULE } from '../support/attack-text.ts';
+import { ATTACK, ATTACK_RULE } from '../support/rows.ts';
 import { storedSpans } from '../support/stored-blocks.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { type Keys, post, randomId, rawSpan, read, request, traceBody } from './gateway.ts';

@@ -4,8 +4,8 @@ import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { inTransaction } from '../../src/db/database.ts';
 import { listWorkspaces } from '../../src/db/people/workspaces.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
-import { findFreePort } from '../support/free-port.ts';
 import { launchServer, type ServerProcess } from '../support/server.ts';
+import { findFreePort } from '../support/sockets.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { type Answer, openEyes, request } from './gateway.ts';
 

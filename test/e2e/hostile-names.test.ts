@@ -6,9 +6,9 @@ import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { showInvisible } from '../../src/model/invisible.ts';
-import { ATTACK, ATTACK_RULE } from '../support/attack-text.ts';
 import { openBrowser, type TestBrowser } from '../support/chromium.ts';
 import { chromiumPath } from '../support/programs.ts';
+import { ATTACK, ATTACK_RULE } from '../support/rows.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { post, randomId, rawSpan } from './gateway.ts';
 import { openSharedGateway, type SharedGateway } from './shared-gateway.ts';

@@ -9,10 +9,10 @@ import { findWorkspace } from '../../src/db/people/workspaces.ts';
 import { openBrowser } from '../support/chromium.ts';
 import { runCommand } from '../support/command.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
-import { findFreePort } from '../support/free-port.ts';
 import { addPerson } from '../support/people.ts';
 import { chromiumPath } from '../support/programs.ts';
 import { ROOT, startServer, type TestServer } from '../support/server.ts';
+import { findFreePort } from '../support/sockets.ts';
 import { openEyes } from './gateway.ts';
 
 interface Incident {

@@ -9,7 +9,7 @@ import { deflateSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { digestKey } from '../../src/db/people/keys.ts';
-import { findFreePort } from '../support/free-port.ts';
+import { findFreePort } from '../support/sockets.ts';
 import { spansWithIds } from '../support/stored-blocks.ts';
 import { waitFor } from '../support/wait-for.ts';
 import {

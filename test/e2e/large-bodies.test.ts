@@ -5,7 +5,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
 import { GIANT_BYTES } from '../../src/ingest/large-bodies.ts';
-import { decodeProcessesOf, stop } from '../support/decode-processes.ts';
+import { decodeProcessesOf, stop } from '../ingest/decode-processes.ts';
 import { storedRecords } from '../support/stored-blocks.ts';
 import {
   type Gateway,

@@ -10,15 +10,13 @@ import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from '
 import { createKey, listKeys, revokeKey, setKeyLimit } from '../../src/db/people/keys.ts';
 import { findWorkspace } from '../../src/db/people/workspaces.ts';
 import { REFRESH_AFTER_MS } from '../../src/http/limits/authentication.ts';
+import { casesOf, someOf } from '../support/cases.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
-import { casesOf } from '../support/exhaustive.ts';
 import { addPerson } from '../support/people.ts';
 import { canStartRedis } from '../support/programs.ts';
-import { quickAttempt } from '../support/quick-attempt.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { startServer, type TestServer } from '../support/server.ts';
-import { someOf } from '../support/some-of.ts';
-import { waitFor } from '../support/wait-for.ts';
+import { quickAttempt, waitFor } from '../support/wait-for.ts';
 import { Browser } from './browser.ts';
 import { openEyes, request } from './gateway.ts';
 

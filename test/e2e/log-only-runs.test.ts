@@ -11,7 +11,7 @@ import { BatchLogRecordProcessor, LoggerProvider } from '@opentelemetry/sdk-logs
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import type { Surface } from '../../src/model/steps.ts';
-import { ATTACK, ATTACK_RULE } from '../support/attack-text.ts';
+import { ATTACK, ATTACK_RULE } from '../support/rows.ts';
 import { type StoredRecord, storedLogs, textAttribute } from '../support/stored-blocks.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { post, randomId, read } from './gateway.ts';

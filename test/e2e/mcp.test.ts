@@ -6,7 +6,7 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
-import { ATTACK_RULE } from '../support/attack-text.ts';
+import { ATTACK_RULE } from '../support/rows.ts';
 import { attackRun, sendAttack } from './attack.ts';
 import { type Keys, post, randomId, rawSpan, request, traceBody } from './gateway.ts';
 import { openSharedGateway, type SharedGateway } from './shared-gateway.ts';

@@ -5,7 +5,7 @@
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
-import { findFreePort } from '../support/free-port.ts';
+import { findFreePort } from '../support/sockets.ts';
 import { spansWithIds } from '../support/stored-blocks.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { Browser } from './browser.ts';

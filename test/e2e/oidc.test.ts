@@ -6,9 +6,8 @@ import { type MutableToken, OAuth2Server } from 'oauth2-mock-server';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 
 import { findSession } from '../../src/db/people/sessions.ts';
-import { findFreePort } from '../support/free-port.ts';
-import { ledgerOf } from '../support/ledger.ts';
-import { addPerson } from '../support/people.ts';
+import { addPerson, ledgerOf } from '../support/people.ts';
+import { findFreePort } from '../support/sockets.ts';
 import { Browser, bodyOf } from './browser.ts';
 import { type Answer, type Gateway, openGateway, request } from './gateway.ts';
 

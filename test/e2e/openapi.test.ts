@@ -14,9 +14,9 @@ import { TRACE_ID } from '../../src/http/api/otlp/otlp-examples.ts';
 import { RULES_EXAMPLE_QUERY } from '../../src/http/api/rules/rule-routes.ts';
 import { RUNS_EXAMPLE_QUERY } from '../../src/http/api/runs/run-routes.ts';
 import type { ApiDocument, ApiOperation } from '../../src/web/docs/api-document.ts';
-import { findFreePort } from '../support/free-port.ts';
-import { LOCAL, lint } from '../support/openapi-lint.ts';
-import { someOf } from '../support/some-of.ts';
+import { LOCAL, lint } from '../http/api/openapi/openapi-lint.ts';
+import { someOf } from '../support/cases.ts';
+import { findFreePort } from '../support/sockets.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { type Answer, type Gateway, openGateway, read, request } from './gateway.ts';
 

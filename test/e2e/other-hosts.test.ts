@@ -10,8 +10,8 @@ import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { ERRORS } from '../../src/errors.ts';
-import { openSocket } from '../support/raw-socket.ts';
-import { type RelayProcess, startRelay } from '../support/relay-process.ts';
+import { type RelayProcess, startRelay } from '../support/server.ts';
+import { openSocket } from '../support/sockets.ts';
 import { storedRecords } from '../support/stored-blocks.ts';
 import { type Gateway, openGateway, rawSpan, traceBody } from './gateway.ts';
 

@@ -8,10 +8,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 
 import type { JsonObject } from '../../src/model/json.ts';
 import type { Signal } from '../../src/model/telemetry.ts';
-import { casesOf } from '../support/exhaustive.ts';
+import { casesOf } from '../support/cases.ts';
 import { canonicalRecords } from '../support/otlp-canonical.ts';
 import { exportRequest } from '../support/otlp-requests.ts';
-import { otlpHeaderLines, peakMemoryBytes, postBytes, throwAt } from '../support/otlp-wire.ts';
+import { otlpHeaderLines, peakMemoryBytes, postBytes, throwAt } from '../support/sockets.ts';
 import { storedRecords } from '../support/stored-blocks.ts';
 import { type Answer, type Gateway, openGateway, otlpHeaders, request } from './gateway.ts';
 

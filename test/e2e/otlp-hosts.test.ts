@@ -5,14 +5,11 @@
 import { Agent, request as httpRequest, type IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
-
+import { someOf } from '../support/cases.ts';
 import { runCommand } from '../support/command.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
-import { findFreePort } from '../support/free-port.ts';
-import { otlpHeaderLines } from '../support/otlp-wire.ts';
-import { head, openSocket } from '../support/raw-socket.ts';
 import { startServer, type TestServer } from '../support/server.ts';
-import { someOf } from '../support/some-of.ts';
+import { findFreePort, head, openSocket, otlpHeaderLines } from '../support/sockets.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { openEyes, post, rawSpan, storedSpanIds, traceBody } from './gateway.ts';
 

@@ -8,11 +8,16 @@ import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-
-import { isExhaustive } from '../support/exhaustive.ts';
-import { otlpHeaderLines, peakMemoryBytes, postBytes } from '../support/otlp-wire.ts';
-import { head, openSocket, type RawSocket, statuses } from '../support/raw-socket.ts';
-import { someOf } from '../support/some-of.ts';
+import { isExhaustive, someOf } from '../support/cases.ts';
+import {
+  head,
+  openSocket,
+  otlpHeaderLines,
+  peakMemoryBytes,
+  postBytes,
+  type RawSocket,
+  statuses,
+} from '../support/sockets.ts';
 import { waitFor } from '../support/wait-for.ts';
 import {
   type Gateway,

@@ -6,13 +6,13 @@
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 
 import { createDatabase, type Database } from '../../src/db/database.ts';
+import { pooledUrl } from '../support/child-settings.ts';
 import { runCommand } from '../support/command.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { startPgBouncer, type TestPooler } from '../support/pgbouncer.ts';
 import { pgbouncerPath } from '../support/programs.ts';
 import { launchServer, startServer, type TestServer } from '../support/server.ts';
 import { storedRecords } from '../support/stored-blocks.ts';
-import { pooledUrl } from '../support/through-pooler.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { sendAttack } from './attack.ts';
 import { Browser } from './browser.ts';

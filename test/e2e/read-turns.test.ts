@@ -10,8 +10,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 
 import { findWorkspace } from '../../src/db/people/workspaces.ts';
 import { READ_TURNS } from '../../src/main/connection-shares.ts';
-import { DIGESTED } from '../support/finding-columns.ts';
-import { hex16 } from '../support/rows.ts';
+import { DIGESTED, hex16 } from '../support/rows.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { Browser } from './browser.ts';
 import { type Answer, type Gateway, type Keys, openGateway, request } from './gateway.ts';

@@ -6,8 +6,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 
 import { COMMAND_LINE } from '../../src/db/people/audit.ts';
 import { setRedaction } from '../../src/db/people/workspace-writes.ts';
+import { someOf } from '../support/cases.ts';
 import { addPerson } from '../support/people.ts';
-import { someOf } from '../support/some-of.ts';
 import { waitFor } from '../support/wait-for.ts';
 import {
   type Gateway,

@@ -23,13 +23,13 @@ import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 
 import type { Signal } from '../../src/model/telemetry.ts';
+import { encodeProtobuf } from '../relay/otlp-protobuf.ts';
+import { recordedLogs, recordedMetrics, recordedSpans } from '../relay/recorded-telemetry.ts';
 import { runCommand } from '../support/command.ts';
 import { canonicalRecords } from '../support/otlp-canonical.ts';
-import { encodeProtobuf } from '../support/otlp-protobuf.ts';
 import { LISTS } from '../support/otlp-requests.ts';
-import { recordedLogs, recordedMetrics, recordedSpans } from '../support/recorded-telemetry.ts';
 import { openRecordingProxy } from '../support/recording-proxy.ts';
-import { type RelayProcess, startRelay } from '../support/relay-process.ts';
+import { type RelayProcess, startRelay } from '../support/server.ts';
 import { spansWithIds, storedLines } from '../support/stored-blocks.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { randomId, rawSpan, storedSpanIds, traceBody } from './gateway.ts';

@@ -17,8 +17,7 @@ import {
   type SupportCounts,
 } from '../../src/model/rules.ts';
 import { runCommand } from '../support/command.ts';
-import { ledgerOf } from '../support/ledger.ts';
-import { addPerson } from '../support/people.ts';
+import { addPerson, ledgerOf } from '../support/people.ts';
 import { startServer } from '../support/server.ts';
 import { Browser, bodyOf } from './browser.ts';
 import { type Gateway, openGateway, post, rawSpan, read, request, traceBody } from './gateway.ts';

@@ -3,7 +3,7 @@
  * filters that mean what they say, pages that fit together, the providers list.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { someOf } from '../support/some-of.ts';
+import { someOf } from '../support/cases.ts';
 import { type Gateway, openGateway, read, request } from './gateway.ts';
 
 interface RuleItem {

@@ -1,7 +1,7 @@
 /** The session's cookie when people reach the server over TLS: BASE_URL is `https:`. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
-import { findFreePort } from '../support/free-port.ts';
+import { findFreePort } from '../support/sockets.ts';
 import { type Answer, type Gateway, openGateway, request } from './gateway.ts';
 
 const ORIGIN = 'https://sluice.test';

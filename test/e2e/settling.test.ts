@@ -5,7 +5,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { ATTACK, ATTACK_RULE } from '../support/attack-text.ts';
+import { ATTACK, ATTACK_RULE } from '../support/rows.ts';
 import { waitFor } from '../support/wait-for.ts';
 import {
   type Gateway,

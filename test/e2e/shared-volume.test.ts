@@ -9,9 +9,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest';
 
 import { runProgram } from '../../src/db/embedded/process.ts';
-import { IN_CONTAINER, runInside } from '../support/containers.ts';
-import { copyCluster } from '../support/copy-cluster.ts';
-import { ask } from '../support/embedded-lab.ts';
+import { copyCluster } from '../support/cluster.ts';
+import { ask, IN_CONTAINER, runInside } from '../support/embedded-lab.ts';
 import { mustRunAll } from '../support/programs.ts';
 import {
   createDataDirectory,

@@ -6,8 +6,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { addMember } from '../../src/db/people/memberships.ts';
 import { findSession, listSessions } from '../../src/db/people/sessions.ts';
-import { findFreePort } from '../support/free-port.ts';
 import { addPerson } from '../support/people.ts';
+import { findFreePort } from '../support/sockets.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { Browser, bodyOf } from './browser.ts';
 import { type Gateway, openGateway } from './gateway.ts';

@@ -17,8 +17,8 @@ import { BROTLI, READS_ZSTD, USE_ZSTD_NODE, ZSTD } from '../../src/db/telemetry/
 import { ensureDay } from '../../src/db/telemetry/partitions.ts';
 import { copyCheckout } from '../support/checkout.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
-import { findFreePort } from '../support/free-port.ts';
 import { launchServer, ROOT, startServer, type TestServer } from '../support/server.ts';
+import { findFreePort } from '../support/sockets.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 /** What a server that does not start says, and how it ends. */

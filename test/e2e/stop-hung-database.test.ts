@@ -4,8 +4,7 @@
  */
 import { afterEach, beforeEach, expect, test } from 'vitest';
 
-import { type Lab, openLab } from '../support/embedded-lab.ts';
-import { freezeServer } from '../support/freeze-server.ts';
+import { freezeServer, type Lab, openLab } from '../support/embedded-lab.ts';
 import { startServer } from '../support/server.ts';
 import { post, rawSpan, traceBody } from './gateway.ts';
 

@@ -10,7 +10,7 @@ import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest';
 
 import { claimOwnership } from '../../src/db/embedded/owner.ts';
 import { findServer } from '../../src/db/embedded/server.ts';
-import { copyCluster } from '../support/copy-cluster.ts';
+import { copyCluster } from '../support/cluster.ts';
 import { createDataDirectory, type DataDirectory, launchServer, ROOT } from '../support/server.ts';
 import { waitFor } from '../support/wait-for.ts';
 

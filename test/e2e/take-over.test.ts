@@ -3,7 +3,7 @@
  * other evaluates them, no run loses an attempt, and every finding is stored once.
  */
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { ATTACK, ATTACK_RULE } from '../support/attack-text.ts';
+import { ATTACK, ATTACK_RULE } from '../support/rows.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { type Gateway, openGateway, post, randomId, rawSpan, traceBody } from './gateway.ts';

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { canWatchTurns, watchTurns } from '../../bench/loop-delay/turns.ts';
 import { worstBodies } from '../../bench/loop-delay/worst-bodies.ts';
-import { isExhaustive, sampleOf } from '../support/exhaustive.ts';
+import { isExhaustive, sampleOf } from '../support/cases.ts';
 import { addCommandLine, addPerson } from '../support/people.ts';
 import { nameOf, routesOf } from '../support/served-routes.ts';
 import { Browser } from './browser.ts';

@@ -4,7 +4,7 @@
  * creating it by requests takes long.
  */
 import type { Database } from '../../src/db/database.ts';
-import { DIGESTED } from '../support/finding-columns.ts';
+import { DIGESTED } from '../support/rows.ts';
 import { randomId, rawSpan, traceBody } from './gateway.ts';
 
 /** Half of them revoked; 1,000 may be valid. */

@@ -18,8 +18,8 @@ import { createMatcher } from '../../src/engine/matcher/matcher.ts';
 import { caseTexts } from '../../src/engine/rules/own-examples.ts';
 import type { JsonValue } from '../../src/model/json.ts';
 import type { Rule } from '../../src/model/rules.ts';
+import { someOf } from '../support/cases.ts';
 import { keptMatching } from '../support/kept-catalogue.ts';
-import { someOf } from '../support/some-of.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 

@@ -24,7 +24,7 @@ import { createFastMatcher } from '../../src/engine/prefilter/fast-matcher.ts';
 import { runnableRules } from '../../src/engine/rules/effective-set.ts';
 import type { Rule } from '../../src/model/rules.ts';
 import { SURFACES } from '../../src/model/steps.ts';
-import { casesOf, isExhaustive } from '../support/exhaustive.ts';
+import { casesOf, isExhaustive } from '../support/cases.ts';
 import { keptMatching } from '../support/kept-catalogue.ts';
 import { Sampler } from './sample-text.ts';
 

@@ -13,9 +13,9 @@ import { load } from 'js-yaml';
 import pg from 'pg';
 
 import { databaseAccount } from '../../src/db/embedded/account.ts';
-import { findFreePort } from '../support/free-port.ts';
+import { shippedHaproxy } from '../deploy/shipped-haproxy.ts';
 import { ROOT, startServer, type TestServer } from '../support/server.ts';
-import { shippedHaproxy } from '../support/shipped-haproxy.ts';
+import { findFreePort } from '../support/sockets.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { createProgram, type Program, postgresBin } from './programs.ts';
 

@@ -11,8 +11,8 @@ import { join } from 'node:path';
 import pg from 'pg';
 
 import { databaseAccount } from '../../src/db/embedded/account.ts';
-import { findFreePort } from '../support/free-port.ts';
 import { startServer, type TestServer } from '../support/server.ts';
+import { findFreePort } from '../support/sockets.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { createProgram, type Program, postgresBin } from './programs.ts';
 

@@ -15,8 +15,8 @@ import {
   type LargeBodyContext,
   type LargeBodyResult,
 } from '../../src/ingest/large-bodies.ts';
-import { decodeProcessesOf, stop } from '../support/decode-processes.ts';
 import { hex16, NOON_MS } from '../support/rows.ts';
+import { decodeProcessesOf, stop } from './decode-processes.ts';
 
 const BODY = Buffer.from('{"resourceSpans":[]}');
 /** A record with a session, for which the process needs what its parent knows. */

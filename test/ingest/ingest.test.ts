@@ -13,9 +13,9 @@ import {
 } from '../../src/ingest/ingest.ts';
 import type { Hex16 } from '../../src/model/json.ts';
 import { type Pieces, toEnd } from '../../src/otlp/pieces.ts';
-import { decodeProcessesOf } from '../support/decode-processes.ts';
-import { lineBytes } from '../support/line-bytes.ts';
+import { lineBytes } from '../support/decoding.ts';
 import { hex16, NOON_MS } from '../support/rows.ts';
+import { decodeProcessesOf } from './decode-processes.ts';
 
 /**
  * An ingest whose writer collects what is offered.

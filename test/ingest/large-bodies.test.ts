@@ -13,9 +13,8 @@ import {
 import type { Signal } from '../../src/model/telemetry.ts';
 import { dice, exportTree } from '../otlp/export-trees.ts';
 import { type Habits, writeJson } from '../otlp/json-writer.ts';
-import { decodeRequest } from '../support/decoding.ts';
-import { casesOf } from '../support/exhaustive.ts';
-import { lineBytes } from '../support/line-bytes.ts';
+import { casesOf } from '../support/cases.ts';
+import { decodeRequest, lineBytes } from '../support/decoding.ts';
 import { NOON_MS } from '../support/rows.ts';
 
 const WRITTEN: Habits = {

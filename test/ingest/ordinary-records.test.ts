@@ -21,8 +21,8 @@ import { RequestChecker } from '../../src/ingest/request-checker.ts';
 import type { Signal } from '../../src/model/telemetry.ts';
 import { SPAN_ID, TRACE_ID } from '../otlp/bodies.ts';
 import { isTakenAlike, scanned } from '../otlp/both-ways.ts';
-import { bundle } from '../support/bundle.ts';
-import { casesOf } from '../support/exhaustive.ts';
+import { casesOf } from '../support/cases.ts';
+import { bundle } from '../support/checkout.ts';
 
 const program = ordinaryProgram();
 

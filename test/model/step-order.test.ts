@@ -10,7 +10,7 @@ import { inTimeOrder } from '../../src/model/step-order.ts';
 import type { Step } from '../../src/model/steps.ts';
 import { log, span } from '../engine/steps.ts';
 import { tinyRule } from '../engine/tiny-rules.ts';
-import { casesOf } from '../support/exhaustive.ts';
+import { casesOf } from '../support/cases.ts';
 import { hex8 } from '../support/rows.ts';
 
 const namesOf = (steps: readonly Step[]): string[] => inTimeOrder(steps).map(({ name }) => name);

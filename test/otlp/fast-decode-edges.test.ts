@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { traceBody } from '../../bench/bodies.ts';
 import { logBody, metricBody } from '../../bench/signal-bodies.ts';
 import type { Signal } from '../../src/model/telemetry.ts';
-import { casesOf, isExhaustive } from '../support/exhaustive.ts';
+import { casesOf, isExhaustive } from '../support/cases.ts';
 import { SPAN_ID, TRACE_ID } from './bodies.ts';
 import { isTakenAlike, scanned } from './both-ways.ts';
 import { pick, seeded } from './json-writer.ts';

@@ -13,9 +13,8 @@ import { decodeMetrics } from '../../src/otlp/metrics.ts';
 import { toEnd } from '../../src/otlp/pieces.ts';
 import { encodeExportResponse } from '../../src/otlp/responses.ts';
 import { decodeTraces } from '../../src/otlp/traces.ts';
-import { anyCharacter } from '../support/any-character.ts';
-import { casesOf } from '../support/exhaustive.ts';
-import { lineBytes } from '../support/line-bytes.ts';
+import { anyCharacter, casesOf } from '../support/cases.ts';
+import { lineBytes } from '../support/decoding.ts';
 import {
   accepted,
   attributes,

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { JsonValue } from '../../src/model/json.ts';
 import { parseJson, parseLongIntegers } from '../../src/otlp/json.ts';
-import { casesOf } from '../support/exhaustive.ts';
+import { casesOf } from '../support/cases.ts';
 
 function parsed(text: string | Buffer): JsonValue {
   const result = parseJson(Buffer.from(text));

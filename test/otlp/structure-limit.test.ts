@@ -5,8 +5,8 @@
 
 import { expect, test, vi } from 'vitest';
 import { STRUCTURES_MAX } from '../../src/otlp/structure-count.ts';
+import { sampleOf } from '../support/cases.ts';
 import { decodeRequest, scanOrNull } from '../support/decoding.ts';
-import { sampleOf } from '../support/exhaustive.ts';
 import { freshContext } from './both-ways.ts';
 
 /** Around the records: `{[{[{[`. */

@@ -10,7 +10,7 @@ import { MANIFEST_PATH, pinnedCorpus } from '../../src/main/corpus-location.ts';
 import { loadKeptCatalog } from '../../src/pool/kept-catalog.ts';
 import { matchingKey, readMatching } from '../../src/pool/matching-cache.ts';
 import { prepareMatching } from '../../src/pool/workers.ts';
-import { inFull } from '../support/exhaustive.ts';
+import { inFull } from '../support/cases.ts';
 import { handCatalogueTo } from '../support/kept-catalogue.ts';
 
 const CORPUS = pinnedCorpus();
@@ -27,7 +27,7 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true }));
 
 test('gives every rule, and the tables of those that can run, in memory that threads share', async () => {
-  // What the process gave when this build was new (global-catalogue.ts).
+  // What the process gave when this build was new (global-build.ts).
   await handCatalogueTo(folder);
   const { catalog, tables } = await prepareMatching(CORPUS, folder);
   expect(catalog.rules.length).toBeGreaterThan(700);

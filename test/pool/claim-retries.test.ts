@@ -6,9 +6,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { claimRuns } from '../../src/db/runs/evaluation-queue.ts';
 import { Claims } from '../../src/pool/claims.ts';
-import { heardProcess } from '../support/heartbeat.ts';
-import { leaseTried } from '../support/leases.ts';
-import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../support/database.ts';
+import { heardProcess, leaseTried } from '../support/evaluation.ts';
 
 const TIMES = {
   settleMs: 60_000,

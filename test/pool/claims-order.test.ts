@@ -4,9 +4,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vi
 import { Claims } from '../../src/pool/claims.ts';
 import type { EvaluateTask, TaskPace } from '../../src/pool/tasks.ts';
 import { BATCH_RUNS_MAX } from '../../src/pool/waiting-runs.ts';
-import { heardProcess } from '../support/heartbeat.ts';
-import { leaseTried } from '../support/leases.ts';
-import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../support/database.ts';
+import { heardProcess, leaseTried } from '../support/evaluation.ts';
 
 let scratch: MigratedDatabase;
 let claims: Claims;

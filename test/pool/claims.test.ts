@@ -5,9 +5,9 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 
 import type { Database } from '../../src/db/database.ts';
 import { Claims, type ClaimsDependencies } from '../../src/pool/claims.ts';
-import { casesOf } from '../support/exhaustive.ts';
-import { heardProcess } from '../support/heartbeat.ts';
-import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
+import { casesOf } from '../support/cases.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../support/database.ts';
+import { heardProcess } from '../support/evaluation.ts';
 import { hex16 } from '../support/rows.ts';
 
 const SETTINGS = {

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Database } from '../../src/db/database.ts';
 import { BROTLI, USE_ZSTD_NODE, ZSTD } from '../../src/db/telemetry/codecs.ts';
 import { Heartbeat } from '../../src/pool/heartbeat.ts';
-import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../support/database.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 /** A beat that fails is followed by the next long before three are missed. */

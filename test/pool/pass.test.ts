@@ -19,7 +19,7 @@ import {
 } from '../../src/pool/tasks.ts';
 import { BATCH_RUNS_MAX } from '../../src/pool/waiting-runs.ts';
 import type { MatchThread } from '../../src/pool/workers.ts';
-import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../support/database.ts';
 import { findingDraft, hex16, runFacts } from '../support/rows.ts';
 import { waitFor } from '../support/wait-for.ts';
 

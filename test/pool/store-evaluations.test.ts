@@ -9,9 +9,8 @@ import { NO_USAGE } from '../../src/engine/step-usage.ts';
 import { storeEvaluations } from '../../src/pool/store-evaluations.ts';
 import { endHotDays } from '../../src/reads/end-hot-days.ts';
 import { readStepsOfRuns } from '../../src/reads/steps-of-runs.ts';
-import { sampleOf } from '../support/exhaustive.ts';
-import { killing } from '../support/killing-database.ts';
-import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
+import { sampleOf } from '../support/cases.ts';
+import { killing, type MigratedDatabase, openMigratedDatabase } from '../support/database.ts';
 import { everythingOf, RUNS, type SentBody, send } from '../support/packed-runs.ts';
 import { DAY_MS, findingDraft, NOON_MS, runFacts } from '../support/rows.ts';
 

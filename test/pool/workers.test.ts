@@ -17,8 +17,8 @@ import type { Rule } from '../../src/model/rules.ts';
 import type { EvaluateTask, TaskOutcome } from '../../src/pool/tasks.ts';
 import { startWorkers, type Workers } from '../../src/pool/workers.ts';
 import { tinyRule } from '../engine/tiny-rules.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../support/database.ts';
 import { encodeRequest } from '../support/decoding.ts';
-import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
 import {
   decodedRequest,
   hex8,
@@ -27,7 +27,7 @@ import {
   spanRow,
   TRACE_ID,
 } from '../support/rows.ts';
-import { storeRequests } from '../support/store-requests.ts';
+import { storeRequests } from '../support/stored-runs.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const RULE = tinyRule({ conditions: [['content', 'ignore all previous']] });

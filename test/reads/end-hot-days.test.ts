@@ -8,9 +8,8 @@ import { hotDaysOf } from '../../src/db/telemetry/packed/hot-days.ts';
 import { ensureDay } from '../../src/db/telemetry/partitions.ts';
 import { endHotDays } from '../../src/reads/end-hot-days.ts';
 import { readStepsOfRuns } from '../../src/reads/steps-of-runs.ts';
-import { casesOf, sampleOf } from '../support/exhaustive.ts';
-import { killing } from '../support/killing-database.ts';
-import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
+import { casesOf, sampleOf } from '../support/cases.ts';
+import { killing, type MigratedDatabase, openMigratedDatabase } from '../support/database.ts';
 import {
   body,
   everythingOf,

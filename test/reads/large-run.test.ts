@@ -5,10 +5,10 @@ import { ensureDay } from '../../src/db/telemetry/partitions.ts';
 import { PIECE_BYTES } from '../../src/otlp/pieces.ts';
 import { readTree } from '../../src/reads/run-tree.ts';
 import { readStepPage } from '../../src/reads/step-page.ts';
-import { exportRun } from '../support/export-run.ts';
-import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../support/database.ts';
 import { pack, RUNS, send, toRead, WORKSPACE } from '../support/packed-runs.ts';
 import { NOON_MS } from '../support/rows.ts';
+import { exportRun } from '../support/stored-runs.ts';
 
 const STEPS = 20_000;
 const STEPS_OF_BODY = 1_000;

@@ -8,9 +8,9 @@ import { decodePlainly } from '../../src/ingest/plain-decoder.ts';
 import type { BlockCursor, LogFilter, LogList } from '../../src/model/shown/logs.ts';
 import { endHotDays } from '../../src/reads/end-hot-days.ts';
 import { createLogList } from '../../src/reads/log-list.ts';
-import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../support/database.ts';
 import { DAY_MS, hex16, NOON_MS } from '../support/rows.ts';
-import { storeRequests } from '../support/store-requests.ts';
+import { storeRequests } from '../support/stored-runs.ts';
 
 const WORKSPACE = 1;
 const DAY = '2026-11-20';

@@ -8,9 +8,9 @@ import { Turns } from '../../src/http/limits/turns.ts';
 import { decodePlainly } from '../../src/ingest/plain-decoder.ts';
 import { HOUR_MS } from '../../src/model/shown/metrics.ts';
 import { createMetricReader } from '../../src/reads/metric-list.ts';
-import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../support/database.ts';
 import { NOON_MS } from '../support/rows.ts';
-import { storeRequests } from '../support/store-requests.ts';
+import { storeRequests } from '../support/stored-runs.ts';
 
 let scratch: MigratedDatabase;
 beforeAll(async () => {

@@ -9,8 +9,8 @@ import { ensureDay } from '../../src/db/telemetry/partitions.ts';
 import { findPlaces } from '../../src/db/telemetry/stored-places.ts';
 import { packRuns } from '../../src/reads/pack-runs.ts';
 import { readStepsOfRuns } from '../../src/reads/steps-of-runs.ts';
-import { casesOf } from '../support/exhaustive.ts';
-import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
+import { casesOf } from '../support/cases.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../support/database.ts';
 import { body, pack, RUNS, send, toRead, views, WORKSPACE } from '../support/packed-runs.ts';
 import { DAY_MS, NOON_MS } from '../support/rows.ts';
 

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ensureDay } from '../../src/db/telemetry/partitions.ts';
 import { readTree } from '../../src/reads/run-tree.ts';
 import { readStepsOfRuns } from '../../src/reads/steps-of-runs.ts';
-import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../support/database.ts';
 import { pack, RUNS, send, toRead } from '../support/packed-runs.ts';
 import { NOON_MS } from '../support/rows.ts';
 

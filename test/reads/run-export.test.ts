@@ -9,13 +9,12 @@ import { decodePlainly } from '../../src/ingest/plain-decoder.ts';
 import type { ExportedSignal } from '../../src/reads/run-export.ts';
 import { dice, exportTree } from '../otlp/export-trees.ts';
 import { type Habits, writeJson } from '../otlp/json-writer.ts';
+import { casesOf } from '../support/cases.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../support/database.ts';
 import { recordsIn } from '../support/exact-records.ts';
-import { casesOf } from '../support/exhaustive.ts';
-import { beginExport, exportRun } from '../support/export-run.ts';
-import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
 import { DAY_MS, hex8, hex16, NOON_MS } from '../support/rows.ts';
-import { storeRequests } from '../support/store-requests.ts';
 import { storedLines, storedLogs, storedSpans } from '../support/stored-blocks.ts';
+import { beginExport, exportRun, storeRequests } from '../support/stored-runs.ts';
 
 const WORKSPACE = 1;
 const RUN = hex16(7);

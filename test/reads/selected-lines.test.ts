@@ -12,8 +12,8 @@ import { decodeTraces } from '../../src/otlp/traces.ts';
 import { type RecordFilter, selectLines } from '../../src/reads/selected-lines.ts';
 import { dice, exportTree } from '../otlp/export-trees.ts';
 import { type Habits, writeJson } from '../otlp/json-writer.ts';
+import { casesOf } from '../support/cases.ts';
 import { recordsIn } from '../support/exact-records.ts';
-import { casesOf } from '../support/exhaustive.ts';
 
 const DECODERS = { traces: decodeTraces, logs: decodeLogs, metrics: decodeMetrics };
 const DAY = '2026-11-20';

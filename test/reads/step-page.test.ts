@@ -6,8 +6,7 @@ import type { Step } from '../../src/model/steps.ts';
 import type { SoughtStep } from '../../src/reads/chosen-steps.ts';
 import { readTree } from '../../src/reads/run-tree.ts';
 import { readStepPage } from '../../src/reads/step-page.ts';
-import type { MigratedDatabase } from '../support/migrated-database.ts';
-import { readSteps } from '../support/read-steps.ts';
+import type { MigratedDatabase } from '../support/database.ts';
 import {
   DAY_MS,
   findingDraft,
@@ -18,7 +17,7 @@ import {
   spanRow,
   TRACE_ID,
 } from '../support/rows.ts';
-import { dayOf, openStoredRun, RUN, type StoredRun } from '../support/stored-run.ts';
+import { dayOf, openStoredRun, RUN, readSteps, type StoredRun } from '../support/stored-runs.ts';
 import { finding } from '../web/app/fixtures.ts';
 
 let scratch: MigratedDatabase;

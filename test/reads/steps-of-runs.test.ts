@@ -5,9 +5,8 @@ import { brotliCompressSync } from 'node:zlib';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { checksumOf } from '../../src/db/telemetry/block-codec.ts';
 import { isUnreadable, type ReadLimits, readStepsOfRuns } from '../../src/reads/steps-of-runs.ts';
-import type { MigratedDatabase } from '../support/migrated-database.ts';
-import { otlpBody } from '../support/otlp-body.ts';
-import { NO_STEPS, readSteps } from '../support/read-steps.ts';
+import type { MigratedDatabase } from '../support/database.ts';
+import { otlpBody } from '../support/decoding.ts';
 import {
   DAY_MS,
   decodedRequest,
@@ -20,7 +19,14 @@ import {
   spanRow,
   TRACE_ID,
 } from '../support/rows.ts';
-import { dayOf, openStoredRun, RUN, type StoredRun } from '../support/stored-run.ts';
+import {
+  dayOf,
+  NO_STEPS,
+  openStoredRun,
+  RUN,
+  readSteps,
+  type StoredRun,
+} from '../support/stored-runs.ts';
 
 let scratch: MigratedDatabase;
 let store: StoredRun['store'];

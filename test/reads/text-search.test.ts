@@ -13,10 +13,10 @@ import { decodePlainly } from '../../src/ingest/plain-decoder.ts';
 import { hashesOf } from '../../src/model/packed/text-filter.ts';
 import type { TextQuery } from '../../src/model/runs.ts';
 import { createTextSearch } from '../../src/reads/text-search.ts';
-import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../support/database.ts';
 import { pack, RUNS, WORKSPACE } from '../support/packed-runs.ts';
 import { hex8, NOON_MS } from '../support/rows.ts';
-import { storeRequests } from '../support/store-requests.ts';
+import { storeRequests } from '../support/stored-runs.ts';
 
 let scratch: MigratedDatabase;
 beforeAll(async () => {

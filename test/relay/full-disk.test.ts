@@ -12,7 +12,7 @@ import { type Delivery, Forwarder } from '../../src/relay/forwarder.ts';
 import { DiskQueue } from '../../src/relay/queue/disk-queue.ts';
 import { QueueAge } from '../../src/relay/queue/queue-age.ts';
 import type { SendOutcome } from '../../src/relay/upstream.ts';
-import { canMount, openSmallDisk, type SmallDisk } from '../support/small-disk.ts';
+import { canMount, openSmallDisk, type SmallDisk } from '../support/programs.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const DISK_BYTES = 512 * 1024;

@@ -12,8 +12,8 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
 import { type OpenRelay, openRelay, type RelaySettings } from '../../src/relay/relay.ts';
 import { parseRetryAfter } from '../../src/relay/upstream.ts';
-import { encodeProtobuf } from '../support/otlp-protobuf.ts';
 import { waitFor } from '../support/wait-for.ts';
+import { encodeProtobuf } from './otlp-protobuf.ts';
 
 const PROTOBUF = 'application/x-protobuf';
 const JSON_TYPE = 'application/json';

@@ -4,7 +4,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 
 import { type BodyFacts, decodeBody } from '../../src/relay/decode-body.ts';
 import { ProcessDecoder } from '../../src/relay/request-body.ts';
-import { encodeProtobuf } from '../support/otlp-protobuf.ts';
+import { encodeProtobuf } from './otlp-protobuf.ts';
 
 const MIB = 1024 * 1024;
 const PLAIN: BodyFacts = { signal: 'traces', format: 'protobuf', encoding: null };

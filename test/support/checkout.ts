@@ -1,8 +1,10 @@
-/** A copy of this checkout whose files a test may change. */
+/** Parts of this checkout for processes that tests start: a copy whose files may change, and bundled programs. */
+import { rmSync } from 'node:fs';
 import { cp, mkdir, mkdtemp, readdir, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-
+import { basename, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { build } from 'rolldown';
 import { ROOT } from './server.ts';
 
 /**
@@ -27,4 +29,20 @@ export async function copyCheckout(
     await symlink(join(ROOT, 'node_modules', name), join(modules, name));
   }
   return root;
+}
+
+/** Every user can enter it, as tests run processes of other users; packages are found from it. */
+const FOLDER = fileURLToPath(new URL('../../node_modules/.sluice/', import.meta.url));
+
+/** Removed when this process ends. @returns the path of the file */
+export async function bundle(program: URL): Promise<string> {
+  const path = `${FOLDER}${basename(program.pathname, '.ts')}-${process.pid}.js`;
+  await build({
+    input: fileURLToPath(program),
+    platform: 'node',
+    external: (id) => /^[a-z@]/.test(id),
+    output: { file: path, format: 'esm', codeSplitting: false },
+  });
+  process.once('exit', () => rmSync(path, { force: true }));
+  return path;
 }

@@ -3,10 +3,11 @@
  * on every node: its role is a superuser, as tests' role is elsewhere.
  */
 import pg from 'pg';
-
+import type { TestProject } from 'vitest/node';
 import { createDatabase } from '../../src/db/database.ts';
 import { distribute } from '../../src/db/distribute.ts';
 import { migrate } from '../../src/db/migrate.ts';
+import type { TelemetryPlacement } from '../../src/db/placement.ts';
 
 /** Of the coordinator; null when the machine has no cluster. */
 export const citusUrl: string | null = process.env.CITUS_DATABASE_URL ?? null;
@@ -99,4 +100,19 @@ export async function dropFromCluster(url: string, name: string): Promise<void> 
       client.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`),
     );
   }
+}
+
+declare module 'vitest' {
+  export interface ProvidedContext {
+    /** of the telemetry of this project's databases */
+    placement: TelemetryPlacement;
+  }
+}
+
+/** Says where the databases are to be created. */
+export default function setUp(project: TestProject): void {
+  if (citusUrl === null) throw new Error('CITUS_DATABASE_URL is not set');
+  project.provide('databaseUrl', citusUrl);
+  project.provide('migratedTemplate', 'migrated');
+  project.provide('placement', 'distributed');
 }

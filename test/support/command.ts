@@ -5,10 +5,8 @@
 import { type ChildProcess, fork, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import pLimit from 'p-limit';
-
+import { QUICK_SCRYPT, throughPooler } from './child-settings.ts';
 import { CATALOGUE_FOLDER } from './kept-catalogue.ts';
-import { QUICK_SCRYPT } from './quick-scrypt.ts';
-import { throughPooler } from './through-pooler.ts';
 
 const BIN = fileURLToPath(new URL('../../bin/sluice.js', import.meta.url));
 const HOST = fileURLToPath(new URL('./command-host.js', import.meta.url));

@@ -4,13 +4,13 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync, readFileSync } from 'node:fs';
 import { chmod, mkdtemp, readFile, realpath, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { inject } from 'vitest';
-
 import {
   type EmbeddedDatabase,
   type StartOptions,
@@ -18,9 +18,8 @@ import {
 } from '../../src/db/embedded/connect.ts';
 import { processIdentity } from '../../src/db/embedded/process.ts';
 import { findServer, stopServer } from '../../src/db/embedded/server.ts';
-import { bundle } from './bundle.ts';
-import { clusterPrefix } from './cluster-root.ts';
-import { copyCluster } from './copy-cluster.ts';
+import { bundle } from './checkout.ts';
+import { clusterPrefix, copyCluster } from './cluster.ts';
 
 /** Built once for each worker. */
 let childPath: Promise<string> | null = null;
@@ -162,4 +161,90 @@ export async function gone(pid: number): Promise<void> {
 /** The server's whole log. */
 export function serverLog(home: string): Promise<string> {
   return readFile(join(home, 'server.log'), 'utf8');
+}
+
+/**
+ * Freezes the server of `home`; one that is frozen cannot be stopped.
+ *
+ * @param url of a database of that server
+ * @returns resumes it
+ */
+export async function freezeServer(home: string, url: string): Promise<() => void> {
+  const backends = await ask(url, 'SELECT pid FROM pg_stat_activity WHERE pid <> pg_backend_pid()');
+  const pids = [await serverPid(home), ...backends.map(Number)];
+  signalAll(pids, 'SIGSTOP');
+  return () => signalAll(pids, 'SIGCONT');
+}
+
+/** Resumes the server of `home`, if there is one, which a test froze that was killed then. */
+export async function resumeServer(home: string): Promise<void> {
+  const server = await findServer(home);
+  if (server === null) return;
+  const list = `/proc/${server.pid}/task/${server.pid}/children`;
+  const children = existsSync(list) ? readFileSync(list, 'utf8').trim().split(' ') : [];
+  signalAll([server.pid, ...children.map(Number)], 'SIGCONT');
+}
+
+function signalAll(pids: readonly number[], name: NodeJS.Signals): void {
+  for (const pid of pids) {
+    try {
+      process.kill(pid, name);
+    } catch (error) {
+      // One whose client has gone may end in between.
+      if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error;
+    }
+  }
+}
+
+/** What `spawn` needs before a command; its end, also by SIGKILL, ends everything inside. */
+export const IN_CONTAINER = [
+  'unshare',
+  '--pid',
+  '--ipc',
+  '--mount',
+  '--uts',
+  '--fork',
+  '--kill-child',
+  '--mount-proc',
+] as const;
+
+/** The same, without the program that locks: as on a file system without locks. */
+export const WITHOUT_LOCKS = [
+  ...IN_CONTAINER,
+  'sh',
+  '-c',
+  'mount --bind /dev/null "$(command -v flock)" && exec "$@"',
+  'sh',
+] as const;
+
+/** The pid, seen from outside, of the first process inside. */
+export async function firstInside({ pid }: ChildProcess): Promise<number> {
+  const children = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8');
+  return Number(children.trim().split(' ')[0]);
+}
+
+export interface Ended {
+  readonly code: number | null;
+  readonly output: string;
+}
+
+/** Runs a command to its end. */
+export async function runInside(
+  prefix: readonly string[],
+  command: readonly string[],
+  env: NodeJS.ProcessEnv,
+  cwd: string,
+): Promise<Ended> {
+  const [file = '', ...args] = [...prefix, ...command];
+  const child = spawn(file, args, { env, cwd, stdio: ['ignore', 'pipe', 'pipe'] });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      output += text;
+    });
+  }
+  return await new Promise((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', (code) => resolve({ code, output }));
+  });
 }

@@ -19,11 +19,10 @@ import { processIdentity } from '../../src/db/embedded/process.ts';
 import { runAlone } from '../../src/db/embedded/roles.ts';
 import { stopServer } from '../../src/db/embedded/server.ts';
 import { migrate } from '../../src/db/migrate.ts';
-import { CLUSTER_ROOTS, clusterPrefix } from './cluster-root.ts';
-import { copyCluster } from './copy-cluster.ts';
-import { resumeServer } from './freeze-server.ts';
+import { announcePooler } from './child-settings.ts';
+import { CLUSTER_ROOTS, clusterPrefix, copyCluster } from './cluster.ts';
+import { resumeServer } from './embedded-lab.ts';
 import { startPgBouncer } from './pgbouncer.ts';
-import { announcePooler } from './through-pooler.ts';
 
 declare module 'vitest' {
   export interface ProvidedContext {

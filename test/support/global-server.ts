@@ -46,7 +46,7 @@ async function createOwn({ databaseUrl, migratedTemplate, placement }: ProvidedC
 }
 
 /**
- * Runs after global-database.ts or global-citus.ts.
+ * Runs after global-database.ts or citus.ts.
  *
  * @returns the tear-down: stops the server, which must end as it does after any SIGTERM
  */

@@ -3,7 +3,7 @@
  * server or a command hand it over, and a start takes a second instead of five.
  *
  * Lies in node_modules, so that later runs find it too; the key in the file tells another build.
- * Filled by global-catalogue.ts before any test runs.
+ * Filled by global-build.ts before any test runs.
  */
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';

@@ -11,9 +11,8 @@ import { readTree } from '../../src/reads/run-tree.ts';
 import { readStepPage } from '../../src/reads/step-page.ts';
 import { readStepsOfRuns } from '../../src/reads/steps-of-runs.ts';
 import { recordsIn } from './exact-records.ts';
-import { exportRun } from './export-run.ts';
 import { DAY_MS, hex8, hex16, NOON_MS } from './rows.ts';
-import { storeRequests } from './store-requests.ts';
+import { exportRun, storeRequests } from './stored-runs.ts';
 
 export const WORKSPACE = 1;
 export const RUNS = [1, 2, 3].map(hex16);

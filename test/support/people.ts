@@ -1,5 +1,6 @@
 /** People in a database, made by the project's own functions: accounts, memberships, sessions. */
 import type { Database } from '../../src/db/database.ts';
+import { listAudit } from '../../src/db/people/audit.ts';
 import {
   beginDeviceLogin,
   decideDeviceLogin,
@@ -81,4 +82,16 @@ export async function addCommandLine(
   const poll = await pollDeviceLogin(database, deviceCode, 'sluice');
   if (poll.state !== 'approved') throw new Error(`no command line was signed in: ${poll.state}`);
   return poll.token;
+}
+
+const ENTRIES_MAX = 500;
+
+/** The newest entries first; numbers and hashes as text shows them. */
+export async function ledgerOf(database: Database, workspaceId: number) {
+  const { entries } = await listAudit(database, workspaceId, null, ENTRIES_MAX);
+  return entries.map(({ seq, hash, ...entry }) => ({
+    ...entry,
+    seq: Number(seq),
+    hash: hash.toString('hex'),
+  }));
 }

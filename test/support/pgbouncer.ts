@@ -1,6 +1,5 @@
 /**
- * A real PgBouncer of a test's own in transaction mode, on a free port of 127.0.0.1, in front of the
- * PostgreSQL of a url.
+ * A real PgBouncer in transaction mode, on a free port of 127.0.0.1, in front of the PostgreSQL of a url.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -8,10 +7,9 @@ import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
-
 import { databaseAccount } from '../../src/db/embedded/account.ts';
-import { findFreePort } from './free-port.ts';
 import { pgbouncerPath } from './programs.ts';
+import { findFreePort } from './sockets.ts';
 import { waitFor } from './wait-for.ts';
 
 export interface TestPooler {

@@ -3,10 +3,44 @@
  * shells. Where one is missing, those tests are skipped and the last lines of the run say so (run-summary.ts); with REQUIRE_ALL=1,
  * as in CI, they fail.
  */
-import { accessSync, constants, existsSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { accessSync, constants, existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 
-import { canMount } from './small-disk.ts';
+export interface SmallDisk {
+  readonly folder: string;
+  readonly close: () => void;
+}
+
+/** @throws where this process may not mount */
+export function openSmallDisk(bytes: number): SmallDisk {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-disk-'));
+  try {
+    const options = ['-t', 'tmpfs', '-o', `size=${bytes}`, 'tmpfs', folder];
+    execFileSync('mount', options, { stdio: 'ignore' });
+  } catch (cause) {
+    rmSync(folder, { recursive: true });
+    throw cause;
+  }
+  return {
+    folder,
+    close: () => {
+      execFileSync('umount', [folder]);
+      rmSync(folder, { recursive: true });
+    },
+  };
+}
+
+/** Only root may mount, and not in every container. */
+export const canMount: boolean = ((): boolean => {
+  try {
+    openSmallDisk(65_536).close();
+    return true;
+  } catch {
+    return false;
+  }
+})();
 
 const CHROMIUM = [
   process.env.CHROMIUM_PATH ?? '',

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 
 import { Redis } from 'ioredis';
 
-import { findFreePort } from './free-port.ts';
+import { findFreePort } from './sockets.ts';
 import { waitFor } from './wait-for.ts';
 
 /** A sentinel asks its master for replicas, and these for their state, every ten seconds. */

@@ -14,8 +14,8 @@ import { readPassword } from '../../src/db/embedded/cluster.ts';
 import { clusterOf, prepareInstallation } from '../../src/db/embedded/installation.ts';
 import { asAccount, CHILD_ENVIRONMENT } from '../../src/db/embedded/process.ts';
 import { DATABASE, ROLE } from '../../src/db/embedded/roles.ts';
-import { copyCluster } from './copy-cluster.ts';
-import { findFreePort } from './free-port.ts';
+import { copyCluster } from './cluster.ts';
+import { findFreePort } from './sockets.ts';
 import { waitFor } from './wait-for.ts';
 
 const STARTS_WITHIN_MS = 60_000;

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { showInvisible } from '../../src/model/invisible.ts';
 import { dataBlock, escapeHtml, html } from '../../src/web/html.ts';
-import { anyCharacter } from '../support/any-character.ts';
+import { anyCharacter } from '../support/cases.ts';
 
 describe('a template', () => {
   it('escapes its values in elements and attributes', () => {

@@ -21,9 +21,9 @@ import { createWorkspace } from '../../../src/db/people/workspaces.ts';
 import type { SendResult } from '../../../src/model/alerts.ts';
 import type { Hex16 } from '../../../src/model/json.ts';
 import { NOTES_MAX, TRIAGE_FINDINGS_MAX } from '../../../src/model/triage.ts';
-import { type ClockedDatabase, openClockedDatabase } from '../../support/database-clock.ts';
-import { DIGESTED } from '../../support/finding-columns.ts';
+import { type ClockedDatabase, openClockedDatabase } from '../../support/database.ts';
 import { addPerson, type Person } from '../../support/people.ts';
+import { DIGESTED } from '../../support/rows.ts';
 
 const DELIVERED: SendResult = {
   failure: null,

@@ -8,7 +8,7 @@ import {
   sendAgain,
 } from '../../../src/db/alerts/deliveries.ts';
 import { createWorkspace } from '../../../src/db/people/workspaces.ts';
-import { type ClockedDatabase, openClockedDatabase } from '../../support/database-clock.ts';
+import { type ClockedDatabase, openClockedDatabase } from '../../support/database.ts';
 import { hex16 } from '../../support/rows.ts';
 
 let scratch: ClockedDatabase;

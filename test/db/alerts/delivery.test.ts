@@ -10,8 +10,8 @@ import { ATTEMPTS_MAX, SINGLES_MAX } from '../../../src/db/alerts/outbox.ts';
 import type { Connection, Database } from '../../../src/db/database.ts';
 import { createWorkspace } from '../../../src/db/people/workspaces.ts';
 import type { SendResult } from '../../../src/model/alerts.ts';
-import { DIGESTED } from '../../support/finding-columns.ts';
-import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../../support/database.ts';
+import { DIGESTED } from '../../support/rows.ts';
 
 const DELIVERED: SendResult = {
   failure: null,

@@ -12,7 +12,7 @@ import { claimDestinations } from '../../../src/db/alerts/outbox.ts';
 import { COMMAND_LINE } from '../../../src/db/people/audit.ts';
 import { createWorkspace } from '../../../src/db/people/workspaces.ts';
 import type { AlertTarget, DestinationSettings } from '../../../src/model/alerts.ts';
-import { type ClockedDatabase, openClockedDatabase } from '../../support/database-clock.ts';
+import { type ClockedDatabase, openClockedDatabase } from '../../support/database.ts';
 
 const WEBHOOK: AlertTarget = { format: 'json', url: 'https://a.test/hook' };
 const EMAIL: AlertTarget = { format: 'email', recipients: ['a@mail.test'] };

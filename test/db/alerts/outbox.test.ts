@@ -17,7 +17,7 @@ import { deleteMessages, pendingAlerts, tidyOutbox } from '../../../src/db/alert
 import { inTransaction } from '../../../src/db/database.ts';
 import { createWorkspace } from '../../../src/db/people/workspaces.ts';
 import type { SendResult } from '../../../src/model/alerts.ts';
-import { type ClockedDatabase, openClockedDatabase } from '../../support/database-clock.ts';
+import { type ClockedDatabase, openClockedDatabase } from '../../support/database.ts';
 import { hex16 } from '../../support/rows.ts';
 
 const RUN = hex16(0xc1);

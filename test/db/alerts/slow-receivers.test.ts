@@ -8,9 +8,9 @@ import { AlertDelivery, SENDING_SLOTS } from '../../../src/alerts/delivery.ts';
 import { createAlertSender } from '../../../src/alerts/sender.ts';
 import { createWorkspace } from '../../../src/db/people/workspaces.ts';
 import { DESTINATIONS_MAX } from '../../../src/model/alerts.ts';
-import { type AlertReceiver, openReceiver } from '../../support/alert-receiver.ts';
-import { DIGESTED } from '../../support/finding-columns.ts';
-import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../../support/database.ts';
+import { type AlertReceiver, openReceiver } from '../../support/receivers.ts';
+import { DIGESTED } from '../../support/rows.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 /** Each with as many slow destinations as it may have; together they have more than there are slots. */

@@ -13,8 +13,8 @@ import { connectEmbedded } from '../../../src/db/embedded/connect.ts';
 import { migrate } from '../../../src/db/migrate.ts';
 import { openForRequests } from '../../../src/main/connection-shares.ts';
 import { ask, gone, type Lab, openLab, serverPid } from '../../support/embedded-lab.ts';
-import { type FalsePostgres, listenFalsely, TRICKS } from '../../support/false-postgres.ts';
 import { waitFor } from '../../support/wait-for.ts';
+import { type FalsePostgres, listenFalsely, TRICKS } from './false-postgres.ts';
 
 let lab: Lab;
 beforeEach(() => {

@@ -28,6 +28,7 @@ import { lockFolder } from '../../../src/db/embedded/folder-lock.ts';
 import { asAccount, processCommand, runProgram } from '../../../src/db/embedded/process.ts';
 import { findServer } from '../../../src/db/embedded/server.ts';
 import { OperatorError } from '../../../src/errors.ts';
+import { inFull } from '../../support/cases.ts';
 import {
   ask,
   ended,
@@ -37,7 +38,6 @@ import {
   serverLog,
   serverPid,
 } from '../../support/embedded-lab.ts';
-import { inFull } from '../../support/exhaustive.ts';
 
 const isRoot = process.getuid?.() === 0;
 const NOBODY = { uid: 65_534, gid: 65_534 };

@@ -14,9 +14,16 @@ import { claimOwnership } from '../../../src/db/embedded/owner.ts';
 import { runProgram } from '../../../src/db/embedded/process.ts';
 import { renewedAtMs, renewRecord } from '../../../src/db/embedded/record.ts';
 import { findServer } from '../../../src/db/embedded/server.ts';
-import { bundle } from '../../support/bundle.ts';
-import { firstInside, IN_CONTAINER, WITHOUT_LOCKS } from '../../support/containers.ts';
-import { ask, type Lab, openLab, serverPid } from '../../support/embedded-lab.ts';
+import { bundle } from '../../support/checkout.ts';
+import {
+  ask,
+  firstInside,
+  IN_CONTAINER,
+  type Lab,
+  openLab,
+  serverPid,
+  WITHOUT_LOCKS,
+} from '../../support/embedded-lab.ts';
 import { mustRunAll } from '../../support/programs.ts';
 
 const isRoot = process.getuid?.() === 0;

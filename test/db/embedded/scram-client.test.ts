@@ -4,7 +4,7 @@ import { afterEach, describe, expect, inject, test } from 'vitest';
 
 import { createDatabase } from '../../../src/db/database.ts';
 import { clientOf, requireScram, ScramClient } from '../../../src/db/embedded/scram-client.ts';
-import { type FalsePostgres, listenFalsely, TRICKS } from '../../support/false-postgres.ts';
+import { type FalsePostgres, listenFalsely, TRICKS } from './false-postgres.ts';
 
 const SECRET = 'correct-horse-battery';
 const silent = { connectionLost: () => {} };

@@ -20,10 +20,10 @@ import { EXCEPTION_PARTS, type ExceptionPart } from '../../../src/model/exceptio
 import type { FindingFilter } from '../../../src/model/findings.ts';
 import type { Actor } from '../../../src/model/people.ts';
 import { OPEN_STATES } from '../../../src/model/triage.ts';
-import { anyCharacter } from '../../support/any-character.ts';
-import { type ClockedDatabase, openClockedDatabase } from '../../support/database-clock.ts';
-import { PLACED } from '../../support/finding-columns.ts';
+import { anyCharacter } from '../../support/cases.ts';
+import { type ClockedDatabase, openClockedDatabase } from '../../support/database.ts';
 import { addPerson, type Person } from '../../support/people.ts';
+import { PLACED } from '../../support/rows.ts';
 
 let scratch: ClockedDatabase;
 let workspaces = 0;

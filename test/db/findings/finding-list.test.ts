@@ -13,9 +13,8 @@ import { createWorkspace } from '../../../src/db/people/workspaces.ts';
 import type { FindingFilter, FindingOrder } from '../../../src/model/findings.ts';
 import type { PageCursor } from '../../../src/model/runs.ts';
 import type { FindingState } from '../../../src/model/triage.ts';
-import { DIGESTED, PLACED } from '../../support/finding-columns.ts';
-import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
-import { hex16 } from '../../support/rows.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../../support/database.ts';
+import { DIGESTED, hex16, PLACED } from '../../support/rows.ts';
 
 let scratch: MigratedDatabase;
 let mine: number;

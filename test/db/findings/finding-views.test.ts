@@ -11,7 +11,7 @@ import { removeMember } from '../../../src/db/people/member-writes.ts';
 import { createWorkspace } from '../../../src/db/people/workspaces.ts';
 import { FINDING_VIEWS_MAX } from '../../../src/model/findings.ts';
 import type { Actor } from '../../../src/model/people.ts';
-import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../../support/database.ts';
 import { addPerson } from '../../support/people.ts';
 
 let scratch: MigratedDatabase;

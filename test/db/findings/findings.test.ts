@@ -15,10 +15,9 @@ import {
 import { createWorkspace } from '../../../src/db/people/workspaces.ts';
 import type { FindingFilter } from '../../../src/model/findings.ts';
 import type { PageCursor } from '../../../src/model/runs.ts';
-import { casesOf } from '../../support/exhaustive.ts';
-import { DIGESTED } from '../../support/finding-columns.ts';
-import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
-import { hex8, hex16 } from '../../support/rows.ts';
+import { casesOf } from '../../support/cases.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../../support/database.ts';
+import { DIGESTED, hex8, hex16 } from '../../support/rows.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 let scratch: MigratedDatabase;

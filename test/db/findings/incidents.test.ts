@@ -5,7 +5,7 @@ import { createWorkspace } from '../../../src/db/people/workspaces.ts';
 import type { FindingFilter } from '../../../src/model/findings.ts';
 import { INCIDENT_RUNS_MAX } from '../../../src/model/incidents/incidents.ts';
 import { OPEN_STATES } from '../../../src/model/triage.ts';
-import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../../support/database.ts';
 import { hex16 } from '../../support/rows.ts';
 
 let scratch: MigratedDatabase;

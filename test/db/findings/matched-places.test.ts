@@ -34,7 +34,7 @@ import {
 import type { Hex16 } from '../../../src/model/json.ts';
 import type { Actor } from '../../../src/model/people.ts';
 import { SURFACES } from '../../../src/model/steps.ts';
-import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../../support/database.ts';
 import { addPerson } from '../../support/people.ts';
 import { findingDraft, hex16, runFacts } from '../../support/rows.ts';
 

@@ -12,9 +12,9 @@ import type { FindingFilter } from '../../../src/model/findings.ts';
 import type { Actor } from '../../../src/model/people.ts';
 import type { Severity } from '../../../src/model/rules.ts';
 import { FINDING_STATES, type FindingState, OPEN_STATES } from '../../../src/model/triage.ts';
-import { type ClockedDatabase, openClockedDatabase, START } from '../../support/database-clock.ts';
-import { PLACED } from '../../support/finding-columns.ts';
+import { type ClockedDatabase, openClockedDatabase, START } from '../../support/database.ts';
 import { addPerson } from '../../support/people.ts';
+import { PLACED } from '../../support/rows.ts';
 
 const NOW_MS = Date.parse(START);
 const MS_PER_DAY = 86_400_000;

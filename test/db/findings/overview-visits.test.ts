@@ -6,9 +6,9 @@ import { triageFindings } from '../../../src/db/findings/triage-writes.ts';
 import { findSession } from '../../../src/db/people/sessions.ts';
 import { createWorkspace } from '../../../src/db/people/workspaces.ts';
 import { OPEN_STATES } from '../../../src/model/triage.ts';
-import { type ClockedDatabase, openClockedDatabase, START } from '../../support/database-clock.ts';
-import { DIGESTED } from '../../support/finding-columns.ts';
+import { type ClockedDatabase, openClockedDatabase, START } from '../../support/database.ts';
 import { addPerson, type Person } from '../../support/people.ts';
+import { DIGESTED } from '../../support/rows.ts';
 
 let scratch: ClockedDatabase;
 let mine: number;

@@ -7,9 +7,8 @@ import { createWorkspace } from '../../../src/db/people/workspaces.ts';
 import { fromPrimary } from '../../../src/db/replica/read-choice.ts';
 import { toBits } from '../../../src/db/runs/surface-bits.ts';
 import type { Surface } from '../../../src/model/steps.ts';
-import { DIGESTED } from '../../support/finding-columns.ts';
-import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
-import { hex16 } from '../../support/rows.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../../support/database.ts';
+import { DIGESTED, hex16 } from '../../support/rows.ts';
 
 const NOW_MS = Date.UTC(2026, 10, 21, 12, 30);
 const HOUR_MS = 3_600_000;

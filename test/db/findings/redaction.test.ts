@@ -24,10 +24,9 @@ import type { Hex16 } from '../../../src/model/json.ts';
 import type { Severity } from '../../../src/model/rules.ts';
 import { errorFacts } from '../../../src/observe/error-facts.ts';
 import { reasonOf } from '../../../src/pool/reason.ts';
-import { completeRun } from '../../support/complete-run.ts';
-import { DIGESTED } from '../../support/finding-columns.ts';
-import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
-import { findingDraft, hex16, runFacts } from '../../support/rows.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../../support/database.ts';
+import { completeRun } from '../../support/evaluation.ts';
+import { DIGESTED, findingDraft, hex16, runFacts } from '../../support/rows.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 type OneRun = Omit<EvaluatedRun, 'ruleSetSha256'>;

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { addRuleCosts, readMatcherTimes } from '../../../src/db/findings/rule-costs.ts';
 import { readRuleRecords } from '../../../src/db/findings/rule-record.ts';
 import { NO_RECORD } from '../../../src/model/findings.ts';
-import { type ClockedDatabase, openClockedDatabase } from '../../support/database-clock.ts';
+import { type ClockedDatabase, openClockedDatabase } from '../../support/database.ts';
 
 let scratch: ClockedDatabase;
 beforeAll(async () => {

@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readRuleRecord, readRuleRecords } from '../../../src/db/findings/rule-record.ts';
 import { NO_RECORD } from '../../../src/model/findings.ts';
-import { type ClockedDatabase, openClockedDatabase, START } from '../../support/database-clock.ts';
-import { DIGESTED } from '../../support/finding-columns.ts';
+import { type ClockedDatabase, openClockedDatabase, START } from '../../support/database.ts';
+import { DIGESTED } from '../../support/rows.ts';
 
 let scratch: ClockedDatabase;
 beforeAll(async () => {

@@ -18,10 +18,9 @@ import type { FindingFilter } from '../../../src/model/findings.ts';
 import type { Hex16 } from '../../../src/model/json.ts';
 import type { Actor } from '../../../src/model/people.ts';
 import { FINDING_STATES, NOTES_MAX, TRIAGE_FINDINGS_MAX } from '../../../src/model/triage.ts';
-import { DIGESTED } from '../../support/finding-columns.ts';
-import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../../support/database.ts';
 import { addPerson, type Person } from '../../support/people.ts';
-import { hex16 } from '../../support/rows.ts';
+import { DIGESTED, hex16 } from '../../support/rows.ts';
 
 let scratch: MigratedDatabase;
 let workspaces = 0;

@@ -11,7 +11,7 @@ import { headText } from '../../../src/db/people/audit-chain.ts';
 import { createWorkspace } from '../../../src/db/people/workspaces.ts';
 import { HEADS_EVERY_MS, keepAuditHeads } from '../../../src/main/audit-heads.ts';
 import { type HeadsFile, headsFileOf } from '../../../src/main/audit-heads-file.ts';
-import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../../support/database.ts';
 
 let scratch: MigratedDatabase;
 let workspaceId: number;

@@ -17,7 +17,7 @@ import {
 } from '../../../src/db/people/audit.ts';
 import { createWorkspace } from '../../../src/db/people/workspaces.ts';
 import type { Actor } from '../../../src/model/people.ts';
-import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../../support/database.ts';
 
 const ACTOR: Actor = { userId: 7, name: 'ana@people.test', origin: '203.0.113.9' };
 

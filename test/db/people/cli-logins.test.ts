@@ -11,7 +11,7 @@ import {
 import { digestKey } from '../../../src/db/people/keys.ts';
 import { findCliSession, findSession, listSessions } from '../../../src/db/people/sessions.ts';
 import { createWorkspace } from '../../../src/db/people/workspaces.ts';
-import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../../support/database.ts';
 import { addCommandLine, addPerson, type Person } from '../../support/people.ts';
 import { waitFor } from '../../support/wait-for.ts';
 

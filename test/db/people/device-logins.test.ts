@@ -12,7 +12,7 @@ import {
 import { findCliSession, listSessions } from '../../../src/db/people/sessions.ts';
 import { createWorkspace } from '../../../src/db/people/workspaces.ts';
 import type { SessionActor } from '../../../src/model/people.ts';
-import { type ClockedDatabase, openClockedDatabase } from '../../support/database-clock.ts';
+import { type ClockedDatabase, openClockedDatabase } from '../../support/database.ts';
 import { addPerson, type Person } from '../../support/people.ts';
 
 const DEVICE = { name: 'a device', address: '192.0.2.1', network: '192.0.2.1' };

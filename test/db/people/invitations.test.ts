@@ -18,7 +18,7 @@ import {
 } from '../../../src/db/people/member-writes.ts';
 import { listMembers } from '../../../src/db/people/memberships.ts';
 import { createWorkspace } from '../../../src/db/people/workspaces.ts';
-import { type ClockedDatabase, openClockedDatabase } from '../../support/database-clock.ts';
+import { type ClockedDatabase, openClockedDatabase } from '../../support/database.ts';
 import { addPerson } from '../../support/people.ts';
 
 const NEWCOMER = { displayName: 'New', passwordHash: 'a hash' };

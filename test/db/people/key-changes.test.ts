@@ -6,7 +6,7 @@ import { inTransaction } from '../../../src/db/database.ts';
 import { type KeyChanges, listenForKeyChanges } from '../../../src/db/people/key-changes.ts';
 import { createKey, revokeKey } from '../../../src/db/people/keys.ts';
 import { createWorkspace } from '../../../src/db/people/workspaces.ts';
-import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../../support/database.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 const WITHIN_MS = 20_000;

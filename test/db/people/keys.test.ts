@@ -13,7 +13,7 @@ import {
 } from '../../../src/db/people/keys.ts';
 import { createWorkspace } from '../../../src/db/people/workspaces.ts';
 import { OperatorError } from '../../../src/errors.ts';
-import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../../support/database.ts';
 
 let scratch: MigratedDatabase;
 let workspaceId: number;

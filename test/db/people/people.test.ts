@@ -37,9 +37,9 @@ import {
 } from '../../../src/db/people/workspace-writes.ts';
 import { createWorkspace } from '../../../src/db/people/workspaces.ts';
 import type { Actor } from '../../../src/model/people.ts';
-import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
+import { useQuickScrypt, useRealScrypt } from '../../support/child-settings.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../../support/database.ts';
 import { addPerson, type Person } from '../../support/people.ts';
-import { useQuickScrypt, useRealScrypt } from '../../support/quick-scrypt.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 /** scrypt with the least cost: the same form, and quick. */

@@ -13,7 +13,7 @@ import {
 } from '../../../src/db/people/sessions.ts';
 import { renameWorkspace } from '../../../src/db/people/workspace-writes.ts';
 import { createWorkspace } from '../../../src/db/people/workspaces.ts';
-import { type ClockedDatabase, openClockedDatabase } from '../../support/database-clock.ts';
+import { type ClockedDatabase, openClockedDatabase } from '../../support/database.ts';
 import { addCommandLine, addPerson, type Person } from '../../support/people.ts';
 
 let scratch: ClockedDatabase;

@@ -19,7 +19,7 @@ import { signInByPassword, signInByProvider } from '../../../src/db/people/sign-
 import { createMember, resetPassword } from '../../../src/db/people/user-writes.ts';
 import { findAccount, hashPasswordOf, type User } from '../../../src/db/people/users.ts';
 import { createWorkspace } from '../../../src/db/people/workspaces.ts';
-import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../../support/database.ts';
 import { addPerson } from '../../support/people.ts';
 
 const ATTACKER_PASSWORD = 'chosen by the attacker';

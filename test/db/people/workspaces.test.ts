@@ -11,7 +11,7 @@ import {
   listWorkspaces,
 } from '../../../src/db/people/workspaces.ts';
 import { OperatorError } from '../../../src/errors.ts';
-import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../../support/database.ts';
 
 const FIRST = { brand: 'acme', ownerEmail: 'owner@acme.test' };
 

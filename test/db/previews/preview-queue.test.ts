@@ -20,7 +20,7 @@ import {
   startPreview,
 } from '../../../src/db/previews/previews.ts';
 import { EMPTY_TALLY } from '../../../src/model/previews.ts';
-import { type ClockedDatabase, openClockedDatabase } from '../../support/database-clock.ts';
+import { type ClockedDatabase, openClockedDatabase } from '../../support/database.ts';
 import { hex16 } from '../../support/rows.ts';
 
 const ACTOR = { userId: null, name: 'test', origin: 'command line' };

@@ -7,7 +7,7 @@ import { createWorkspace } from '../../../src/db/people/workspaces.ts';
 import type { RunToRead } from '../../../src/db/runs/run-to-read.ts';
 import { findRun, listRuns, suggestRunNames } from '../../../src/db/runs/runs.ts';
 import { readStepsOfRuns } from '../../../src/reads/steps-of-runs.ts';
-import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../../support/database.ts';
 import { hex16, NOON_MS } from '../../support/rows.ts';
 
 let scratch: MigratedDatabase;

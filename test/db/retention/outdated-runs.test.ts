@@ -8,10 +8,9 @@ import { OutdatedRuns } from '../../../src/db/retention/outdated-runs.ts';
 import { Retention, type RetentionDays } from '../../../src/db/retention/retention.ts';
 import { DAILY_TABLES, ensureDay } from '../../../src/db/telemetry/partitions.ts';
 import type { Actor } from '../../../src/model/people.ts';
-import { DIGESTED } from '../../support/finding-columns.ts';
-import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../../support/database.ts';
 import { addPerson } from '../../support/people.ts';
-import { DAY_MS, hex16, NOON_MS } from '../../support/rows.ts';
+import { DAY_MS, DIGESTED, hex16, NOON_MS } from '../../support/rows.ts';
 
 /** A millisecond, in days. */
 const MS_IN_DAYS = 1 / DAY_MS;

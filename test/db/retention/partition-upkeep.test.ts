@@ -4,7 +4,7 @@ import { DatabaseClock } from '../../../src/db/database-clock.ts';
 import { upkeepPartitions } from '../../../src/db/retention/partition-upkeep.ts';
 import { Retention } from '../../../src/db/retention/retention.ts';
 import { ensureDay } from '../../../src/db/telemetry/partitions.ts';
-import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../../support/database.ts';
 
 const DAY_MS = 86_400_000;
 

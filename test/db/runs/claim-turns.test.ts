@@ -8,9 +8,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { ClaimTurns, shareOut } from '../../../src/db/runs/claim-turns.ts';
 import { claimRuns } from '../../../src/db/runs/evaluation-queue.ts';
 import type { RunState } from '../../../src/model/runs.ts';
-import { casesOf } from '../../support/exhaustive.ts';
-import { leaseTried } from '../../support/leases.ts';
-import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
+import { casesOf } from '../../support/cases.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../../support/database.ts';
+import { leaseTried } from '../../support/evaluation.ts';
 
 const SETTINGS = { settleMs: 60_000, timeoutMs: 900_000, limit: 64, retries: 1 };
 const SETTLED_S = 1000;

@@ -9,7 +9,7 @@ import { type ClaimedRun, claimRuns, requeueRuns } from '../../../src/db/runs/ev
 import { removeOutdatedTitles } from '../../../src/db/runs/run-titles.ts';
 import { findRun, listRuns } from '../../../src/db/runs/runs.ts';
 import { NO_USAGE } from '../../../src/engine/step-usage.ts';
-import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../../support/database.ts';
 import { findingDraft, hex16, runFacts } from '../../support/rows.ts';
 
 /** The corpus that evaluates. */

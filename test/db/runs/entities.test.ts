@@ -4,9 +4,8 @@ import { createWorkspace } from '../../../src/db/people/workspaces.ts';
 import { readEntity } from '../../../src/db/runs/entities.ts';
 import { RUNS_READ_MAX } from '../../../src/db/runs/runs.ts';
 import type { EntityRef } from '../../../src/model/shown/entities.ts';
-import { DIGESTED } from '../../support/finding-columns.ts';
-import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
-import { hex16 } from '../../support/rows.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../../support/database.ts';
+import { DIGESTED, hex16 } from '../../support/rows.ts';
 
 let scratch: MigratedDatabase;
 let mine: number;

@@ -20,9 +20,8 @@ import { NO_USAGE } from '../../../src/engine/step-usage.ts';
 import type { Hex16 } from '../../../src/model/json.ts';
 import type { Severity } from '../../../src/model/rules.ts';
 import type { RunState } from '../../../src/model/runs.ts';
-import { completeRun } from '../../support/complete-run.ts';
-import { leaseTried } from '../../support/leases.ts';
-import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../../support/database.ts';
+import { completeRun, leaseTried } from '../../support/evaluation.ts';
 import { findingDraft, hex8, hex16, runFacts } from '../../support/rows.ts';
 
 const SETTLE_S = 60;

@@ -18,7 +18,7 @@ import { ensureDay } from '../../../src/db/telemetry/partitions.ts';
 import { NO_USAGE } from '../../../src/engine/step-usage.ts';
 import { checkOf, lateSteps } from '../../../src/model/run-check.ts';
 import { readStepsOfRuns } from '../../../src/reads/steps-of-runs.ts';
-import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../../support/database.ts';
 import {
   decodedRequest,
   findingDraft,
@@ -28,7 +28,7 @@ import {
   spanRow,
   TRACE_ID,
 } from '../../support/rows.ts';
-import { encodeRequests, storeRequests } from '../../support/store-requests.ts';
+import { encodeRequests, storeRequests } from '../../support/stored-runs.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 const CORPUS = { version: '4.0.0', identity: 'c0'.repeat(20) };

@@ -19,7 +19,7 @@ import {
   leave,
   livingProcesses,
 } from '../../../src/db/runs/processes.ts';
-import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../../support/database.ts';
 import { hex16 } from '../../support/rows.ts';
 
 let scratch: MigratedDatabase;

@@ -3,8 +3,8 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type ClaimedRun, claimRuns } from '../../../src/db/runs/evaluation-queue.ts';
 import { NO_USAGE } from '../../../src/engine/step-usage.ts';
 import type { RunFacts } from '../../../src/model/runs.ts';
-import { completeRun } from '../../support/complete-run.ts';
-import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../../support/database.ts';
+import { completeRun } from '../../support/evaluation.ts';
 import { hex16, runFacts } from '../../support/rows.ts';
 
 const RUN = hex16(1);

@@ -9,8 +9,8 @@ import { settleAllowance } from '../../../src/db/runs/run-times.ts';
 import { closeSessionRuns } from '../../../src/db/runs/session-runs.ts';
 import { ensureDay } from '../../../src/db/telemetry/partitions.ts';
 import type { RunState } from '../../../src/model/runs.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../../support/database.ts';
 import { encodeRequest } from '../../support/decoding.ts';
-import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
 import {
   decodedRequest,
   hex8,
@@ -22,7 +22,7 @@ import {
   sessionFor,
   spanRow,
 } from '../../support/rows.ts';
-import { storeRequests } from '../../support/store-requests.ts';
+import { storeRequests } from '../../support/stored-runs.ts';
 
 const TIMES = {
   settleMs: 60_000,

@@ -7,9 +7,8 @@ import { checkOf } from '../../../src/model/run-check.ts';
 import type { PageCursor, RunFilter } from '../../../src/model/runs.ts';
 import { CHECKED } from '../../../src/model/runs.ts';
 import { CHECKED_CASES, checkedFields } from '../../support/checked-runs.ts';
-import { DIGESTED } from '../../support/finding-columns.ts';
-import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
-import { hex16 } from '../../support/rows.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../../support/database.ts';
+import { DIGESTED, hex16 } from '../../support/rows.ts';
 
 let scratch: MigratedDatabase;
 let mine: number;

@@ -11,9 +11,8 @@ import { LogRuns } from '../../../src/db/telemetry/log-runs.ts';
 import { ensureDay } from '../../../src/db/telemetry/partitions.ts';
 import type { Hex16 } from '../../../src/model/json.ts';
 import type { LogSession } from '../../../src/model/telemetry.ts';
-import { casesOf } from '../../support/exhaustive.ts';
-import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
-import { readSteps } from '../../support/read-steps.ts';
+import { casesOf } from '../../support/cases.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../../support/database.ts';
 import {
   decodedRequest,
   hex16,
@@ -25,8 +24,8 @@ import {
   spanRow,
   TRACE_ID,
 } from '../../support/rows.ts';
-import { encodeRequests, storeRequests } from '../../support/store-requests.ts';
 import { storedLogs, storedSpans } from '../../support/stored-blocks.ts';
+import { encodeRequests, readSteps, storeRequests } from '../../support/stored-runs.ts';
 
 const SETTLE_MS = 60_000;
 const TIMES = {

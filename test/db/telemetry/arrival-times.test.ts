@@ -8,8 +8,8 @@ import {
 } from '../../../src/db/telemetry/arrival-times.ts';
 import { CopyWriter } from '../../../src/db/telemetry/copy-writer.ts';
 import { ByteBudget } from '../../../src/http/ingest/byte-budget.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../../support/database.ts';
 import { encodeRequest } from '../../support/decoding.ts';
-import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
 import { decodedRequest, NOON_MS, spanRow } from '../../support/rows.ts';
 import { storedSpans } from '../../support/stored-blocks.ts';
 

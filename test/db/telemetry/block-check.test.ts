@@ -5,10 +5,10 @@ import { placesCheck } from '../../../src/cli/doctor/database-checks.ts';
 import { checkPlaces } from '../../../src/db/telemetry/block-check.ts';
 import { CopyWriter } from '../../../src/db/telemetry/copy-writer.ts';
 import { ByteBudget } from '../../../src/http/ingest/byte-budget.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../../support/database.ts';
 import { encodeRequest } from '../../support/decoding.ts';
-import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
 import { DAY_MS, decodedRequest, hex8, hex16, NOON_MS, spanRow } from '../../support/rows.ts';
-import { silentEvents } from '../../support/silent-events.ts';
+import { silentEvents } from '../../support/stored-runs.ts';
 
 let scratch: MigratedDatabase;
 let writer: CopyWriter;

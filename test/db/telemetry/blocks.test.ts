@@ -15,11 +15,11 @@ import { LogRuns } from '../../../src/db/telemetry/log-runs.ts';
 import { ByteBudget } from '../../../src/http/ingest/byte-budget.ts';
 import { decodeRanges } from '../../../src/model/record-ranges.ts';
 import type { Signal } from '../../../src/model/telemetry.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../../support/database.ts';
 import { decodeRequest, encodeRequest } from '../../support/decoding.ts';
-import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
 import { DAY_MS, decodedRequest, hex8, hex16, NOON_MS } from '../../support/rows.ts';
-import { silentEvents } from '../../support/silent-events.ts';
 import { linesOf, storedBlocks, storedLines, storedRecords } from '../../support/stored-blocks.ts';
+import { silentEvents } from '../../support/stored-runs.ts';
 
 let scratch: MigratedDatabase;
 let writer: CopyWriter;

@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { EncodedRequest } from '../../../src/db/telemetry/encoded-request.ts';
 import { ensureDay } from '../../../src/db/telemetry/partitions.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../../support/database.ts';
 import { encodeRequest } from '../../support/decoding.ts';
-import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
 import {
   decodedRequest,
   hex8,
@@ -15,8 +15,8 @@ import {
   spanRow,
   TRACE_ID,
 } from '../../support/rows.ts';
-import { storeRequests } from '../../support/store-requests.ts';
 import { storedRecords, storedSpans } from '../../support/stored-blocks.ts';
+import { storeRequests } from '../../support/stored-runs.ts';
 
 const WORKSPACE = 1;
 

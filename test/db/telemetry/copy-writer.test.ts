@@ -18,8 +18,8 @@ import { CopyWriter, type CopyWriterSettings } from '../../../src/db/telemetry/c
 import type { EncodedRequest } from '../../../src/db/telemetry/encoded-request.ts';
 import { ByteBudget } from '../../../src/http/ingest/byte-budget.ts';
 import type { BatchFacts } from '../../../src/observe/ingest-events.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../../support/database.ts';
 import { encodeRequest } from '../../support/decoding.ts';
-import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
 import {
   DAY_MS,
   decodedRequest,

@@ -7,7 +7,7 @@ import { beat, endLeasesOfDead, leave, register } from '../../../src/db/runs/pro
 import { BROTLI, USE_ZSTD_NODE, ZSTD } from '../../../src/db/telemetry/codecs.ts';
 import { lockCodec, switchToZstd } from '../../../src/db/telemetry/new-blocks.ts';
 import { OperatorError } from '../../../src/errors.ts';
-import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../../support/database.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 let scratch: MigratedDatabase;

@@ -7,7 +7,7 @@ import {
   ensureReceipts,
   utcDay,
 } from '../../../src/db/telemetry/partitions.ts';
-import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../../support/database.ts';
 import { DAY_MS, NOON_MS } from '../../support/rows.ts';
 import { waitFor } from '../../support/wait-for.ts';
 

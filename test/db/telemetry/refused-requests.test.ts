@@ -11,7 +11,7 @@ import {
 } from '../../../src/db/telemetry/refused-requests.ts';
 import { keepRejectedRequest } from '../../../src/db/telemetry/rejected-requests.ts';
 import type { RefusedGroup } from '../../../src/model/refused-requests.ts';
-import { type ClockedDatabase, openClockedDatabase, START } from '../../support/database-clock.ts';
+import { type ClockedDatabase, openClockedDatabase, START } from '../../support/database.ts';
 
 let store: ClockedDatabase;
 let one: { id: number; key: string };

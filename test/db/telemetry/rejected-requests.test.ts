@@ -4,7 +4,7 @@ import {
   KEPT_REQUESTS_MAX,
   keepRejectedRequest,
 } from '../../../src/db/telemetry/rejected-requests.ts';
-import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../../support/database.ts';
 
 let store: MigratedDatabase;
 beforeAll(async () => {

@@ -12,13 +12,13 @@ import { ByteBudget } from '../../../src/http/ingest/byte-budget.ts';
 import { decodePlainly } from '../../../src/ingest/plain-decoder.ts';
 import type { JsonObject, JsonValue } from '../../../src/model/json.ts';
 import type { Signal } from '../../../src/model/telemetry.ts';
-import { casesOf } from '../../support/exhaustive.ts';
-import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
+import { casesOf } from '../../support/cases.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../../support/database.ts';
 import { canonicalRecords } from '../../support/otlp-canonical.ts';
 import { exportRequest } from '../../support/otlp-requests.ts';
 import { NOON_MS } from '../../support/rows.ts';
-import { silentEvents } from '../../support/silent-events.ts';
 import { storedLines } from '../../support/stored-blocks.ts';
+import { silentEvents } from '../../support/stored-runs.ts';
 
 const WORKSPACE = 1;
 const LISTS = {

@@ -11,7 +11,7 @@ import {
   type RunDelta,
 } from '../../../src/db/telemetry/run-delta.ts';
 import type { DecodedRequest } from '../../../src/model/telemetry.ts';
-import { casesOf } from '../../support/exhaustive.ts';
+import { casesOf } from '../../support/cases.ts';
 import {
   decodedRequest,
   factsOf,

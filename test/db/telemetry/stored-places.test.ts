@@ -10,7 +10,7 @@ import {
 import { findPlaces } from '../../../src/db/telemetry/stored-places.ts';
 import { recordsOf } from '../../../src/otlp/lines/block-records.ts';
 import { toEnd } from '../../../src/otlp/pieces.ts';
-import type { MigratedDatabase } from '../../support/migrated-database.ts';
+import type { MigratedDatabase } from '../../support/database.ts';
 import {
   DAY_MS,
   hex8,
@@ -20,7 +20,7 @@ import {
   type RowsRequest,
   spanRow,
 } from '../../support/rows.ts';
-import { dayOf, openStoredRun, type StoredRun } from '../../support/stored-run.ts';
+import { dayOf, openStoredRun, type StoredRun } from '../../support/stored-runs.ts';
 
 let scratch: MigratedDatabase;
 let store: StoredRun['store'];

@@ -16,8 +16,8 @@ import {
 } from '@opentelemetry/sdk-trace-node';
 import { expect } from 'vitest';
 import { extractSurfaces } from '../../engine/surfaces/extract-surfaces.ts';
-import { ATTACK, ATTACK_RULE } from '../../support/attack-text.ts';
-import { readSteps } from '../../support/read-steps.ts';
+import { ATTACK, ATTACK_RULE } from '../../support/rows.ts';
+import { readSteps } from '../../support/stored-runs.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { read } from '../gateway.ts';
 import { openSharedGateway, type SharedGateway } from '../shared-gateway.ts';

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import type { Matcher } from '../../../src/engine/matcher/matcher.ts';
 import type { Rule } from '../../../src/model/rules.ts';
 import type { Surface, SurfaceText } from '../../../src/model/steps.ts';
-import { casesOf } from '../../support/exhaustive.ts';
+import { casesOf } from '../../support/cases.ts';
 import { tinyRule } from '../tiny-rules.ts';
 
 /** The cap whose beginning of a long text has so many bytes, if the end is ASCII. */

@@ -12,7 +12,7 @@ import { normalise, toWrittenRange } from '../../../src/engine/matcher/normalise
 import { createPatternCompiler } from '../../../src/engine/matcher/pattern.ts';
 import { createFastMatcher } from '../../../src/engine/prefilter/fast-matcher.ts';
 import type { Rule } from '../../../src/model/rules.ts';
-import { casesOf } from '../../support/exhaustive.ts';
+import { casesOf } from '../../support/cases.ts';
 import { ruleOfYaml, type TinyRule, tinyYaml } from '../tiny-rules.ts';
 
 const CAP_BYTES = 65_536;

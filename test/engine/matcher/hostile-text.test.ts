@@ -10,7 +10,7 @@ import {
 import { textKey } from '../../../src/engine/matcher/text-key.ts';
 import { TextMap } from '../../../src/engine/matcher/text-map.ts';
 import { resolveEscapes } from '../../../src/engine/surfaces/reader/json-escapes.ts';
-import { isExhaustive } from '../../support/exhaustive.ts';
+import { isExhaustive } from '../../support/cases.ts';
 import { operation } from '../steps.ts';
 import { tinyRule } from '../tiny-rules.ts';
 

@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { matchSha256 } from '../../../src/engine/matcher/match-digest.ts';
-import { anyCharacter } from '../../support/any-character.ts';
+import { anyCharacter } from '../../support/cases.ts';
 
 const digest = (match: string): string => matchSha256(match, { start: 0, end: match.length });
 

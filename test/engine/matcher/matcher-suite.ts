@@ -10,7 +10,7 @@ import type { Hit, Matcher, MatchResult } from '../../../src/engine/matcher/matc
 import { MORE_PLACES_MAX } from '../../../src/model/findings.ts';
 import type { Rule } from '../../../src/model/rules.ts';
 import type { Surface, SurfaceText } from '../../../src/model/steps.ts';
-import { casesOf } from '../../support/exhaustive.ts';
+import { casesOf } from '../../support/cases.ts';
 import { tinyRule } from '../tiny-rules.ts';
 import { capOfBeginning, describeCap } from './cap-suite.ts';
 

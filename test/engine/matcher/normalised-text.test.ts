@@ -7,8 +7,7 @@ import {
   settledLength,
   toWrittenRange,
 } from '../../../src/engine/matcher/normalised-text.ts';
-import { anyCharacter } from '../../support/any-character.ts';
-import { casesOf } from '../../support/exhaustive.ts';
+import { anyCharacter, casesOf } from '../../support/cases.ts';
 
 /** Texts that hold what normalisation is about, and anything else. */
 const tricky = fc

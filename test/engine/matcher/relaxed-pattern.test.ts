@@ -3,7 +3,7 @@ import RE2 from 're2';
 import { describe, expect, it } from 'vitest';
 import { createPatternCompiler } from '../../../src/engine/matcher/pattern.ts';
 import { relaxedSource, relaxedWithRuns } from '../../../src/engine/matcher/relaxed-pattern.ts';
-import { casesOf } from '../../support/exhaustive.ts';
+import { casesOf } from '../../support/cases.ts';
 
 const count = fc.oneof(
   fc.constantFrom('*', '+', '?', '+?', '{9}', '{0,9}?', '{13,}', '{0,9}', '{3,10}?', '{14}'),

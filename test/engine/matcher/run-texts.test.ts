@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { type PreparedRun, RunTexts } from '../../../src/engine/matcher/run-texts.ts';
 import { cutText } from '../../../src/engine/matcher/text-cut.ts';
 import type { SurfaceText } from '../../../src/model/steps.ts';
-import { casesOf } from '../../support/exhaustive.ts';
+import { casesOf } from '../../support/cases.ts';
 
 function prepare(runTexts: RunTexts, texts: readonly SurfaceText[]): PreparedRun {
   const work = runTexts.prepare(texts, () => false).next();

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { createMatcher } from '../../../src/engine/matcher/matcher.ts';
 import { divideWords, wordsOf } from '../../../src/engine/matcher/word-gaps.ts';
 import { createFastMatcher } from '../../../src/engine/prefilter/fast-matcher.ts';
-import { casesOf } from '../../support/exhaustive.ts';
+import { casesOf } from '../../support/cases.ts';
 import { tinyRule } from '../tiny-rules.ts';
 
 const PATTERN =

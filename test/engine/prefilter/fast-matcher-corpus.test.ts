@@ -15,7 +15,7 @@ import { runnableRules } from '../../../src/engine/rules/effective-set.ts';
 import type { JsonValue } from '../../../src/model/json.ts';
 import type { Rule } from '../../../src/model/rules.ts';
 import { SURFACES, type SurfaceText } from '../../../src/model/steps.ts';
-import { casesOf, isExhaustive } from '../../support/exhaustive.ts';
+import { casesOf, isExhaustive } from '../../support/cases.ts';
 import { keptMatching } from '../../support/kept-catalogue.ts';
 
 const readRequirements = createRequirementsReader();

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { createMatcher } from '../../../src/engine/matcher/matcher.ts';
 import { createPatternCompiler } from '../../../src/engine/matcher/pattern.ts';
 import { createFastMatcher, tablesOf } from '../../../src/engine/prefilter/fast-matcher.ts';
-import { casesOf } from '../../support/exhaustive.ts';
+import { casesOf } from '../../support/cases.ts';
 import { describeMatcher } from '../matcher/matcher-suite.ts';
 import { tinyRule } from '../tiny-rules.ts';
 

@@ -5,7 +5,7 @@ import { rangesAround, updateHits } from '../../../src/engine/prefilter/incremen
 import { createEndingTables } from '../../../src/engine/prefilter/literal-endings.ts';
 import { LiteralHits, shapesOf } from '../../../src/engine/prefilter/literal-hits.ts';
 import { LiteralScan } from '../../../src/engine/prefilter/literal-scan.ts';
-import { casesOf } from '../../support/exhaustive.ts';
+import { casesOf } from '../../support/cases.ts';
 
 /** The positions of each literal, in the order of its list. */
 function placesOf(hits: LiteralHits, literals: number): number[][] {

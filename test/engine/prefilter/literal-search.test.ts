@@ -6,7 +6,7 @@ import { LiteralHits, shapesOf } from '../../../src/engine/prefilter/literal-hit
 import { LiteralScan } from '../../../src/engine/prefilter/literal-scan.ts';
 import { createNonAsciiTables } from '../../../src/engine/prefilter/non-ascii-literals.ts';
 import { NonAsciiScan } from '../../../src/engine/prefilter/non-ascii-scan.ts';
-import { casesOf } from '../../support/exhaustive.ts';
+import { casesOf } from '../../support/cases.ts';
 
 type Search = (literals: readonly Buffer[], bytes: Buffer, hits: LiteralHits) => void;
 

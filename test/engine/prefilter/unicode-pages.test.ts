@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { createNonAsciiTables } from '../../../src/engine/prefilter/non-ascii-literals.ts';
 import { NonAsciiScan } from '../../../src/engine/prefilter/non-ascii-scan.ts';
 import { type PageRange, pageOf, TextPages } from '../../../src/engine/prefilter/unicode-pages.ts';
-import { anyCharacter } from '../../support/any-character.ts';
+import { anyCharacter } from '../../support/cases.ts';
 
 const pages = new TextPages();
 const scan = new NonAsciiScan(createNonAsciiTables([]));

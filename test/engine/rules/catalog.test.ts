@@ -5,8 +5,8 @@ import { evaluateRun } from '../../../src/engine/evaluate.ts';
 import { createMatcher } from '../../../src/engine/matcher/matcher.ts';
 import { createCatalog } from '../../../src/engine/rules/catalog.ts';
 import { decide, supportCounts } from '../../../src/engine/rules/effective-set.ts';
+import { someOf } from '../../support/cases.ts';
 import { keptMatching } from '../../support/kept-catalogue.ts';
-import { someOf } from '../../support/some-of.ts';
 import { operation } from '../steps.ts';
 import { tinyYaml } from '../tiny-rules.ts';
 

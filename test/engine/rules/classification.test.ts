@@ -18,8 +18,8 @@ import {
 } from '../../../src/engine/rules/classification.ts';
 import { pinnedCorpus } from '../../../src/main/corpus-location.ts';
 import { classificationPathOf } from '../../../src/pool/kept-catalog.ts';
+import { someOf } from '../../support/cases.ts';
 import { decidedCatalog, keptMatching } from '../../support/kept-catalogue.ts';
-import { someOf } from '../../support/some-of.ts';
 
 const { packageDir, manifestPath } = pinnedCorpus();
 const TEXT = readFileSync(classificationPathOf(manifestPath), 'utf8');

@@ -9,8 +9,8 @@ import {
   supportCounts,
 } from '../../../src/engine/rules/effective-set.ts';
 import type { Rule } from '../../../src/model/rules.ts';
+import { someOf } from '../../support/cases.ts';
 import { keptMatching } from '../../support/kept-catalogue.ts';
-import { someOf } from '../../support/some-of.ts';
 import { tinyRule } from '../tiny-rules.ts';
 
 const base = tinyRule({ conditions: [['content', 'a']] });

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createPatternCompiler } from '../../../src/engine/matcher/pattern.ts';
 import { canMatch } from '../../../src/engine/rules/possible-match.ts';
-import { casesOf } from '../../support/exhaustive.ts';
+import { casesOf } from '../../support/cases.ts';
 import { tinyRule } from '../tiny-rules.ts';
 
 const compile = createPatternCompiler();

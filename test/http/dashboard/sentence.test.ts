@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { sentence } from '../../../src/http/dashboard/sign-in/person-fields.ts';
-import { anyCharacter } from '../../support/any-character.ts';
+import { anyCharacter } from '../../support/cases.ts';
 
 const text = sentence(100);
 

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { ContentDecoder, type DecodingLimits } from '../../../src/http/ingest/content-encoding.ts';
 import { GzipInflater, gunzippedSize } from '../../../src/http/ingest/inflate-at-once.ts';
-import { casesOf } from '../../support/exhaustive.ts';
+import { casesOf } from '../../support/cases.ts';
 
 const KIB = 1024;
 const inflater = new GzipInflater();

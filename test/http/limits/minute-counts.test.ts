@@ -9,9 +9,8 @@ import { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { createMinuteCounts, type MinuteCounts } from '../../../src/http/limits/minute-counts.ts';
 import { canStartRedis } from '../../support/programs.ts';
-import { quickAttempt } from '../../support/quick-attempt.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
-import { waitFor } from '../../support/wait-for.ts';
+import { quickAttempt, waitFor } from '../../support/wait-for.ts';
 
 let open: MinuteCounts[];
 let faults: unknown[];

@@ -9,9 +9,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { createMinuteCounts, type MinuteCounts } from '../../../src/http/limits/minute-counts.ts';
 import { canStartRedis, mustRunAll } from '../../support/programs.ts';
-import { quickAttempt } from '../../support/quick-attempt.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
-import { waitFor } from '../../support/wait-for.ts';
+import { quickAttempt, waitFor } from '../../support/wait-for.ts';
 
 const REGIONS = 3;
 const ONE_WAY_MS = 40;

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { BodyBytes, BodyMemory } from '../../../src/http/transport/body-memory.ts';
-import { casesOf } from '../../support/exhaustive.ts';
+import { casesOf } from '../../support/cases.ts';
 
 const KIB = 1024;
 const MIB = 1024 * KIB;

@@ -10,7 +10,7 @@ import {
 import type { Exchange } from '../../../src/http/transport/exchange.ts';
 import { json } from '../../../src/http/transport/problem.ts';
 import { type Listener, openListener } from '../../../src/http/transport/server.ts';
-import { openSocket, type RawSocket } from '../../support/raw-socket.ts';
+import { openSocket, type RawSocket } from '../../support/sockets.ts';
 
 const head = (peerAddress: string, forwardedFor = ''): BrowserHead => ({
   cookie: '',

@@ -8,7 +8,7 @@ import type { BodyLimits, Exchange } from '../../../src/http/transport/exchange.
 import { json, problem, toSluiceError } from '../../../src/http/transport/problem.ts';
 import type { Handler } from '../../../src/http/transport/router.ts';
 import { type Listener, openListener } from '../../../src/http/transport/server.ts';
-import { head, openSocket, type RawSocket, statuses } from '../../support/raw-socket.ts';
+import { head, openSocket, type RawSocket, statuses } from '../../support/sockets.ts';
 
 const ROOMY: BodyLimits = { bytesMax: 1 << 30, deadlineMs: 60_000, reserve: () => true };
 const MIB = 1024 * 1024;

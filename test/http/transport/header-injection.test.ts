@@ -2,7 +2,7 @@
 import { afterEach, expect, test } from 'vitest';
 import type { HeaderList } from '../../../src/http/transport/exchange.ts';
 import { type Listener, openListener } from '../../../src/http/transport/server.ts';
-import { openSocket, type RawSocket } from '../../support/raw-socket.ts';
+import { openSocket, type RawSocket } from '../../support/sockets.ts';
 
 let listener: Listener | null = null;
 let socket: RawSocket | null = null;

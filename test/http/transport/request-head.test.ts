@@ -8,7 +8,7 @@ import type { Exchange } from '../../../src/http/transport/exchange.ts';
 import { json } from '../../../src/http/transport/problem.ts';
 import { FORWARDED_CHARS_MAX } from '../../../src/http/transport/request-head.ts';
 import { type Listener, openListener } from '../../../src/http/transport/server.ts';
-import { openSocket, statuses } from '../../support/raw-socket.ts';
+import { openSocket, statuses } from '../../support/sockets.ts';
 
 /**
  * uWebSockets.js has one build for Node 20, and another for Node 22 and newer, which refuses by itself

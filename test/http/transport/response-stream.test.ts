@@ -11,8 +11,8 @@ import type { Exchange } from '../../../src/http/transport/exchange.ts';
 import { json, problem, toSluiceError } from '../../../src/http/transport/problem.ts';
 import { ResponseStream } from '../../../src/http/transport/response-stream.ts';
 import { type Listener, openListener } from '../../../src/http/transport/server.ts';
-import { inFull, isExhaustive } from '../../support/exhaustive.ts';
-import { head, openSocket, type RawSocket, statuses } from '../../support/raw-socket.ts';
+import { inFull, isExhaustive } from '../../support/cases.ts';
+import { head, openSocket, type RawSocket, statuses } from '../../support/sockets.ts';
 
 const KIB = 1024;
 const CHUNK_BYTES = 100 * KIB;

@@ -9,7 +9,7 @@ import type { Exchange } from '../../../src/http/transport/exchange.ts';
 import { json } from '../../../src/http/transport/problem.ts';
 import type { Route } from '../../../src/http/transport/router.ts';
 import { type Listener, openListener } from '../../../src/http/transport/server.ts';
-import { head, openSocket, type RawSocket, statuses } from '../../support/raw-socket.ts';
+import { head, openSocket, type RawSocket, statuses } from '../../support/sockets.ts';
 
 let listeners: Listener[];
 let sockets: RawSocket[];

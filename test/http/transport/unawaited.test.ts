@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { Exchange } from '../../../src/http/transport/exchange.ts';
 import { json } from '../../../src/http/transport/problem.ts';
 import { type Listener, openListener } from '../../../src/http/transport/server.ts';
-import { head, openSocket, type RawSocket } from '../../support/raw-socket.ts';
+import { head, openSocket, type RawSocket } from '../../support/sockets.ts';
 
 let listener: Listener;
 let client: RawSocket;

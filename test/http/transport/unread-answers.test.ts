@@ -8,7 +8,7 @@ import type { Answer, Exchange } from '../../../src/http/transport/exchange.ts';
 import { json } from '../../../src/http/transport/problem.ts';
 import { type Listener, openListener } from '../../../src/http/transport/server.ts';
 import { UnsentAnswers } from '../../../src/http/transport/unsent-answers.ts';
-import { head, openSocket, type RawSocket, statuses } from '../../support/raw-socket.ts';
+import { head, openSocket, type RawSocket, statuses } from '../../support/sockets.ts';
 
 const KIB = 1024;
 const MIB = 1024 * KIB;

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { createFilter, hashesOf, mayContain } from '../../../src/model/packed/text-filter.ts';
 import { TextSplitter } from '../../../src/reads/text-splitter.ts';
-import { casesOf } from '../../support/exhaustive.ts';
+import { casesOf } from '../../support/cases.ts';
 
 /** Writes all or some characters as escapes, but for those that may be part of an escape. */
 function escapeAll(json: string, every: number): string {

@@ -1,7 +1,7 @@
 /** A metric that followed another the last time is expected behind it: it may be one that differs in little. */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { casesOf } from '../../support/exhaustive.ts';
+import { casesOf } from '../../support/cases.ts';
 import { isTakenAlike } from '../both-ways.ts';
 
 const POINT = '"dataPoints":[{"timeUnixNano":"1700000000000000000","asInt":"1"}]';

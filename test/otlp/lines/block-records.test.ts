@@ -7,8 +7,8 @@ import { cutLines, linesOf } from '../../../src/otlp/lines/lines.ts';
 import { decodeLogs } from '../../../src/otlp/logs.ts';
 import { PIECE_BYTES, toEnd } from '../../../src/otlp/pieces.ts';
 import { decodeTraces } from '../../../src/otlp/traces.ts';
-import { casesOf } from '../../support/exhaustive.ts';
-import { lineBytes } from '../../support/line-bytes.ts';
+import { casesOf } from '../../support/cases.ts';
+import { lineBytes } from '../../support/decoding.ts';
 import { dice, exportTree } from '../export-trees.ts';
 import { type Habits, writeJson } from '../json-writer.ts';
 

@@ -4,7 +4,7 @@ import { createMatcher } from '../../../src/engine/matcher/matcher.ts';
 import { previewRuns } from '../../../src/pool/preview/preview-batch.ts';
 import { tinyRule } from '../../engine/tiny-rules.ts';
 import { hex16, resourceRow, spanRow } from '../../support/rows.ts';
-import { openStoredRun, RUN, type StoredRun } from '../../support/stored-run.ts';
+import { openStoredRun, RUN, type StoredRun } from '../../support/stored-runs.ts';
 
 const RUNS = Array.from({ length: 4 }, (_, at) => ({ ...RUN, runId: hex16(at + 1) }));
 const matcher = createMatcher([tinyRule({ conditions: [['content', 'secret']] })]);

@@ -26,7 +26,7 @@ import {
 import type { PreviewBatch } from '../../../src/pool/preview/preview-batch.ts';
 import { PreviewRunner } from '../../../src/pool/preview/preview-runner.ts';
 import type { PreviewTask } from '../../../src/pool/tasks.ts';
-import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../../support/database.ts';
 import { hex16 } from '../../support/rows.ts';
 import { waitFor } from '../../support/wait-for.ts';
 

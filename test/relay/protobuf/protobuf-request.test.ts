@@ -22,10 +22,10 @@ import { decodeLogs } from '../../../src/otlp/logs.ts';
 import { decodeMetrics } from '../../../src/otlp/metrics.ts';
 import { decodeTraces } from '../../../src/otlp/traces.ts';
 import { decodeProtobufRequest } from '../../../src/relay/protobuf/protobuf-request.ts';
-import { casesOf } from '../../support/exhaustive.ts';
-import { encodeProtobuf } from '../../support/otlp-protobuf.ts';
+import { casesOf } from '../../support/cases.ts';
 import { exportRequest } from '../../support/otlp-requests.ts';
-import { recordedLogs, recordedMetrics, recordedSpans } from '../../support/recorded-telemetry.ts';
+import { encodeProtobuf } from '../otlp-protobuf.ts';
+import { recordedLogs, recordedMetrics, recordedSpans } from '../recorded-telemetry.ts';
 
 const SIGNALS: readonly Signal[] = ['traces', 'metrics', 'logs'];
 const DECODERS = { traces: decodeTraces, metrics: decodeMetrics, logs: decodeLogs };

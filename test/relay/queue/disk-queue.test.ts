@@ -19,8 +19,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
 import { DiskQueue, type QueuedRequest, QueueFull } from '../../../src/relay/queue/disk-queue.ts';
 import { HEADER_BYTES, type QueueRecord } from '../../../src/relay/queue/queue-record.ts';
-import { casesOf } from '../../support/exhaustive.ts';
-import { someOf } from '../../support/some-of.ts';
+import { casesOf, someOf } from '../../support/cases.ts';
 
 const MIB = 1024 * 1024;
 

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseCut } from '../../../../src/engine/surfaces/reader/cut-json.ts';
 import type { JsonValue } from '../../../../src/model/json.ts';
-import { casesOf } from '../../../support/exhaustive.ts';
+import { casesOf } from '../../../support/cases.ts';
 
 describe('what was cut', () => {
   it.each<[string, JsonValue]>([

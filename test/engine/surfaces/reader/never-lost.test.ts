@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { JsonValue } from '../../../../src/model/json.ts';
 import type { Step } from '../../../../src/model/steps.ts';
-import { casesOf } from '../../../support/exhaustive.ts';
+import { casesOf } from '../../../support/cases.ts';
 import { log, operation } from '../../steps.ts';
 import { extractSurfaces } from '../extract-surfaces.ts';
 

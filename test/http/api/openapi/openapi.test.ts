@@ -23,8 +23,8 @@ import { apiReference } from '../../../../src/web/docs/api-reference.ts';
 import { readDocument } from '../../../../src/web/docs/document.ts';
 import { escapeHtml } from '../../../../src/web/html.ts';
 import { tinyRule } from '../../../engine/tiny-rules.ts';
-import { lint } from '../../../support/openapi-lint.ts';
-import { someOf } from '../../../support/some-of.ts';
+import { someOf } from '../../../support/cases.ts';
+import { lint } from './openapi-lint.ts';
 
 const RULES = [
   tinyRule({ id: 'ATR-2026-00001', conditions: [['user_input', 'ignore all']] }),

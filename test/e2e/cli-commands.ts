@@ -1,6 +1,5 @@
 /** The commands that `sluice` has, read from the program itself. */
 import type { Command } from 'commander';
-
 import { createProgram } from '../../src/cli/program.ts';
 
 function leavesOf(command: Command, path: readonly string[]): (readonly string[])[] {

@@ -1,6 +1,5 @@
 /** Encodes OTLP/JSON export requests in protobuf, field by field, in any order and packed or not. */
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
-
 import type { JsonObject, JsonValue } from '../../src/model/json.ts';
 import type { Signal } from '../../src/model/telemetry.ts';
 import { FIELDS, REQUESTS } from '../../src/relay/protobuf/otlp-messages.ts';

@@ -1,8 +1,7 @@
 /** deploy/compose/haproxy.cfg as it is shipped, for the addresses of a test. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-
-import { ROOT } from './server.ts';
+import { ROOT } from '../support/server.ts';
 
 interface Ports {
   readonly base: number;

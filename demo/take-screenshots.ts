@@ -7,13 +7,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Page } from 'playwright-core';
-import { CONVERSATIONS } from '../../demo/conversations.ts';
-import { sendRun } from '../../demo/send-run.ts';
-import { createDatabase } from '../../src/db/database.ts';
-import { startEmbedded } from '../../src/db/embedded/connect.ts';
-import { closeBrowser, openBrowser } from './chromium.ts';
-import { startServer } from './server.ts';
-import { waitFor } from './wait-for.ts';
+import { createDatabase } from '../src/db/database.ts';
+import { startEmbedded } from '../src/db/embedded/connect.ts';
+import { closeBrowser, openBrowser } from '../test/support/chromium.ts';
+import { startServer } from '../test/support/server.ts';
+import { waitFor } from '../test/support/wait-for.ts';
+import { CONVERSATIONS } from './conversations.ts';
+import { sendRun } from './send-run.ts';
 
 const FOLDER = fileURLToPath(new URL('../../docs/images/', import.meta.url));
 /** How often each of the demo's conversations is sent, so that there is something to see. */
