@@ -51,9 +51,3 @@ export async function lookUp(database: Queryable): Promise<TelemetryPlacement> {
   );
   return found.rowCount === 0 ? 'local' : 'distributed';
 }
-
-/** Builds a statement for each placement. */
-export const byPlacement = <T>(build: (placement: TelemetryPlacement) => T) => ({
-  local: build('local'),
-  distributed: build('distributed'),
-});

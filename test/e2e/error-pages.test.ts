@@ -69,7 +69,7 @@ describe('signed in', () => {
 describe('an address that nothing serves', () => {
   test.each([
     ['/docs/', '/docs'],
-    ['/docs/errors/?x=1', '/docs/errors'],
+    ['/docs/search/?q=key', '/docs/search?q=key'],
     ['/platform/v1/atr/rules/', '/platform/v1/atr/rules'],
     ['/v1/traces/', '/v1/traces'],
   ])('%s is %s: a slash at the end makes no difference', async (path, same) => {

@@ -102,9 +102,9 @@ describe('a start that cannot succeed', () => {
     expect(stderr.trimEnd().split('\n')).toEqual([
       'sluice: Invalid configuration:',
       '  PORT must be a whole number from 0 to 65535, not "80a"',
+      '  BRAND must be 1 to 32 lower-case letters and digits, a letter first',
       '  REDIS_URL must be a URL that starts with redis:// or rediss://',
       '  PASS_INTERVAL_MS must be a whole number from 100 to 3600000, not "1"',
-      '  BRAND must be 1 to 32 lower-case letters and digits, a letter first',
     ]);
     expect(await readdir(tmpdir())).not.toContain('sluice-never-made');
   });

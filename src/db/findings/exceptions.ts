@@ -143,15 +143,18 @@ const COLUMNS = `e.id, e.rule_id AS "ruleId", ${COVERAGE}, e.reason,
 const UNTIL = `least(coalesce(e.ended_at, 'infinity'), e.expires_at)`;
 /**
  * Counts what the exceptions of `$1` hide, or hid by themselves. Coverage of a finding by the active ones is decided
- * once for each, not for each exception.
+ * once for each, not for each exception. Materialized, because in a table that was never analyzed PostgreSQL expects one
+ * exception, and would do all of it again for each.
  */
 const COUNTED = `
+  newest AS MATERIALIZED (
+    SELECT f.*, f.more_digests IS NOT NULL AND ${isExcepted('f')} AS is_excepted
+      FROM (SELECT DISTINCT workspace_id, rule_id FROM finding_exceptions WHERE workspace_id = $1) AS rule
+     CROSS JOIN LATERAL ${newestOf('rule')} AS f
+  ), hidden AS MATERIALIZED (
   SELECT e.id, count(*) FILTER (WHERE is_hidden)::int AS count,
          max(f.created_at) FILTER (WHERE is_hidden) AS last, ${IS_CUT}
-    FROM (SELECT DISTINCT workspace_id, rule_id FROM finding_exceptions WHERE workspace_id = $1) AS rule
-   CROSS JOIN LATERAL (
-     SELECT f.*, f.more_digests IS NOT NULL AND ${isExcepted('f')} AS is_excepted
-       FROM ${newestOf('rule')} AS f OFFSET 0) AS f
+    FROM newest f
     JOIN finding_exceptions e ON e.workspace_id = $1 AND e.rule_id = f.rule_id
    CROSS JOIN LATERAL (
      SELECT f.created_at < ${UNTIL} AND ${hides(
@@ -160,7 +163,7 @@ const COUNTED = `
        `CASE WHEN ${isActive('e')} THEN f.is_excepted
              ELSE ${forEach('f', (match) => covers('e', match))} END`,
      )} AS is_hidden OFFSET 0) AS of_both
-   GROUP BY e.id`;
+   GROUP BY e.id)`;
 
 type Row = Omit<FindingException, 'hidden'> & Hidden;
 
@@ -175,8 +178,8 @@ export async function listExceptions(
   workspaceId: number,
 ): Promise<FindingException[]> {
   const { rows } = await database.query<Row>(
-    `SELECT ${COLUMNS} FROM finding_exceptions e
-       LEFT JOIN (${COUNTED}) AS hidden ON hidden.id = e.id
+    `WITH ${COUNTED}
+     SELECT ${COLUMNS} FROM finding_exceptions e LEFT JOIN hidden ON hidden.id = e.id
       WHERE e.workspace_id = $1 ORDER BY ${isActive('e')} DESC, e.id DESC`,
     [workspaceId],
   );

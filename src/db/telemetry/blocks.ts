@@ -146,18 +146,28 @@ function rangesOf({ places }: Pack, runId: Hex16): number[] {
 
 /** Ids of one millisecond. */
 const IDS_PER_MS = 4096;
-/** Milliseconds of the newest id times `IDS_PER_MS`, and its number among those of the millisecond. */
-let newestId = 0;
+/** Days of arrival at a time: today, yesterday, and those that are packed. */
+const NEWEST_DAYS_MAX = 16;
+/** UTC day → milliseconds of its newest id times `IDS_PER_MS`, plus the number of the id in its millisecond. */
+const newestIds = new Map<number, number>();
 
 /**
- * Returns a UUID of version 7 (RFC 9562, method 1): the ids of one process rise, so that an index grows at
- * its end and blocks are found in the order in which they were made.
+ * Returns a UUID of version 7 (RFC 9562, method 1). The ids that a process makes for a day of arrival rise, so that
+ * blocks are found in the order in which they were made. Those of another day do not matter: after a clock that was days
+ * ahead, and for a block that is packed days later, an id has the time of arrival again.
  */
 export function newBlockId(atMs: number): string {
-  newestId = Math.max(Math.floor(atMs) * IDS_PER_MS, newestId + 1);
+  const day = Math.floor(atMs / DAY_MS);
+  const newest = Math.max(Math.floor(atMs) * IDS_PER_MS, (newestIds.get(day) ?? 0) + 1);
+  newestIds.delete(day);
+  newestIds.set(day, newest);
+  for (const oldest of newestIds.keys()) {
+    if (newestIds.size <= NEWEST_DAYS_MAX) break;
+    newestIds.delete(oldest);
+  }
   const bytes = randomBytes(16);
-  bytes.writeUIntBE(Math.floor(newestId / IDS_PER_MS), 0, 6);
-  bytes.writeUInt16BE(0x7000 | (newestId % IDS_PER_MS), 6);
+  bytes.writeUIntBE(Math.floor(newest / IDS_PER_MS), 0, 6);
+  bytes.writeUInt16BE(0x7000 | (newest % IDS_PER_MS), 6);
   bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8);
   return bytes.toString('hex');
 }
