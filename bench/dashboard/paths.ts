@@ -6,6 +6,8 @@
  */
 export const PATHS: readonly string[] = [
   '/app',
+  '/app/incidents',
+  '/app/incidents?state=all',
   '/app/findings',
   '/app/findings?state=all',
   '/app/findings?sort=oldest',
@@ -54,6 +56,10 @@ export const PATHS: readonly string[] = [
   '/app/runs/{large}?q=nothing-has-this',
   '/app/runs/{hot}',
   '/app/runs/{hot}?q=nothing-has-this',
+  '/app/entities',
+  '/app/entities?kind=agent&name=planner',
+  '/app/logs',
+  '/app/metrics',
   '/app/rules',
   '/app/rules?sort=findings',
   '/app/rules/ATR-2026-00001',
