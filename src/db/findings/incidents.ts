@@ -4,7 +4,7 @@
  */
 
 import type { FindingFilter } from '../../model/findings.ts';
-import { rankIncidents, whoOf } from '../../model/incidents/incident-rank.ts';
+import { rankInPieces, whoOf } from '../../model/incidents/incident-rank.ts';
 import {
   CHAIN_PLACES_MAX,
   HISTORY_DAYS,
@@ -211,6 +211,9 @@ export interface IncidentList {
   readonly searchedTo: Date | null;
 }
 
+/** Lets the event loop do something else. */
+const turn = (): Promise<void> => new Promise((resume) => setImmediate(resume));
+
 /**
  * One page of a workspace's incidents, those that deserve a look first on top.
  *
@@ -225,8 +228,13 @@ export async function listIncidents(
   limit: number,
 ): Promise<IncidentList> {
   const { findings, until } = await readCandidates(database, workspaceId, filter);
+  await turn();
   const history = await readHistory(database, workspaceId, findings);
-  const ranked = rankIncidents(findings, history);
+  await turn();
+  const pieces = rankInPieces(findings, history);
+  let piece = pieces.next();
+  for (; piece.done !== true; piece = pieces.next()) await turn();
+  const ranked = piece.value;
   const isWhole = until === null && filter.runId !== undefined;
   return {
     incidents: ranked.slice(skip, skip + limit),

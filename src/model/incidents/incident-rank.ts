@@ -78,20 +78,29 @@ const timeOf = (findings: Findings, pick: (...times: number[]) => number): numbe
   pick(...findings.map(({ createdAt }) => createdAt.getTime()));
 const lastOf = (findings: Findings): number => timeOf(findings, Math.max);
 
-/** The incidents of findings, those that deserve a look first on top. */
-export function rankIncidents(
+/** Incidents that are made in one piece. */
+const PIECE_INCIDENTS = 50;
+
+/**
+ * The incidents of findings, those that deserve a look first on top. The thread that takes requests may do something
+ * else at each yield.
+ */
+export function* rankInPieces(
   findings: readonly IncidentFinding[],
   history: IncidentHistory,
-): Incident[] {
+): Generator<void, Incident[], void> {
   const weigh = weigher(history);
-  return groupBy(unitsOf(findings), signatureOf)
-    .map((units) => toIncident(units, history, weigh))
-    .sort(
-      (a, b) =>
-        b.score - a.score ||
-        b.lastSeenAt.getTime() - a.lastSeenAt.getTime() ||
-        (a.runId < b.runId ? -1 : 1),
-    );
+  const incidents: Incident[] = [];
+  for (const units of groupBy(unitsOf(findings), signatureOf)) {
+    incidents.push(toIncident(units, history, weigh));
+    if (incidents.length % PIECE_INCIDENTS === 0) yield;
+  }
+  return incidents.sort(
+    (a, b) =>
+      b.score - a.score ||
+      b.lastSeenAt.getTime() - a.lastSeenAt.getTime() ||
+      (a.runId < b.runId ? -1 : 1),
+  );
 }
 
 function toIncident(

@@ -1,8 +1,19 @@
 /** The rank of incidents: each part on both sides of its edges, and what is one line. */
 import { describe, expect, test } from 'vitest';
-import { rankIncidents } from '../../../src/model/incidents/incident-rank.ts';
-import type { IncidentFinding, IncidentHistory } from '../../../src/model/incidents/incidents.ts';
+import { rankInPieces } from '../../../src/model/incidents/incident-rank.ts';
+import type {
+  Incident,
+  IncidentFinding,
+  IncidentHistory,
+} from '../../../src/model/incidents/incidents.ts';
 import { finding, place } from './incident-findings.ts';
+
+function rankIncidents(...given: Parameters<typeof rankInPieces>): Incident[] {
+  const pieces = rankInPieces(...given);
+  let piece = pieces.next();
+  while (piece.done !== true) piece = pieces.next();
+  return piece.value;
+}
 
 const NOTHING: IncidentHistory = { ofRule: () => null, firstAt: () => null };
 const fired = (count: number, dismissed = 0): IncidentHistory => ({
@@ -181,4 +192,17 @@ test('lines are in the order of their points, then the newest first', () => {
     finding({ runId: 'c', severity: 'high', at: 2, places: [place(1, 'tool_args')] }),
   ];
   expect(rankIncidents(runs, NOTHING).map(({ runId }) => runId)).toEqual(['c', 'b', 'a']);
+});
+
+test('the event loop may turn after every fifty incidents', () => {
+  const pausesOf = (runs: number): number => {
+    const own = Array.from({ length: runs }, (_, index) =>
+      finding({ runId: `run-${index}`, agentName: `agent-${index}` }),
+    );
+    const pieces = rankInPieces(own, NOTHING);
+    let pauses = 0;
+    while (pieces.next().done !== true) pauses += 1;
+    return pauses;
+  };
+  expect([49, 50, 149, 150].map(pausesOf)).toEqual([0, 1, 2, 3]);
 });
