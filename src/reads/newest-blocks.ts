@@ -91,7 +91,7 @@ export async function* newestSlices(
     const nextDay = days[index + 1];
     const blocks = only?.(day, isHot) ?? null;
     if (blocks?.length === 0) continue;
-    // Ids of packed blocks may be days later than the arrival of their records.
+    // The id of a packed block has the time of its last record.
     const isPacked = range.signal === 'logs' && !isHot;
     const last = isPacked || !Number.isFinite(untilMs) ? LAST_ID : idAt(untilMs);
     const isSame = day === cursor?.day && isHot === cursor.isHot;

@@ -154,7 +154,7 @@ const newestIds = new Map<number, number>();
 /**
  * Returns a UUID of version 7 (RFC 9562, method 1). The ids that a process makes for a day of arrival rise, so that
  * blocks are found in the order in which they were made. Those of another day do not matter: after a clock that was days
- * ahead, and for a block that is packed days later, an id has the time of arrival again.
+ * ahead, an id has the time of arrival again.
  */
 export function newBlockId(atMs: number): string {
   const day = Math.floor(atMs / DAY_MS);

@@ -21,6 +21,8 @@ export interface Budget {
   exceeded: boolean;
   /** a string that the sender sent as a whole value is JSON that ends early */
   cut: boolean;
+  /** JSON that ends early was read, in any string */
+  hasCutJson: boolean;
   /** the strings that the sender sent as whole values, for which `cut` is noted */
   readonly sent: readonly unknown[];
   /** lists and objects that a cut left open: more members may have followed */
@@ -39,6 +41,7 @@ export function createBudget(sent: unknown = []): Budget {
     nodes: NODES_MAX,
     exceeded: false,
     cut: false,
+    hasCutJson: false,
     sent: Array.isArray(sent) ? sent : [sent],
     openEnded: new WeakSet(),
     unknownRoles: new Set(),

@@ -183,6 +183,7 @@ function parseJson(text: string, budget: Budget): JsonValue | undefined {
     const cut = parseCut(source);
     // Not JSON (a Python repr): the caller matches it as it is.
     if (cut === undefined) return undefined;
+    budget.hasCutJson = true;
     if (!budget.cut) budget.cut = budget.sent.includes(text);
     if (!fits(cut.value, budget)) return undefined;
     for (const one of cut.open) budget.openEnded.add(one);

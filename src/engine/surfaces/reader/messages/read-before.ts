@@ -2,8 +2,9 @@
  * Owns a cache of messages that were read before. A model call repeats the conversation so far, so the messages of
  * a run occur many times, and system prompts occur in many runs.
  *
- * A message is found by its JSON, and its result includes everything that reading it does to a budget. Messages that
- * were cut, or for which the budget did not last, are not kept.
+ * A message is found by its JSON, and its result includes everything that reading it does to a budget. A message is not
+ * kept if something in it was cut, because whether that is noted depends on the value around it, nor if it could exceed
+ * what is left of its budget, because it is read otherwise then.
  */
 import { LRUCache } from 'lru-cache';
 import type { JsonValue } from '../../../../model/json.ts';
@@ -49,16 +50,25 @@ export function readOnce(
     noteRoles(budget.unknownRoles, before.unknownRoles);
     return before.pieces;
   }
-  const own: Budget = { ...budget, exceeded: false, cut: false, unknownRoles: new Set() };
+  const own: Budget = {
+    ...budget,
+    exceeded: false,
+    cut: false,
+    hasCutJson: false,
+    unknownRoles: new Set(),
+  };
   const pieces = read(own);
   const [chars, nodes] = [budget.chars - own.chars, budget.nodes - own.nodes];
-  if (!own.exceeded && !own.cut && key.length <= MESSAGE_CHARS_MAX) {
+  // With so much left after all of it, no string of the message was too long for the budget.
+  const isSame = !own.exceeded && !own.hasCutJson && key.length <= own.chars;
+  if (isSame && key.length <= MESSAGE_CHARS_MAX) {
     READ_BEFORE.set(key, { pieces, chars, nodes, unknownRoles: [...own.unknownRoles] });
   }
   budget.chars = own.chars;
   budget.nodes = own.nodes;
   budget.exceeded ||= own.exceeded;
   budget.cut ||= own.cut;
+  budget.hasCutJson ||= own.hasCutJson;
   noteRoles(budget.unknownRoles, own.unknownRoles);
   return pieces;
 }

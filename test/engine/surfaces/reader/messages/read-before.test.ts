@@ -76,6 +76,14 @@ describe('a list of messages', () => {
   });
 });
 
+test('JSON that a sender cut is noted, also after the message was read inside a larger value', () => {
+  const cut = `{"command": "first line ${fresh++}`;
+  const list = [{ role: 'user', content: cut }];
+  expect(readAll(JSON.stringify(list)).cut).toBe(false);
+  // Flattened attributes: each string is a value that was sent.
+  expect(readAll(list, { sent: [cut] }).cut).toBe(true);
+});
+
 test('a message is read once; a long one each time', () => {
   const counted = (message: JsonValue): number => {
     let count = 0;
