@@ -16,12 +16,10 @@ export class FreeMemory<Piece> {
     this.#bytesMax = bytesMax;
   }
 
-  /** Bytes kept. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** A kept piece of a size; undefined when there is none. */
   take(size: number): Piece | undefined {
     const pieces = this.#pieces.get(size) ?? [];
     this.#pieces.delete(size);

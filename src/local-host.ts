@@ -45,7 +45,6 @@ export function isPrivateUrl({ protocol, hostname }: URL): boolean {
 export type CallerCheck = (host: string, origin: string) => SluiceError | null;
 
 export interface CallerRules {
-  /** the address that the listener is bound to */
   readonly address: string;
   /** further names, as `parseHostName` returns them */
   readonly allowedHosts: readonly string[];
@@ -80,7 +79,6 @@ export function createCallerCheck({ address, allowedHosts, setting }: CallerRule
   };
 }
 
-/** Checks whether a text is an origin as browsers write it. */
 function isOrigin(text: string): boolean {
   return /^https?:/.test(text) && URL.canParse(text) && new URL(text).origin === text;
 }

@@ -33,7 +33,6 @@ export class WorkspaceQueue<Item> {
     return this.#size;
   }
 
-  /** Checks that no item is running or waiting. */
   get isIdle(): boolean {
     return this.#runningCount === 0 && this.#size === 0;
   }
@@ -43,7 +42,6 @@ export class WorkspaceQueue<Item> {
     return this.#runningCount >= this.#atOnce && this.next(() => true) !== null;
   }
 
-  /** The waiting items, by workspace. */
   get all(): Item[] {
     return [...this.#waiting.values()].flat();
   }
@@ -53,7 +51,6 @@ export class WorkspaceQueue<Item> {
     return [...this.#waiting.values()].flatMap((items) => items.slice(0, 1));
   }
 
-  /** Number of waiting items of a workspace. */
   countOf(workspaceId: number): number {
     return this.#waiting.get(workspaceId)?.length ?? 0;
   }
@@ -79,7 +76,6 @@ export class WorkspaceQueue<Item> {
     this.#toBack(workspaceId);
   }
 
-  /** Takes all waiting items. */
   drain(): Item[] {
     const all = this.all;
     this.#waiting.clear();
@@ -134,7 +130,6 @@ export class WorkspaceQueue<Item> {
     this.#waiting.set(workspaceId, items);
   }
 
-  /** Removes a waiting item. */
   remove(workspaceId: number, item: Item): void {
     const items = this.#waiting.get(workspaceId);
     const index = items?.indexOf(item) ?? -1;

@@ -16,9 +16,7 @@ import type { Events } from '../observe/events.ts';
 import type { Mailer } from './email.ts';
 import { capital, cut, findingUrl, listUrl, type MessageSource, plural } from './messages.ts';
 
-/** E-mails that one process sends at once. */
 export const MAILS_AT_ONCE = 8;
-/** Findings that an e-mail lists. */
 export const FINDINGS_LISTED_MAX = 10;
 /** Characters of a person's name and of a workspace's in an e-mail. */
 export const NAME_CHARS = 50;
@@ -38,7 +36,6 @@ function countOf({ findings, isFull }: AssignmentNotice): string {
   return `${findings.length.toLocaleString('en')}+ findings`;
 }
 
-/** The subject and text of an e-mail. */
 export function assignmentEmail(
   notice: AssignmentNotice,
   source: MailSource,

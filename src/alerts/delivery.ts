@@ -23,7 +23,6 @@ import type { Events } from '../observe/events.ts';
 import type { Alert, AlertedFinding } from './messages.ts';
 import type { AlertSender } from './sender.ts';
 
-/** How often the outbox is looked at. */
 const LOOK_EVERY_MS = 1000;
 /** Destinations that one process sends to at once. While it waits, each holds no more than a socket. */
 export const SENDING_SLOTS = 64;

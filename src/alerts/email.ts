@@ -13,7 +13,6 @@ const MAIL_TIMEOUT_MS = 15_000;
 export interface SmtpSettings {
   /** smtp:// or smtps://, with user and password where the server wants them */
   readonly url: string;
-  /** the address that messages come from */
   readonly from: string;
 }
 

@@ -13,7 +13,6 @@ import { surfaceLabel } from '../model/steps.ts';
 
 /** Version of the bodies in JSON. It rises when a member goes or changes its meaning. */
 const BODY_VERSION = 2;
-/** Runs that a digest names one by one. */
 export const DIGEST_RUNS_MAX = 20;
 /** Findings that a message about a run describes one by one, in JSON. */
 export const FINDINGS_DESCRIBED_MAX = 20;
@@ -24,17 +23,14 @@ export const TITLE_CHARS = 140;
 /** Characters of an agent's, a service's or a user's name in a message for people. */
 export const SENT_NAME_CHARS = 80;
 
-/** A finding as alerts show it. */
 export type AlertedFinding = FindingFacts;
 type AlertedFindings = readonly [AlertedFinding, ...AlertedFinding[]];
 
 export interface MessageSource {
   readonly brand: string;
-  /** of the dashboard */
   readonly baseUrl: string;
   /** the title of a rule; undefined when the loaded corpus does not have it */
   readonly ruleTitle: (ruleId: string) => string | undefined;
-  /** a finding as the export sends it */
   readonly toOcsf: (finding: FindingFacts) => object;
 }
 
@@ -145,7 +141,6 @@ function plainChain({ chain }: Incident, source: MessageSource): object[] {
   }));
 }
 
-/** A run of a digest, or of a message about itself. */
 function plainRun(
   findings: AlertedFindings,
   lead: AlertedFinding,
@@ -347,7 +342,6 @@ export function webhookBody(alert: Alert, destination: Destination, source: Mess
   return escapeInvisible(JSON.stringify(bodyOf(alert, destination, source)));
 }
 
-/** An e-mail's subject and text. */
 export function emailOf(
   alert: Alert,
   destination: Destination,

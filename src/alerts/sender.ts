@@ -17,7 +17,6 @@ export interface SenderSettings extends MessageSource {
   readonly privateAddresses: readonly string[];
   /** milliseconds since 1970, by PostgreSQL's clock */
   readonly nowMs: () => number;
-  /** of names; for tests */
   readonly resolve?: Resolver;
 }
 

@@ -20,7 +20,6 @@ const RETRY_AFTER_DIGITS = /^\d{1,9}$/;
 const HTTP_DATE = /^\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT$/;
 const STATUS_GONE = 410;
 
-/** All addresses of a name. */
 export type Resolver = (name: string) => Promise<readonly string[]>;
 
 export const systemResolver: Resolver = async (name) =>
@@ -155,7 +154,6 @@ function resultOf({ status, retryAfter }: Answer, nowMs: number): SendResult {
 export interface WebhookParts {
   readonly policy: AddressPolicy;
   readonly resolve: Resolver;
-  /** milliseconds since 1970 */
   readonly nowMs: () => number;
   readonly timeoutMs?: number;
 }

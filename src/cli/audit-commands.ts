@@ -97,7 +97,6 @@ async function verify(options: VerifyOptions): Promise<void> {
   });
 }
 
-/** Adds `audit verify`. */
 export function addAuditCommands(program: Command): void {
   const audit = program.command('audit').description('verify the audit log');
   audit

@@ -141,7 +141,6 @@ function fish(nodes: readonly Node[]): string[] {
 
 const WRITERS: Readonly<Record<Shell, (nodes: readonly Node[]) => string[]>> = { bash, zsh, fish };
 
-/** The completion script of a program for a shell. */
 function completionScript(program: Command, shell: Shell): string {
   return `${WRITERS[shell](nodesOf(program, [])).join('\n')}\n`;
 }

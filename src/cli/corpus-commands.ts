@@ -54,7 +54,6 @@ function difference(before: Manifest, after: Manifest) {
 }
 
 interface RefreshOptions extends OutputOptions {
-  /** `--without-tests` */
   readonly withoutTests?: boolean;
 }
 
@@ -93,7 +92,6 @@ function coverage(): void {
   process.stdout.write(coveragePage(loadKeptCatalog(pinnedCorpus())));
 }
 
-/** Adds `corpus verify`, `corpus refresh` and `corpus coverage`. */
 export function addCorpusCommands(program: Command): void {
   const corpus = program.command('corpus').description('the pinned rule corpus');
   corpus

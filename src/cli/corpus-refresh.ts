@@ -27,7 +27,6 @@ import { classificationPathOf, loadClassification } from '../pool/kept-catalog.t
 import { type RuleReview, reviewOf } from './corpus-review.ts';
 import { coveragePage } from './coverage.ts';
 
-/** The files of a refresh, absolute. */
 export interface CorpusFiles {
   readonly packageDir: string;
   readonly manifestPath: string;
@@ -72,7 +71,6 @@ export function disagreement(locked: LockedPackage, manifest: Manifest): string 
   );
 }
 
-/** Ids that a warning names. */
 const NAMED_MAX = 3;
 
 /**

@@ -25,7 +25,6 @@ function noteOf(id: string, { status, support }: KeptRule): RuleNote {
   return { id, status, support, runs: activationOf({ status, support }) };
 }
 
-/** Compares two classifications, rule by rule. */
 export function reviewOf(before: Classification, after: Classification): RuleReview {
   const notesOf = ({ rules }: Classification) =>
     new Map(Object.entries(rules).map(([id, kept]) => [id, noteOf(id, kept)]));
@@ -48,7 +47,6 @@ export type OverrideReview =
   | { readonly checked: true; readonly unusable: readonly UnusableOverride[] }
   | { readonly checked: false; readonly why: string };
 
-/** Most overrides that a review lists. */
 const OVERRIDES_MAX = 1000;
 
 /**
@@ -82,7 +80,6 @@ function shown({ status, support, runs }: RuleNote): string {
   return `${status}, ${support}, runs ${runs}`;
 }
 
-/** The review as people read it in a terminal. */
 export function reviewLines(rules: RuleReview, overrides: OverrideReview): string[] {
   const { added, removed, changed } = rules;
   return [

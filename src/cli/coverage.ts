@@ -21,7 +21,6 @@ import { reasonsOf } from './verdict.ts';
 
 const BAR_CHARS = 40;
 
-/** The whole page, as Markdown. */
 export function coveragePage({ snapshot, rules }: Catalog): string {
   const counts = supportCounts(rules);
   const total = rules.length;

@@ -38,7 +38,6 @@ async function migrateDatabase(options: MigrateOptions): Promise<void> {
   });
 }
 
-/** Adds `pass run` and `migrate`. */
 export function addUpkeepCommands(program: Command): void {
   program
     .command('pass')

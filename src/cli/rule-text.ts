@@ -6,7 +6,6 @@ import { plain } from '../terminal/printable.ts';
 import { renderTable } from './table.ts';
 import { type Activation, activationOf, type JudgedRule, verdictOf } from './verdict.ts';
 
-/** The quality that its authors state. */
 type DescribedQuality = Omit<StatedQuality, 'maturity'> & { readonly maturity: string | null };
 
 /** A rule; a newer server may send words that this program does not know. */
@@ -85,7 +84,6 @@ export interface ListedRule extends Pick<StatedQuality, 'wildFpRate' | 'confiden
   readonly title: string;
   /** its state in the workspace; without one, how far the engine supports it */
   readonly state: string;
-  /** lately, in the workspace */
   readonly findings: number;
 }
 

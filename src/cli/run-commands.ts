@@ -120,7 +120,6 @@ function checkedLine(one: z.infer<typeof item>): string {
   return `${texts} ${texts === 1 ? 'text' : 'texts'}${kinds === '' ? '' : `: ${kinds}`}`;
 }
 
-/** The unchecked part of a run. */
 function gapsOf({
   late_steps,
   late_evaluated_steps,
@@ -204,7 +203,6 @@ async function show(id: string, options: OutputOptions & PlaceOptions): Promise<
   });
 }
 
-/** Runs that a search prints before it ends. */
 const SEARCH_RUNS_DEFAULT = 20;
 
 const searchPage = z.looseObject({
@@ -282,7 +280,6 @@ async function search(text: string, options: ListOptions): Promise<void> {
   });
 }
 
-/** Adds `runs list`, `runs search` and `runs show`. */
 export function addRunCommands(program: Command): void {
   const runs = program.command('runs').description('agent runs and their steps');
   runs

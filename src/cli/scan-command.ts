@@ -111,7 +111,6 @@ function scanRuns(
   return { ...mergeResults(results), rejected: rejections };
 }
 
-/** Checks whether this rule alone matches the text on this surface. */
 function hitsOn(rule: Rule, surface: Surface, text: string, capBytes: number): boolean {
   const texts = [{ step: 0, surface, text }];
   return createMatcher([rule]).match(texts, { enabled: () => true, capBytes }).hits.length > 0;
@@ -222,7 +221,6 @@ function ruleIds(text: string, before: readonly string[] | undefined): string[] 
   return [...(before ?? []), text];
 }
 
-/** Adds `scan`. */
 export function addScanCommand(program: Command): void {
   program
     .command('scan')

@@ -21,7 +21,6 @@ export type ScanInput =
   | {
       readonly kind: 'runs';
       readonly runs: ReadonlyMap<string, readonly Step[]>;
-      /** rejected records, by reason */
       readonly rejections: readonly Rejection[];
     };
 
@@ -30,7 +29,6 @@ const METRICS = /^\s*\{\s*"resourceMetrics"\s*:/;
 const LINE_FEED = Buffer.from('\n');
 const EXPORT = /^\s*\{\s*"resource(?:Spans|Logs|Metrics)"\s*:/;
 
-/** An export request and its text. */
 interface Export extends Extract<DecodeResult, { readonly ok: true }> {
   readonly signal: StepSignal;
   readonly body: Buffer;

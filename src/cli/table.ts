@@ -16,7 +16,6 @@ const GAP = '  ';
 const SHRUNK_WIDTH_MIN = 12;
 const WIDTH_WHEN_UNKNOWN = 100;
 
-/** Columns of the terminal that standard output is. */
 export function terminalWidth(): number {
   return process.stdout.columns ?? WIDTH_WHEN_UNKNOWN;
 }

@@ -1,7 +1,6 @@
 /** Why a rule does or does not run here, as a sentence. */
 import { exampleFailure, type Support } from '../model/rules.ts';
 
-/** Rule fields that decide whether it runs. */
 export interface JudgedRule {
   readonly support: Support;
   readonly status: string;

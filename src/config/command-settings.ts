@@ -15,7 +15,6 @@ function userFolder(env: Environment, setting: string, ...fallback: string[]): s
   return isAbsolute(base) ? base : join(homedir(), ...fallback);
 }
 
-/** The folder of what `sluice login` keeps. */
 export function readLoginFolder(env: Environment): string {
   return join(userFolder(env, 'XDG_CONFIG_HOME', '.config'), 'sluice');
 }
@@ -28,7 +27,6 @@ export function namesDatabase(env: Environment): boolean {
 interface RelayEnvironment {
   readonly url: string | null;
   readonly apiKey: string | null;
-  /** where the queue is by default */
   readonly queueFolder: string;
   readonly logLevel: LogLevel;
 }

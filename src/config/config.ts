@@ -55,7 +55,6 @@ interface OauthClients {
 }
 
 const OAUTH_SETTING = /^OAUTH_([A-Z0-9_]+)_(CLIENT_ID|CLIENT_SECRET|ISSUER)$/;
-/** Issuers of well-known providers. */
 const KNOWN_ISSUERS: Readonly<Record<string, string>> = {
   google: 'https://accounts.google.com',
   gitlab: 'https://gitlab.com',
@@ -160,7 +159,6 @@ function relationsOf(
   ];
 }
 
-/** The URL of a listener when none is configured. */
 export function defaultUrl(host: string, port: number): string {
   const name = host === '0.0.0.0' || host === '::' ? 'localhost' : host;
   return `http://${name.includes(':') ? `[${name}]` : name}:${port}`;

@@ -26,7 +26,6 @@ const MATCH_THREADS = Math.min(Math.max(1, availableParallelism() - 1), 24);
 
 const text = (fallback: string) => z.string().default(fallback);
 
-/** A text without a default. */
 const orNull = (schema: z.ZodType<string, string>) => schema.nullable().default(null);
 
 function wholeNumber(fallback: number, minimum: number, maximum: number) {

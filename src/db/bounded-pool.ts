@@ -28,7 +28,6 @@ type OnConnection = (
   release: (release?: Error | boolean) => void,
 ) => void;
 
-/** @param cause the pool's own error */
 export function allInUse(cause?: Error): SluiceError {
   const message = 'All connections to the database are in use.';
   return new SluiceError('overloaded', message, { cause, shortage: 'connections' });

@@ -15,7 +15,6 @@ import { WorkspaceQueue } from '../workspace-queue.ts';
 import { allInUse } from './bounded-pool.ts';
 import type { Connection, Database } from './database.ts';
 
-/** The user of a connection. */
 export interface WorkspaceReader {
   readonly workspaceId: number;
   /** for pages of an export, which follow each other for minutes */
@@ -24,13 +23,10 @@ export interface WorkspaceReader {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** A database as one reader uses it. */
 export type DatabaseFor = (reader: WorkspaceReader) => Database;
 
 export interface TurnLimits {
-  /** connections in use at a time */
   readonly connections: number;
-  /** connections of one workspace */
   readonly workspaceMax: number;
   /** connections of all exports, and of the exports of one workspace */
   readonly exportsMax: number;
@@ -60,7 +56,6 @@ export class ConnectionTurns {
   readonly #pool: Database;
   readonly #limits: TurnLimits;
   readonly #queue: WorkspaceQueue<Waiting>;
-  /** the workspaces of exports that have a connection */
   readonly #exports: number[] = [];
 
   /** @param pool of at least `limits.connections` */
@@ -87,7 +82,6 @@ export class ConnectionTurns {
     return database;
   };
 
-  /** Ends the pool. */
   readonly end = (): Promise<void> => this.#pool.end();
 
   async #inTurn<T>(reader: WorkspaceReader, work: () => Promise<T>): Promise<T> {

@@ -10,7 +10,6 @@ import type { DatabaseFor, WorkspaceReader } from './connection-turns.ts';
 import type { Database } from './database.ts';
 import { fromPrimary, type ReadChoice } from './replica/read-choice.ts';
 
-/** A workspace, or one of its readers. */
 type Reader = number | WorkspaceReader;
 
 type OfWorkspace<Given extends unknown[], Result> = (
@@ -19,7 +18,6 @@ type OfWorkspace<Given extends unknown[], Result> = (
   ...given: Given
 ) => Promise<Result>;
 
-/** Calls `run` with a database, the reader's workspace and `given`. */
 type Call = <Given extends unknown[], Result>(
   run: OfWorkspace<Given, Result>,
   reader: Reader,
@@ -29,7 +27,6 @@ type Call = <Given extends unknown[], Result>(
 /** The databases of routes; several may be the same one. */
 export interface DatabaseSources {
   readonly reads: DatabaseFor;
-  /** for changes of a workspace */
   readonly writes: DatabaseFor;
   readonly accounts: Database;
 }

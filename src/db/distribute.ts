@@ -31,7 +31,6 @@ export interface Distribution {
   readonly shards: number;
 }
 
-/** For people. */
 export function describeDistribution({ isNew, workers, shards }: Distribution): string {
   const what = isNew ? 'Telemetry is now distributed' : 'Telemetry was distributed before';
   return `${what}: ${shards} shards, on ${workers} workers.`;

@@ -55,7 +55,6 @@ function abandon(client: pg.Client): void {
   setTimeout(() => client.connection.stream.destroy(), PROBE_TIMEOUT_MS).unref();
 }
 
-/** The hosts of one pool, and which of them is used. */
 export class HostChoice {
   readonly #addresses: readonly Address[];
   readonly #target: HostTarget;
@@ -83,7 +82,6 @@ export class HostChoice {
     return await this.#finding;
   }
 
-  /** Call when the host could not be used. */
   forget(address: Address): void {
     if (this.#known === address) this.#known = null;
   }

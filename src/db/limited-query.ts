@@ -33,7 +33,6 @@ export class LimitedQuery extends pg.Query {
   /** the answers that come are the statement's own */
   #isLimited = false;
 
-  /** @param limitMs of the statement alone */
   constructor(limitMs: number, statement: string | pg.QueryConfig, values?: unknown[]) {
     super(statement, values);
     this.#setLimit = `SELECT ${localTimeout(limitMs)}`;

@@ -58,7 +58,6 @@ const TURN_CHARACTERS = 512 * 1024;
 /** Above the caller's limit for the whole transaction, at which the connection is destroyed. */
 const TIMEOUT_MS = 60_000;
 
-/** Sent after BEGIN. */
 function firstStatement(settings: Readonly<Record<string, string>>): string {
   const set = Object.entries(settings).map(
     ([name, value]) => `, set_config('${name}', '${value}', true)`,
@@ -195,7 +194,6 @@ function parsed(connection: pg.Connection, text: string, names: Names | null): s
   return name;
 }
 
-/** @param values of the parameters */
 function sendParsed(
   connection: pg.Connection,
   text: string,

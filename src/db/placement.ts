@@ -25,7 +25,6 @@ export async function useOneConnectionPerNode(connection: Connection): Promise<v
 /** Looked up once: distributing the tables of a database needs its servers stopped. */
 const known = new WeakMap<Database, Promise<TelemetryPlacement>>();
 
-/** Where the telemetry of a pool's database is. */
 export async function placementOf(database: Database): Promise<TelemetryPlacement> {
   const pool = poolOf(database);
   const before = known.get(pool);

@@ -11,7 +11,6 @@ import { RECEIPTS, receiptPeriods } from './telemetry/receipts.ts';
 /** SQL of the identity of a database and its cluster; a standby has the one of its primary. */
 export const IDENTITY = `(SELECT system_identifier FROM pg_control_system()) || ' ' || current_database()`;
 
-/** Reads the identity of a database and its cluster. */
 export async function readIdentity(database: Queryable): Promise<string> {
   return onlyRow(await database.query<{ identity: string }>(`SELECT ${IDENTITY} AS identity`))
     .identity;
@@ -20,7 +19,6 @@ export async function readIdentity(database: Queryable): Promise<string> {
 const DAY_MS = 86_400_000;
 /** pg_stat_bgwriter had the counts of checkpoints before. */
 const CHECKPOINTER_SINCE = 170_000;
-/** Most standbys and slots that are read. */
 const REPLICAS_MAX = 20;
 
 export interface ServerSettings {
@@ -55,7 +53,6 @@ export interface ServerCheckpoints {
   readonly timed: number;
   /** because `max_wal_size` was reached, or by commands: CHECKPOINT, CREATE DATABASE, backups */
   readonly requested: number;
-  /** on average */
   readonly walBytesPerSecond: number;
   /** since checkpoints are counted, at that average */
   readonly walBytes: number;
@@ -119,7 +116,6 @@ export async function readServerSettings(database: Queryable): Promise<ServerSet
   );
 }
 
-/** How many connections there may be, and how many there are. */
 export async function readServerConnections(database: Queryable): Promise<ServerConnections> {
   return await firstRow<ServerConnections>(
     database,
@@ -172,7 +168,6 @@ export async function readReplication(
   return { replicas, slots };
 }
 
-/** Privileges of the connection's role. */
 export async function readPrivileges(database: Queryable): Promise<ServerPrivileges> {
   const { rows } = await database.query<Omit<ServerPrivileges, 'foreignTables'>>(
     `SELECT current_user AS role, rolsuper AS "isSuperuser",

@@ -1,9 +1,7 @@
 /** SQL that converts times: cursors have microseconds since 1970, which Date would round. */
 
-/** A timestamptz as microseconds since 1970. */
 export const toMicros = (time: string): string => `(extract(epoch FROM ${time}) * 1000000)::bigint`;
 
-/** Microseconds since 1970 as timestamptz. */
 export const fromMicros = (micros: string): string =>
   `'epoch'::timestamptz + ${micros}::bigint * interval '1 microsecond'`;
 

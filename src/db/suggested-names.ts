@@ -3,7 +3,6 @@ import { RUN_NAME_ROWS } from '../model/runs.ts';
 
 /** Rows whose names are suggested for filters. */
 export const SUGGESTED_FROM = 2000;
-/** Names suggested for one filter. */
 export const SUGGESTIONS_MAX = 50;
 
 /**

@@ -39,10 +39,8 @@ const PORTION_CHARS = 256 * 1024;
 /** Texts that a step with further steps in it writes at its end. */
 const OUTPUTS: ReadonlySet<Surface> = new Set(['tool_result', 'step_output', 'agent_output']);
 
-/** Most tools that a run names. */
 export const TOOLS_MAX = 20;
 
-/** Most keys of unread texts that a run lists. */
 export const UNREAD_KEYS_MAX = 20;
 
 interface EvaluationSettings {
@@ -67,7 +65,6 @@ export interface Evaluation {
   readonly truncated: number;
   /** the values among `truncated` */
   readonly unparsed: number;
-  /** number of steps with JSON that their sender cut */
   readonly cutSteps: number;
   /** number of values with text that nothing read, and the keys of the first of them */
   readonly unreadTexts: number;
@@ -76,7 +73,6 @@ export interface Evaluation {
   readonly unknownRoles: readonly string[];
   /** the kind of each step, by its index */
   readonly kinds: readonly StepKind[];
-  /** the first tools that its steps name */
   readonly tools: readonly string[];
   /** the beginning of the first text that a user sent */
   readonly title: string | null;
@@ -220,7 +216,6 @@ export class RunEvaluation {
     }
   }
 
-  /** Notes what of a step was not read. */
   #note({ exceeded, isCut, unknownRoles, unreadKeys }: StepExtraction): void {
     this.#exceeded += exceeded;
     if (isCut) this.#cutSteps += 1;
@@ -338,7 +333,6 @@ function toFinding(
   };
 }
 
-/** Asserts that an index from a matcher is in the list. */
 function at<Element>(list: readonly Element[], index: number): Element {
   const element = list[index];
   if (element === undefined) throw new RangeError(`no element ${index} of ${list.length}`);

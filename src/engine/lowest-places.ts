@@ -6,7 +6,6 @@ import type { FurtherPlace } from '../model/findings.ts';
 import type { Step, SurfaceText } from '../model/steps.ts';
 import { StepAncestors } from './step-ancestors.ts';
 
-/** The first place of a rule, with its text and step. */
 interface FirstPlace {
   readonly ruleIndex: number;
   readonly surface: SurfaceText['surface'];
@@ -21,13 +20,11 @@ export class LowestPlaces {
   readonly #firsts = new Map<number, FirstPlace[]>();
   readonly #stepOf = new Map<FurtherPlace, Step>();
 
-  /** @param steps of the run */
   constructor(steps: readonly Step[]) {
     this.#steps = steps;
     for (const step of steps) this.#ancestors.add(step);
   }
 
-  /** Notes where a place is. */
   note(place: FurtherPlace, stepIndex: number): void {
     const step = this.#steps[stepIndex];
     if (step !== undefined) this.#stepOf.set(place, step);

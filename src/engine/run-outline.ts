@@ -19,7 +19,6 @@ import { totalUsage, usageOf } from './step-usage.ts';
 import { extractInPieces, type StepExtraction } from './surfaces/reader/extract.ts';
 import { modelOf } from './surfaces/reader/run-facts.ts';
 
-/** A page of steps, as they were read. */
 export interface OutlinedSteps {
   readonly steps: readonly (NumberedStep & { readonly depth: number; readonly isCut: boolean })[];
   /** spans on other pages to which log records of the page belong */
@@ -49,7 +48,6 @@ export interface Outlined {
   readonly steps: ShownStep[];
   /** of a run that begins with these steps */
   readonly title: string | null;
-  /** of these steps together */
   readonly usage: Usage;
 }
 

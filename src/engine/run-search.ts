@@ -21,7 +21,6 @@ interface SearchResult {
   readonly cut: number;
 }
 
-/** A text that was found, and where. */
 interface Found {
   readonly hit: Omit<FoundText, 'repeatedIn'>;
   readonly step: Step;
@@ -43,7 +42,6 @@ export class FoundTexts {
     return this.#found.size;
   }
 
-  /** Notes a step that is searched. */
   enter(step: Step): void {
     this.#ancestors.add(step);
   }

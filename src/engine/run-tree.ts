@@ -11,14 +11,12 @@ import type { HiddenSteps, TreeRow, TreeStep } from '../model/run-tree.ts';
 export const ROWS_MAX = 160;
 /** Steps before and after the one of a list that leads to the current step. */
 export const NEAR = 8;
-/** The first steps of every list. */
 const FIRST = 3;
 /** Findings whose steps are separate rows. */
 export const FOUND_MAX = 24;
 /** Most steps above the one that is open, and above findings together. */
 export const WAY_MAX = 60;
 const KEPT_MAX = 100;
-/** Steps of one turn of the event loop. */
 const PIECE_STEPS = 4_000;
 
 interface Node {
@@ -128,7 +126,6 @@ function addUp(order: readonly Node[]): void {
   }
 }
 
-/** Finds the node of each finding. */
 function placeFindings(nodes: readonly Node[], findings: readonly Finding[]): Map<string, Node> {
   const wanted = new Set(findings.map(({ stepSpanId }) => stepSpanId));
   const bySpan = new Map<string | null, Node[]>();
@@ -243,7 +240,6 @@ function openMore(roots: readonly Node[], way: Way): void {
   }
 }
 
-/** Everything below a node. */
 const belowOf = ({ step, findings, allSteps, allFindings, allErrors }: Node): HiddenSteps => ({
   steps: allSteps - 1,
   findings: allFindings - findings,
@@ -273,7 +269,6 @@ function gapOf(gap: readonly Node[], depth: number): TreeRow {
   };
 }
 
-/** The rows, parents before children. */
 function layOut(roots: readonly Node[], way: Way): TreeRow[] {
   const rows: TreeRow[] = [];
   /** a list that is being laid out, and where */

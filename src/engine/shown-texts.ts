@@ -23,19 +23,16 @@ const ONLY_UNITS = 8000;
 const UNSEEN_MAX = 4096;
 /** Units of a page that one of them uses. */
 const UNSEEN_UNITS = 16;
-/** Most texts shown of one step, besides those with findings. */
 const STEP_TEXTS_MAX = 50;
 /** A match begins below at least this much of the text before it. */
 const BEFORE_MATCH_UNITS = 800;
 
-/** The remaining budget of a page. */
 export interface Room {
   texts: number;
   units: number;
 }
 
 interface Showing {
-  /** number of the step */
   readonly number: number;
   readonly open: TextView | null;
   /** the texts of no other step are shown */
@@ -43,7 +40,6 @@ interface Showing {
   readonly isEarlier: (text: string) => boolean;
 }
 
-/** A text that may be shown. */
 interface Candidate {
   readonly index: number;
   readonly marks: readonly TextMark[];
@@ -51,7 +47,6 @@ interface Candidate {
   readonly isEarlier: boolean;
 }
 
-/** Returns the shown texts of a step. */
 export function shownTexts(
   { texts, forms }: Pick<StepExtraction, 'texts' | 'forms'>,
   findings: readonly Finding[],

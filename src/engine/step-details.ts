@@ -14,21 +14,17 @@ import type {
 import type { SpanEvent, Step } from '../model/steps.ts';
 import { isObject } from './surfaces/reader/value-text.ts';
 
-/** Most attributes and events of a step that are shown, and attributes of an event. */
 export const ATTRIBUTES_MAX = 200;
 export const EVENTS_MAX = 50;
 export const EVENT_ATTRIBUTES_MAX = 30;
-/** Most of one value that is shown, and of all values of a step. */
 export const VALUE_UNITS_MAX = 4000;
 export const STEP_UNITS_MAX = 96 * 1024;
 export const KEY_UNITS_MAX = 256;
 /** The same for a value that may be JSON, which is shown as a tree if it is complete. */
 export const JSON_UNITS_MAX = 16 * 1024;
-/** Most of a stack that is shown. */
 export const STACK_UNITS_MAX = 8000;
 const STATUS_ERROR = 2;
 
-/** The remaining budget of a step. */
 interface Room {
   units: number;
 }

@@ -19,7 +19,6 @@ export function stepNameOf({ source, name, attributes }: Step): string {
   return cutName(whole);
 }
 
-/** The beginning of a name, of whole characters. */
 export function cutName(name: string): string {
   return name.slice(0, NAME_UNITS_MAX).replace(LONE_SURROGATE, '');
 }

@@ -12,7 +12,6 @@ import { normalise } from './matcher/normalised-text.ts';
 
 type Text = Pick<SurfaceText, 'surface' | 'text'>;
 
-/** Most matches of a search that are marked in one text. */
 const SEARCH_MARKS_MAX = 200;
 /** Findings of one step whose excerpt is searched; the one that is opened comes besides. */
 const SOUGHT_EXCERPTS_MAX = 10;

@@ -110,7 +110,6 @@ export class BodyProcess {
   }
 }
 
-/** Assembles the result from its parts. */
 async function assemble(
   { rejections, records, bytes }: Extract<FromDecodeProcess, { kind: 'request' }>,
   reply: Received['reply'],

@@ -13,7 +13,6 @@ import type { LogRun, SessionMark, SessionRecord } from '../db/telemetry/log-run
 import type { ErrorCode } from '../errors.ts';
 import type { Rejection, Signal } from '../model/telemetry.ts';
 
-/** Most items in one message. */
 export const PART_ITEMS_MAX = 500;
 
 /** The lists stored in addition to the lines, or a part of them. */

@@ -32,7 +32,6 @@ const RECORD_BYTES_MAX = 256 * 1024;
  */
 export const PLAIN_BYTES_MAX = 128 * 1024;
 
-/** A decoded request, or a request that is already stored. */
 export interface IngestRequest extends Pick<DecodedRequest, 'signal' | 'rejections'> {
   /** whether `store` reads the body: its memory must not be used again until the promise settles */
   readonly readsBody: boolean;
@@ -67,7 +66,6 @@ interface DecodingWays {
   readonly elsewhere: () => Promise<LargeBodyResult>;
 }
 
-/** The workspace that sent a request, and whether its answer is awaited. */
 export type RequestSource = Pick<LargeBodyContext, 'workspaceId' | 'whenUnawaited'>;
 
 /**
@@ -171,7 +169,6 @@ export class Ingest {
   }
 }
 
-/** A request that is stored already. */
 function resent(signal: Signal, { answer }: Receipt): IngestResult {
   const store = async (): Promise<StoredAnswer> => ({ isResend: true, body: answer ?? '{}' });
   return { ok: true, request: { signal, rejections: [], readsBody: false, store } };

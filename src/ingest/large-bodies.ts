@@ -52,7 +52,6 @@ interface Waiting {
   readonly refuse: (error: SluiceError) => void;
 }
 
-/** A body that is being decoded. */
 interface Run {
   readonly workspaceId: number;
   readonly process: BodyProcess;
@@ -79,7 +78,6 @@ export class LargeBodies {
     this.#bodies = new WorkspaceQueue(processes);
   }
 
-  /** Number of running processes. */
   get processesRunning(): number {
     return this.#processes.filter(({ isRunning }) => isRunning).length;
   }

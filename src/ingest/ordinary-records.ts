@@ -19,7 +19,6 @@ declare const WebAssembly: {
   readonly Module: new (bytes: Uint8Array) => Program;
   readonly Instance: new (program: Program, imports: object) => { readonly exports: object };
 };
-/** A compiled program. */
 type Program = Readonly<Record<never, never>>;
 interface Global {
   readonly value: number;
@@ -38,7 +37,6 @@ const SIMD_PROGRAM = Buffer.from(
 const REST_BYTES_MIN = 16 * 1024;
 const ALL_RECORDS = 0xff;
 
-/** The exports of the program. */
 interface Exports {
   readonly memory: { readonly buffer: ArrayBuffer };
   readonly WINDOW_AT: Global;
@@ -53,7 +51,6 @@ interface Exports {
 
 interface Member {
   readonly read: number;
-  /** where the value is kept */
   readonly cell?: number;
   /** largest value of a number (by default of 32 bits), or the kind of an object */
   readonly detail?: number;
@@ -161,7 +158,6 @@ const VALUES: readonly (readonly [number, Members])[] = [
   [codes.KVLIST_VALUE, { values: ATTRIBUTES }],
 ];
 
-/** The objects of each signal, by kind of object. */
 const OBJECTS: Readonly<Record<Signal, ReadonlyMap<number, Members>>> = {
   traces: new Map([
     ...VALUES,
@@ -191,7 +187,6 @@ export function compiled(bytes: Uint8Array): Program {
   throw new Error('dist/ordinary-records.wasm is damaged: run `npm run build`');
 }
 
-/** One scanner of a thread, for the records of one signal. */
 export class OrdinaryRecords implements OrdinaryTaken {
   readonly #exports: Exports;
   readonly #buffer: Buffer;
@@ -240,7 +235,6 @@ export class OrdinaryRecords implements OrdinaryTaken {
     for (const [object, members] of OBJECTS[signal]) this.#configure(object, members);
   }
 
-  /** Writes the table of an object's members. */
   #configure(object: number, members: Members): void {
     const { MEMBERS_AT, configure } = this.#exports;
     const entries = Object.entries(members);

@@ -20,7 +20,6 @@ import {
 import { type OrdinaryRecords, ordinaryRecords } from './ordinary-records.ts';
 import { IdBytes, RunTally } from './run-tally.ts';
 
-/** A decoded request, ready to store. */
 export interface ReadyRequest extends Pick<DecodedRequest, 'signal' | 'rejections'> {
   readonly encoded: EncodedRequest;
 }
@@ -37,7 +36,6 @@ export class RequestChecker implements RecordSink {
   /** the current request's, shared by the thread's checkers, and its number of the request */
   #ordinary: OrdinaryRecords | null = null;
   #ordinaryRequest = 0;
-  /** the latest run */
   readonly #runId = new IdBytes();
   #isBusy = false;
   #workspaceId = 0;

@@ -25,7 +25,6 @@ const ABORTED = 134;
 /** The process needed more memory than it may have, and has ended. */
 export class OutOfMemoryError extends Error {}
 
-/** A message of the child, and the way to reply to it. */
 export interface Reply<To, From> extends ReceivedMessage<From> {
   /** Like `request`, to the same process: rejects if that process has ended. */
   readonly reply: (message: To, bytes?: Uint8Array) => Promise<Reply<To, From>>;

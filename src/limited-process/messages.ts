@@ -36,7 +36,6 @@ export async function sendMessage<Message>(
   }
 }
 
-/** Assembles messages from the parts that arrive. */
 export class MessageAssembler<Message> {
   #announced: Announced<Message> | null = null;
   #bytes = Buffer.alloc(0);

@@ -11,7 +11,6 @@ import {
   sendMessage,
 } from './messages.ts';
 
-/** Sends an answer, which may have bytes. */
 export type SendAnswer<Message> = (message: Message, bytes?: Uint8Array) => Promise<void>;
 
 function send(part: FromChild<unknown>): Promise<void> {

@@ -17,7 +17,6 @@ import { type ChainHead, headText, parseHead } from '../db/people/audit-chain.ts
 import { readIdentity } from '../db/server-facts.ts';
 import { OperatorError } from '../errors.ts';
 
-/** Heads by workspace id. */
 export type Heads = ReadonlyMap<number, ChainHead>;
 
 /** Hexadecimal digits of a database's identity in the name of its file. */
@@ -33,9 +32,7 @@ export interface HeadsFile {
    * @throws OperatorError when the file has another content
    */
   readonly read: () => Heads | null;
-  /** whether its folder exists */
   readonly hasFolder: () => boolean;
-  /** Replaces the file. */
   readonly write: (heads: Heads) => Promise<void>;
 }
 
@@ -56,7 +53,6 @@ function parse(text: string, path: string): Heads {
   }
 }
 
-/** Returns the file of a database in the data folder. */
 export async function headsFileOf(dataDir: string, database: Queryable): Promise<HeadsFile> {
   const identity = await readIdentity(database);
   const digits = createHash('sha256').update(identity).digest('hex').slice(0, NAME_DIGITS);

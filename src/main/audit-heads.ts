@@ -17,7 +17,6 @@ import { flushUntilStop } from './upkeep.ts';
 export const HEADS_EVERY_MS = 60 * 60_000;
 /** Maximum number of workspaces with kept heads, oldest first. */
 const HEADS_MAX = 10_000;
-/** Maximum number of heads per log line. */
 const HEADS_LOGGED = 100;
 
 type HeadEvents = Pick<

@@ -47,17 +47,14 @@ const PROBE_CONNECTIONS = 1;
 /** The pass's claims and lease renewals, and upkeep, which may wait for readers of a partition. */
 const BACKGROUND_CONNECTIONS = 3;
 
-/** Connections for requests. */
 export const REQUEST_CONNECTIONS =
   INGEST_CONNECTIONS + READ_TURNS.connections + ACCOUNT_CONNECTIONS + PROBE_CONNECTIONS;
 /** Connections for everything else but matching. */
 export const MAIN_CONNECTIONS = BACKGROUND_CONNECTIONS + PROBE_CONNECTIONS;
 
-/** The pools for requests. */
 export interface RequestDatabases {
   readonly ingest: Database;
   readonly reads: DatabaseFor;
-  /** for changes of a workspace */
   readonly writes: DatabaseFor;
   readonly accounts: Database;
   readonly probes: Database;

@@ -71,7 +71,6 @@ function markdownIn(folder: string): string[] {
     .map((name) => `${folder}/${name}`);
 }
 
-/** Every file that is served, sorted by name. */
 export function documentFiles(): SourceFile[] {
   const inDocs = ['docs', 'docs/send', 'docs/decisions'].flatMap(markdownIn);
   const slugs = new Map([...BESIDE, ...inDocs.map((path) => [path, slugOf(path)] as const)]);
@@ -116,7 +115,6 @@ export function pathsOf(assets: readonly Asset[]): AssetPaths {
   return { style: path('style.css'), script: path('app.js'), icon: path('icon.svg') };
 }
 
-/** The pages of `docs/send/`. */
 export function sendGuides({ chapters }: Documentation): readonly Document[] {
   const documents = chapters.flatMap((chapter) => chapter.documents);
   return documents.filter(({ slug }) => slug.startsWith('send/'));

@@ -60,7 +60,6 @@ export interface OpenDatabase {
 
 interface Source {
   readonly urls: DatabaseUrls;
-  /** DATABASE_DIRECT_URL */
   readonly directUrl: string | null;
   readonly where: string;
   /** keeps the embedded server running */
@@ -164,7 +163,6 @@ export async function inspectDirectUrl(url: string, route: DatabaseRoute): Promi
 }
 
 interface OpenOptions {
-  /** connections for background work */
   readonly max?: number;
   readonly onMigrated?: (database: Database) => Promise<void>;
 }
@@ -229,12 +227,10 @@ export async function openForServer(config: Config, events: Events): Promise<Ope
   return await open(source, connectionsOf(config), events, { onMigrated });
 }
 
-/** A database as it is found, for looking at it. */
 export interface InspectedDatabase {
   readonly database: Database;
   readonly route: DatabaseRoute;
   readonly where: string;
-  /** most connections of one process of the server */
   readonly connections: number;
   readonly close: () => Promise<void>;
 }

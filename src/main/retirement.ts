@@ -11,7 +11,6 @@ import { setTimeout as pause } from 'node:timers/promises';
 const SLACK_MS = 5000;
 
 export interface Retirement {
-  /** The `accepting` probe. */
   readonly check: () => Promise<void>;
   /** Resolves when load balancers know. @param retire has answers close their connections */
   readonly begin: (retire: () => void) => Promise<void>;

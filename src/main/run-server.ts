@@ -50,7 +50,6 @@ function printSummary(config: Config, started: Started, elapsedMs: number): void
   );
 }
 
-/** Ends the process, in order. */
 function stopInOrder(stops: StopOrder, events: Events, reason: string, code: number): void {
   events.stopping(reason);
   void stops.run(events).then((clean) => {

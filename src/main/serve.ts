@@ -64,7 +64,6 @@ export interface Started {
   readonly databaseWhere: string;
   readonly snapshot: Snapshot;
   readonly counts: SupportCounts;
-  /** the rules of `workspace`, by state */
   readonly states: StateCounts;
   /** slug of the first workspace */
   readonly workspace: string;

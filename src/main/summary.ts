@@ -62,7 +62,6 @@ function warnings(): string[] {
   return fault === null ? [] : [line('warning', fault)];
 }
 
-/** The summary, as text to print. */
 export function summarize(facts: SummaryFacts): string {
   const { config, firstKeys } = facts;
   const limits =

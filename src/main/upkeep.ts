@@ -10,7 +10,6 @@ export const CLOCK_READ_EVERY_MS = 60_000;
 /** Often enough for an alert and for autoscaling. */
 export const BACKLOG_COUNT_EVERY_MS = 15_000;
 
-/** Time limit of the last flush, during the stop. */
 const LAST_FLUSH_LIMIT_MS = 5000;
 
 interface Upkeep {

@@ -6,7 +6,6 @@ import type { Category, Severity } from './rules.ts';
 export const ALERT_FORMATS = ['json', 'slack', 'ocsf', 'email'] as const;
 export type AlertFormat = (typeof ALERT_FORMATS)[number];
 
-/** How the screens name each format. */
 export const ALERT_FORMAT_LABELS: Readonly<Record<AlertFormat, string>> = {
   json: 'Webhook, JSON',
   slack: 'Webhook, Slack format',
@@ -17,18 +16,15 @@ export const ALERT_FORMAT_LABELS: Readonly<Record<AlertFormat, string>> = {
 export const AGENT_MATCHES = ['contains', 'equals'] as const;
 export type AgentMatch = (typeof AGENT_MATCHES)[number];
 
-/** Destinations of one workspace. */
 export const DESTINATIONS_MAX = 20;
 /** Addresses of one e-mail destination. */
 export const RECIPIENTS_MAX = 10;
-/** Characters of a webhook's URL. */
 export const URL_CHARS_MAX = 1000;
 /** Messages that the delivery log keeps of a workspace; a page shows them all. */
 export const DELIVERIES_KEPT = 100;
 /** Undelivered messages that a page shows. */
 export const DEAD_SHOWN = 100;
 
-/** Which findings are sent to a destination. */
 export interface AlertFilter {
   readonly minSeverity: Severity;
   /** empty: all */
@@ -38,7 +34,6 @@ export interface AlertFilter {
   readonly agentMatch: AgentMatch;
 }
 
-/** Where messages go. */
 export type AlertTarget =
   | { readonly format: 'json' | 'slack' | 'ocsf'; readonly url: string }
   | { readonly format: 'email'; readonly recipients: readonly string[] };
@@ -50,7 +45,6 @@ export function shownTarget(target: AlertTarget): string {
     : `${new URL(target.url).origin}/…`;
 }
 
-/** A destination as an admin describes it. */
 export interface DestinationSettings {
   readonly name: string;
   readonly target: AlertTarget;
@@ -72,15 +66,12 @@ export interface ListedDestination extends DestinationSettings {
   readonly last: Pick<LoggedAlert, 'at' | 'outcome' | 'httpStatus' | 'failure'> | null;
 }
 
-/** A destination as messages are sent to it. */
 export interface Destination {
   readonly id: number;
   readonly workspaceId: number;
-  /** of the workspace */
   readonly workspace: string;
   readonly name: string;
   readonly target: AlertTarget;
-  /** messages name the user of a run */
   readonly showsUser: boolean;
   /** keys of the signatures: the one that is shown to the user, then a replaced one; none for e-mail */
   readonly secrets: readonly Buffer[];
@@ -101,7 +92,6 @@ const DELIVERY_FAILURES = [
 ] as const;
 export type DeliveryFailure = (typeof DELIVERY_FAILURES)[number];
 
-/** How sending one message ended. */
 export interface SendResult {
   /** null: delivered */
   readonly failure: DeliveryFailure | null;
@@ -119,7 +109,6 @@ export type DeliveryOutcome = 'delivered' | 'failed' | 'dead';
 /** One attempt to send a message, as the log shows it. */
 export interface LoggedAlert {
   readonly at: Date;
-  /** of the destination */
   readonly name: string;
   readonly messageId: string;
   readonly kind: DeliveryKind;
@@ -134,7 +123,6 @@ export interface LoggedAlert {
 /** A message that is not tried again. */
 export interface DeadMessage {
   readonly destinationId: number;
-  /** of the destination */
   readonly name: string;
   readonly id: Hex16;
   /** of its first finding */

@@ -15,10 +15,8 @@ export interface ExceptionCoverage {
   readonly service: string | null;
 }
 
-/** For how many days an exception can be made. */
 export const EXCEPTION_DAYS_DEFAULT = 30;
 export const EXCEPTION_DAYS_MAX = 365;
-/** Most characters of a reason. */
 export const REASON_CHARS_MAX = 500;
 
 /** How many of a rule's newest findings an exception hides. */
@@ -46,7 +44,6 @@ export interface FindingException extends ExceptionCoverage {
   readonly hidden: Hidden;
 }
 
-/** An exception that could be made from a finding. */
 export interface ExceptionChoice {
   readonly parts: readonly ExceptionPart[];
   readonly hidden: Hidden;
@@ -54,7 +51,6 @@ export interface ExceptionChoice {
   readonly ofOtherAgents: number;
 }
 
-/** The exceptions that can be made from a finding. */
 export interface ExceptionOffer {
   /** its parts; one that is null is not offered */
   readonly coverage: ExceptionCoverage;
@@ -62,7 +58,6 @@ export interface ExceptionOffer {
   readonly choices: readonly ExceptionChoice[];
 }
 
-/** An exception to be made from a finding. */
 export interface NewException {
   readonly parts: readonly ExceptionPart[];
   readonly reason: string;

@@ -12,22 +12,18 @@ import { LIST_STATES } from './triage.ts';
 /** Returns the name of a category in addresses and in the API. */
 export const categoryName = (category: Category): string => `atr_${category.replaceAll('-', '_')}`;
 
-/** Every category, by that name. */
 export const CATEGORY_BY_NAME: ReadonlyMap<string, Category> = new Map(
   CATEGORIES.map((category) => [categoryName(category), category]),
 );
 
-/** How a value is written and entered. */
 export type FilterKind = 'choice' | 'name' | 'text' | 'id' | 'rule' | 'reference' | 'time';
 
 export interface FilterRow {
   readonly kind: FilterKind;
   readonly label: string;
-  /** of a choice */
   readonly choices?: readonly string[];
   /** an example, shown in an empty field */
   readonly hint?: string;
-  /** of the API's parameter */
   readonly describe: string;
   readonly example: string;
   /** of the command line, with its help; absent where it has none */
@@ -38,7 +34,6 @@ export interface FilterRow {
 
 const row = <const Row extends FilterRow>(given: Row): Row => given;
 
-/** A filter by a name of the run, which contains the text. */
 function name(of: keyof typeof RUN_NAMES, example: string): FilterRow & { readonly kind: 'name' } {
   const { label } = RUN_NAMES[of];
   const what = label.toLowerCase();

@@ -36,7 +36,6 @@ export interface FindingPlace {
 /** Most places of a rule in a run after the first one; one more stands for the rest. */
 export const MORE_PLACES_MAX = 20;
 
-/** A match of a rule, as a finding shows it. */
 export interface MatchedPlace {
   readonly description: string;
   readonly conditionIndex: number;
@@ -120,18 +119,15 @@ export interface FindingFilter extends Readonly<Partial<Record<RunName, string |
   readonly severity?: Severity | undefined;
   readonly category?: Category | undefined;
   readonly ruleId?: string | undefined;
-  /** one of these rules */
   readonly ruleIds?: readonly string[] | undefined;
   /** its words, in the rule's id, title or category; or all of it in an excerpt that is not redacted */
   readonly search?: string | undefined;
   readonly surface?: Surface | undefined;
   /** repetitions of this finding: its rule, its agent or else its service, and its matched text */
   readonly sameAs?: Hex16 | undefined;
-  /** one of these states of triage */
   readonly states?: readonly FindingState[] | undefined;
   /** e-mail address of the user that it is assigned to; null for nobody */
   readonly assignee?: string | null | undefined;
-  /** whether an active exception covers it */
   readonly isExcepted?: boolean | undefined;
   readonly runId?: Hex16 | undefined;
   readonly since?: Date | undefined;
@@ -142,7 +138,6 @@ export interface FindingFilter extends Readonly<Partial<Record<RunName, string |
 export const FINDING_ORDERS = ['newest', 'oldest', 'severity', 'count'] as const;
 export type FindingOrder = (typeof FINDING_ORDERS)[number];
 
-/** How many findings a list has. */
 export interface FindingTotal {
   readonly count: number;
   /** false: there may be more */
@@ -155,10 +150,8 @@ export interface FindingTotal {
 export const FINDING_GROUPINGS = ['run', 'match'] as const;
 export type FindingGrouping = (typeof FINDING_GROUPINGS)[number];
 
-/** Days in a group's findings-per-day bars. */
 export const GROUP_DAYS = 14;
 
-/** Findings that are listed as one. */
 export interface FindingGroup {
   /** the most severe of a run, or the newest of its repetitions */
   readonly top: Finding;
@@ -169,7 +162,6 @@ export interface FindingGroup {
   readonly lastSeenAt: Date;
   /** findings of each of the last `GROUP_DAYS` UTC days, today last, of those that were read */
   readonly days: readonly number[];
-  /** number of findings of each severity that there is */
   readonly severities: Readonly<Partial<Record<Severity, number>>>;
 }
 
@@ -198,7 +190,6 @@ export interface RuleRecord {
   readonly matcherUs: number | null;
 }
 
-/** Of a rule without findings. */
 export const NO_RECORD: RuleRecord = {
   findings: 0,
   falsePositives: 0,
@@ -207,9 +198,7 @@ export const NO_RECORD: RuleRecord = {
   matcherUs: null,
 };
 
-/** Most views of one member, and most that a workspace shares. */
 export const FINDING_VIEWS_MAX = 20;
-/** Most characters of a view's query. */
 export const VIEW_QUERY_CHARS_MAX = 2000;
 
 export interface FindingView {

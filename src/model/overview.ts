@@ -71,7 +71,6 @@ export interface OverviewVisit {
   };
 }
 
-/** State of the replica: if pages are read from it, and its lag. */
 export interface ReplicaState {
   readonly isUsed: boolean;
   /** most milliseconds by which it is behind, or since that was known */

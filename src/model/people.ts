@@ -76,11 +76,9 @@ export interface SessionWorkspace {
 /** Who holds a session's token: a browser in a cookie, or a command line that was signed in. */
 export type SessionKind = 'browser' | 'cli';
 
-/** An open session, as requests need it. */
 export interface Session {
   readonly id: Hex16;
   readonly kind: SessionKind;
-  /** as in `ListedSession` */
   readonly userAgent: string;
   readonly userId: number;
   readonly email: string;
@@ -90,7 +88,6 @@ export interface Session {
   readonly workspace: SessionWorkspace | null;
 }
 
-/** A session as its user sees it in a list. */
 export interface ListedSession {
   readonly id: Hex16;
   readonly kind: SessionKind;
@@ -128,20 +125,17 @@ export type DevicePoll =
   | { readonly state: 'waiting' | 'slow_down' | 'denied' | 'expired' }
   | ({ readonly state: 'approved' } & CliToken);
 
-/** A workspace of a user. */
 export interface Membership {
   readonly slug: string;
   readonly name: string;
   readonly role: Role;
 }
 
-/** A user of a workspace. */
 export interface Member {
   readonly userId: number;
   readonly email: string;
   readonly displayName: string;
   readonly role: Role;
-  /** when the membership began */
   readonly createdAt: Date;
   readonly lastSeenAt: Date | null;
 }
@@ -159,13 +153,11 @@ export interface Invitation {
 
 /** An account at an identity provider; `subject` is unique per issuer. */
 export interface Identity {
-  /** the provider's name in the settings */
   readonly provider: string;
   readonly issuer: string;
   readonly subject: string;
 }
 
-/** A person's account at a provider. */
 export interface ProviderAccount extends Identity {
   /** null unless the provider says that it is verified */
   readonly verifiedEmail: string | null;
@@ -184,7 +176,6 @@ export interface Actor {
   readonly sessionId?: Hex16;
 }
 
-/** A signed-in author of a change. */
 export interface SessionActor extends Actor {
   readonly sessionId: Hex16;
 }

@@ -18,7 +18,6 @@ export const PREVIEW_DAYS_DEFAULT = 7;
 export const PREVIEW_DAYS_MAX = 90;
 /** Runs that a preview matches; of more, a sample by the hash of their ids. */
 export const PREVIEW_RUNS_MAX = 100_000;
-/** Places that a preview keeps for each rule. */
 const PREVIEW_EXAMPLES_MAX = 3;
 /** A sample is counted in ten-thousandths of the runs. */
 export const SAMPLE_WHOLE = 10_000;
@@ -39,7 +38,6 @@ export interface RuleTally {
 
 /** Counts of a preview; those of a part of it add up. */
 export interface PreviewTally {
-  /** runs that were matched */
   readonly read: number;
   /** of these, runs that at least one rule matches */
   readonly found: number;
@@ -81,7 +79,6 @@ export function addTallies(a: PreviewTally, b: PreviewTally): PreviewTally {
   };
 }
 
-/** A preview as its page shows it. */
 export interface Preview {
   readonly id: Hex16;
   readonly kind: PreviewKind;
@@ -142,7 +139,6 @@ export function noisiestOf({ tally }: Pick<Preview, 'tally'>): (RuleTally & { ru
     .sort((a, b) => b.runs - a.runs || (a.ruleId < b.ruleId ? -1 : 1));
 }
 
-/** The result of a preview for one of its rules. */
 export interface PreviewedRule {
   readonly runs: number;
   /** of 100 runs that were matched */
@@ -194,7 +190,6 @@ export function tierRules({ rules, decide }: RuleBook, { overrides }: RuleSettin
   });
 }
 
-/** Rules that are suggested to be left off, at most. */
 const SUGGESTED_MAX = 10;
 /** A rule that matches this part of the runs, or of its authors' harmless documents, is suggested. */
 const NOISY_PERCENT = 1;
@@ -202,7 +197,6 @@ const NOISY_PERCENT = 1;
 /** With fewer runs, one attack looks like noise. */
 const RUNS_ENOUGH = 100;
 
-/** A rule that is suggested to be left off. */
 export interface NoisyRule {
   readonly ruleId: string;
   /** of 100 runs of the preview; null without a preview of enough runs */
@@ -239,7 +233,6 @@ export function noisyRules(
     .slice(0, SUGGESTED_MAX);
 }
 
-/** Percentage of runs already previewed. */
 export function percentDone({ runsPlanned, tally, state }: Preview): number {
   if (state === 'done') return 100;
   if (runsPlanned === null) return 0;

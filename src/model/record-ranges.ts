@@ -18,7 +18,6 @@ export function addRanges(ranges: number[], more: RecordRanges): void {
   }
 }
 
-/** Returns the first records, at most so many. */
 export function firstRecords(ranges: RecordRanges, recordsMax: number): RecordRanges {
   const first: number[] = [];
   let rest = recordsMax;
@@ -58,7 +57,6 @@ export function nthRecord(ranges: RecordRanges, position: number): number {
   throw new RangeError('a record that the ranges do not have');
 }
 
-/** Returns the number of records. */
 export function countRecords(ranges: RecordRanges): number {
   let records = 0;
   for (let at = 0; at < ranges.length; at += 2) {
@@ -70,7 +68,6 @@ export function countRecords(ranges: RecordRanges): number {
 /** Most bytes of a number of 32 bits. */
 const VARINT_BYTES = 5;
 
-/** Returns the most bytes that ranges have when they are encoded. */
 export function encodedBytesMax(ranges: RecordRanges): number {
   return ranges.length * VARINT_BYTES;
 }

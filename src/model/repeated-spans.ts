@@ -8,7 +8,6 @@ import type { Hex8, Hex16, Int64 } from './json.ts';
 import type { RunSummary } from './runs.ts';
 import type { Step } from './steps.ts';
 
-/** Remembers spans, to tell which repeat an earlier one. */
 export class SentSpans<S> {
   readonly #first = new Map<string, S>();
 

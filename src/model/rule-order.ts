@@ -31,7 +31,6 @@ export const ORDER_LABELS: Readonly<Record<RuleOrder, string>> = {
 /** Counts of findings in a workspace, by rule id. */
 export type RuleRecords = ReadonlyMap<string, RuleRecord>;
 
-/** Orders that need the records of a workspace. */
 export const WORKSPACE_ORDERS: readonly RuleOrder[] = [
   'findings',
   'false_positives',
@@ -39,7 +38,6 @@ export const WORKSPACE_ORDERS: readonly RuleOrder[] = [
   'matcher_time',
 ];
 
-/** The value that the order by noise compares. */
 type Noisy = Pick<Rule, 'id' | 'quality' | 'measured'>;
 
 /**
@@ -74,7 +72,6 @@ const VALUES: Readonly<
   confidence: ({ quality }) => -(quality.confidence ?? Number.MAX_VALUE),
 };
 
-/** @param rules by id */
 export function inOrder<R extends Noisy>(
   rules: readonly R[],
   order: RuleOrder,

@@ -53,7 +53,6 @@ export const RULE_STATES = [
 ] as const;
 export type RuleState = (typeof RULE_STATES)[number];
 
-/** How the screens and commands name each state. */
 export const STATE_LABELS: Readonly<Record<RuleState, string>> = {
   as_written: 'On, fully supported',
   degraded: 'On, partly supported',
@@ -64,7 +63,6 @@ export const STATE_LABELS: Readonly<Record<RuleState, string>> = {
   fails_own_examples: 'Fails its own tests',
 };
 
-/** Checks whether a rule in this state can be switched on and off. */
 export function canRun(state: RuleState): boolean {
   return ['as_written', 'degraded', 'off_by_tier', 'off_by_override'].includes(state);
 }
@@ -72,12 +70,10 @@ export function canRun(state: RuleState): boolean {
 /** Rules of a workspace by state; they add up to all rules of the snapshot. */
 export type StateCounts = Readonly<Record<RuleState, number>>;
 
-/** How many of the counted rules run. */
 export function runningRules({ as_written, degraded }: StateCounts): number {
   return as_written + degraded;
 }
 
-/** All rules of the snapshot. */
 export function allRules(counts: StateCounts | SupportCounts): number {
   return Object.values(counts).reduce((all, count) => all + count, 0);
 }
@@ -221,7 +217,6 @@ const SHORT_IDENTITY_CHARS = 12;
 
 export type SupportCounts = Readonly<Record<Support, number>>;
 
-/** The settings of one workspace. */
 export interface RuleSettings {
   readonly experimental: boolean;
   /** rule id → switched on or off */
@@ -239,7 +234,6 @@ export interface RuleBook {
   readonly references: ReferenceIndex;
   /** of the corpus itself, the same for every workspace */
   readonly counts: SupportCounts;
-  /** whether a rule runs under these settings, and why */
   readonly decide: (
     rule: Rule,
     settings: RuleSettings,

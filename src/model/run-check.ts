@@ -14,7 +14,6 @@ export const CHECK_LIMITS = [
   'unread_texts',
   'unknown_roles',
 ] as const;
-/** For people, in lists and filters. */
 export const CHECKED_LABELS: Readonly<Record<Checked, string>> = {
   pending: 'not yet',
   failed: 'failed',
@@ -32,7 +31,6 @@ export interface RunCheck {
   readonly limits: readonly CheckLimit[];
 }
 
-/** Outcome of an evaluation, as metrics count it. */
 export interface CheckedOutcome {
   readonly checked: Checked;
   /** its CPU time was used up before all of its steps were read */

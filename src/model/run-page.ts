@@ -8,11 +8,8 @@ import type { StepOutline, Surface } from './steps.ts';
 
 /** Steps of one evaluation: later ones are in no finding, and on no page. */
 export const RUN_STEPS_MAX = 20_000;
-/** Texts that one search in a run finds. */
 export const FOUND_TEXTS_MAX = 50;
-/** Characters of a phrase that is searched for in a run. */
 export const PHRASE_CHARS_MAX = 200;
-/** Largest index of a unit of a text. */
 export const TEXT_UNITS_MAX = 2 ** 30;
 
 /** Most of a text that is shown at a time, in UTF-16 units. */
@@ -45,14 +42,12 @@ export interface StepsView {
   readonly step: number | null;
   /** a finding; the page of its step is read instead */
   readonly finding: Finding | null;
-  /** of the run */
   readonly findings: readonly Finding[];
   readonly open: TextView | null;
   /** the texts of all steps of the page are read, instead of one step in full */
   readonly isList: boolean;
 }
 
-/** A match in a shown text. */
 export interface TextMark extends TextRange {
   /** null for a match of a search */
   readonly findingId: Hex16 | null;
@@ -60,10 +55,8 @@ export interface TextMark extends TextRange {
   readonly readAs: string | null;
 }
 
-/** A text of a step, cut to the part that is shown. */
 export interface ShownText {
   readonly surface: Surface;
-  /** index among the texts of the step */
   readonly index: number;
   /** of the whole text, in UTF-16 units */
   readonly length: number;
@@ -82,12 +75,10 @@ export interface ShownStep {
   /** spans of the run above it */
   readonly depth: number;
   readonly outline: StepOutline;
-  /** as the sender reports it */
   readonly usage: Usage;
   readonly model: string | null;
   /** of the one step that is shown in full */
   readonly details: StepDetails | null;
-  /** ids of the findings in this step */
   readonly findings: readonly Hex16[];
   readonly texts: readonly ShownText[];
   /** index of the text that is read */
@@ -107,9 +98,7 @@ export interface ShownSteps {
   readonly tree: readonly TreeRow[] | null;
   /** numbers of the steps of findings, by the finding's id, where the tree has them */
   readonly places: ReadonlyMap<string, number>;
-  /** number of steps on all pages */
   readonly count: number;
-  /** steps of a page */
   readonly pageSteps: number;
   /** number of the step that the page was opened at */
   readonly sought: number | null;
@@ -122,7 +111,6 @@ export interface ShownSteps {
   readonly endUnixNano: string;
 }
 
-/** The result of a search in a run. */
 export interface RunSearch {
   readonly phrase: string;
   /** number of the first step that was searched */
@@ -136,7 +124,6 @@ export interface RunSearch {
   readonly unreadable: UnreadableBlocks;
 }
 
-/** A text in which a phrase was found. */
 export interface FoundText {
   /** number of the step, from 1 */
   readonly step: number;

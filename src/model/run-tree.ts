@@ -3,7 +3,6 @@ import type { Hex8, Int64 } from './json.ts';
 import type { UnreadableBlocks } from './runs.ts';
 import type { Step } from './steps.ts';
 
-/** A step as the tree needs it. */
 export interface TreeStep {
   /** in the run's time order, from 1 */
   readonly number: number;
@@ -18,7 +17,6 @@ export interface TreeStep {
   readonly isError: boolean;
   /** equal for equal names */
   readonly nameKey: number;
-  /** bytes of its record */
   readonly stored: number;
   /** the block in which its record arrived, and the record's number in it */
   readonly blockId: string;
@@ -32,12 +30,10 @@ export interface TreeStep {
 
 /** The steps of a run, as far as their blocks could be read. */
 export interface StoredTree {
-  /** in time order */
   readonly steps: readonly TreeStep[];
   readonly unreadable: UnreadableBlocks;
 }
 
-/** Sums of the rows that are not shown. */
 export interface HiddenSteps {
   readonly steps: number;
   readonly findings: number;

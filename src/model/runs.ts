@@ -5,9 +5,7 @@ import type { Usage } from './step-details.ts';
 import type { Surface, TextGap } from './steps.ts';
 
 interface NameRow {
-  /** of the tables */
   readonly column: string;
-  /** in addresses and in the API */
   readonly name: string;
   readonly label: string;
   /** among the names that a filter suggests */
@@ -41,7 +39,6 @@ export type NamesOfRun = Readonly<Record<RunName, string | null>>;
 /** Names that runs or findings have, the most frequent first: what the filters of their lists suggest. */
 export type RunNames = Readonly<Record<Table[RunName]['known'], readonly string[]>>;
 
-/** The rows of the table, each with its key. */
 export const RUN_NAME_ROWS = Object.entries(RUN_NAMES).map(([key, own]) => ({
   key: key as RunName,
   ...own,
@@ -55,7 +52,6 @@ export const namesOfRun = <Value>(of: (label: string) => Value) =>
     RUN_NAME_ROWS.map(({ name, label }) => [name, of(label.toLowerCase())]),
   ) as InApi<Value>;
 
-/** The names of a run as the API writes them. */
 export const toNamed = (run: NamesOfRun) =>
   Object.fromEntries(RUN_NAME_ROWS.map(({ key, name }) => [name, run[key]])) as InApi<
     string | null
@@ -83,14 +79,12 @@ export const CHECKED = [
  */
 export type Checked = (typeof CHECKED)[number];
 
-/** Why a run is not exported. */
 export const RUN_NOT_EXPORTED =
   'This workspace redacts excerpts: the texts of its runs are not exported.';
 
 /** Stored blocks with steps of a run that could not be read, because they are damaged or missing. */
 export interface UnreadableBlocks {
   readonly blocks: number;
-  /** of the run */
   readonly steps: number;
 }
 
@@ -125,7 +119,6 @@ export interface RunSummary extends Usage, NamesOfRun {
   readonly runId: Hex16;
   readonly state: RunState;
   readonly evaluation: EvaluationState;
-  /** of its root span */
   readonly name: string | null;
   /** the beginning of the first text that a user sent; null also where the workspace redacts */
   readonly title: string | null;
@@ -156,7 +149,6 @@ export interface RunSummary extends Usage, NamesOfRun {
   readonly unreadable?: UnreadableBlocks;
   /** number of texts in its steps; 0 if no step has any */
   readonly texts: number | null;
-  /** surfaces of its texts */
   readonly surfaces: readonly Surface[] | null;
   /** texts that were longer than `textCapBytes`; only the beginning was matched */
   readonly truncatedTexts: number | null;
@@ -189,14 +181,12 @@ export interface RunFilter extends Readonly<Partial<Record<RunName, string | und
   readonly textIncomplete?: boolean | undefined;
   readonly checked?: Checked | undefined;
   readonly hasFindings?: boolean | undefined;
-  /** only these */
   readonly ids?: readonly Hex16[] | undefined;
   /** by the arrival of the first step */
   readonly since?: Date | undefined;
   readonly until?: Date | undefined;
 }
 
-/** Why a workspace is not searched. */
 export const RUNS_NOT_SEARCHED =
   'This workspace redacts excerpts: the texts of its runs are not searched.';
 
@@ -211,7 +201,6 @@ export interface TextMatch {
   readonly after: string;
 }
 
-/** A page of a search for a text in stored steps. */
 export interface RunTextSearch {
   /** newest arrival first */
   readonly runs: readonly (RunSummary & { readonly textMatch: TextMatch })[];
@@ -227,7 +216,6 @@ export interface RunTextSearch {
   readonly pendingLeftOut: boolean;
 }
 
-/** A search for a text in stored steps. */
 export interface TextQuery {
   readonly text: string;
   readonly filter: RunFilter;

@@ -8,7 +8,6 @@ export interface Usage {
   readonly costUsd: number | null;
 }
 
-/** A value, cut to what is shown. */
 export interface ShownValue {
   /** the beginning of a string, of bytes in base64, or of JSON text */
   readonly text: string;
@@ -47,7 +46,6 @@ export interface StepDetails {
   readonly attributes: ShownAttributes;
   readonly events: readonly ShownEvent[];
   readonly eventsLeftOut: number;
-  /** of a log record */
   readonly body: ShownValue | null;
   readonly scopeName: string;
 }

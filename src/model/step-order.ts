@@ -34,7 +34,6 @@ export function inTimeOrder(steps: readonly Step[]): Step[] {
     .map(({ step }) => step);
 }
 
-/** The fields that `numberSteps` sets. */
 export interface Numbered {
   number: number;
   twin: number;
@@ -72,7 +71,6 @@ function twinOf(
   return twin;
 }
 
-/** A step with the address of its record. */
 type StoredStep = OrderedStep & {
   readonly arrivedOn: string;
   readonly blockId: string;
@@ -95,7 +93,6 @@ export function compareAsRead(one: StoredStep, other: StoredStep): number {
   );
 }
 
-/** The steps by their start and level. */
 function placed<S extends OrderedStep>(steps: readonly S[]): Placed<S>[] {
   const all = steps.map((step): Placed<S> => ({ step, level: 0, content: null }));
   all.sort(compareStarts);

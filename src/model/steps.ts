@@ -81,7 +81,6 @@ export function surfaceLabel(surface: string): string {
   return SURFACE_LABELS[surface] ?? surface;
 }
 
-/** One text of a step. */
 export interface SurfaceText {
   /** index into the run's steps */
   readonly step: number;
@@ -105,7 +104,6 @@ export type StepKind =
   | 'duplicate'
   | 'other';
 
-/** How much text a step has on one surface. */
 export interface SurfaceSize {
   readonly surface: Surface;
   readonly texts: number;

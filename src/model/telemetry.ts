@@ -3,14 +3,12 @@ import type { Hex16, Int64 } from './json.ts';
 
 export type Signal = 'traces' | 'metrics' | 'logs';
 
-/** The names of a resource and a scope. */
 export interface Origin {
   /** null if the resource has none */
   readonly serviceName: string | null;
   readonly scopeName: string;
 }
 
-/** The facts of one span that decide about its run. */
 export interface SpanFacts {
   readonly traceId: Hex16;
   readonly startUnixNano: Int64;
@@ -25,7 +23,6 @@ export interface SpanFacts {
 /** The facts of a root span that become those of its run. */
 export interface RootFacts {
   readonly name: string;
-  /** its status is ERROR */
   readonly isFailed: boolean;
 }
 
@@ -57,7 +54,6 @@ export interface LogSession {
   readonly hasTrace: boolean;
 }
 
-/** Records rejected for one reason. */
 export interface Rejection {
   readonly reason: string;
   readonly count: number;

@@ -17,16 +17,12 @@ export const OPEN_STATES: readonly FindingState[] = ['new', 'acknowledged', 'con
 /** The states that a list of findings can show: open ones that no exception covers, one state, or others. */
 export const LIST_STATES = ['open', ...FINDING_STATES, 'excepted', 'all'] as const;
 
-/** Most characters of a note. */
 export const NOTE_CHARS_MAX = 2000;
-/** Most notes of a finding. */
 export const NOTES_MAX = 100;
-/** Most findings that one change is for. */
 export const TRIAGE_FINDINGS_MAX = 200;
 /** Most findings of groups that are changed at a time, `TRIAGE_FINDINGS_MAX` by one change. */
 export const GROUP_FINDINGS_MAX = 1000;
 
-/** The user that a finding is assigned to. */
 export interface Assignee {
   readonly userId: number;
   readonly email: string;
@@ -35,7 +31,6 @@ export interface Assignee {
   readonly isMember: boolean;
 }
 
-/** One entry of a finding's history. */
 export interface HistoryEntry {
   readonly id: Int64;
   readonly at: Date;
@@ -51,7 +46,6 @@ export interface HistoryEntry {
 export interface Triage {
   readonly state: FindingState;
   readonly assignee: Assignee | null;
-  /** newest first */
   readonly history: readonly HistoryEntry[];
 }
 
@@ -60,7 +54,6 @@ export interface TriageMark {
   readonly state: FindingState;
   /** e-mail address; null when nobody is assigned */
   readonly assignee: string | null;
-  /** whether an active exception covers it */
   readonly isExcepted: boolean;
 }
 
@@ -70,6 +63,5 @@ export interface TriageChange {
   readonly state?: FindingState | undefined;
   /** null for nobody */
   readonly assigneeId?: number | null | undefined;
-  /** added to every finding */
   readonly note?: string | undefined;
 }

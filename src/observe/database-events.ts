@@ -181,7 +181,6 @@ export function databaseEvents(log: Logger, kinds: EventKinds) {
       fails: 'the last entries of audit logs could not be kept; it will be retried',
       works: 'the last entries of audit logs are kept again',
     }),
-    /** @param workspaces their ids */
     auditLogsCut(workspaces: readonly number[], path: string): void {
       auditLogCut(new Facts({ workspaces, path }));
     },

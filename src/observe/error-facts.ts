@@ -12,7 +12,6 @@ export interface ErrorFacts {
   readonly at?: string;
 }
 
-/** A request whose handler threw. */
 export interface FailedRequest {
   readonly method?: string;
   /** path of its route, with `{name}` for parameters */
@@ -73,7 +72,6 @@ export function isConnectionError(error: unknown): boolean {
   return isState && CONNECTION_STATES.some((state) => code.startsWith(state));
 }
 
-/** Most stack frames of an error that are logged. */
 const FRAMES_MAX = 20;
 
 /** Returns the stack frames of an error, innermost first: `name (file:line:column)`, no message. */

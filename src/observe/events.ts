@@ -29,7 +29,6 @@ export type Events = ReturnType<typeof createEvents>;
 /** Where log lines go, each whole and with its line end. */
 export type LogDestination = DestinationStream;
 
-/** The answer of `/metrics`. */
 export interface MetricsText {
   readonly contentType: string;
   readonly metrics: () => Promise<string>;
@@ -49,7 +48,6 @@ export function openLog(): LogDestination {
 
 export interface Observer {
   readonly events: Events;
-  /** all metrics */
   readonly registry: Registry;
 }
 

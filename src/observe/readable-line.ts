@@ -1,7 +1,6 @@
 /** Log lines as people read them in a terminal: time, level, message, then the facts. Pure. */
 import { showOnOneLine } from '../model/invisible.ts';
 
-/** By pino's numbers. */
 const LEVELS: Readonly<Record<number, string>> = {
   10: 'TRACE',
   20: 'DEBUG',

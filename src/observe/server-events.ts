@@ -11,22 +11,18 @@ import type { Snapshot } from '../model/rules.ts';
 import { errorFacts } from './error-facts.ts';
 import type { EventKinds } from './event-kinds.ts';
 
-/** How trying to sign in ended. */
 export type SignInOutcome = 'succeeded' | 'failed' | 'limited';
 
 /** The account and the client's address of an event (OWASP ASVS 4.0, 7.1 and 7.2). */
 interface AccountFacts {
   /** the account's id; null if unknown. Never an e-mail address */
   readonly user: number | null;
-  /** the client's network address */
   readonly address: string;
 }
 
-/** One attempt to send a message. */
 interface Attempt {
   readonly outcome: DeliveryOutcome;
   readonly failure: DeliveryFailure | null;
-  /** of the answer */
   readonly status: number | null;
 }
 

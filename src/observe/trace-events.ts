@@ -1,7 +1,6 @@
 /** Traces one request and one run, step by step, as lines of the level `debug`. Off, they cost nothing. */
 import type { Logger } from 'pino';
 
-/** A run, by its ids. */
 interface TracedRun {
   readonly workspaceId: number;
   readonly runId: string;

@@ -61,13 +61,11 @@ export class RequestDraft {
   points = 0;
   readonly rejections = new Map<Reason, Rejection>();
   readonly sessionEnds = new SessionEnds();
-  /** the fault of the current record */
   readonly fault = new Fault();
   /** index of the current resource in the body */
   resourceIndex = 0;
   /** path of the list that contains the current item */
   itemsPath = '';
-  /** of the current item */
   origin: Origin = { serviceName: null, scopeName: '' };
   /** index of the current item in that list */
   itemIndex = 0;
@@ -81,7 +79,6 @@ export class RequestDraft {
     this.#signal = signal;
   }
 
-  /** Starts the items of one scope. */
   enterScope(itemsPath: string, origin: Origin): void {
     this.itemsPath = itemsPath;
     this.origin = origin;
@@ -92,7 +89,6 @@ export class RequestDraft {
     return this.#hasRefused ? this.#accepted : null;
   }
 
-  /** Accepts the current item. */
   accept(): void {
     this.#accepted.items.add(this.itemNumber);
   }

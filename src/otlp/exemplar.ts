@@ -3,7 +3,6 @@ import { checkAttributes } from './any-value.ts';
 import type { Fault } from './fault.ts';
 import { isObject, isUnset, parseTime, type Raw, toDouble, toInt64 } from './fields.ts';
 
-/** Checks one exemplar. */
 export function checkExemplar(exemplar: Raw, fault: Fault): void {
   if (!isObject(exemplar)) {
     fault.refuse('not_an_object', '');

@@ -22,11 +22,9 @@ interface Product {
   readonly scopes: readonly string[];
   /** prefixes of the service's name */
   readonly services: readonly string[];
-  /** the session's attribute */
   readonly session: string;
   /** the prompt's attribute; null if the product has none */
   readonly prompt: string | null;
-  /** events that start a prompt */
   readonly promptEvents: readonly string[];
   /** events that end all earlier prompts of the session */
   readonly endEvents: readonly EndEvent[];

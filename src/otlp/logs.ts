@@ -20,7 +20,6 @@ import {
 } from './fields.ts';
 import { sessionOf } from './log-session.ts';
 
-/** The members of a log record, the most frequent first. */
 const RECORD_KEYS = [
   'timeUnixNano',
   'body',
@@ -89,7 +88,6 @@ function readLogRecord(record: JsonValue, draft: RequestDraft, fault: Fault): Lo
   return { traceId, timeUnixNano, observedUnixNano, serviceName, session };
 }
 
-/** The record's session; its part in the session's end is noted. */
 function readSession(
   record: JsonObject,
   hasTrace: boolean,

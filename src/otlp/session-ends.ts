@@ -18,7 +18,6 @@ export class SessionEnds {
   readonly #last = new Map<Hex16, LastRecord>();
   readonly #endedResources = new Set<number>();
 
-  /** A record of a session, in the order of the request. */
   add(key: Hex16, index: number, resource: number, farewell: Farewell | null): void {
     this.#last.set(key, { index, resource, isFarewell: farewell === 'if_last' });
   }
@@ -28,7 +27,6 @@ export class SessionEnds {
     this.#endedResources.add(resource);
   }
 
-  /** Marks the last records of sessions that have ended. */
   applyTo(logs: LogFacts[]): void {
     for (const { index, resource, isFarewell } of this.#last.values()) {
       const log = logs[index];

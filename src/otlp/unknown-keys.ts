@@ -15,9 +15,7 @@ import type { JsonObject } from '../model/json.ts';
 import type { Signal } from '../model/telemetry.ts';
 import { isUnset } from './fields.ts';
 
-/** Most keys that a message names. */
 const KEYS_MAX = 5;
-/** Most characters of a key. */
 const KEY_CHARS_MAX = 40;
 const PLAIN_KEY = /^[\w.$-]+$/;
 

@@ -14,10 +14,8 @@ export const INFLATED_BYTES_MAX = 64 * 1024 * 1024;
 
 const gzipped = promisify<Buffer, { level: number }, Buffer>(gzip);
 
-/** The formats of OTLP/HTTP. */
 export type BodyFormat = 'protobuf' | 'json';
 
-/** The form of a body, by its request. */
 export interface BodyFacts {
   readonly signal: Signal;
   readonly format: BodyFormat;
@@ -32,7 +30,6 @@ export type DecodedBody =
   /** inflated, it has more bytes than may be decoded here */
   | { readonly kind: 'larger' };
 
-/** @throws {SluiceError} `body_too_large` */
 export function tooLarge(bytes: number): SluiceError {
   return new SluiceError('body_too_large', `A body may have ${bytes} bytes at most.`);
 }

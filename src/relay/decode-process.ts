@@ -5,7 +5,6 @@ import { type ErrorCode, SluiceError } from '../errors.ts';
 import { serveParent } from '../limited-process/serve-parent.ts';
 import { type BodyFacts, decodeBody, INFLATED_BYTES_MAX, tooLarge } from './decode-body.ts';
 
-/** The message to the process, sent with the body. */
 export interface ToBodyProcess {
   readonly facts: BodyFacts;
 }

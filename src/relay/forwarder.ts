@@ -27,7 +27,6 @@ const DIRECT_MAX = 16;
 /** Requests of the queue that are sent beside each other, and that a killed relay sends again. */
 const SENDING_MAX = 8;
 
-/** The answer to the client. */
 export type Delivery =
   | { readonly kind: 'passed-on'; readonly answer: UpstreamAnswer }
   | { readonly kind: 'queued' }
@@ -63,7 +62,6 @@ export function rejectedRecords({ body }: UpstreamAnswer): bigint {
 class WakeUp {
   readonly #ends = new Set<() => void>();
 
-  /** Ends the waits that are in progress. */
   raise(): void {
     for (const end of [...this.#ends]) end();
   }
@@ -126,7 +124,6 @@ export class Forwarder {
     return this.#server;
   }
 
-  /** Sends what is queued. */
   start(): void {
     while (this.#sending.size < SENDING_MAX) {
       const oldest = this.#takeOldest();
@@ -139,7 +136,6 @@ export class Forwarder {
     }
   }
 
-  /** Sends or queues a request. */
   async deliver(request: RelayedRequest): Promise<Delivery> {
     if (!this.#isSentAtOnce()) return await this.#enqueue(request, null);
     this.#direct += 1;

@@ -17,7 +17,6 @@ import { encodeProtobufStatus, encodeProtobufSuccess } from './protobuf/protobuf
 import { BodyReader, bodyFormat } from './request-body.ts';
 import type { UpstreamAnswer } from './upstream.ts';
 
-/** For a whole request to arrive. */
 const REQUEST_MS_MAX = 30_000;
 const CONNECTIONS_MAX = 512;
 /** Longer than exporters pause between two exports by default. */
@@ -84,7 +83,6 @@ function refusalAnswer({ status, body }: UpstreamAnswer, format: BodyFormat): An
   };
 }
 
-/** A refusal of the relay's own. */
 function errorAnswer(error: SluiceError, format: BodyFormat): Answer {
   const { status, rpcCode } = ERRORS[error.code];
   const { retryAfterSeconds } = error;

@@ -28,7 +28,6 @@ const DECODED_MAX = 2;
 const ENTRY = fileURLToPath(new URL('../../dist/relay/decode-process.js', import.meta.url));
 /** For one body; the slowest known, a million small objects in 64 MiB, takes 3 s. */
 const DECODE_MS_MAX = 30_000;
-/** Of the process's V8 heap. */
 const HEAP_MIB_MAX = 1024;
 const IDLE_MS_MAX = 30_000;
 
@@ -121,7 +120,6 @@ function tooCostly(what: 'time' | 'memory'): SluiceError {
   return new SluiceError('body_too_large', message);
 }
 
-/** Turns requests of clients into bodies for the server. */
 export class BodyReader {
   readonly #decoding = pLimit(DECODED_MAX);
   readonly #process = new ProcessDecoder();
@@ -158,7 +156,6 @@ export class BodyReader {
     }
   }
 
-  /** Ends the process, if there is one. */
   async close(): Promise<void> {
     await this.#process.close();
   }

@@ -22,7 +22,6 @@ import type { RelayedRequest } from './queue/queue-record.ts';
 const SEND_MS_MAX = 60_000;
 /** The server's messages have 4 KiB at most. */
 const ANSWER_BYTES_MAX = 64 * 1024;
-/** Idle connections that are kept open. */
 const IDLE_CONNECTIONS_MAX = 4;
 
 const REFUSED: readonly number[] = [400, 413, 415, 422];

@@ -3,7 +3,6 @@
  * nothing, so that it works where they do not.
  */
 
-/** The Node.js of a process. */
 export interface NodeRuntime {
   /** `20.20.2` */
   readonly version: string;
@@ -20,7 +19,6 @@ const LEAST_NODE = '20.19';
 export const TESTED_MAJORS: readonly number[] = Object.keys(GLIBC_MIN).map(Number);
 export const RECOMMENDED_NODE = 'Node.js 24, on Debian 13, Ubuntu 24.04 or newer';
 
-/** The Node.js that runs this. */
 export function currentRuntime(): NodeRuntime {
   const report = process.report.getReport() as { header?: { glibcVersionRuntime?: string } };
   return {

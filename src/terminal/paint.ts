@@ -22,7 +22,6 @@ export const paint = {
   yellow: painter('yellow'),
 };
 
-/** The sequences that `paint` writes. */
 const COLOUR = new RegExp(`(${String.fromCodePoint(0x1b)}\\[\\d{1,3}m)`);
 
 /** Changes a text, except for the colours of `paint`. */

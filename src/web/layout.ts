@@ -8,7 +8,6 @@ export interface AssetPaths {
   readonly icon: string;
 }
 
-/** An entry of the bar at the top. */
 interface NavigationEntry {
   readonly href: string;
   readonly label: string;
@@ -30,7 +29,6 @@ interface Shell {
   readonly main: HtmlValue;
 }
 
-/** A whole document. */
 export function page(shell: Shell): Html {
   const { title, brand, assets, navigation, aside, head, main, isWide = false } = shell;
   return html`<!doctype html>

@@ -223,7 +223,6 @@ export interface AlertCaller {
 
 const PATH = '/cli/v1/alerts';
 
-/** Runs a command about alerts, wherever it works (place.ts). */
 export async function withAlerts(
   options: PlaceOptions,
   work: (caller: AlertCaller) => Promise<void>,

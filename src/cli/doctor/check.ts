@@ -7,7 +7,6 @@ import { paint } from '../../terminal/paint.ts';
 const CHECK_STATES = ['ok', 'warning', 'problem'] as const;
 export type CheckState = (typeof CHECK_STATES)[number];
 
-/** The order in which they are shown. */
 const CHECK_AREAS = ['machine', 'settings', 'rules', 'postgresql', 'redis'] as const;
 export type CheckArea = (typeof CHECK_AREAS)[number];
 
@@ -41,7 +40,6 @@ export function checksOf(area: CheckArea) {
   };
 }
 
-/** The worst state of some checks. */
 export function worstOf(checks: readonly Check[]): CheckState {
   const worst = Math.max(0, ...checks.map(({ state }) => CHECK_STATES.indexOf(state)));
   return CHECK_STATES[worst] ?? 'ok';

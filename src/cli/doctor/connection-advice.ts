@@ -28,7 +28,6 @@ function codeOf(error: unknown): string {
   return inner == null ? '' : codeOf(inner);
 }
 
-/** @param setting that has the url */
 export function connectionAdvice(error: unknown, setting: string): string {
   const advice = ADVICE[codeOf(error)];
   return (

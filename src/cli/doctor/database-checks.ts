@@ -34,7 +34,6 @@ const CHECKPOINTS_MIN = 10;
 const LAG_WARNING_SECONDS = 10;
 const SLOT_BYTES_WARNING = 10 * GIB;
 
-/** Version, encoding, and whether the server takes writes. */
 function versionChecks(settings: ServerSettings): Check[] {
   const { version, versionName, encoding, isStandby, readOnly, databaseBytes } = settings;
   const checks = [
@@ -99,7 +98,6 @@ function earlyCheckpoints({ requested, walBytes }: ServerCheckpoints, maxWalByte
   return Math.min(requested, Math.floor((CHECKPOINTS_PER_MAX_WAL * walBytes) / maxWalBytes));
 }
 
-/** WAL, checkpoints and memory, for the load that there was. */
 export function loadChecks(settings: ServerSettings, checkpoints: ServerCheckpoints): Check[] {
   const { maxWalBytes, checkpointSeconds, sharedBufferBytes, walInitZero } = settings;
   const { timed, requested, walBytesPerSecond } = checkpoints;
@@ -133,7 +131,6 @@ export function loadChecks(settings: ServerSettings, checkpoints: ServerCheckpoi
   return checks;
 }
 
-/** Checks whether blocks of telemetry are as they were stored. */
 export function blocksCheck({ checked, faults, unsupported }: BlockCheck): Check {
   const [first] = faults;
   if (first === undefined && unsupported > 0) {
@@ -163,7 +160,6 @@ export function placesCheck({ checked, faults }: PlaceCheck): Check {
   return problem('Places', `${faults.length} of ${checked} read: ${first}`, change);
 }
 
-/** Checks the server's settings. */
 export function settingsOfServer(settings: ServerSettings): Check[] {
   return [...versionChecks(settings), ...durabilityChecks(settings)];
 }
@@ -201,7 +197,6 @@ export function connectionCheck(
   return ok('Connections', found);
 }
 
-/** Checks the privileges of the role in DATABASE_URL. */
 export function privilegeCheck(privileges: ServerPrivileges): Check {
   const { role, mayCreate, isSuperuser, foreignTables } = privileges;
   if (!mayCreate) {
@@ -221,7 +216,6 @@ export function privilegeCheck(privileges: ServerPrivileges): Check {
   return ok('Privileges', `${role} may create tables and owns those of Sluice`);
 }
 
-/** Standbys, and slots that keep WAL for them. */
 export function replicationChecks(
   { synchronousStandbys }: ServerSettings,
   replicas: readonly ServerReplica[],
@@ -255,7 +249,6 @@ export function replicationChecks(
   return [ok('Replication', found)];
 }
 
-/** Migrations and partitions. */
 export function schemaChecks(schema: SchemaFacts | null): Check[] {
   if (schema === null) return [ok('Schema', 'empty: the first start of the server creates it')];
   const { missingMigrations, historyFault: fault, missingPartitions } = schema;

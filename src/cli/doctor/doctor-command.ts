@@ -207,7 +207,6 @@ async function doctor(options: OutputOptions): Promise<void> {
   if (state === 'problem') process.exitCode = 1;
 }
 
-/** Adds `doctor`. */
 export function addDoctorCommand(program: Command): void {
   program
     .command('doctor')

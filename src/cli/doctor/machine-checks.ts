@@ -44,13 +44,11 @@ export function runtimeCheck(runtime: NodeRuntime): Check {
   return ok('Node.js', found);
 }
 
-/** Native modules by loading them, each as the server does. */
 const NATIVE: readonly (readonly [name: string, load: () => Promise<unknown>])[] = [
   ['uWebSockets.js', () => import('../../http/transport/server.ts')],
   ['re2', () => import('../../engine/matcher/pattern.ts')],
 ];
 
-/** Checks whether the native modules can be loaded. */
 export async function nativeModuleChecks(): Promise<Check[]> {
   return await Promise.all(
     NATIVE.map(async ([name, load]) => {
@@ -66,7 +64,6 @@ export async function nativeModuleChecks(): Promise<Check[]> {
   );
 }
 
-/** Cores and memory against the settings that use them. */
 export function resourceChecks(
   { matchThreads, maxInflightBytes }: Config,
   cores: number = availableParallelism(),

@@ -62,7 +62,6 @@ export function redisUnreachable(message: string): Check {
   );
 }
 
-/** Without REDIS_URL. */
 export function redisNotUsed(): Check {
   return ok('Connection', 'REDIS_URL is not set: this process counts limits alone');
 }

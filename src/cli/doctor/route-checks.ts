@@ -32,7 +32,6 @@ export async function directChecks(config: Config, route: DatabaseRoute): Promis
   }
 }
 
-/** Checks the standby as a server does at its start. */
 function judgedReplica(primary: Database, url: string, lagMaxMs: number): Promise<Check> {
   return new Promise((resolve, reject) => {
     const end = (check: Check): void => {

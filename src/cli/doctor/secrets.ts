@@ -30,7 +30,6 @@ export function secretsOf(env: Readonly<Record<string, string | undefined>>): st
     .sort((one, other) => other.length - one.length);
 }
 
-/** @returns a function that replaces each of the secrets */
 export function createHiding(secrets: readonly string[]): (text: string) => string {
   return (text) => secrets.reduce((rest, secret) => rest.replaceAll(secret, HIDDEN), text);
 }

@@ -5,7 +5,6 @@ import { type Check, checksOf } from './check.ts';
 
 const { ok, warning, problem } = checksOf('settings');
 
-/** Each problem that keeps the server from starting. */
 export function invalidSettings(problems: readonly string[]): Check[] {
   return problems.map((line) => {
     const [name = 'Setting'] = line.split(' ');

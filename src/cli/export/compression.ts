@@ -21,7 +21,6 @@ const gzip = promisify(zlib.gzip);
 
 type Compress = (text: Buffer) => Promise<Buffer>;
 
-/** Returns the compression that a file's name stands for. */
 export function compressionOf(name: string): Compression {
   if (name.endsWith(ENDINGS.gzip)) return 'gzip';
   return name.endsWith(ENDINGS.zstd) ? 'zstd' : 'none';

@@ -47,7 +47,6 @@ function addRun(text: string, before: readonly string[] = []): readonly string[]
   throw new InvalidArgumentError('It must be an id from sluice runs list: 32 hexadecimal digits.');
 }
 
-/** Adds `export`. */
 export function addExportCommand(program: Command): void {
   program
     .command('export')

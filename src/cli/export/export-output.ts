@@ -28,7 +28,6 @@ export interface ExportOutput {
   readonly canCut: boolean;
   /** each hour of the records has its own files */
   readonly byHour: boolean;
-  /** Returns the file of lines. */
   readonly fileOf: (signal: Signal, arrivedOn: string, lines: SelectedLines) => string;
   readonly append: (file: string, bytes: Buffer) => Promise<void>;
   /** Returns the files that records of a day of arrival may be in, or all files. */

@@ -33,7 +33,6 @@ const stateShape = z.object({
     before: sizes,
     now: sizes,
   }),
-  /** blocks that could not be read */
   unreadable: z.array(z.object({ unit: z.string(), block: z.string() })),
 });
 

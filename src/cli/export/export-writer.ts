@@ -8,7 +8,6 @@ import { type ExportState, type ExportUnit, writeState } from './export-state.ts
 
 /** Lines of a file that are compressed together, unless a block has more. */
 const PIECE_BYTES = 2 * 1024 * 1024;
-/** Lines that wait, of all files. */
 const BUFFERED_BYTES = 32 * 1024 * 1024;
 /** Lines between two records of how far the export came. */
 const CHECKPOINT_BYTES = 64 * 1024 * 1024;
@@ -36,7 +35,6 @@ export class ExportWriter {
   readonly #waiting = new Map<string, Waiting>();
   #waitingBytes = 0;
   #sinceCheckpoint = 0;
-  /** sizes of the files of the unit */
   #sizes: Record<string, number> = {};
   readonly #unsynced = new Set<string>();
   readonly #pieces: Promise<void>[] = [];
@@ -95,7 +93,6 @@ export class ExportWriter {
     this.#settings.state.unreadable = unreadable.filter(({ unit: of }) => of !== unit.name);
   }
 
-  /** Adds lines to a file. */
   async put(file: string, text: Buffer): Promise<void> {
     let waiting = this.#waiting.get(file);
     if (waiting === undefined) {
@@ -129,7 +126,6 @@ export class ExportWriter {
     await this.#record();
   }
 
-  /** Creates a file to which nothing was written. */
   async createIfMissing(file: string): Promise<void> {
     if (this.#sizes[file] === undefined || this.#sizes[file] === 0) {
       await this.#settings.output.append(file, await this.#settings.compress(Buffer.alloc(0)));

@@ -71,13 +71,11 @@ export interface ExportProgress {
   days: number;
   daysInAll: number;
   runs: number;
-  /** the day that is read */
   day: string | null;
   /** the last day is not over */
   endsLive: boolean;
 }
 
-/** Exports everything that is selected and not yet exported. */
 export async function exportAll(work: ExportWork, isResumed: boolean): Promise<void> {
   if (work.runs === null) await exportDays(work, isResumed);
   else await exportRuns(work, isResumed);

@@ -103,7 +103,6 @@ function checkOptions({ out, json, agent, run, signal, arrived }: ExportOptions)
   }
 }
 
-/** The options that decide what is exported, by their names. */
 function namedOptions(options: ExportOptions, workspace: string, compression: Compression) {
   const { signal, since, until, arrived, lateDays, service, agent, run } = options;
   const named = {

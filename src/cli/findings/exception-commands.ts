@@ -75,7 +75,6 @@ async function listExceptions(options: ListOptions): Promise<void> {
   });
 }
 
-/** Adds `exceptions list`. */
 export function addExceptionCommands(program: Command): void {
   const exceptions = program
     .command('exceptions')

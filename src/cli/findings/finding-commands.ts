@@ -21,7 +21,6 @@ interface ListOptions extends OutputOptions, PlaceOptions {
   readonly cursor?: string;
 }
 
-/** The filters that the command line has, each with its parameter of the API. */
 const FILTERS = Object.entries<FilterRow>(FINDING_FILTERS).flatMap(
   ([name, { option: own, choices }]) => {
     if (own === undefined) return [];
@@ -110,13 +109,11 @@ async function list(options: ListOptions): Promise<void> {
   });
 }
 
-/** Writes the state in the words of the dashboard. */
 function stateOf({ state, is_excepted: isExcepted }: Finding): string {
   const name = plain(state).replaceAll('_', ' ');
   return isExcepted ? `${name}, excepted` : name;
 }
 
-/** The names that are known, a line each. */
 function named(one: Finding): string[] {
   const names = [
     ['Assignee', one.assignee],

@@ -112,7 +112,6 @@ async function list(options: ListOptions): Promise<void> {
   });
 }
 
-/** Adds `incidents list`. */
 export function addIncidentCommands(program: Command): void {
   const incidents = program
     .command('incidents')

@@ -51,7 +51,6 @@ interface PreviewOptions extends OutputOptions {
   readonly workspace?: string;
 }
 
-/** Runs that are looked up at a time. */
 const PAGE_RUNS = 64;
 const PROGRESS_MS = 2000;
 /** A folder has no archive whose integrity could be compared; what it holds is only counted. */
@@ -71,7 +70,6 @@ function corpusOf(folder: string): RuleBook {
   return createRuleBook(createCatalog(verifyCorpus(folder, buildManifest(folder, NO_INTEGRITY))));
 }
 
-/** The rules that are matched. */
 function wantedRules(
   book: RuleBook,
   settings: RuleSettings,
@@ -90,7 +88,6 @@ function wantedRules(
   return book.rules.filter((rule) => book.decide(rule, settings).enabled);
 }
 
-/** Matches the runs of the range; `onProgress` is called after each batch. */
 async function matchAll(
   database: Database,
   range: PreviewRange,
@@ -226,7 +223,6 @@ function report(options: PreviewOptions, facts: Report): void {
   );
 }
 
-/** Adds `rules preview`. @param ruleId checks the form of an id */
 export function addPreviewCommand(rules: Command, ruleId: (text: string) => string): void {
   rules
     .command('preview')

@@ -8,7 +8,6 @@ import {
   relaySetup,
 } from './relay-options.ts';
 
-/** Adds `relay`. */
 export function addRelayCommand(program: Command): void {
   program
     .command('relay')

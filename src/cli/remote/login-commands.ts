@@ -69,7 +69,6 @@ function errorOf({ body }: ServerAnswer): string | null {
   return parsed.success ? parsed.data.error : null;
 }
 
-/** Polls until the login is decided. */
 async function waitForToken(server: string, begun: Begun): Promise<z.infer<typeof tokenBody>> {
   const endsAtMs = performance.now() + begun.expires_in * MS_PER_SECOND;
   const form = { client_id: CLIENT, grant_type: GRANT_TYPE, device_code: begun.device_code };
@@ -183,7 +182,6 @@ async function whoAmI(options: OutputOptions & PlaceOptions): Promise<void> {
   );
 }
 
-/** Adds `login`, `logout` and `whoami`. */
 export function addLoginCommands(program: Command): void {
   program
     .command('login')

@@ -8,7 +8,6 @@ import { OperatorError } from '../../errors.ts';
 import { plain } from '../../terminal/printable.ts';
 import type { ServerLogin } from './logins.ts';
 
-/** Most time for one answer. */
 const ANSWER_MS_MAX = 30_000;
 /** Far above 500 rules or findings. */
 const ANSWER_BYTES_MAX = 32 * 1024 * 1024;
@@ -116,7 +115,6 @@ export async function send(
   }
 }
 
-/** A refusal as one line. */
 export function refusalOf(server: string, { status, body }: ServerAnswer): OperatorError {
   const parsed = problemBody.safeParse(body);
   if (!parsed.success) return new OperatorError(`${server} answered ${status}.`);

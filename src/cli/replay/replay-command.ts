@@ -13,7 +13,6 @@ function headerName(text: string): string {
   throw new InvalidArgumentError('It must be the name of a header.');
 }
 
-/** Adds `replay`. */
 export function addReplayCommand(program: Command): void {
   program
     .command('replay')

@@ -19,9 +19,7 @@ const BODY_BYTES_MAX = 64 * 1024 * 1024;
 const GZIP_MAGIC = Buffer.from([0x1f, 0x8b]);
 const ZSTD_MAGIC = Buffer.from([0x28, 0xb5, 0x2f, 0xfd]);
 const NEW_LINE = 0x0a;
-/** Files of a folder that are read. */
 const NAMES = /\.jsonl?(?:\.gz|\.zst)?$/;
-/** Files of `sluice export` in its folder. */
 const STATE_NAME = 'export-state.json';
 
 const SIGNALS: Readonly<Record<string, Signal>> = {

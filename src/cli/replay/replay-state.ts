@@ -8,7 +8,6 @@ import { z } from 'zod';
 import { OperatorError } from '../../errors.ts';
 import { readJsonFile, replaceJsonFile } from '../values/state-file.ts';
 
-/** How often the state is written. */
 const WRITE_EVERY_MS = 1000;
 
 const stateShape = z.object({
@@ -64,7 +63,6 @@ export class ReplayState {
     return this.#state.answered;
   }
 
-  /** Bodies that were refused, in all. */
   get refused(): number {
     return this.#state.refused;
   }

@@ -53,7 +53,6 @@ interface NumberedBody extends ReplayBody {
   readonly number: number;
 }
 
-/** The bodies that are to be sent, rewritten. */
 async function* rewritten(
   files: readonly string[],
   { shiftToNow, newIds }: ReplayOptions,
@@ -145,7 +144,6 @@ export async function runReplay(names: readonly string[], options: ReplayOptions
   if (progress.stopped === null && state.refused > 0) process.exitCode = 1;
 }
 
-/** Sends the bodies, and reports. */
 async function sendAll(
   files: readonly string[],
   upstream: Upstream,

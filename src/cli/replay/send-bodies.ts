@@ -15,7 +15,6 @@ import type { ReplayBody } from './replay-input.ts';
 
 /** A body that is not stored after this is given up, and with it the replay. */
 export const GIVE_UP_MS = 10 * 60_000;
-/** Most messages of refused bodies that are kept. */
 const FAULTS_MAX = 20;
 
 export interface ReplayFault {
@@ -50,7 +49,6 @@ export interface SendSettings<Body extends ReplayBody = ReplayBody> {
   /** resolves earlier when interrupted */
   readonly wait: (ms: number, interruption: AbortSignal) => Promise<void>;
   readonly nowMs?: () => number;
-  /** called after a body was stored or refused */
   readonly answered?: (body: Body, isRefused: boolean) => void;
 }
 

@@ -14,7 +14,6 @@ const SIZE_BYTES: readonly number[] = [0, 2, 4, 8];
 /** The type of a block with one byte that is repeated. */
 const REPEATED = 1;
 
-/** Reads a stream by numbers of bytes. */
 class ByteReader {
   readonly #chunks: AsyncIterator<Buffer>;
   #rest: Buffer = Buffer.alloc(0);
@@ -23,7 +22,6 @@ class ByteReader {
     this.#chunks = chunks[Symbol.asyncIterator]();
   }
 
-  /** Returns whether the stream has another byte. */
   async hasMore(): Promise<boolean> {
     while (this.#rest.length === 0) {
       const next = await this.#chunks.next();

@@ -8,11 +8,8 @@ import { join } from 'node:path';
 import { OperatorError } from '../../errors.ts';
 import { type DecodedText, decodeText } from './text-encoding.ts';
 
-/** Most files of one scan. */
 const SCAN_FILES_MAX = 100_000;
-/** Most bytes of a file or of standard input. */
 const SCAN_FILE_MAX_BYTES = 256 * 1024 * 1024;
-/** Read at once. */
 const READ_BYTES = 1024 * 1024;
 
 const STANDARD_INPUT = 0;

@@ -43,7 +43,6 @@ export interface ScanResult {
   /** roles of messages that are not known, the first ones */
   readonly unknown_roles: readonly string[];
   readonly rejected: readonly Rejection[];
-  /** surfaces of the texts that were checked */
   readonly checked: readonly Surface[];
 }
 
@@ -61,7 +60,6 @@ export interface ScanReport extends ScanResult {
   readonly failed: readonly ScanFailure[];
 }
 
-/** One result of several. */
 export function mergeResults(results: readonly ScanResult[]): ScanResult {
   const checked = new Set(results.flatMap((one) => one.checked));
   const rejected = new Map<string, Rejection>();
@@ -116,7 +114,6 @@ export function reservations(report: ScanResult): string[] {
   ];
 }
 
-/** The report as people read it in a terminal. */
 export function renderReport(report: ScanReport): string {
   const { hits, files, binary } = report;
   const tried = paint.dim(

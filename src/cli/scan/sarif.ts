@@ -27,7 +27,6 @@ const SCORES: Readonly<Record<Severity, string>> = {
   informational: '0.0',
 };
 
-/** @param version of this program */
 export function toSarif(report: ScanReport, version: string): object {
   const rules = new Map(report.hits.map((hit) => [hit.rule, hit]));
   const ids = [...rules.keys()];

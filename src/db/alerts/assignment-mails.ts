@@ -31,14 +31,12 @@ export interface ClaimedMail {
   readonly workspaceId: number;
   readonly id: Hex16;
   readonly kind: AssignmentMailKind;
-  /** the receiver */
   readonly userId: number;
   readonly actorId: number;
   readonly attempt: number;
   readonly findingIds: readonly Hex16[];
 }
 
-/** The content of an e-mail. */
 export interface AssignmentNotice {
   readonly kind: AssignmentMailKind;
   /** e-mail address of the receiver */

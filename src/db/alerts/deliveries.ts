@@ -9,7 +9,6 @@ import {
 import type { Hex16 } from '../../model/json.ts';
 import type { Database, Queryable } from '../database.ts';
 
-/** The kind of a message, of its rows in the outbox. */
 export const MESSAGE_KIND = `CASE WHEN count(DISTINCT o.run_id) > 1 THEN 'digest' ELSE 'incident' END`;
 
 /** An attempt before it is logged. */
@@ -36,7 +35,6 @@ export async function logDelivery(
   );
 }
 
-/** Logs a test message, outside of any queue. */
 export async function logTest(
   database: Database,
   workspaceId: number,
@@ -46,7 +44,6 @@ export async function logTest(
   await logDelivery(database, { ...destination, workspaceId }, entry);
 }
 
-/** The log of a workspace, newest first. */
 export async function listDeliveries(
   database: Database,
   workspaceId: number,

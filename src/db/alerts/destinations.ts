@@ -36,12 +36,10 @@ function shownSecret(secret: Buffer): string {
   return `whsec_${secret.toString('base64')}`;
 }
 
-/** A severity and the ones above it. */
 function severitiesFrom(least: Severity): Severity[] {
   return SEVERITIES.slice(0, SEVERITIES.indexOf(least) + 1);
 }
 
-/** The target of a destination as the ledger records it. */
 function recordedTarget(target: AlertTarget): string {
   return target.format === 'email' ? target.recipients.join(', ') : new URL(target.url).origin;
 }
@@ -192,7 +190,6 @@ export async function updateDestination(
   });
 }
 
-/** A target whose URL may be left as it is. */
 export type KeptTarget =
   | { readonly format: 'json' | 'slack' | 'ocsf'; readonly url: string | null }
   | { readonly format: 'email'; readonly recipients: readonly string[] };
@@ -225,7 +222,6 @@ export async function pauseDestination(
   });
 }
 
-/** Removes a destination and what is queued for it. */
 export async function deleteDestination(
   database: Database,
   workspaceId: number,
@@ -294,7 +290,6 @@ export async function resendDead(
   });
 }
 
-/** The destinations of a workspace, in the order in which they were added. */
 export async function listDestinations(
   database: Database,
   workspaceId: number,
@@ -325,7 +320,6 @@ export async function listDestinations(
   }));
 }
 
-/** A destination as messages are sent to it; null when the workspace has none of this id. */
 export async function findDestination(
   database: Database,
   workspaceId: number,

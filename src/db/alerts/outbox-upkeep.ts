@@ -7,7 +7,6 @@ import type { Database, Queryable } from '../database.ts';
 import { tidyAssignmentMails } from './assignment-mails.ts';
 import { AGE_HOURS_MAX } from './outbox.ts';
 
-/** Undelivered messages are kept so long. */
 const DEAD_KEPT_DAYS = 30;
 
 const deleteUnlocked = (where: string): string => `
@@ -51,7 +50,6 @@ export async function tidyOutbox(database: Database): Promise<void> {
   await tidyAssignmentMails(database);
 }
 
-/** Deletes the messages of a destination that is being removed. */
 export async function deleteMessages(
   connection: Queryable,
   workspaceId: number,

@@ -102,7 +102,6 @@ export function targetOf({
   return format === 'email' ? { format, recipients: recipients ?? [] } : { format, url: url ?? '' };
 }
 
-/** A row with `DESTINATION_COLUMNS` as a destination. */
 export function toDestination(row: DestinationRow): Destination {
   const { id, workspaceId, workspace, name, secret, oldSecret, showsUser } = row;
   const secrets = [secret, oldSecret].filter((one) => one !== null);
@@ -114,7 +113,6 @@ const IS_DUE = 'o.dead_at IS NULL AND o.due_at <= now()';
 const IS_FREE = `NOT d.paused AND d.next_at <= now()
   AND (d.lease_until IS NULL OR d.lease_until <= now())`;
 
-/** Sending slots of a process. */
 export interface SendingSlots {
   readonly free: number;
   /** how many of the others each workspace holds */

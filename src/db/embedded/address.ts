@@ -19,7 +19,6 @@ import { requireScram } from './scram-client.ts';
 export interface Address {
   /** also the number in the socket's name */
   readonly port: number;
-  /** the folder of the socket; null when there is none */
   readonly socketFolder: string | null;
 }
 
@@ -35,7 +34,6 @@ export interface DatabaseUrls {
 const SOCKET_PATH_BYTES_MAX = process.platform === 'linux' ? 107 : 103;
 const LONGEST_SOCKET_NAME = '.s.PGSQL.65535';
 
-/** The address for the next start of the server in `home`. */
 export async function chooseAddress(home: string): Promise<Address> {
   const folder = socketFolderOf(home);
   const isShort = Buffer.byteLength(join(folder, LONGEST_SOCKET_NAME)) <= SOCKET_PATH_BYTES_MAX;
@@ -67,12 +65,10 @@ export async function removeSocket(home: string): Promise<void> {
   await rm(socketFolderOf(home), { recursive: true, force: true });
 }
 
-/** Remembers the port for the next start. */
 export async function noteAddress(home: string, { port }: Address): Promise<void> {
   await writeFile(portFileOf(home), `${port}\n`, { mode: 0o600 });
 }
 
-/** The server's settings for this address. */
 export function addressSettings({ port, socketFolder }: Address): Readonly<Record<string, string>> {
   return {
     listen_addresses: '127.0.0.1',
@@ -109,7 +105,6 @@ export function addressUrls(
   return { url: urlOf(encodeURIComponent(socketFolder)), copyUrl: byPort };
 }
 
-/** For messages. */
 export function addressText({ port, socketFolder }: Address): string {
   const byPort = `127.0.0.1:${port}`;
   return socketFolder === null ? byPort : `socket in ${socketFolder}, ${byPort}`;

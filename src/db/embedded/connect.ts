@@ -172,7 +172,6 @@ async function startOwned(
   }
 }
 
-/** Claims the ownership of a home; see claimOwnership. */
 function claim(home: string, serves: boolean): Promise<Ownership | null> {
   return claimOwnership(home, { serves, isServed: async () => (await findServer(home)) !== null });
 }
@@ -184,7 +183,6 @@ async function hold(installation: Installation, ownership: Ownership): Promise<H
 
 type OwnerOptions = Required<Pick<StartOptions, 'log' | 'connectionsMax'>>;
 
-/** Creates the cluster if it does not exist, and starts its server. */
 async function startFirst(
   installation: Installation,
   ownership: Ownership,
@@ -197,7 +195,6 @@ async function startFirst(
   return await launchServer(held, connectionsMax);
 }
 
-/** Uses the server of another process. */
 async function useRunning(
   { home, moved }: Installation,
   server: Server,
@@ -209,7 +206,6 @@ async function useRunning(
   return { ...urls, home, moved, adopted: true, owned: false, ...life };
 }
 
-/** How an owned server is kept running, and stopped. */
 function ownedLife(
   installation: Installation,
   ownership: Ownership,

@@ -9,7 +9,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileSystemNowMs, renewedAtMs, renewRecord } from './record.ts';
 
-/** An owner that has been silent for longer has ended. */
 export const OWNER_SILENT_MS = 20_000;
 const RENEW_EVERY_MS = 5000;
 const POLL_MS = 250;

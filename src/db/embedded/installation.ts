@@ -31,7 +31,6 @@ export interface Installation {
   readonly moved: string | null;
 }
 
-/** An installation that this process owns. */
 export interface HeldInstallation extends Installation {
   /** the home's lock, which every PostgreSQL program inherits; null on file systems without locks */
   readonly lockFd: number | null;

@@ -102,7 +102,6 @@ async function lastOwner(home: string): Promise<{ highest: number; last: Process
   return { highest, last: await readRecord(home, `owner.${highest}`) };
 }
 
-/** Checks whether the last owner is a server of Sluice. */
 export async function ownerServes(home: string): Promise<boolean> {
   return (await lastOwner(home)).last?.serves === true;
 }

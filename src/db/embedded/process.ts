@@ -20,7 +20,6 @@ interface ProgramResult {
   readonly missing: boolean;
 }
 
-/** Longer output is cut. */
 const OUTPUT_CHARS_MAX = 1024 * 1024;
 /** Free memory that a PostgreSQL process keeps for its next transaction. */
 const KEPT_BYTES_MAX = 8 * 1024 * 1024;
@@ -143,7 +142,6 @@ async function seesOwnProcesses(): Promise<boolean> {
   return (await readlink('/proc/self')) === String(process.pid);
 }
 
-/** The boot of the running kernel, on Linux. */
 export async function bootId(): Promise<string> {
   return (await readFile('/proc/sys/kernel/random/boot_id', 'utf8')).trim();
 }

@@ -11,7 +11,6 @@ import { bootId, errorCode, processIdentity } from './process.ts';
 
 export interface ProcessRecord {
   readonly pid: number;
-  /** when it was started (`processIdentity`) */
   readonly identity: string;
   readonly place: ProcessPlace;
   /** Is it a server of Sluice, and no command? */
@@ -31,7 +30,6 @@ export interface ProcessPlace {
   readonly isLocked: boolean;
 }
 
-/** Finds this process's place, for a record in `home`. */
 export async function placeIn(home: string, isLocked: boolean): Promise<ProcessPlace> {
   const { ino } = await stat(home, { bigint: true });
   const isLinux = process.platform === 'linux';
@@ -143,7 +141,6 @@ export async function renewedAtMs(home: string, name: string): Promise<number | 
   }
 }
 
-/** Reads the clock of the file system of `home`. */
 export async function fileSystemNowMs(home: string): Promise<number> {
   const draft = draftIn(home);
   try {
@@ -154,7 +151,6 @@ export async function fileSystemNowMs(home: string): Promise<number> {
   }
 }
 
-/** Removes a record, if it is there. */
 export async function removeRecord(home: string, name: string): Promise<void> {
   await rm(join(home, name), { force: true });
 }

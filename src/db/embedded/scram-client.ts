@@ -89,7 +89,6 @@ export function clientOf(url: string): typeof pg.Client {
   throw new OperatorError(`DATABASE_URL: ${REQUIRE_AUTH} must be ${SCRAM}`);
 }
 
-/** The same url with `require_auth=scram-sha-256`. */
 export function requireScram(url: string): string {
   const result = new URL(url);
   result.searchParams.set(REQUIRE_AUTH, SCRAM);

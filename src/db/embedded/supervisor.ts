@@ -26,7 +26,6 @@ export type SupervisorEvents = Pick<
 >;
 
 interface SupervisorTiming {
-  /** how often the process is looked at */
   readonly watchMs: number;
   /** before the second start; doubled for each further one */
   readonly pauseMs: number;

@@ -7,7 +7,6 @@ import type { Connection, Database } from '../database.ts';
 import { recordedByAdmin } from '../people/authority.ts';
 import { COVERAGE, isActive, isChoice, NARROWEST, setOf } from './exceptions.ts';
 
-/** Most active exceptions of a workspace. */
 const EXCEPTIONS_MAX = 100;
 /** Ended and expired exceptions that are kept to be shown; the audit log keeps them all. */
 const ENDED_KEPT = 100;

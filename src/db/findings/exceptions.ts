@@ -18,11 +18,9 @@ import type { Queryable } from '../database.ts';
 /** Most newest findings of a rule that are looked at to count what an exception hides. */
 const COUNTED_FINDINGS_MAX = 5000;
 
-/** SQL that is true while an exception is active. */
 export const isActive = (exception: string): string =>
   `(${exception}.ended_at IS NULL AND ${exception}.expires_at > now())`;
 
-/** SQL expressions that exceptions are compared with. */
 interface Match {
   /** of the run, so the same for all matches of a finding */
   readonly agent: string;
@@ -73,14 +71,12 @@ const covers = (exception: string, match: Match): string =>
     (part) => `(${exception}.${COLUMN_OF[part]} IS NULL OR ${HAS[part](exception, match)})`,
   ).join(' AND ')} IS TRUE)`;
 
-/** Checks whether an active exception covers a match. */
 const isCovered = (finding: string, match: Match): string => `EXISTS (
     SELECT FROM finding_exceptions exception
      WHERE exception.workspace_id = ${finding}.workspace_id
        AND exception.rule_id = ${finding}.rule_id
        AND ${isActive('exception')} AND ${covers('exception', match)})`;
 
-/** Checks whether a condition holds for every match of a finding. */
 const forEach = (finding: string, holds: (match: Match) => string): string =>
   `(${holds(firstOf(finding))} AND (${finding}.more_digests IS NULL OR NOT EXISTS (
      SELECT FROM ${matchesOf(finding, 'further')} WHERE NOT ${holds(furtherOf(finding, 'further'))})))`;
@@ -99,7 +95,6 @@ export function isExcepted(finding: string): string {
   return forEach(finding, (match) => isCovered(finding, match));
 }
 
-/** Checks whether an active exception covers the first match of a finding. */
 export const isFirstExcepted = (finding: string): string => isCovered(finding, firstOf(finding));
 
 /**
@@ -112,7 +107,6 @@ export const shownPlace = (finding: string): string => `
      WHERE NOT ${isCovered(finding, furtherOf(finding, 'further'))}
      ORDER BY further.ordinal LIMIT 1) END`;
 
-/** Checks whether an exception covers a match of a finding. */
 const touches = (exception: string, finding: string): string => `
   (${covers(exception, firstOf(finding))} OR (${finding}.more_digests IS NOT NULL
      AND EXISTS (SELECT FROM ${matchesOf(finding, 'further')}
@@ -133,7 +127,6 @@ const newestOf = (rule: string): string => `
     ORDER BY created_at DESC LIMIT ${COUNTED_FINDINGS_MAX})`;
 const IS_CUT = `count(*) = ${COUNTED_FINDINGS_MAX} AS "isCut"`;
 
-/** The columns of an `ExceptionCoverage`. */
 export const COVERAGE = `(e.match_digest IS NOT NULL) AS text, e.tool_name AS tool,
   e.agent_name AS agent, e.service_name AS service`;
 const COLUMNS = `e.id, e.rule_id AS "ruleId", ${COVERAGE}, e.reason,
@@ -186,7 +179,6 @@ export async function listExceptions(
   return rows.map(toException);
 }
 
-/** An exception beside the finding that it covers. */
 export type Cover = ExceptionCoverage & Pick<FindingException, 'id' | 'reason' | 'expiresAt'>;
 
 /** The active exceptions that hide a finding, the one that lasts longest first. */
@@ -226,9 +218,7 @@ export const NARROWEST = `
       FROM own
   )`;
 
-/** A part as a bit of a set of parts. */
 const bitOf = (part: ExceptionPart): number => 1 << EXCEPTION_PARTS.indexOf(part);
-/** SQL for the set of parts for which a condition is true. */
 const partsWhere = (condition: (part: ExceptionPart) => string): string =>
   `(${EXCEPTION_PARTS.map(
     (part) => `CASE WHEN ${condition(part)} THEN ${bitOf(part)} ELSE 0 END`,

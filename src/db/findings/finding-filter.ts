@@ -57,7 +57,6 @@ const ROWS: readonly Parameter[] = Object.values(PARAMETERS);
 type Name = keyof typeof PARAMETERS;
 const NAMES = Object.keys(PARAMETERS) as Name[];
 
-/** Each parameter as SQL with its type. */
 export const GIVEN = Object.fromEntries(
   NAMES.map((name, index) => [name, `$${index + 2}::${PARAMETERS[name][0]}`]),
 ) as Readonly<Record<Name, string>>;
@@ -65,7 +64,6 @@ export const GIVEN = Object.fromEntries(
 /** A condition where the filter has a value; else true. */
 const where = (name: Name, condition: string): string => `(${GIVEN[name]} IS NULL OR ${condition})`;
 
-/** The range of the filter's time. */
 export const IN_TIME = `${where('since', `f.created_at >= ${GIVEN.since}`)}
         AND ${where('until', `f.created_at < ${GIVEN.until}`)}`;
 const HAS_SEVERITY = where('severity', `f.severity = ${GIVEN.severity}`);
@@ -137,7 +135,6 @@ export function parameter(n: number): string {
   return `$${1 + ROWS.length + n}`;
 }
 
-/** The values of the parameters of `MATCHES`. */
 export function matchValues(workspaceId: number, filter: FindingFilter): unknown[] {
   return [workspaceId, ...ROWS.map(([, read]) => read(filter) ?? null)];
 }

@@ -36,7 +36,6 @@ const ORDERS: Readonly<Record<FindingOrder, string>> = {
 };
 
 const utcDay = (time: string): string => `(${time} AT TIME ZONE 'UTC')::date`;
-/** UTC days before today. */
 const AGE_DAYS = `${utcDay('now()')} - ${utcDay('created_at')}`;
 
 const groupsQuery = (grouping: FindingGrouping, order: FindingOrder, ofKind: boolean): string => `

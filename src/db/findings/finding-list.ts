@@ -134,7 +134,6 @@ const queriesOf = (direction: Direction) => ({
 type TimeOrder = 'newest' | 'oldest';
 const QUERIES = { newest: queriesOf('DESC'), oldest: queriesOf('ASC') };
 
-/** A page of findings. */
 export interface FindingList {
   readonly findings: Finding[];
   /** null at the end */
@@ -150,7 +149,6 @@ export function readsKind({ severity, category, ruleId }: FindingFilter): boolea
   return ruleId === undefined && (severity !== undefined || category !== undefined);
 }
 
-/** How a filter's findings are found. */
 function wayOf(filter: FindingFilter): 'read' | 'readKind' | 'byState' | 'byKind' | 'byTime' {
   if (needsReading(filter)) return readsKind(filter) ? 'readKind' : 'read';
   if (isTriaged(filter)) return 'byState';
@@ -263,11 +261,6 @@ export async function severityOf(database: Database, workspaceId: number, { id }
   return rows[0]?.severity ?? null;
 }
 
-/**
- * One page of a workspace's findings.
- *
- * @param limit most findings of the page
- */
 export async function listFindings(
   database: Database,
   workspaceId: number,

@@ -8,7 +8,6 @@ import { MORE_PLACES_MAX } from '../../model/findings.ts';
 export const placesOf = (finding: string, as: string): string =>
   `jsonb_array_elements(${finding}.more_places) WITH ORDINALITY AS ${as} (place, ordinal)`;
 
-/** The first place of a finding, as its further ones are stored. */
 const firstPlace = (finding: string): string => `jsonb_build_object(
     'description', ${finding}.description, 'condition', ${finding}.condition_index,
     'conditionDescription', ${finding}.condition_description, 'field', ${finding}.field,

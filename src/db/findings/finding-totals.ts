@@ -46,7 +46,6 @@ function countOf(filter: FindingFilter): { query: string; within: FindingTotal['
   return { query: COUNTS.triaged, within: { count: DECIDED_READ_MAX, by: 'decided' } };
 }
 
-/** How many findings match, up to a bound. */
 export async function countFindings(
   database: Database,
   workspaceId: number,
@@ -76,7 +75,6 @@ const NAMES = suggestedNames(
            ORDER BY 1 LIMIT ${SUGGESTIONS_MAX}) AS assignees`,
 );
 
-/** The values that the filters of the list suggest. */
 export async function suggestNames(database: Database, workspaceId: number): Promise<FindingNames> {
   return onlyRow(await database.query<FindingNames>(NAMES, [workspaceId]));
 }

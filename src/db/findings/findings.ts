@@ -95,7 +95,6 @@ export function toPage<Row extends Place>(
   };
 }
 
-/** One finding of a workspace; null when it has none of that id. */
 export async function findFinding(
   database: Database,
   workspaceId: number,
@@ -108,7 +107,6 @@ export async function findFinding(
   return rows[0] ?? null;
 }
 
-/** The cursor of a finding of a workspace; null when there is none of that id. */
 export async function findPlace(
   database: Database,
   workspaceId: number,

@@ -26,7 +26,6 @@ import { findingsRead, readsKind, searchedTo } from './finding-list.ts';
 import { placesOf } from './finding-places.ts';
 import { STATE_COLUMN } from './triage.ts';
 
-/** Maximum findings that incidents are made of. */
 const INCIDENT_FINDINGS_MAX = 3000;
 /** False positives that are counted, the latest decided. */
 const DISMISSED_READ_MAX = 2000;
@@ -65,7 +64,6 @@ const QUERIES = {
   readKind: candidates(findingsRead('DESC', true)),
 };
 
-/** A place as it is read. */
 interface StoredPlace extends Pick<IncidentPlace, 'surface' | 'tool' | 'digest'> {
   readonly place: {
     readonly step: number;
@@ -170,7 +168,6 @@ interface HistoryRow extends RuleHistory {
 const SEPARATOR = '\0';
 const keyOf = (...parts: readonly string[]): string => parts.join(SEPARATOR);
 
-/** The distinct names of findings, at most so many. */
 function distinct(findings: readonly IncidentFinding[], of: (one: IncidentFinding) => string[]) {
   return [...new Set(findings.flatMap(of))].slice(0, HISTORY_PAIRS_MAX);
 }
@@ -200,7 +197,6 @@ async function readHistory(
   };
 }
 
-/** A page of incidents. */
 export interface IncidentList {
   readonly incidents: Incident[];
   /** how many to skip for the next page; null at the end */

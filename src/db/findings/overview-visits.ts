@@ -11,7 +11,6 @@ import { hasState } from './triage.ts';
 
 /** A look after a longer pause begins a new visit. */
 const VISIT_PAUSE_MINUTES = 30;
-/** Most new findings that are counted, and that are looked at for this. */
 export const NEW_FINDINGS_MAX = 1_000;
 const READ_FINDINGS_MAX = 5_000;
 

@@ -26,7 +26,6 @@ const MS_PER_HOUR = 3_600_000;
 const MS_PER_DAY = 24 * MS_PER_HOUR;
 const HOURS = 24;
 const DAYS = 14;
-/** Most waiting runs of a workspace that are counted. */
 export const WAITING_MAX = 10_000;
 /** A past hour or day can change for this long: late steps, late commits. */
 const CLOSING_MS = MS_PER_HOUR;
@@ -54,7 +53,6 @@ export const HOUR = `
     FROM runs
    WHERE workspace_id = $1 AND first_arrival_at >= ${at('$2')} AND first_arrival_at < ${at('$3')}`;
 
-/** Selects the findings of a day that are in an open state. */
 const IS_OPEN = `f.workspace_id = $1 AND f.created_at >= ${at('$2')} AND f.created_at < ${at('$3')}
    AND ${hasState(`'{${OPEN_STATES.join(',')}}'::text[]`)}`;
 

@@ -4,13 +4,11 @@
  */
 import type { Database } from '../database.ts';
 
-/** Days that are kept, with the current one. */
 const COST_DAYS = 30;
 
 /** A part of what matching a rule took. */
 export interface RuleCost {
   readonly ruleId: string;
-  /** how often it was searched for */
   readonly searches: number;
   readonly micros: number;
 }
@@ -40,15 +38,12 @@ export async function addRuleCosts(database: Database, costs: readonly RuleCost[
   );
 }
 
-/** The CPU time that matching a rule takes. */
 export interface MatcherTime {
   /** of the time of all rules, 0 to 1 */
   readonly share: number;
-  /** mean of one search, in microseconds */
   readonly searchUs: number;
 }
 
-/** By rule id, of the days that are kept. */
 export async function readMatcherTimes(
   database: Database,
 ): Promise<ReadonlyMap<string, MatcherTime>> {

@@ -3,9 +3,7 @@ import { NO_RECORD, type RuleRecord } from '../../model/findings.ts';
 import type { Database } from '../database.ts';
 import { type MatcherTime, readMatcherTimes } from './rule-costs.ts';
 
-/** Findings of one rule that are counted, the latest. */
 const COUNTED_MAX = 10_000;
-/** False positives that are counted in all, the latest decided. */
 const FALSE_POSITIVES_MAX = 10_000;
 
 /** The rules with findings: each next one is one look-up in the index `findings_by_rule`. */
@@ -50,7 +48,6 @@ type Row = Omit<RuleRecord, 'matcherShare' | 'matcherUs'> & { readonly ruleId: s
 const withTime = (record: RuleRecord, time: MatcherTime | undefined): RuleRecord =>
   time === undefined ? record : { ...record, matcherShare: time.share, matcherUs: time.searchUs };
 
-/** Of every rule with findings or a matcher time, by its id. */
 export async function readRuleRecords(
   database: Database,
   workspaceId: number,
@@ -64,7 +61,6 @@ export async function readRuleRecords(
   return new Map([...ids].map((id) => [id, withTime(found.get(id) ?? NO_RECORD, times.get(id))]));
 }
 
-/** Of one rule. */
 export async function readRuleRecord(
   database: Database,
   workspaceId: number,

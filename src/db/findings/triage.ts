@@ -62,7 +62,6 @@ function assigneeOf({ userId, email, displayName, isMember }: TriageRow): Assign
   return { userId, email: email ?? '', displayName: displayName ?? '', isMember };
 }
 
-/** The triage of a finding; a new finding's if it has none. */
 export async function readTriage(
   database: Queryable,
   workspaceId: number,

@@ -18,7 +18,6 @@ const VERSION = 1;
 /** The previous hash that a workspace's first entry contains. */
 export const FIRST_PREV_HASH: Buffer = Buffer.alloc(32);
 
-/** The hashed part of an entry. */
 interface EntryContent extends Omit<AuditEntry, 'before' | 'after' | 'hash'> {
   readonly workspaceId: number;
   readonly before: JsonText | null;
@@ -29,7 +28,6 @@ export interface ChainedEntry extends EntryContent {
   readonly hash: Buffer;
 }
 
-/** The hash that an entry with this content must have. */
 export function hashEntry(entry: EntryContent): Buffer {
   const encoded = JSON.stringify([
     VERSION,
@@ -48,7 +46,6 @@ export function hashEntry(entry: EntryContent): Buffer {
   return createHash('sha256').update(encoded).digest();
 }
 
-/** The last entry that was verified. */
 export interface ChainHead {
   readonly seq: Int64;
   readonly hash: Buffer;

@@ -26,10 +26,8 @@ const LOCK_CLASS = 0x61756474;
 /** Entries that a verification reads at a time. */
 const VERIFY_ROWS = 1000;
 
-/** The actor of commands. */
 export const COMMAND_LINE: Actor = { userId: null, name: 'operator', origin: 'command line' };
 
-/** A change as the ledger records it. */
 export interface Change {
   /** as `rule.override` */
   readonly action: string;

@@ -28,9 +28,7 @@ const INTERVAL_SECONDS = 5;
 /** Added by each poll that comes too early (RFC 8628, 3.5). */
 const SLOWER_SECONDS = 5;
 const INTERVAL_SECONDS_MAX = 60;
-/** Most requests that are waiting; one more is answered 503. */
 const WAITING_MAX = 10_000;
-/** Most of them from one network. */
 const WAITING_OF_NETWORK_MAX = 20;
 /** Attempts to find a user code that is free: with 10,000 in use, one in 2.5 million is taken. */
 const ATTEMPTS_MAX = 3;
@@ -40,12 +38,9 @@ const SECONDS_PER_MINUTE = 60;
 
 const LIVE = 'expires_at > now()';
 
-/** Of the command line. */
 interface Device {
-  /** chosen by its user */
   readonly name: string;
   readonly address: string;
-  /** counted together */
   readonly network: string;
 }
 

@@ -11,7 +11,6 @@ import { digestKey } from './keys.ts';
 
 const TOKEN_BYTES = 32;
 const LIFE_DAYS = 7;
-/** Open invitations of one workspace. */
 const OPEN_MAX = 200;
 
 const OPEN = 'i.accepted_at IS NULL AND i.revoked_at IS NULL AND i.expires_at > now()';
@@ -64,7 +63,6 @@ export async function insertInvitation(
   return { invitation, token };
 }
 
-/** The open invitations of a workspace, oldest first. */
 export async function listInvitations(
   database: Queryable,
   workspaceId: number,

@@ -32,9 +32,7 @@ export interface KeyChanges {
 
 interface Listening {
   readonly onChanged: (keyId: number) => void;
-  /** called when LISTEN has succeeded */
   readonly onListening: () => void;
-  /** ends it */
   readonly signal: AbortSignal;
 }
 

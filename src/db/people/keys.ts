@@ -185,7 +185,6 @@ export async function findCredential(
   return rows[0] ?? null;
 }
 
-/** Sets the keys' last use to now. */
 export async function recordKeyUse(database: Queryable, ids: readonly number[]): Promise<void> {
   if (ids.length === 0) return;
   await database.query('UPDATE api_keys SET last_used_at = now() WHERE id = ANY ($1::int[])', [

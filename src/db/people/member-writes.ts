@@ -168,7 +168,6 @@ export async function acceptInvitation(
   });
 }
 
-/** Finds the open invitation of a link, with the name of its workspace. */
 export async function findInvitationOfLink(database: Database, token: string) {
   const { email, role, workspaceId } = await findInvitationByToken(database, token);
   const workspace = await findWorkspaceById(database, workspaceId);

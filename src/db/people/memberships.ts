@@ -21,7 +21,6 @@ const MEMBER = `
            WHERE s.user_id = u.id AND s.workspace_id = m.workspace_id) AS "lastSeenAt"
     FROM memberships m JOIN users u ON u.id = m.user_id`;
 
-/** The members of a workspace, in order of joining. */
 export async function listMembers(database: Queryable, workspaceId: number): Promise<Member[]> {
   const { rows } = await database.query<Member>(
     `${MEMBER} WHERE m.workspace_id = $1 ORDER BY m.created_at, u.id`,
@@ -30,7 +29,6 @@ export async function listMembers(database: Queryable, workspaceId: number): Pro
   return rows;
 }
 
-/** The workspaces of a user, in order of joining. */
 export async function listMemberships(database: Queryable, userId: number): Promise<Membership[]> {
   const { rows } = await database.query<Membership>(
     `SELECT w.slug, w.name, m.role FROM memberships m JOIN workspaces w ON w.id = m.workspace_id

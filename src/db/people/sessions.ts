@@ -22,10 +22,8 @@ const CLI_IDLE_DAYS = 14;
 const SEEN_SECONDS = 60;
 /** Most open sessions of one user and kind; a further one revokes the oldest. */
 const OPEN_MAX = 50;
-/** Rows of ended sessions are kept this long. */
 const KEPT_DAYS = 30;
 
-/** The condition that a session is open. */
 export const OPEN = `revoked_at IS NULL AND expires_at > now()
   AND last_seen_at > now() - CASE kind WHEN 'cli' THEN interval '${CLI_IDLE_DAYS} days'
                                        ELSE interval '${IDLE_HOURS} hours' END`;
@@ -123,7 +121,6 @@ export async function findSession(
   return await find(database, token, 'browser', workspaceId ?? null);
 }
 
-/** The same for the token of a command line. */
 export async function findCliSession(database: Queryable, token: string): Promise<Session | null> {
   return await find(database, token, 'cli', null);
 }

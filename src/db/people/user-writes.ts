@@ -47,7 +47,6 @@ export async function createMember(
   });
 }
 
-/** Records a change of a user in every workspace it belongs to. */
 export async function recordOfUser(
   connection: Connection,
   user: Pick<User, 'id' | 'email'>,

@@ -25,7 +25,6 @@ export interface Account extends User {
   readonly passwordHash: string | null;
 }
 
-/** A user whose password was checked. */
 export interface ProvenUser extends User {
   /** the hash it was checked against; the check is void once another is stored */
   readonly proof: string;
@@ -39,7 +38,6 @@ export interface ListedUser extends User {
   readonly lastSeenAt: Date | null;
 }
 
-/** The columns of a `User`. */
 export const USER_COLUMNS = `id, address AS email, display_name AS "displayName",
   created_at AS "createdAt", workspace_id AS "onlyWorkspaceId"`;
 
@@ -66,7 +64,6 @@ export async function createUser(
   return user;
 }
 
-/** The user with an id; null if there is none. */
 export async function findUser(database: Queryable, id: number): Promise<User | null> {
   const { rows } = await database.query<User>(`SELECT ${USER_COLUMNS} FROM users WHERE id = $1`, [
     id,

@@ -7,7 +7,6 @@ import { recordedByAdmin } from './authority.ts';
 import { createKey, type NewKey, revokeKey, setKeyLimit } from './keys.ts';
 import { createWorkspace, removeExcerpts, type Workspace } from './workspaces.ts';
 
-/** Most keys of a workspace that are not revoked. */
 const KEYS_MAX = 1000;
 
 interface Attributes {

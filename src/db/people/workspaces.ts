@@ -20,13 +20,11 @@ const COLUMNS =
 const REMOVAL_ROWS = 2000;
 const SLUG = /^[a-z0-9][a-z0-9-]{0,62}$/;
 
-/** All workspaces, oldest first. */
 export async function listWorkspaces(database: Queryable): Promise<Workspace[]> {
   const { rows } = await database.query<Workspace>(`SELECT ${COLUMNS} FROM workspaces ORDER BY id`);
   return rows;
 }
 
-/** The oldest workspace; null if there is none. */
 export async function firstWorkspace(database: Queryable): Promise<Workspace | null> {
   const { rows } = await database.query<Workspace>(
     `SELECT ${COLUMNS} FROM workspaces ORDER BY id LIMIT 1`,
@@ -34,7 +32,6 @@ export async function firstWorkspace(database: Queryable): Promise<Workspace | n
   return rows[0] ?? null;
 }
 
-/** The workspace with an id; null if there is none. */
 export async function findWorkspaceById(
   database: Queryable,
   id: number,

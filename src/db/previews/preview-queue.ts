@@ -25,7 +25,6 @@ import { fromMicros, toMicros, utcDayOf } from '../sql-times.ts';
 const LEASE_SECONDS = 30;
 const LEASE = `now() + interval '${LEASE_SECONDS} seconds'`;
 
-/** The last run that was counted. */
 export interface PreviewCursor {
   readonly atMicros: string;
   readonly runId: Hex16;
@@ -38,7 +37,6 @@ export interface PreviewRange {
   readonly untilMicros: string;
 }
 
-/** A preview that this process works on. */
 export interface ClaimedPreview extends PreviewRange {
   readonly id: Hex16;
   readonly claim: string;
@@ -53,7 +51,6 @@ export interface ClaimedPreview extends PreviewRange {
   readonly sample: number | null;
 }
 
-/** A run of the range, with its place in it. */
 export interface PreviewRun extends RunToRead {
   readonly atMicros: string;
 }
@@ -106,7 +103,6 @@ const IN_RANGE = `r.workspace_id = $1 AND r.evaluation = 'evaluated'
   AND r.first_arrival_at > ${fromMicros('$2')} AND r.first_arrival_at <= ${fromMicros('$3')}`;
 const OWN = 'p.workspace_id = $1 AND p.id = $2';
 
-/** The runs that arrived in the last days, until now. */
 export async function lastDays(
   database: Database,
   workspaceId: number,
@@ -122,7 +118,6 @@ export async function lastDays(
   return { workspaceId, ...range };
 }
 
-/** How many runs are in the range, and how many of them are matched. */
 interface PreviewSize {
   readonly inRange: number;
   /** how many days before the end of the range the oldest of them arrived; null without runs */

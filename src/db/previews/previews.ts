@@ -13,7 +13,6 @@ import { recordedByAdmin } from '../people/authority.ts';
 /** Finished previews that a workspace keeps, the latest. */
 const KEPT_MAX = 20;
 
-/** A preview to create. */
 export interface NewPreview {
   readonly kind: PreviewKind;
   readonly ruleIds: readonly string[];

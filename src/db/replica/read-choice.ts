@@ -22,7 +22,6 @@ export interface ReadChoice {
   readonly settledBefore: (reader: WorkspaceReader) => Promise<Int64>;
 }
 
-/** Reads the primary. */
 export function fromPrimary(primary: DatabaseFor): ReadChoice {
   return {
     read: (reader, work) => work(primary(reader)),

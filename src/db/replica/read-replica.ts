@@ -41,7 +41,6 @@ const REPLAYED = `SELECT pg_is_in_recovery() AS "isStandby", ${IDENTITY} AS clus
   concat_ws(' ', inet_server_addr(), inet_server_port(),
             extract(epoch FROM pg_postmaster_start_time())) AS server`;
 
-/** Why a read went to the primary. */
 export type FallbackReason = 'behind' | 'conflict' | 'failed';
 
 export interface ReplicaEvents {
@@ -56,7 +55,6 @@ export interface ReplicaSettings {
   readonly url: string;
   /** a read never shows a state older than this */
   readonly lagMaxMs: number;
-  /** its connections, and how workspaces share them */
   readonly turns: TurnLimits;
 }
 
@@ -71,7 +69,6 @@ interface ReplayState {
 const codeOf = (error: unknown): unknown =>
   error instanceof Error ? Reflect.get(error, 'code') : undefined;
 
-/** Why a standby that answers is not used. */
 export class ReplicaLate extends Error {}
 
 /** Thrown into reads of a standby that is not used any more. */

@@ -7,7 +7,6 @@ import { setTimeout as pause } from 'node:timers/promises';
 
 import { type Connection, type Database, inTransaction } from '../database.ts';
 
-/** Rows that one transaction looks at. */
 export const BATCH_ROWS = 4000;
 export const UPKEEP_EVERY_MS = 60 * 60_000;
 /** Ends before upkeep's next turn is due, which deletes what is left. */
@@ -20,7 +19,6 @@ export class DeletionTurn {
   readonly #signal: AbortSignal;
   readonly #endsAtMs: number;
 
-  /** @param signal aborted when the server stops */
   constructor(database: Database, signal: AbortSignal, turnMs: number = TURN_MS_MAX) {
     this.#database = database;
     this.#signal = signal;

@@ -24,7 +24,6 @@ export interface DeletedRuns {
   readonly findings: number;
 }
 
-/** The last run that was looked at. */
 interface Place {
   readonly workspaceId: number;
   readonly atMicros: string;
@@ -76,7 +75,6 @@ const DELETE_PAGE = `
     FROM (SELECT 1) AS always
     LEFT JOIN (SELECT * FROM page ORDER BY first_arrival_at DESC, run_id DESC LIMIT 1) AS last ON true`;
 
-/** Workspaces of one statement. */
 const SLICE_WORKSPACES = 1000;
 /** LATERAL with LIMIT looks into the index once for each workspace. */
 const SLICE = `
@@ -100,7 +98,6 @@ const OUTDATED = `
 
 interface SliceRow {
   readonly id: number;
-  /** whether a run of it began before the moment */
   readonly hasOld: boolean;
 }
 interface PageRow {
@@ -186,7 +183,6 @@ export class OutdatedRuns {
   }
 }
 
-/** Deletes those whose findings are all outdated. */
 async function deleteWithFindings(
   connection: Connection,
   workspaceId: number,

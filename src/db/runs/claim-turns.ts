@@ -15,7 +15,6 @@ import { type DueKind, dueRuns, nextWorkspace } from './due-runs.ts';
 import type { RunTimes } from './run-times.ts';
 
 export interface ClaimSettings extends Pick<RunTimes, 'settleMs' | 'timeoutMs'> {
-  /** most runs of one claim */
   readonly limit: number;
   /**
    * most runs of one claim that were claimed before. A run that crashes the process must not take a
@@ -30,7 +29,6 @@ export interface Turn extends Readonly<Record<DueKind, number>> {
 }
 
 interface Visit extends Turn {
-  /** number of workspaces visited so far, this one included */
   readonly visits: number;
 }
 
@@ -56,7 +54,6 @@ const COUNTED: Readonly<Record<DueKind, string>> = {
 };
 const counted = (kind: DueKind, workspace: string): string =>
   `(SELECT count(*)::int FROM (${dueRuns(kind, workspace, COUNTED[kind])}) AS run)`;
-/** One column for each kind. */
 const each = (column: (kind: DueKind) => string): string => KINDS.map(column).join(', ');
 const ALL = '"timedOut" + again + fresh';
 

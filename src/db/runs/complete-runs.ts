@@ -42,18 +42,14 @@ export interface EvaluatedRun {
   readonly textCapBytes: number;
   /** values that were matched as written, not parsed */
   readonly unparsedValues: number;
-  /** sums over its steps */
   readonly usage: Usage;
   /** the beginning of the first text that a user sent */
   readonly title: string | null;
-  /** the first tools that its steps name */
   readonly tools: readonly string[];
 }
 
-/** The corpus that evaluated the runs. */
 type EvaluatingCorpus = Pick<Snapshot, 'version' | 'identity'>;
 
-/** A finding with the place of its run in the statement. */
 interface PlacedFinding {
   readonly place: number;
   readonly finding: FindingDraft;
@@ -80,7 +76,6 @@ const words = (column: string, own = column): string =>
            UNION SELECT json_array_elements_text(own.${own})) AS of_both
            ORDER BY word LIMIT ${WORDS_MAX})
         ELSE ARRAY(SELECT json_array_elements_text(own.${own})) END, '{}')`;
-/** Most keys and roles of a run that are named. */
 const WORDS_MAX = 20;
 
 /**
@@ -143,7 +138,6 @@ const KEEPS = '(SELECT NOT redact_excerpts FROM workspace WHERE id = done.worksp
 const keyed = (match: string): string => `(
              SELECT sha256(match_key_outer || sha256(match_key_inner || decode(${match}, 'hex')))
                FROM workspaces WHERE id = done.workspace_id)`;
-/** The further places of a finding, as they are stored. */
 const FURTHER = `(
              SELECT jsonb_agg(CASE WHEN place->>'excerpt' IS NULL THEN place WHEN ${KEEPS} THEN place
                                    ELSE ${withoutText('place')} END - 'match'

@@ -13,11 +13,9 @@ import {
 import { type Database, onlyRow } from '../database.ts';
 import { RUNS_READ_MAX } from './runs.ts';
 
-/** Names of a kind that an entity's runs have. */
 const NAMES_MAX = 20;
 /** Findings of a run, one for a rule; each run is looked up by the index. */
 const RUN_FINDINGS_MAX = 500;
-/** Rules of an entity. */
 const RULES_MAX = 50;
 
 const SERVERS = `(SELECT array_agg(DISTINCT server) FROM unnest(tools) AS tool, substring(tool FROM '${MCP_TOOL}') AS server
@@ -44,7 +42,6 @@ const namesOf = (kind: EntityKind): string => {
        WHERE name IS NOT NULL GROUP BY name ORDER BY runs DESC, name LIMIT ${NAMES_MAX}) AS named), '[]')`;
 };
 
-/** Sums of runs. */
 const SUMS = `count(*)::int AS runs, (count(*) FILTER (WHERE state = 'failed'))::int AS errors,
          sum(input_tokens)::float8 AS "inputTokens", sum(output_tokens)::float8 AS "outputTokens",
          sum(cost_usd) AS "costUsd"`;

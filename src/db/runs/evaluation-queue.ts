@@ -52,7 +52,6 @@ const KINDS = [
   ['fresh', 'fresh'],
 ] as const;
 
-/** Columns of `run` that a claim is made of. */
 const CLAIMED = `, run.workspace_id, run.state, run.attempts, ${CLAIMED_ROWS} AS claimed_rows,
                  ${UNEVALUATED_STEPS} AS steps, run.late_waits, run.first_arrival_at, run.last_arrival_at`;
 const LEASE_END = `now() + make_interval(secs => ${LEASE_SECONDS})`;
@@ -196,7 +195,6 @@ function keysOf(runs: readonly ClaimedRun[]): unknown[] {
   ];
 }
 
-/** Renews the leases of runs. */
 export async function renewLeases(database: Database, runs: readonly ClaimedRun[]): Promise<void> {
   await database.query(
     `UPDATE leases AS l SET lease_until = ${LEASE_END}

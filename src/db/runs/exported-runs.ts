@@ -7,7 +7,6 @@ import type { RunToRead } from './run-to-read.ts';
 /** Runs that one statement looks through: about 50 ms of work (two slow cores). */
 const PAGE_RUNS = 10_000;
 
-/** The place of a run in the order. */
 export interface RunCursor {
   /** microseconds since 1970 of its first arrival */
   readonly atMicros: Int64;
@@ -43,14 +42,11 @@ const OF_AGENT = `
            AND ($6::bigint IS NULL OR coalesce(start_unix_nano < $6, true)) AS "isWanted"
     FROM page ORDER BY first_arrival_at, run_id`;
 
-/** A page of runs. */
 export interface AgentRuns {
   readonly runs: readonly ExportedRun[];
-  /** null after the last page */
   readonly next: RunCursor | null;
 }
 
-/** Before every run. */
 export const BEFORE_RUNS: RunCursor = { atMicros: '0', runId: '0'.repeat(32) };
 
 /** Finds the evaluated runs of an agent: its name is known from the evaluation on. */

@@ -50,9 +50,7 @@ export async function register(
   });
 }
 
-/** The result of a heartbeat. */
 export interface Beat {
-  /** whether another process is dead */
   readonly hasDead: boolean;
   /** of new blocks */
   readonly codec: number;
@@ -88,7 +86,6 @@ export async function beat(
   return { ...found, codec, maySwitch: found.maySwitch && readsZstd };
 }
 
-/** How many processes are running. */
 export async function livingProcesses(database: Queryable): Promise<number> {
   const { rows } = await database.query<{ living: number }>(
     `SELECT count(*)::int AS living FROM processes WHERE NOT (${IS_DEAD})`,
@@ -96,7 +93,6 @@ export async function livingProcesses(database: Queryable): Promise<number> {
   return rows[0]?.living ?? 0;
 }
 
-/** Rows that dead processes left behind. */
 export interface DeadProcesses {
   readonly processes: number;
   /** runs that are due again; none has lost an attempt */

@@ -6,7 +6,6 @@ import type { Queryable } from '../database.ts';
 import { utcDay } from '../telemetry/partitions.ts';
 
 const DAY_MS = 86_400_000;
-/** Workspaces of one statement. */
 const SLICE_WORKSPACES = 1000;
 /** Runs of one statement, so that ingest and the pass never wait long for their rows. */
 const BATCH_RUNS = 2000;

@@ -122,12 +122,10 @@ class Conditions {
     this.#texts.push(condition(`$${this.values.length}`));
   }
 
-  /** Adds a condition without a parameter. */
   addText(condition: string): void {
     this.#texts.push(condition);
   }
 
-  /** the conditions from index `from` on */
   text(from = 0): string {
     return this.#texts.slice(from).join(' AND ') || 'true';
   }
@@ -299,12 +297,10 @@ export async function listRuns(
 
 const NAMES = suggestedNames('runs', 'first_arrival_at DESC, run_id DESC');
 
-/** The values that the filters of the list suggest. */
 export async function suggestRunNames(database: Database, workspaceId: number): Promise<RunNames> {
   return onlyRow(await database.query<RunNames>(NAMES, [workspaceId]));
 }
 
-/** One run of a workspace; null when it has none of that id. */
 export async function findRun(
   database: Database,
   workspaceId: number,

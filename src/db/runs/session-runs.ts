@@ -16,7 +16,6 @@ import { type RunTimes, settleAllowance } from './run-times.ts';
  * session continued. What the sender writes while it ends is within this time.
  */
 export const AFTER_END_NANOS = 5_000_000_000;
-/** Most marks removed by one statement. */
 const MARKS_MAX = 1000;
 /** Most runs of one session completed by one statement, the earliest first; the others time out. */
 const RUNS_OF_SESSION_MAX = 100;
@@ -28,11 +27,8 @@ const TIME_MAX_MS = 500;
 const STATEMENT_TIMEOUT_MS = 3000;
 const TRANSACTION_TIMEOUT_MS = 5000;
 
-/** The result of one statement. */
 interface MarksApplied {
-  /** marks removed */
   readonly marks: number;
-  /** runs completed */
   readonly runs: number;
 }
 

@@ -6,7 +6,6 @@ import type { Database } from '../database.ts';
 import { LEASES, partOf, WHOLE_RUN } from './late-steps.ts';
 import type { RunToRead } from './run-to-read.ts';
 
-/** Runs whose steps are on one shard. */
 export interface ShardOfRuns {
   /** the runs' indexes in the request, in order */
   readonly places: readonly number[];

@@ -39,7 +39,6 @@ const BATCH_TIMEOUT_MS = 40_000;
 /** After a request was refused for a lack of memory, or of the database. */
 export const RETRY_AFTER_SECONDS = 1;
 
-/** How a request was stored. */
 export interface Stored {
   /** it was stored before, or is the same request as one that was being stored */
   readonly isResend: boolean;
@@ -47,7 +46,6 @@ export interface Stored {
   readonly receipt: Receipt | null;
 }
 
-/** A request that waits for a batch or is being stored. */
 export interface WaitingRequest {
   readonly workspaceId: number;
   readonly bytes: number;
@@ -68,7 +66,6 @@ export interface BatchStoreSettings {
   readonly batchTimeoutMs?: number | undefined;
   /** by which requests are dated; without it, any moment of arrival is stored */
   readonly clock?: Pick<DatabaseClock, 'read'> | undefined;
-  /** of blocks; one that uses brotli by default */
   readonly compressor?: BlockCompressor | undefined;
   /** how long a batch with receipts waits for the locks of others */
   readonly lockWaitMs?: number | undefined;
@@ -83,7 +80,6 @@ export type StoreEvents = Pick<
 
 type Received = WaitingRequest & { readonly receipt: Receipt };
 
-/** The requests of a batch that have a receipt. */
 function received(batch: readonly WaitingRequest[]): Received[] {
   return batch.filter((waiting): waiting is Received => waiting.receipt !== null);
 }

@@ -142,7 +142,6 @@ export async function checkPlaces(database: Queryable): Promise<PlaceCheck> {
   return { checked: places.length, faults };
 }
 
-/** Returns why a place does not fit its block; null if it does. */
 function faultOf(place: StoredPlace, block: BlockOfPlace | undefined): string | null {
   if (block === undefined) return 'there is no such block';
   if (block.workspaceId !== place.workspaceId) return 'the block is in another workspace';

@@ -16,7 +16,6 @@ export const COMPRESSIONS_MAX = 2;
 /** Maximum bytes of a block's lines, unless it is a single line. */
 export const BLOCK_BYTES_MAX = 512 * 1024;
 
-/** The columns that are needed to read a block. */
 export interface StoredBlock {
   readonly id: string;
   readonly codec: number;
@@ -27,7 +26,6 @@ export interface StoredBlock {
   readonly data: Buffer;
 }
 
-/** Reports a damaged block. */
 export class UnreadableBlockError extends Error {
   override name = 'UnreadableBlockError';
   readonly blockId: string;
@@ -55,7 +53,6 @@ export function checksumOf(data: Buffer): number {
   return crc32(data) | 0;
 }
 
-/** The compressed bytes of a block and their codec. */
 export interface Compressed extends Pick<StoredBlock, 'codec' | 'data'> {
   /** holds `data`, and may be used again after it; null: `data` owns its memory */
   readonly memory: Buffer | null;
@@ -65,7 +62,6 @@ export interface Compressed extends Pick<StoredBlock, 'codec' | 'data'> {
 const COMPRESSED_BYTES = 128 * 1024;
 /** Shorter texts get new memory, so that memory is never longer than half of the text. */
 const LONG_TEXT_BYTES = 2 * COMPRESSED_BYTES;
-/** Maximum pieces of memory for compressed bytes that are kept. */
 const COMPRESSED_KEPT_MAX = 64;
 
 /**
@@ -77,7 +73,6 @@ export class BlockCompressor {
   readonly #jobs = new WorkspaceQueue<() => void>(COMPRESSIONS_MAX, COMPRESSIONS_MAX);
   /** memory for joined lines that is not in use, `BLOCK_BYTES_MAX` each */
   readonly #free: Buffer[] = [];
-  /** memory for compressed bytes that is not in use */
   readonly #freeCompressed: Buffer[] = [];
   /** memory for compressed bytes that is in use */
   readonly #lent = new WeakSet<Buffer>();
@@ -87,7 +82,6 @@ export class BlockCompressor {
     this.#codec = codecOf(codec);
   }
 
-  /** Compresses further blocks with this codec. */
   use(codec: number): void {
     this.#codec = codecOf(codec);
   }

@@ -26,14 +26,12 @@ import type { EncodedRequest } from './encoded-request.ts';
 import { utcDay } from './partitions.ts';
 import type { RunDelta } from './run-delta.ts';
 
-/** The numbers by which rows name a signal. */
 export const SIGNAL_NUMBERS: Readonly<Record<Signal, number>> = { traces: 1, metrics: 2, logs: 3 };
 
 const LINE_FEED = Buffer.from('\n');
 const DAY_MS = 86_400_000;
 const DAYS_1970_TO_2000 = 10_957;
 
-/** A block that is ready to be stored. */
 export interface Block extends StoredBlock, Compressed {
   readonly workspaceId: number;
   readonly signal: Signal;
@@ -45,7 +43,6 @@ export interface Block extends StoredBlock, Compressed {
 /** Records of a block by run, as ranges of their numbers. */
 type Places = ReadonlyMap<Hex16, readonly number[]>;
 
-/** Lines that become a block. */
 interface Pack extends Pick<Block, 'id' | 'workspaceId' | 'signal' | 'arrivedAtMs'> {
   records: number;
   bytes: number;
@@ -144,7 +141,6 @@ function rangesOf({ places }: Pack, runId: Hex16): number[] {
   return ranges;
 }
 
-/** Ids of one millisecond. */
 const IDS_PER_MS = 4096;
 /** Days of arrival at a time: today, yesterday, and those that are packed. */
 const NEWEST_DAYS_MAX = 16;
@@ -210,7 +206,6 @@ export function copyBlocks(blocks: readonly Block[]): Copy[] {
   return copies;
 }
 
-/** Encodes the rows of a block's places. */
 function placesOf(block: Block): Buffer {
   let bytesMax = 0;
   for (const ranges of block.places.values()) bytesMax += PLACE_BYTES + encodedBytesMax(ranges);

@@ -6,7 +6,6 @@ import type { Transform } from 'node:stream';
 import { promisify } from 'node:util';
 import * as zlib from 'node:zlib';
 
-/** Numbers of the codecs in the database. */
 export const BROTLI = 1;
 export const ZSTD = 2;
 
@@ -19,10 +18,8 @@ export interface Codec {
   readonly decompress: (data: Buffer, bytesMax: number) => Promise<Buffer>;
 }
 
-/** Codecs by their numbers. */
 export type Codecs = ReadonlyMap<number, Codec>;
 
-/** Advice for a Node.js without zstd. */
 export const USE_ZSTD_NODE = 'use Node.js 22.15 or newer';
 
 const compressBrotli = promisify(zlib.brotliCompress);
@@ -67,7 +64,6 @@ function compressInto(stream: Transform, text: Buffer, memory: Buffer): Promise<
   return new Promise((resolve, reject) => {
     const parts: Buffer[] = [];
     let length = 0;
-    // True if the parts follow each other in the memory.
     let isInMemory = true;
     stream.on('data', (part: Buffer) => {
       isInMemory &&= part.buffer === memory.buffer;
@@ -146,11 +142,9 @@ function createZstd(): Codec | null {
 
 const zstd = createZstd();
 
-/** The codecs that this process has. */
 export const CODECS: Codecs = new Map([
   [BROTLI, brotli],
   ...(zstd === null ? [] : [[ZSTD, zstd] as const]),
 ]);
 
-/** True if this process reads zstd. */
 export const READS_ZSTD = CODECS.has(ZSTD);

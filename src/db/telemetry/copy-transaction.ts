@@ -98,13 +98,10 @@ const SORTED_BESIDE_MAX = 2000;
 interface BatchSettings {
   /** for how long arrivals delay the evaluation of a run; null: without limit */
   readonly allowance?: SettleAllowance | null;
-  /** the steps that store the batch's receipts */
   readonly receipts?: Iterable<PipelineStep>;
   /** how long a step waits for the locks of others; without limit by default */
   readonly lockTimeoutMs?: number | null;
-  /** where the blocks are stored */
   readonly placement?: TelemetryPlacement;
-  /** the blocks of the requests */
   readonly blocks: readonly Block[];
   /** called with the transaction's time before COMMIT is sent; what it throws prevents it */
   readonly onCommit?: (nowMs: number) => void;

@@ -44,7 +44,6 @@ const SHORT_BATCH_BYTES_MAX = 1024 * 1024;
 
 /** The budget for rows that are accepted but not yet committed, shared by workspaces and writers. */
 export interface RowBudget {
-  /** Opens the account of one request. */
   readonly open: (workspaceId: number) => {
     /** False when the budget is used up; nothing is reserved then. */
     readonly reserve: (bytes: number) => boolean;
@@ -62,7 +61,6 @@ export interface CopyWriterSettings {
   readonly batchBytesMax?: number;
   /** a transaction that takes longer is aborted, and its connection destroyed */
   readonly batchTimeoutMs?: number;
-  /** as for `BatchStore` */
   readonly compressor?: BatchStoreSettings['compressor'];
   readonly clock?: BatchStoreSettings['clock'];
   /** how long a batch with receipts waits for the locks of others */
@@ -88,7 +86,6 @@ class BatchLanes {
   readonly #inflightBytes: () => number;
   readonly #store: (batch: readonly WaitingRequest[]) => Promise<void>;
   readonly #waiting = new FairQueue<WaitingRequest>();
-  /** number of running batches by workspace */
   readonly #running = new Map<number, number>();
   #busyLanes = 0;
   #isShortLaneBusy = false;
@@ -114,7 +111,6 @@ class BatchLanes {
     this.#store = store;
   }
 
-  /** Puts a request into one of the next batches. */
   add(request: WaitingRequest): void {
     const { workspaceId, bytes } = request;
     this.#waiting.add(workspaceId, bytes, request);
@@ -149,7 +145,6 @@ class BatchLanes {
     else if (!this.#isShortLaneBusy && !this.#running.has(workspaceId)) void this.#runShortLane();
   }
 
-  /** With a free lane. */
   #wakeLane(): void {
     const waitMs = this.#takenAtMs + ONE_LANE_MS_MAX - performance.now();
     if (this.#busyLanes === 0 || this.#inflightBytes() > ONE_LANE_BYTES_MAX || waitMs <= 0) {

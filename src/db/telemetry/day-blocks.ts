@@ -31,24 +31,20 @@ const WINDOW_MS = 10 * 60_000;
 export const FIRST_ID = '0'.repeat(32);
 export const LAST_ID = 'f'.repeat(32);
 
-/** The first block id of a millisecond. */
 export const idAt = (ms: number): string =>
   Math.max(0, Math.floor(ms)).toString(16).padStart(12, '0').padEnd(32, '0');
 
 export const timeOfId = (blockId: string): Date =>
   new Date(Number.parseInt(blockId.slice(0, 12), 16));
 
-/** The blocks to read. */
 export interface BlocksOfDay {
   readonly workspaceId: number;
   readonly signals: readonly Signal[];
   /** UTC day of arrival, as `2026-11-20` */
   readonly day: string;
-  /** the id of the last block (`findDay`) */
   readonly last: string;
 }
 
-/** A block as an export reads it. */
 export type DayBlock = BlockKey & {
   readonly signal: Signal;
   /** spans, log records or data points */
@@ -140,7 +136,6 @@ export interface FoundDay {
   readonly isHot: boolean;
 }
 
-/** Finds out how a day is stored now. */
 export async function findDay(database: Database, day: string): Promise<FoundDay> {
   return await inSnapshot(database, async (connection) => {
     const isHot = await isHotDay(connection, day);
@@ -213,7 +208,6 @@ const newestOf = (
     FROM newest ORDER BY block_id DESC`;
 };
 
-/** Reads the newest blocks of a range, a few at a time. */
 export async function readNewest(
   database: Database,
   { workspaceId, signal, day, isHot, from, to, hashes, only }: NewestOfDay,

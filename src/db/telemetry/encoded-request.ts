@@ -26,13 +26,11 @@ export interface EncodedRequest {
   readonly lines: readonly Line[];
   readonly runs: readonly RunDelta[];
   readonly sessionMarks: readonly SessionMark[];
-  /** number of records */
   readonly records: number;
   /** bytes of memory that the request holds while it waits */
   readonly bytes: number;
 }
 
-/** Bookkeeping. */
 const OVERHEAD_BYTES = 512;
 /** A run's delta with its key. */
 const RUN_BYTES = 512;

@@ -28,12 +28,10 @@ interface LastItem {
   readonly atMs: number;
 }
 
-/** Bounds of one call of `take`. */
 export interface Portion {
   readonly bytesMax: number;
   /** an item larger than `bytesMax` is taken, as the only one */
   readonly hasLarge: boolean;
-  /** owners that are not served by this call */
   readonly isLeftOut?: (owner: number) => boolean;
 }
 
@@ -45,23 +43,19 @@ export class FairQueue<Item> {
   #last: LastItem | null = null;
   #lastOfOther: LastItem | null = null;
 
-  /** Number of waiting items. */
   get size(): number {
     return this.#size;
   }
 
-  /** Number of owners with waiting items. */
   get owners(): number {
     return this.#lines.size;
   }
 
-  /** Checks whether several owners are active. */
   get isShared(): boolean {
     const other = this.#lastOfOther;
     return other !== null && performance.now() - other.atMs < ACTIVE_MS;
   }
 
-  /** Checks whether an owner has waiting items. */
   has(owner: number): boolean {
     return this.#lines.has(owner);
   }

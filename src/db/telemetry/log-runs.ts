@@ -53,7 +53,6 @@ interface NewestMarks {
   other: SessionMark | null;
 }
 
-/** The facts of a record that may name a session. */
 export type RecordFacts = LogFacts | SpanFacts;
 
 export interface LogRunsOfRequest {
@@ -70,7 +69,6 @@ interface Prompt {
 
 type Times = Pick<LogFacts, 'timeUnixNano' | 'observedUnixNano'>;
 
-/** The parts of a log record that decide its run. */
 export interface SessionRecord extends Times {
   readonly session: LogSession;
 }
@@ -79,7 +77,6 @@ type FactsOfRequest = Pick<DecodedRequest, 'spans' | 'logs'>;
 
 const NONE: LogRunsOfRequest = { runs: new Map(), marks: [] };
 
-/** The records of a request that name a session. */
 export function recordsWithSession({ spans, logs }: FactsOfRequest): RecordFacts[] {
   return [...spans.filter(namesSession), ...logs.filter(namesSession)];
 }
@@ -96,7 +93,6 @@ export function sessionRecordOf(facts: RecordFacts): SessionRecord {
 
 const namesSession = ({ session }: RecordFacts): boolean => session !== null;
 
-/** The marks of each session that are needed (`session-runs.ts`). */
 export function neededMarks(marks: readonly SessionMark[]): SessionMark[] {
   const sessions = new Map<Hex16, NewestMarks>();
   for (const mark of marks) {

@@ -12,7 +12,6 @@ export function orderedKey(workspaceId: number, id: Hex16): string {
   return `${String(workspaceId).padStart(WORKSPACE_DIGITS, '0')}/${id}`;
 }
 
-/** The values of a map in the order of its keys. */
 export function inKeyOrder<Row>(rows: ReadonlyMap<string, Row>): Row[] {
   const ordered: Row[] = [];
   for (const key of [...rows.keys()].sort()) {

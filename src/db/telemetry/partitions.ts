@@ -40,7 +40,6 @@ export function utcDay(epochMs: number): string {
   return new Date(epochMs).toISOString().slice(0, 10);
 }
 
-/** The tables with a partition for each day of arrival. */
 export const DAILY_TABLES = ['hot_blocks', 'hot_places', 'blocks', 'places'] as const;
 
 type DailyTable = (typeof DAILY_TABLES)[number];
@@ -75,7 +74,6 @@ interface NewPartition {
   readonly name: string;
   /** its rows: `FROM (…) TO (…)` */
   readonly values: string;
-  /** its storage parameters */
   readonly storage: string;
 }
 

@@ -28,7 +28,6 @@ export const PERIOD_MS = 4 * RECEIPT_KEPT_MS;
 export const LOCK_WAIT_MS = 2000;
 /** The same for a part of such a batch, so that the request that waits is soon found. */
 export const LOCK_WAIT_OF_PART_MS = 100;
-/** For looking receipts up. */
 const LOOK_UP_LIMIT_MS = 2000;
 const COPY = `COPY ${RECEIPTS} (workspace_id, period, body_hash, answer) FROM STDIN (FORMAT binary)`;
 const FIELDS = 4;
@@ -45,7 +44,6 @@ export interface Receipt {
   readonly answer: string | null;
 }
 
-/** A request with a receipt. */
 export interface ReceivedRequest {
   readonly request: { readonly workspaceId: number; readonly arrivedAtMs: number };
   readonly receipt: Receipt;

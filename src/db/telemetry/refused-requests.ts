@@ -7,7 +7,6 @@ import type { Database } from '../database.ts';
 
 /** Most rows of counted refusals per workspace; the oldest are removed. */
 export const COUNTED_ROWS_MAX = 500;
-/** Most groups that a workspace is shown. */
 export const LISTED_MAX = 20;
 
 interface KnownKey {
@@ -87,7 +86,6 @@ export async function recordRefusedRequests(
   return groups.filter((group) => keyOf(group) === undefined);
 }
 
-/** The refusals of a workspace's keys in the last hour. */
 export async function listRefusedRequests(
   database: Database,
   workspaceId: number,

@@ -10,7 +10,6 @@ interface RejectedRequest {
   readonly signal: Signal;
   /** decoded, before JSON was parsed; its beginning is enough */
   readonly body: Buffer;
-  /** of the whole body */
   readonly bodyBytes: number;
   /** PostgreSQL's */
   readonly error: unknown;

@@ -34,7 +34,6 @@ export interface RunDelta {
   readonly records: number[];
 }
 
-/** Deltas by workspace and run. */
 export type RunDeltas = Map<string, RunDelta>;
 
 /** UTF-16 units kept of a run's name and service: lists show hundreds of runs at a time. */

@@ -21,19 +21,16 @@ import {
   readPacked,
 } from './packed/packed-block.ts';
 
-/** The address of a block. */
 export interface BlockKey {
   readonly blockId: string;
   /** the UTC day on which it arrived (`2026-11-20`) */
   readonly arrivedOn: string;
 }
 
-/** Records of a block, by their numbers. */
 export interface RecordsOfBlock extends BlockKey {
   readonly records: RecordRanges;
 }
 
-/** A place names a block that is not stored. */
 export class MissingBlockError extends UnreadableBlockError {
   override name = 'MissingBlockError';
 
@@ -42,19 +39,16 @@ export class MissingBlockError extends UnreadableBlockError {
   }
 }
 
-/** The text of a block, or the error if it cannot be read. */
 export type BlockText = BlockKey &
   (
     | {
         readonly signal: Signal;
         readonly text: Buffer;
-        /** of a narrow text */
         readonly holes?: Holes;
         /** of a text that is apart */
         readonly widen?: PackedText['widen'];
       }
     | {
-        /** null if it is not known */
         readonly signal: Signal | null;
         readonly error: UnreadableBlockError | UnsupportedCodecError;
       }
@@ -76,7 +70,6 @@ const SIGNALS = new Map(
   Object.entries(SIGNAL_NUMBERS).map(([signal, number]) => [number, signal as Signal]),
 );
 
-/** The columns of the text of a block. */
 export interface TextRow extends StoredBlock {
   /** of a packed block; else null, as the other columns of its narrow part */
   readonly narrow: Buffer | null;
@@ -88,7 +81,6 @@ export interface TextRow extends StoredBlock {
 /** Columns of `blocks` for `TextRow`, without its id, `data` and `narrow`. */
 export const TEXT_COLUMNS = `codec, bytes, checksum, narrow_bytes AS "narrowBytes",
   narrow_checksum AS "narrowChecksum", documents_bytes AS "documentsBytes"`;
-/** `TEXT_COLUMNS` of `hot_blocks`. */
 export const HOT_TEXT_COLUMNS = `codec, bytes, checksum, NULL::integer AS "narrowBytes",
   NULL::integer AS "narrowChecksum", NULL::integer AS "documentsBytes"`;
 
@@ -104,13 +96,11 @@ export async function readText(row: TextRow, codecs: Codecs): Promise<Buffer> {
   return (await readApart(row, codecs)).widen();
 }
 
-/** @param row of a packed block */
 async function readApart(row: TextRow, codecs: Codecs): Promise<PackedText> {
   const { documentsBytes: bytes, checksum, data } = row;
   return await readPacked({ ...narrowOf(row), documents: { bytes, checksum, data } }, codecs);
 }
 
-/** @param row of a packed block */
 function narrowOf(row: TextRow): NarrowBlock {
   const { id, codec, bytes, narrow, narrowBytes, narrowChecksum } = row;
   const data = narrow ?? Buffer.alloc(0);

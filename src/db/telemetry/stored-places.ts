@@ -17,7 +17,6 @@ import { byShard } from '../runs/shards.ts';
 import { decodeSources } from './packed/sources.ts';
 import type { RecordsOfBlock } from './stored-blocks.ts';
 
-/** The records of a run that arrived in one block, by their numbers in it. */
 export interface RunPlace extends RecordsOfBlock {
   /** where they are stored: as they arrived, or packed, in the same order */
   readonly stored: RecordsOfBlock;
@@ -29,7 +28,6 @@ export interface RunPlace extends RecordsOfBlock {
   readonly isInPart: boolean;
 }
 
-/** A run as the database counts it, and its places. */
 export interface PlacesOfRun {
   /** how many records are stored, of those that its claim is for; 0 for a run that retention has removed */
   readonly total: number;
@@ -68,7 +66,6 @@ const ofRun = (placement: TelemetryPlacement): string =>
           AND p.arrived_on BETWEEN run.first_on - 1 AND run.last_on + 1
           AND p.arrived_on BETWEEN $5::date - 1 AND $6::date + 1 ${ON_SHARD[placement]}`;
 
-/** Selects the first places of `run` from one of the tables. */
 const selectFirst = (
   placement: TelemetryPlacement,
   table: 'hot_places' | 'places',
@@ -103,7 +100,6 @@ const FIND = {
 };
 
 interface FoundRow extends Pick<RunPlace, 'arrivedOn' | 'isInPart' | 'arrivedAtMicros'> {
-  /** index of the run in the request */
   readonly run: number;
   readonly total: number;
   /** null for a run without places */
@@ -183,7 +179,6 @@ async function findIn(
   return found.map((of) => of.first(placesMax));
 }
 
-/** The places of one run as they are found. */
 class FoundPlaces {
   #total = 0;
   #hotRows = 0;
@@ -223,7 +218,6 @@ class FoundPlaces {
     return { total: this.#total, places };
   }
 
-  /** All places in the order of arrival. */
   #places(): RunPlace[] {
     this.#hot = this.#hot.filter(({ blockId }) => !this.#sources.has(blockId));
     return [...this.#packed, ...this.#hot].sort(byArrival);

@@ -245,7 +245,6 @@ function entriesOf(packageDir: string, folder: string): Dirent[] {
   }
 }
 
-/** The same without blocking. */
 async function listRuleFilesAsync(packageDir: string): Promise<RuleFiles> {
   const found: RuleFiles = { paths: [], problems: [] };
   const visit = async (folder: string): Promise<void> => {

@@ -118,10 +118,8 @@ export interface RuleDocument {
   readonly hasFallbackPatterns: boolean;
   /** names of members of `detection` that are not known here */
   readonly otherMembers: readonly string[];
-  /** how the conditions combine, as written */
   readonly combination: string;
   readonly conditions: readonly z.infer<typeof ConditionSchema>[];
-  /** whether matches in code blocks do not count */
   readonly suppressInCodeBlocks: boolean;
   readonly truePositives: readonly OwnCase[];
   readonly trueNegatives: readonly OwnCase[];

@@ -60,12 +60,10 @@ const ClassificationSchema = z.strictObject({
   rules: z.record(z.string(), KeptRuleSchema),
 });
 
-/** The decision about one rule. */
 export type KeptRule = z.infer<typeof KeptRuleSchema>;
 /** `corpus/classification.json`. */
 export type Classification = z.infer<typeof ClassificationSchema>;
 
-/** The decisions of a catalogue. */
 export function classificationOf({ snapshot, rules }: Catalog): Classification {
   const kept = rules.map((rule): readonly [string, KeptRule] => [rule.id, keptRule(rule)]);
   return { corpus: snapshot.sha256, engine: ENGINE_VERSION, rules: Object.fromEntries(kept) };

@@ -83,7 +83,6 @@ function detailOf(rule: Rule, { reason }: Barrier): string {
   }
 }
 
-/** The rules of a workspace by state. */
 export function stateCounts(rules: readonly Rule[], settings: RuleSettings): StateCounts {
   const counts = Object.fromEntries(RULE_STATES.map((state) => [state, 0])) as Record<
     RuleState,
@@ -121,7 +120,6 @@ export function runnableRules(rules: readonly Rule[]): Rule[] {
   return rules.filter((rule) => refusal(rule) === null);
 }
 
-/** The number of rules per support class. */
 export function supportCounts(rules: readonly Rule[]): SupportCounts {
   const counts = { as_written: 0, degraded: 0, unsupported: 0, fails_own_examples: 0 };
   for (const { support } of rules) counts[support] += 1;

@@ -16,7 +16,6 @@ import { isObject } from '../surfaces/reader/value-text.ts';
 import type { ClassifiedRule } from './classify.ts';
 import { surfacesOf } from './fields.ts';
 
-/** Members that name a surface. */
 const MEMBER_SURFACES: Readonly<Record<string, Surface>> = {
   tool_args: 'tool_args',
   tool_response: 'tool_result',
@@ -83,7 +82,6 @@ interface Outcome {
   readonly measured: Rule['measured'];
 }
 
-/** The rule with the outcome of its author's texts. */
 export function withOutcome(
   rule: ClassifiedRule,
   { truePositives, trueNegatives }: Pick<RuleDocument, 'truePositives' | 'trueNegatives'>,
@@ -141,7 +139,6 @@ function verdict(
  */
 const OTHER_MEMBERS = ['input', 'user_input', 'content'] as const;
 
-/** The texts of a case, as one step. */
 export function caseTexts(one: OwnCase, rule: Pick<ClassifiedRule, 'conditions'>): SurfaceText[] {
   const texts: SurfaceText[] = [];
   const add = (surfaces: Iterable<Surface>, value: JsonValue | undefined) => {

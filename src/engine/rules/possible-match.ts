@@ -166,7 +166,6 @@ function either(a: Relation, b: Relation): Relation {
   return a.map((places, place) => places | (b[place] as number));
 }
 
-/** One part, then the next. */
 function then(first: Relation, second: Relation): Relation {
   return first.map((places) => {
     let reached = 0;

@@ -11,7 +11,6 @@ import type { StepOutline } from '../../model/steps.ts';
 
 /** Reads the steps of runs, log records and metrics (src/reads/). */
 export interface RunReader {
-  /** how long runs wait for their evaluation */
   readonly times: WaitTimes;
   /** @throws {SluiceError} `conflict` where the workspace redacts */
   readonly search: SearchRuns;
@@ -58,7 +57,6 @@ export interface ApiContext {
   readonly db: Databases;
   readonly rules: RuleBook;
   readonly runs: RunReader;
-  /** where the dashboard is */
   readonly baseUrl: string;
   /** milliseconds since 1970, by PostgreSQL's clock */
   readonly nowMs: () => number;

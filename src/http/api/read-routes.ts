@@ -18,19 +18,16 @@ import { listLogs } from './telemetry/log-routes.ts';
 import { listMetrics, showSeries } from './telemetry/metric-routes.ts';
 
 export interface ReadDependencies extends AuthorizedDependencies, ApiContext {
-  /** of this program */
   readonly version: string;
   readonly oauthProviders: readonly string[];
 }
 
-/** The read routes of the base host. */
 export function readRoutes(deps: ReadDependencies): Route[] {
   const get = (
     path: string,
     kind: KeyKind | 'any',
     handler: AuthorizedHandler<Answer | StreamedAnswer>,
   ): Route => ({ method: 'GET', path, handler: authorized(kind, handler, deps) });
-  /** An operation without parameters in its query. */
   const getOne = (path: string, kind: KeyKind | 'any', handler: AuthorizedHandler): Route =>
     get(path, kind, (exchange, credential, parameters) => {
       requireNoQuery(exchange.query);

@@ -16,7 +16,6 @@ import {
   shownTarget,
 } from '../../model/alerts.ts';
 
-/** Sends test messages. */
 export type TestSender = Pick<AlertSender, 'sendTest'>;
 
 function toDestinationItem(one: ListedDestination) {
@@ -87,7 +86,6 @@ export async function alertsBody({ readFresh }: Databases, workspaceId: number) 
   };
 }
 
-/** The outcome of a test message. */
 export interface TestOutcome {
   readonly name: string;
   /** where it went, without the path of a webhook */
@@ -126,7 +124,6 @@ export async function testDestination(
   return { name, to, format, messageId, sent, outcome, httpStatus, failure };
 }
 
-/** The same as JSON. */
 export function testBody({ name, messageId, outcome, httpStatus, failure }: TestOutcome) {
   return {
     destination: name,

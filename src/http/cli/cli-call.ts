@@ -27,11 +27,9 @@ export interface CliDependencies extends AppDependencies {
   readonly pollLimiter: PollLimiter;
 }
 
-/** A call of a signed-in command line. */
 export interface CliCall {
   readonly session: Session;
   readonly actor: SessionActor;
-  /** of the client */
   readonly address: string;
 }
 

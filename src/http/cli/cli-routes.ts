@@ -184,7 +184,6 @@ export function cliRoutes(deps: CliDependencies): Route[] {
 
 const MS_PER_SECOND = 1000;
 const GRANT_TYPE = 'urn:ietf:params:oauth:grant-type:device_code';
-/** The page on which a person decides. */
 const VERIFICATION_PATH = '/app/device';
 
 const clientId = z.literal('sluice');

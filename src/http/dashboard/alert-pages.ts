@@ -43,7 +43,6 @@ const categoryFields = Object.fromEntries(
   CATEGORIES.map((category) => [`category_${category}`, z.literal('on').optional()]),
 );
 
-/** The fields of a destination. */
 const destinationForm = z.object({
   name,
   format: z.enum(ALERT_FORMATS),

@@ -40,14 +40,12 @@ export interface AppDependencies extends ApiContext, SessionDependencies {
   /** null: there is none */
   readonly replicaState: () => ReplicaState | null;
   readonly ocsf: OcsfSource;
-  /** of exports of findings */
   readonly exportSlots: ExportSlots;
   readonly alertSender: Pick<AlertSender, 'canEmail' | 'faultOfUrl' | 'sendTest'>;
   /** Returns the pages of `docs/send/`. */
   readonly sendGuides: () => readonly SendGuide[];
 }
 
-/** The inputs of a page. */
 export interface View {
   readonly exchange: Exchange;
   readonly request: SignedInRequest;
@@ -109,16 +107,13 @@ export function refusalPage(look: Look, filters?: (query: string) => Html): Refu
   };
 }
 
-/** Needs of a page. */
 interface PageNeeds extends Needs {
   /** the page reads its query; on any other page a parameter is an error */
   readonly hasQuery?: true;
 }
 
-/** Needs of a page that reads its query. */
 export const WITH_QUERY = { hasQuery: true } as const;
 
-/** Makes the routes of pages. */
 export function pageRoutes(deps: AppDependencies) {
   return (
     path: string,

@@ -89,7 +89,6 @@ export function findingPages(deps: AppDependencies): Route[] {
   const listFilterOf = (query: z.infer<typeof stateQuery>, { email: me }: Viewer): FindingFilter =>
     filterOf(query, deps, me);
 
-  /** A page of the list, whichever way it is grouped. */
   const rowsOf = async (
     workspaceId: number,
     query: z.infer<typeof pageQuery>,

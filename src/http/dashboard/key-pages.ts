@@ -29,9 +29,7 @@ const limit = z.coerce.number().int().min(1).max(RATE_LIMIT_MAX);
  */
 export const REVOKED_KEYS_LISTED = 200;
 
-/** The fields of a changed limit. */
 export const limitForm = z.object({ rate_limit_per_minute: limit });
-/** The fields of a new key. */
 export const keyForm = z.object({
   name,
   kind: z.enum(['agent', 'workspace']),

@@ -56,11 +56,9 @@ const TO_WRITE: Needs = { roles: ADMINS, plans: RULE_PLANS };
 const LIST = '/app/rules';
 const ONE = `${LIST}/{ruleId}`;
 const API = '/app/api/atr';
-/** Findings of so many days are counted (rule-record.ts). */
 const RECORD_DAYS = 30;
 const DAY_MS = 86_400_000;
 
-/** The most rules that are left off with one form. */
 const LEAVE_OFF_MAX = 50;
 const tierForm = z.object({
   experimental: flag,

@@ -66,7 +66,6 @@ function notSorted(): InvalidInput {
   return new InvalidInput('bad_query', [{ path: 'sort', message }]);
 }
 
-/** The text that a query opens. */
 function openedText(
   { step, text, from, to, at, q }: z.infer<typeof stepsQuery>,
   finding: Finding | null,

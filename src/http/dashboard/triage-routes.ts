@@ -243,7 +243,6 @@ const FROM_FINDING = '/app/findings/{findingId}/exception';
 const ADMIN: Needs = { roles: ADMINS };
 
 const part = z.literal('yes').optional();
-/** The fields of the form. */
 export const exceptionForm = z.object({
   list: z.string().max(VIEW_QUERY_CHARS_MAX).optional(),
   text: part,

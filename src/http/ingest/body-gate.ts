@@ -25,7 +25,6 @@ const WAIT_MS = 4000;
  */
 const WAITING_MAX = 256;
 
-/** A body that may be read. */
 export interface AdmittedBody extends ByteAccount {
   /**
    * Must be called once the body is decoded or dropped, so that the next one is read. Idempotent.

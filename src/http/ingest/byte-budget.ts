@@ -15,7 +15,6 @@ const OWN_TO_FREE = 8;
 export class ByteBudget {
   readonly #bytesMax: number;
   #used = 0;
-  /** bytes held by each workspace */
   readonly #held = new Map<number, number>();
 
   constructor(bytesMax: number) {

@@ -56,7 +56,6 @@ const DECODERS: ReadonlyMap<string, Decoder> = new Map<string, Decoder>([
     : []),
 ]);
 
-/** The supported encodings, for messages. */
 export const ENCODINGS = ['identity', ...[...DECODERS.keys()].filter((name) => name !== 'x-gzip')];
 
 export interface DecodingLimits extends Omit<BodyLimits, 'deadlineMs'> {
@@ -134,7 +133,6 @@ function declaredSize(name: string, body: Buffer, bytesMax: number): number | nu
   return size === null || size > bytesMax ? null : size;
 }
 
-/** Decodes bodies. */
 export class ContentDecoder {
   readonly #inflater = new GzipInflater();
   /** dense bodies: how each is started */

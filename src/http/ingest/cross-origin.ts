@@ -33,7 +33,6 @@ const TEXT_TYPE = 'text/plain; charset=utf-8';
 const VARY = ['vary', 'origin'] as const;
 const NONE: HeaderList = [];
 
-/** The headers of every answer to a POST. */
 export function crossOriginHeaders(allowed: AllowedOrigins, { origin }: FromOrigin): HeaderList {
   if (allowed.size === 0) return NONE;
   if (!allowed.has(origin)) return [VARY];

@@ -103,7 +103,6 @@ async function withinSize(inflating: Promise<Buffer>, size: number): Promise<Buf
   }
 }
 
-/** The gzip decompressor of one thread. */
 export class GzipInflater {
   readonly #reused = reusedInflate();
 

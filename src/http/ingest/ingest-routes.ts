@@ -37,7 +37,6 @@ import { type AllowedOrigins, crossOriginHeaders, preflightRoutes } from './cros
 /** Most bytes kept of the body of a request that PostgreSQL refuses. */
 const KEPT_BODY_BYTES_MAX = 256 * 1024;
 
-/** The path of each signal on the base host. */
 export const BASE_PATHS: Readonly<Record<Signal, string>> = {
   traces: '/platform/v1/ingest/otel',
   metrics: '/platform/v1/ingest/otel/metrics',
@@ -65,7 +64,6 @@ export interface RejectedBody {
   /** the decoded body, or its beginning */
   readonly body: Buffer;
   readonly bodyBytes: number;
-  /** PostgreSQL's error */
   readonly error: unknown;
 }
 

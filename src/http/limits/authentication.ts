@@ -43,7 +43,6 @@ interface Entry {
   refreshAtMs: number;
 }
 
-/** A request whose key is to be checked. */
 export interface Sender {
   /** the Authorization header; empty when there is none */
   readonly authorization: string;

@@ -27,7 +27,6 @@ interface Lease {
   size: number;
   /** of the window that they are of */
   count: RedisCount;
-  /** more are being counted */
   isCounting: boolean;
 }
 

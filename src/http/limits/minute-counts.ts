@@ -88,12 +88,10 @@ function decide(count: Count, limit: number): CountDecision {
   return count.count <= limit ? ADMITTED : refusal(count);
 }
 
-/** Counts in this process's memory. */
 function createLocalCounts() {
   const limiter = new RateLimiterMemory({ points: NO_LIMIT, duration: WINDOW_SECONDS });
   return {
     add: async (name: string): Promise<Count> => countOf(await limiter.consume(name)),
-    /** Takes over a count from Redis. */
     continueFrom: async (name: string, { count, endsAtMs }: Count): Promise<void> => {
       await limiter.set(name, count, (endsAtMs - performance.now()) / MS_PER_SECOND);
     },
@@ -105,7 +103,6 @@ class SharedCounts {
   readonly #store: Pick<RedisCounts, 'add' | 'isFar'>;
   readonly #events: Pick<Events, 'countedHere'>;
   readonly #local = createLocalCounts();
-  /** the last counts of the store */
   readonly #last = new LRUCache<string, RedisCount>({ max: LAST_COUNTS_MAX });
   readonly #leases = new Leases();
   /** requests by name that the store has not counted yet */

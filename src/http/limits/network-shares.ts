@@ -11,12 +11,10 @@ interface ShareLimits {
   readonly inAll: number;
   /** most concurrent look-ups of one network */
   readonly ofNetwork: number;
-  /** most look-ups that one network starts per second */
   readonly perSecond: number;
 }
 
 export const SHARE_LIMITS: ShareLimits = { inAll: 200, ofNetwork: 20, perSecond: 100 };
-/** Most networks that are remembered. */
 const NETWORKS_MAX = 10_000;
 const SECOND_MS = 1000;
 

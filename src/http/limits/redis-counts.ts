@@ -40,14 +40,12 @@ const FAR_ANSWERS_MIN = 16;
 /** Limits differ by name and are compared elsewhere; the library only counts. */
 const NO_LIMIT = Number.MAX_SAFE_INTEGER;
 
-/** The count of a name in the open window. */
 export interface Count {
   readonly count: number;
   /** by `performance.now()` */
   readonly endsAtMs: number;
 }
 
-/** A count from Redis, and its age. */
 export interface RedisCount extends Count {
   /** by `performance.now()`; every request counted anywhere before that is included */
   readonly sentAtMs: number;
@@ -65,7 +63,6 @@ export const isOpen = ({ endsAtMs }: Count): boolean => endsAtMs > performance.n
 export const isSurelyOpen = ({ openUntilMs }: RedisCount): boolean =>
   openUntilMs > performance.now();
 
-/** Converts the library's answer. */
 export function countOf(answer: { consumedPoints: number; msBeforeNext: number }): Count {
   return { count: answer.consumedPoints, endsAtMs: performance.now() + answer.msBeforeNext };
 }
@@ -83,13 +80,11 @@ export interface RedisCounts {
   readonly add: (name: string, isAwaited: boolean, requests?: number) => Promise<RedisCount | null>;
   /** True if Redis is in another region: no answer since the connection was opened was quick. */
   readonly isFar: () => boolean;
-  /** Resolves when Redis answers. */
   readonly ping: () => Promise<void>;
   /** Sends the last batch, waits for its answers, and disconnects. */
   readonly close: () => Promise<void>;
 }
 
-/** A connection to the Redis of a url, or to the master that its sentinels name. */
 export function connectRedis(
   url: string,
   further: Pick<RedisOptions, 'lazyConnect' | 'retryStrategy'> = {},

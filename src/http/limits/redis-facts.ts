@@ -11,7 +11,6 @@ export interface RedisFacts {
   readonly roundTripMs: number;
 }
 
-/** The fields of INFO's answer. */
 export function parseInfo(text: string): ReadonlyMap<string, string> {
   const lines = text.split(/\r?\n/).filter((line) => !line.startsWith('#') && line.includes(':'));
   return new Map(

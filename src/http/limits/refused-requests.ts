@@ -30,7 +30,6 @@ const TELEMETRY_PATH =
   /(?:^|\/)v1\/(?:traces|metrics|logs)\/?$|^\/platform\/v1\/ingest(?:\/|$)|^\/v1\//;
 const APP_PATH = /^\/app(?:\/|$)/;
 
-/** The part of a request that is counted. */
 export type RefusedRequest = Pick<
   Exchange,
   'method' | 'path' | 'authorization' | 'userAgent' | 'clientAddress'
@@ -56,7 +55,6 @@ type Group = { -readonly [Name in keyof RefusedGroup]: RefusedGroup[Name] };
 /** Groups in equal shares. */
 class Shares {
   #groups = new Map<string, Group>();
-  /** groups of each share */
   #sizes = new Map<string, number>();
 
   /**
@@ -134,7 +132,6 @@ export class RefusedRequests {
     if (isTelemetry(request)) this.note(request, error);
   }
 
-  /** The groups since the last call. */
   takeGroups(): RefusedGroup[] {
     return [...this.#valid.take(), ...this.#others.take()];
   }

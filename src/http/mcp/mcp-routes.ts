@@ -24,7 +24,6 @@ const PATH = '/mcp';
 const MARK_BYTES = 8;
 
 export interface McpDependencies extends AuthorizedDependencies, ApiContext {
-  /** of this program */
   readonly version: string;
   readonly brand: string;
 }

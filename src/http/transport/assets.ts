@@ -4,7 +4,6 @@ import type { Answer } from './exchange.ts';
 import type { Route } from './router.ts';
 
 export interface Asset {
-  /** as `style.css` */
   readonly name: string;
   readonly content: string | Buffer;
 }

@@ -10,13 +10,11 @@ import { FreeMemory } from '../../free-memory.ts';
 const BYTES_MIN = 4 * 1024;
 /** Larger buffers are rare and not reused. */
 const BYTES_MAX = 16 * 1024 * 1024;
-/** Most bytes kept for later bodies, of all sizes together. */
 const KEPT_BYTES_MAX = 32 * 1024 * 1024;
 
 export class BodyMemory {
   readonly #kept = new FreeMemory<Buffer>(KEPT_BYTES_MAX);
 
-  /** Bytes kept for later bodies. */
   get keptBytes(): number {
     return this.#kept.bytes;
   }

@@ -29,7 +29,6 @@ import { sendLast, type UnsentAnswers, type WaitingAnswer } from './unsent-answe
  * would be a broken connection, after which they send the batch again.
  */
 const DRAIN_BYTES_MAX = 64 * 1024 * 1024;
-/** Most time for reading and dropping. */
 const DRAIN_MS_MAX = 5000;
 /**
  * Up to this size, an answer that closes its connection is sent at once without waiting for the
@@ -58,14 +57,11 @@ export interface Answer {
   readonly isShared?: boolean;
 }
 
-/** Settings of all answers of a listener. */
 interface ExchangeSettings {
   /** true while the server stops: answers then close the connection */
   readonly isDraining: () => boolean;
-  /** sent with every answer */
   readonly headers: HeaderList;
   readonly unsent: UnsentAnswers;
-  /** for bodies */
   readonly memory: BodyMemory;
   /** number of our proxies in front of this server */
   readonly trustedHops: number;
@@ -105,9 +101,7 @@ export class Exchange extends RequestHead {
   #open = true;
   /** created when a caller first asks for the signal of the client's departure */
   #left: AbortController | null = null;
-  /** the answer has been given */
   #answered = false;
-  /** the whole body has arrived */
   #complete: boolean;
   #received = 0;
   /** the part of the body that has arrived and is not refused */

@@ -27,7 +27,6 @@ export class UnexpectedError extends SluiceError {
   }
 }
 
-/** 200 with a JSON body. */
 export function json(body: unknown, status = 200): Answer {
   return { status, contentType: JSON_TYPE, body: JSON.stringify(body) };
 }
@@ -98,7 +97,6 @@ export function answeredError(
   return error;
 }
 
-/** Returns the error of the table for what was thrown (errors.ts). */
 export function toSluiceError(thrown: unknown, place: AnswerPlace): SluiceError {
   if (thrown instanceof SluiceError) return thrown;
   if (isTransient(thrown)) {

@@ -93,7 +93,6 @@ export function parsePageQuery<Shape extends z.ZodObject>(
   return parseKnown(schema, query, OF_EVERY_PAGE);
 }
 
-/** Parameters of an operation that has none. */
 const NO_QUERY = z.object({});
 
 /** @throws {InvalidInput} for any parameter */
@@ -120,7 +119,6 @@ export function wholeNumber(min: number, max: number, fallback: number) {
     .default(fallback);
 }
 
-/** A yes or no. */
 export const flag = z.enum(['true', 'false']).transform((text) => text === 'true');
 
 /** A moment: an ISO 8601 date, or date and time with an offset. */
@@ -134,7 +132,6 @@ export const moment = z
 const AGO = /^([1-9]\d{0,3})([mhd])$/;
 const UNIT_MS = { m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** A moment, or a time before now. */
 export type MomentOrAgo = Date | { readonly agoMs: number };
 
 /** A moment, or a time before now in minutes, hours or days: `30m`, `24h`, `7d`. */
@@ -154,10 +151,8 @@ export function toDate(moment: MomentOrAgo | undefined, nowMs: number): Date | u
   return new Date(nowMs - moment.agoMs);
 }
 
-/** The id of a run or finding. */
 export const HEX_16 = /^[0-9a-f]{32}$/;
 
-/** The id of a run or finding as a query parameter. */
 export const hexId = z.string().toLowerCase().regex(HEX_16, 'must be 32 hexadecimal digits');
 
 /** The id in a path, as 32 lower-case digits or as a UUID with dashes; null if it is neither. */
@@ -170,7 +165,6 @@ export function idOf(parameter = ''): string | null {
  */
 const CURSOR = /^(\d{1,16})\.([0-9a-f]{32})$/;
 
-/** Parses a `next_cursor`. */
 export const pageCursor = z.string().transform((text, context): PageCursor => {
   const match = CURSOR.exec(Buffer.from(text, 'base64url').toString('latin1'));
   if (match?.[1] !== undefined && match[2] !== undefined) {
@@ -193,7 +187,6 @@ export function skippedBy(cursor: PageCursor | null): number {
   return cursor === null ? 0 : Math.min(Number(cursor.atMicros), SKIPPED_MAX);
 }
 
-/** The value of `next_cursor`; null at the end of the list. */
 export function toCursor(next: PageCursor | null): string | null {
   return next === null ? null : Buffer.from(`${next.atMicros}.${next.id}`).toString('base64url');
 }

@@ -117,7 +117,6 @@ export class RequestHead {
   readonly contentEncoding: string;
   /** of `Sluice-Deduplicate`; empty without one */
   readonly deduplicate: string;
-  /** lines `mcp-…` */
   readonly mcp: McpHeaders;
   /** null when the client declared none (chunked) */
   readonly contentLength: number | null;

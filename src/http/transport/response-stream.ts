@@ -31,7 +31,6 @@ const OFFER_EVERY_MS = 5000;
 const REFUSED_OFFERS_MAX = 12;
 /** The same while the server stops. */
 const REFUSED_OFFERS_MAX_STOPPING = 1;
-/** Most time for one body, at any pace. */
 const STREAM_MS_MAX = 15 * 60_000;
 
 interface StreamSettings {
@@ -46,11 +45,9 @@ export class ResponseStream {
   readonly #response: HttpResponse;
   readonly #settings: StreamSettings;
   #started = false;
-  /** the response must not be used any more */
   #over = false;
   /** why it was cut off, for the report */
   #reason: Error | null = null;
-  /** made, and not yet written */
   #pending: Buffer = Buffer.alloc(0);
   /** written since the last time that everything was known to be sent */
   #unsent = 0;

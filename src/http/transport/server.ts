@@ -21,7 +21,6 @@ import { UnsentAnswers } from './unsent-answers.ts';
 const DRAIN_MS_MAX = 20_000;
 
 export interface ListenAddress {
-  /** the setting that names the port, for messages */
   readonly setting: string;
   readonly host: string;
   /** 0 takes any free one */
@@ -54,7 +53,6 @@ export interface ListenerSettings extends ListenAddress {
 /** The state that listeners share, so that its bounds apply to the process. */
 export interface ListenerMemory {
   readonly unsent: UnsentAnswers;
-  /** for bodies */
   readonly memory: BodyMemory;
 }
 

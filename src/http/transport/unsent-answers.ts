@@ -19,17 +19,14 @@ import type { HttpResponse } from 'uWebSockets.js';
 
 /** Most bytes of unsent bodies of a process; beyond that the oldest answer is cut off. */
 const UNSENT_BYTES_MAX = 64 * 1024 * 1024;
-/** Most time for one answer, at any speed. */
 const SENDING_MS_MAX = 2 * 60_000;
 
-/** The body of a partly sent answer. */
 interface UnsentBody {
   readonly bytes: Buffer;
   /** the body stays in memory for other requests, like a cached file: it does not count as held */
   readonly isShared?: boolean | undefined;
 }
 
-/** An answer that waits for its client. */
 export interface WaitingAnswer {
   /** To be called when the connection has closed: the response is not used again. */
   readonly stop: () => void;
@@ -41,7 +38,6 @@ interface Waiting extends WaitingAnswer {
   readonly cut: () => void;
 }
 
-/** The answers of one process that wait for their clients. */
 export class UnsentAnswers {
   readonly #bytesMax: number;
   /** the oldest first */

@@ -3,7 +3,6 @@
  * unlike the other files of this folder.
  */
 
-/** Maximum records of one call. */
 export const RECORDS_MAX = 4096;
 
 // Kinds of records.
@@ -113,5 +112,4 @@ export const MEMBER_CELL = 66;
 export const MEMBER_RECORDS = 67;
 export const MEMBER_DETAIL = 68;
 export const MEMBER_BYTES = 72;
-/** Maximum members of an object. */
 export const MEMBERS_MAX = 16;

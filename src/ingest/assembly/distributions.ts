@@ -2,7 +2,6 @@
 import { isSame, nextElement, skipNull, skipSpace, state, unusual } from './memory.ts';
 import { readCount, readDouble } from './numbers.ts';
 
-/** Maximum length of a list of bounds that is kept. */
 const BOUNDS_BYTES_MAX: i32 = 4096;
 /** Maximum bytes that a copy writes past its end. */
 const OVERRUN_BYTES: i32 = 32;
@@ -11,20 +10,17 @@ const SAFE_MAX: u64 = 0x1fffffffffffff;
 // The last list of bounds: usually all points of a histogram have the same list.
 const LAST = <i32>memory.data(BOUNDS_BYTES_MAX + OVERRUN_BYTES, 16);
 
-/** Facts of the current point. */
 export class distribution {
   static buckets: i32 = 0;
   static bucketsSum: u64 = 0;
   static bounds: i32 = 0;
 }
 
-/** Facts of the last list of bounds. */
 class last {
   static bytes: i32 = 0;
   static bounds: i32 = 0;
 }
 
-/** Starts a point. */
 export function clearDistribution(): void {
   distribution.buckets = 0;
   distribution.bucketsSum = 0;

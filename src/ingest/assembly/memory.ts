@@ -20,10 +20,8 @@ export const CELL_BYTES: i32 = 16;
 
 export const WINDOW = <i32>memory.data(WINDOW_BYTES + OVERREAD_BYTES, 16);
 export const CELLS = <i32>memory.data(CELLS_MAX * CELL_BYTES, 16);
-/** The members of objects, by kind of object. */
 export const MEMBERS = <i32>memory.data(OBJECTS_MAX * MEMBERS_MAX * MEMBER_BYTES, 16);
 
-/** Memory that the files of this folder share. */
 export class state {
   /** the number that was read last */
   static value: u64 = 0;
@@ -53,7 +51,6 @@ export function unusual(at: i32): i32 {
   return 0;
 }
 
-/** Past white space. */
 export function skipSpace(at: i32): i32 {
   let byte = <i32>load<u8>(at);
   while (byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09) {
@@ -70,7 +67,6 @@ export function skipColon(at: i32): i32 {
   return skipSpace(at + 1);
 }
 
-/** Past `null`. */
 export function skipNull(at: i32): i32 {
   return load<u32>(at) === 0x6c6c756e ? at + 4 : unusual(at);
 }
@@ -109,7 +105,6 @@ export function isSame(one: i32, other: i32, length: i32): bool {
   return true;
 }
 
-/** Where a cell is. */
 export function cellAt(cell: i32): i32 {
   return CELLS + cell * CELL_BYTES;
 }
@@ -121,7 +116,6 @@ export function setValue(at: i32, cell: i32, value: u64): i32 {
   return at;
 }
 
-/** Checks whether the current record has a value in a cell. */
 export function isPresent(cell: i32): bool {
   return (state.present & ((<u32>1) << cell)) !== 0;
 }

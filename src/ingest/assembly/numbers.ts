@@ -27,12 +27,10 @@ const POWERS_OF_TEN = <i32>(
   ])
 );
 
-/** Checks whether the byte is a digit. */
 function isDigitAt(at: i32): bool {
   return <u32>(<i32>load<u8>(at) - 0x30) < 10;
 }
 
-/** Past all digits. */
 function skipDigits(at: i32): i32 {
   while (isDigitAt(at)) at += 1;
   return at;

@@ -67,7 +67,6 @@ import {
   skipText,
 } from './strings.ts';
 
-/** By kind of object: how many members its table has. */
 const COUNTS = <i32>memory.data(OBJECTS_MAX, 16);
 /** By kind of object and by member, from that before the first: which one followed the last time. */
 const FOLLOWERS = <i32>memory.data(OBJECTS_MAX * (MEMBERS_MAX + 1), 16);
@@ -88,7 +87,6 @@ const KEY: i32 = 1;
 const ENTRY_VALUE: i32 = 2;
 const STRING_VALUE: i32 = 1;
 
-/** Sets how many members the table of an object has. */
 export function setMembers(object: i32, count: i32): void {
   store<u8>(COUNTS + object, <u8>count);
 }
@@ -225,7 +223,6 @@ function checkMember(at: i32, entry: i32): i32 {
   }
 }
 
-/** The kind of a member's object. */
 function detailOf(entry: i32): i32 {
   return load<i32>(entry + MEMBER_DETAIL);
 }
@@ -235,7 +232,6 @@ function checkNumber(at: i32, cell: i32): i32 {
   return setValue(at, cell, 0);
 }
 
-/** Checks null or a list of objects. */
 function checkList(at: i32, object: i32): i32 {
   if (load<u8>(at) !== 0x5b) return skipNull(at);
   state.structures += 1;
@@ -254,7 +250,6 @@ function checkAttributes(at: i32): i32 {
   return checkNested(at, true);
 }
 
-/** Checks null or a list of AnyValues. */
 function checkValues(at: i32): i32 {
   return checkNested(at, false);
 }

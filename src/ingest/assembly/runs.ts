@@ -33,7 +33,6 @@ const BILLION: u64 = 1_000_000_000;
  */
 export const RUNS = <i32>memory.data(RECORDS_MAX * RUN_BYTES, 16);
 
-/** The counts. */
 export class runs {
   static count: i32 = 0;
   /** the run of the record before; 0 for none */
@@ -41,14 +40,12 @@ export class runs {
   static kinds: i32 = 0;
 }
 
-/** Starts a call. */
 export function clearRuns(): void {
   runs.count = 0;
   runs.latest = 0;
   runs.kinds = 0;
 }
 
-/** Counts the current record. @param number its number in the call */
 export function countRecord(number: i32): void {
   if (!isPresent(CELL_TRACE)) {
     runs.kinds |= WITHOUT_TRACE;
@@ -60,7 +57,6 @@ export function countRecord(number: i32): void {
   else countLogRecord(number);
 }
 
-/** Counts a span. */
 function countSpan(number: i32): void {
   const isRoot = !isPresent(CELL_PARENT);
   const run = runOf(number, isRoot);
@@ -74,7 +70,6 @@ function countSpan(number: i32): void {
   store<i32>(run + RUN_NAME_LENGTH, load<i32>(name + 4) - nameAt);
 }
 
-/** Counts a log record. */
 function countLogRecord(number: i32): void {
   const run = runOf(number, false);
   let time = load<u64>(cellAt(CELL_TIME));

@@ -31,7 +31,6 @@ import { clearRuns, countRecord, finishRuns, RUNS, runs } from './runs.ts';
 
 /** Further results of `scan`: see `RESULT_AT`. */
 const RESULT = <i32>memory.data(24, 16);
-/** Where in the window each record ends. */
 const ENDS = <i32>memory.data(RECORDS_MAX * 4, 16);
 
 export const WINDOW_AT: i32 = WINDOW;
@@ -101,7 +100,6 @@ export function scan(length: i32, at: i32, until: i32, kind: i32): i32 {
   return records;
 }
 
-/** Checks one record from its brace on. */
 function checkRecord(at: i32): i32 {
   for (let cell = CELLS; cell < CELLS + CELLS_MAX * CELL_BYTES; cell += CELL_BYTES) {
     v128.store(cell, i64x2.splat(0));

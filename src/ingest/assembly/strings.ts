@@ -21,7 +21,6 @@ function specials(bytes: v128): i32 {
   return i8x16.bitmask(v128.or(v128.or(quotes, slashes), controls));
 }
 
-/** Checks whether a letter after a backslash is an escape. */
 function isShortEscape(letter: i32): bool {
   return (
     letter === 0x6e ||
@@ -70,7 +69,6 @@ function isUnit(at: i32): bool {
   return true;
 }
 
-/** Past null or a string. */
 export function skipText(at: i32): i32 {
   return load<u8>(at) === 0x22 ? skipString(at + 1) : skipNull(at);
 }
@@ -82,7 +80,6 @@ export function skipPlainString(at: i32): i32 {
   return end;
 }
 
-/** Past true or false. */
 export function skipBool(at: i32): i32 {
   const word = load<u32>(at);
   if (word === 0x65757274) return at + 4;
@@ -102,7 +99,6 @@ export function checkBase64(at: i32): i32 {
   return isValid ? end + 1 : unusual(end);
 }
 
-/** Checks whether the byte is a digit of base64. */
 function isBase64At(at: i32): bool {
   const byte = <i32>load<u8>(at);
   if (<u32>((byte | 0x20) - 0x61) < 26 || <u32>(byte - 0x30) < 10) return true;
@@ -120,7 +116,6 @@ export function skipMember(at: i32, depth: i32): i32 {
   return at === 0 ? 0 : skipJson(at, depth);
 }
 
-/** Past a value of any kind. */
 function skipJson(at: i32, depth: i32): i32 {
   const byte = load<u8>(at);
   if (byte === 0x22) return skipString(at + 1);
@@ -129,7 +124,6 @@ function skipJson(at: i32, depth: i32): i32 {
   return byte === 0x74 || byte === 0x66 ? skipBool(at) : skipNumber(at);
 }
 
-/** Past an object or a list. */
 function skipNested(at: i32, depth: i32): i32 {
   if (depth > DEPTH_MAX) return unusual(at);
   const isList = load<u8>(at) === 0x5b;

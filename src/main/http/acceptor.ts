@@ -58,7 +58,6 @@ import { createRunReaders, runTimesOf } from '../run-reader.ts';
 import type { StopOrder } from '../stop-order.ts';
 import { publicListeners } from './sites.ts';
 
-/** The probes of parts that take no requests. */
 export interface PartProbes {
   readonly corpus: Probe;
   readonly pass: Probe;
@@ -75,7 +74,6 @@ export interface AcceptorDependencies {
   /** read before any port is opened */
   readonly clock: Pick<DatabaseClock, 'nowMs' | 'read'>;
   readonly catalog: Catalog;
-  /** requests per minute; closed by the caller */
   readonly minuteCounts: Pick<MinuteCounts, 'consume' | 'ping'>;
   readonly parts: PartProbes;
   readonly compressor: BlockCompressor;

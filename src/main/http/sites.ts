@@ -38,11 +38,9 @@ export interface SiteDependencies extends PublicDependencies, ProbeDependencies 
   readonly app: AppDependencies;
   /** the same, reading the replica; null without one */
   readonly replicaApp: AppDependencies | null;
-  /** counts requests that no route takes */
   readonly refused: Pick<RefusedRequests, 'noteUnrouted'>;
   readonly cli: CliDependencies;
   readonly mcp: McpDependencies;
-  /** the files that pages refer to */
   readonly assets: readonly Asset[];
 }
 

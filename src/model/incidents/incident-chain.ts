@@ -47,13 +47,11 @@ const FITTING_ACTS: Readonly<Partial<Record<Category, readonly Category[]>>> = {
   'model-abuse': ['model-abuse', 'context-exfiltration'],
 };
 
-/** A match of a finding. */
 interface Match {
   readonly finding: IncidentFinding;
   readonly place: IncidentPlace;
 }
 
-/** The matches of one surface of one step. */
 type Group = [Match, ...Match[]];
 
 function compareMatches({ finding: a, place: one }: Match, { finding: b, place: other }: Match) {
@@ -133,13 +131,11 @@ function attackIn(groups: readonly Group[]): { injection: number; act: number } 
   return null;
 }
 
-/** A chain before it is cut. */
 export interface Chain {
   readonly links: readonly ChainLink[];
   readonly moreLinks: number;
 }
 
-/** The chain of the findings of one incident. */
 export function chainOf(findings: readonly IncidentFinding[]): Chain {
   const groups = inGroups(inOrder(findings));
   const attack = attackIn(groups);

@@ -78,7 +78,6 @@ const timeOf = (findings: Findings, pick: (...times: number[]) => number): numbe
   pick(...findings.map(({ createdAt }) => createdAt.getTime()));
 const lastOf = (findings: Findings): number => timeOf(findings, Math.max);
 
-/** Incidents that are made in one piece. */
 const PIECE_INCIDENTS = 50;
 
 /**
@@ -232,7 +231,6 @@ function chainReason(links: readonly ChainLink[]): RankReason[] {
   return [{ part: 'chain', points, text }];
 }
 
-/** The first findings of an agent, tool or user. */
 function noveltyReason(
   findings: Findings,
   firstSeenAt: Date,

@@ -14,7 +14,6 @@ export const INCIDENT_RUNS_MAX = 1000;
 export const HISTORY_PAIRS_MAX = 500;
 /** Newest findings of a rule for an agent that are counted. */
 export const HISTORY_FINDINGS_MAX = 50;
-/** Days in the counted history of a rule. */
 export const HISTORY_DAYS = 30;
 
 /** Where in its run a finding matched, as a chain needs it. */
@@ -31,7 +30,6 @@ export interface IncidentPlace {
   readonly digest: string | null;
 }
 
-/** A finding, as far as incidents are made of it. */
 export interface IncidentFinding {
   readonly id: Hex16;
   readonly runId: Hex16;
@@ -83,7 +81,6 @@ export interface ChainLink {
 
 export const RANK_PARTS = ['severity', 'chain', 'rarity', 'dismissed', 'novelty'] as const;
 
-/** A part of a rank. */
 export interface RankReason {
   readonly part: (typeof RANK_PARTS)[number];
   readonly points: number;
@@ -111,9 +108,7 @@ export interface Incident {
   readonly runs: number;
   /** runs or sessions with the same findings of the same agent, this one included */
   readonly repeats: number;
-  /** number of findings in each state that there is */
   readonly states: Readonly<Partial<Record<FindingState, number>>>;
-  /** in the order of time */
   readonly chain: readonly ChainLink[];
   /** links that are not in `chain` */
   readonly moreLinks: number;

@@ -5,16 +5,13 @@
 import type { CollectedDocuments } from './document-stream.ts';
 import { NumberReader } from './varints.ts';
 
-/** A text with something taken out. */
 export interface TextWithHoles {
   readonly text: Buffer;
   /** for each hole: its distance from the one before, the bytes that were there */
   readonly holes: Buffer;
 }
 
-/** The parts of a packed block. */
 export interface SplitText extends CollectedDocuments {
-  /** of the text */
   readonly bytes: number;
   readonly narrow: TextWithHoles;
   readonly attributes: TextWithHoles;
@@ -74,7 +71,6 @@ export class Holes {
   }
 }
 
-/** A text that is read from its beginning to its end. */
 class Source {
   readonly text: Buffer;
   at = 0;
@@ -101,9 +97,7 @@ class Source {
   }
 }
 
-/** The parts of a text. */
 export interface JoinedParts {
-  /** of the text */
   readonly bytes: number;
   readonly narrow: Buffer;
   /** in the narrow text */

@@ -4,7 +4,6 @@
  */
 import type { TextMatch } from '../runs.ts';
 
-/** Bytes that are searched without a pause. */
 const PIECE_BYTES = 512 * 1024;
 /** A longer record is not parsed: it matches as it is stored. */
 const PARSED_BYTES_MAX = 1024 * 1024;
@@ -12,7 +11,6 @@ const PARSED_BYTES_MAX = 1024 * 1024;
 const LEVELS_MAX = 3;
 /** Backslashes of one escape: four levels. */
 const BACKSLASHES_MAX = 15;
-/** Characters on either side of a match. */
 const AROUND = 80;
 /** Bytes of one character: two escapes. */
 const CHARACTER_BYTES_MAX = 2 * (BACKSLASHES_MAX + 5);
@@ -74,14 +72,12 @@ export class TextMatcher {
     return false;
   }
 
-  /** Finds the text in a record as it is stored. */
   *findIn(record: Buffer): Generator<void, TextMatch | null, void> {
     if (!(yield* this.mayBeIn(record))) return null;
     if (record.length > PARSED_BYTES_MAX) return { before: '', match: this.#text, after: '' };
     return this.findInValue(JSON.parse(record.toString()));
   }
 
-  /** Finds the text in a parsed value. */
   findInValue(value: unknown): TextMatch | null {
     const open: [value: unknown, level: number][] = [[value, 0]];
     for (let next = open.pop(); next !== undefined; next = open.pop()) {

@@ -1,10 +1,8 @@
 /** Numbers of variable length (LEB128), at most `NUMBER_MAX`. */
-/** Largest number. */
 export const NUMBER_MAX = 2 ** 31 - 1;
 const NUMBER_BYTES = 5;
 const DAMAGED = 'damaged numbers';
 
-/** Numbers one after another. */
 export class Numbers {
   #bytes: Buffer = Buffer.allocUnsafe(1024);
   #length = 0;
@@ -31,7 +29,6 @@ export class Numbers {
   }
 }
 
-/** Reads numbers one after another. */
 export class NumberReader {
   readonly #bytes: Buffer;
   #at = 0;

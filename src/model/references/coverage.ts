@@ -24,7 +24,6 @@ export interface Coverage extends FrameworkEntry {
   readonly findings: number;
 }
 
-/** Entries under a heading. */
 export interface CoverageGroup extends FrameworkEntry {
   readonly entries: readonly Coverage[];
 }

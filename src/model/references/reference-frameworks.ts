@@ -3,7 +3,6 @@
  * by tactic. Ids and names only. Pure; the page of coverage shows what no rule refers to.
  */
 
-/** One entry of a list, or one technique. */
 export interface FrameworkEntry {
   readonly id: string;
   readonly name: string;

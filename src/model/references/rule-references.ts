@@ -30,14 +30,12 @@ export interface ReferenceList {
 
 interface Kind {
   readonly label: string;
-  /** the form of an id */
   readonly id: RegExp;
   readonly url: (id: string) => string | null;
 }
 
 const OWASP = 'https://genai.owasp.org';
 const isWebPage = /^https?:\/\/[^\s"<>]+$/;
-/** An address, or a paper's number, in a text. */
 const WEB_PAGE_IN_TEXT = /https?:\/\/[^\s"<>]+/;
 const ARXIV_IN_TEXT = /\barXiv[: ](\d{4}\.\d{4,5})\b/i;
 
@@ -170,7 +168,6 @@ export const REFERRING =
   'that refer to this: a technique of MITRE ATLAS or ATT&CK with its sub-techniques, a tactic of ATLAS, ' +
   'an entry of an OWASP Top 10, a weakness or a vulnerability.';
 
-/** @param references of a rule, as in its file */
 export function referenceIds(references: JsonValue): string[] {
   return referenceLists(references)
     .filter(({ kind }) => !READING.includes(kind))
@@ -182,7 +179,6 @@ function isWithin(id: string, sought: string): boolean {
   return id === sought || id.startsWith(`${sought}.`) || id.startsWith(`${sought}:`);
 }
 
-/** A rule with its references as in its file. */
 interface RuleWithReferences {
   readonly id: string;
   readonly references: JsonValue;

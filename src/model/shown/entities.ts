@@ -23,7 +23,6 @@ export interface EntityRef {
   readonly name: string;
 }
 
-/** The address of an entity's page. */
 export const entityPath = (kind: EntityKind, name: string): string =>
   `/app/entities?kind=${kind}&name=${encodeURIComponent(name)}`;
 
@@ -51,7 +50,6 @@ export interface EntityRule {
 /** The runs of an entity in a range, counted. Tokens and cost are null where no sender reports them. */
 export interface EntityFacts extends Usage {
   readonly runs: number;
-  /** runs that failed */
   readonly errors: number;
   readonly notEvaluated: number;
   /** milliseconds; null without a run that has ended */

@@ -48,7 +48,6 @@ export interface LogLine {
   readonly runId: Hex16 | null;
 }
 
-/** A block that is damaged or missing. */
 export interface UnreadableDayBlock {
   readonly day: string;
   /** its log records or data points */
@@ -72,7 +71,6 @@ export type ListLogs = (
   signal?: AbortSignal | undefined,
 ) => Promise<LogList>;
 
-/** Why a text is not searched. */
 export const LOGS_NOT_SEARCHED =
   'This workspace redacts excerpts: the texts of its log records are not searched.';
 

@@ -31,7 +31,6 @@ export interface MetricSummary extends MetricForm {
   readonly unit: string;
   readonly description: string;
   readonly services: readonly string[];
-  /** keys of its points' attributes */
   readonly attributes: readonly string[];
   /** of the latest point; of a histogram the average of that point; null without a value */
   readonly lastValue: number | null;
@@ -39,7 +38,6 @@ export interface MetricSummary extends MetricForm {
   readonly points: number;
 }
 
-/** The part of a range of time that was read. */
 export interface MetricsRead {
   /** points that arrived before are not in it; null: all of the range is */
   readonly readTo: Date | null;
@@ -47,9 +45,7 @@ export interface MetricsRead {
 }
 
 export interface MetricList extends MetricsRead {
-  /** by name */
   readonly metrics: readonly MetricSummary[];
-  /** further metrics */
   readonly leftOut: number;
 }
 
@@ -65,7 +61,6 @@ export interface MetricChart extends MetricsRead {
   readonly metric: MetricSummary | null;
   readonly statistic: Statistic | null;
   readonly by: string | null;
-  /** beginnings of the hours */
   readonly hours: readonly Date[];
   /** those with the largest values first */
   readonly series: readonly MetricSeries[];
@@ -93,7 +88,6 @@ export interface MetricReader {
   ) => Promise<MetricChart>;
 }
 
-/** A point of one metric. */
 export interface MetricPoint {
   readonly atMs: number;
   /** equal for points of one sender with equal attributes */
@@ -112,7 +106,6 @@ export function statisticOf({ kind, isMonotonic, isCumulative }: MetricForm): St
   return isMonotonic || !isCumulative ? 'sum' : 'last';
 }
 
-/** Beginnings of the hours of a range. */
 export function hoursOf({ until, hours }: MetricRange): Date[] {
   const end = Math.ceil(until.getTime() / HOUR_MS) * HOUR_MS;
   return Array.from({ length: hours }, (_, index) => new Date(end - (hours - index) * HOUR_MS));

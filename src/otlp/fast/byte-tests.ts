@@ -25,12 +25,10 @@ export function bytesBefore(special: number): number {
   return (31 - Math.clz32(special & -special)) >> 3;
 }
 
-/** Checks whether the byte is one of `0` to `9`. */
 export function isDigit(byte: number): boolean {
   return byte >= ZERO && byte <= 0x39;
 }
 
-/** Checks whether the byte is a hexadecimal digit. */
 export function isHexDigit(byte: number): boolean {
   const letter = byte | 0x20;
   return isDigit(byte) || (letter >= 0x61 && letter <= 0x66);

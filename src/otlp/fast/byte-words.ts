@@ -27,7 +27,6 @@ export function matchesAt({ words, length }: ByteWords, view: DataView, at: numb
   return view.getInt32(at + length - WORD_BYTES, true) === words[last];
 }
 
-/** Copies the bytes from `start` to `end` to new memory. */
 export function copyOf(view: DataView, start: number, end: number): DataView {
   const first = view.byteOffset + start;
   return new DataView(view.buffer.slice(first, first + end - start));

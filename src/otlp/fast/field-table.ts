@@ -39,7 +39,6 @@ export class FieldTable {
     throw new Error('no shift tells these names apart');
   }
 
-  /** Adds a byte to the hash of a name. */
   static add(sum: number, byte: number): number {
     return (Math.imul(sum, 31) + byte) | 0;
   }

@@ -11,13 +11,11 @@ export class Members {
   readonly starts: Int32Array;
   readonly ends: Int32Array;
 
-  /** @param count the number of members */
   constructor(count: number) {
     this.starts = new Int32Array(count);
     this.ends = new Int32Array(count);
   }
 
-  /** Starts a metric. */
   reset(): void {
     this.starts.fill(0);
     this.ends.fill(0);
@@ -54,7 +52,6 @@ export class KnownMetric {
     this.#texts = new DataView(texts.buffer);
   }
 
-  /** Checks whether the members in this body are the same. */
   matches(view: DataView, kind: number, { starts, ends }: Members): boolean {
     if (kind !== this.#kind) return false;
     let from = 0;

@@ -9,7 +9,6 @@ import { OPEN_OBJECT, type Scanner } from './scanner.ts';
 
 /** Entries of the cache. Comparing starts at the end of an object, where most differences are. */
 const OBJECTS_MAX = 8;
-/** Longer objects are not cached. */
 const BYTES_MAX = 2048;
 /**
  * Every fourth unknown object replaces the oldest entry. If many objects alternate, some stay
@@ -20,13 +19,11 @@ const REPLACE_EVERY = 4;
 interface KnownObject {
   readonly bytes: DataView;
   readonly text: string;
-  /** number of objects and lists in it */
   readonly structures: number;
 }
 
 export class KnownObjects {
   readonly #known: KnownObject[] = [];
-  /** index of the entry to replace */
   #oldest = 0;
   #unknown = 0;
 

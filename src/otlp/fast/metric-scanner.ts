@@ -14,7 +14,6 @@ import { FALLBACK, markSeen, requireKnown, type Scanner } from './scanner.ts';
 
 /** Limits the cache to about 30 MB, or twice that beyond Latin-1; a full cache is emptied. */
 const METRICS_MAX = 4000;
-/** Longer texts are not cached. */
 const TEXT_LENGTH_MAX = 2048;
 
 const METRIC_MEMBERS = [

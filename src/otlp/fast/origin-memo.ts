@@ -12,7 +12,6 @@ import { FALLBACK } from './scanner.ts';
 
 /** Limits the cache to about 16 MB; a full cache is emptied. */
 const TEXTS_MAX = 1000;
-/** Longer texts are not cached. */
 const TEXT_LENGTH_MAX = 4096;
 
 export class OriginMemo {

@@ -2,12 +2,10 @@
 import type { Origin } from '../../model/telemetry.ts';
 import { FALLBACK, type Scanner } from './scanner.ts';
 
-/** The records that a sink took in one call. */
 export interface OrdinaryTaken {
   readonly records: number;
   /** where it stopped: after a record */
   readonly at: number;
-  /** objects and lists in the records */
   readonly structures: number;
   /** whether there are spans, or log records with a trace id */
   readonly hasTraced: boolean;

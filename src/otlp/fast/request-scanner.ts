@@ -32,7 +32,6 @@ const SCOPE_BYTES = 1024;
 
 const LIST = 0;
 const ORIGIN = 1;
-// Kinds of records, as bits.
 const TRACED = 1;
 const UNTRACED = 2;
 

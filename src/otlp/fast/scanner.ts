@@ -72,7 +72,6 @@ const NO_VIEW = new DataView(NO_BODY.buffer, 0, 0);
 export class Scanner {
   body: Buffer = NO_BODY;
   view: DataView = NO_VIEW;
-  /** the next byte to read */
   at = 0;
   /** objects and lists opened so far; one that is read twice counts twice */
   structures = 0;
@@ -110,7 +109,6 @@ export class Scanner {
     );
   }
 
-  /** Releases the body. */
   close(): void {
     this.body = NO_BODY;
     this.view = NO_VIEW;
@@ -249,7 +247,6 @@ export class Scanner {
     return true;
   }
 
-  /** Skips true or false. */
   #skipBool(): void {
     const first = this.peek();
     if (this.view.getInt32(this.at, true) === TRUE_WORD) {
@@ -273,7 +270,6 @@ export class Scanner {
     return this.slice(start, this.at);
   }
 
-  /** Skips a value of any type and validates it. */
   skipValue(depth = 0): void {
     const byte = this.peek();
     if (byte === QUOTE) this.#skipString();

@@ -9,7 +9,6 @@
  */
 import type { Signal } from '../../model/telemetry.ts';
 
-/** Types that are not messages. */
 export type ScalarType =
   | 'string'
   | 'bool'
@@ -91,7 +90,6 @@ Exemplar: 2 timeUnixNano fixed64, 3 asDouble double|, 4 spanId id, 5 traceId id,
 
 const FIELD = /(\d+) (\w+) (\w+)([*|]?)/g;
 
-/** The fields of all messages. */
 export const FIELDS: readonly FieldRow[] = TABLE.split(/\n(?=\w)/).flatMap((line) => {
   const [message = '', fields = ''] = line.split(':');
   return [...fields.matchAll(FIELD)].map(([, number, name = '', type = '', mark]) => ({
@@ -104,7 +102,6 @@ export const FIELDS: readonly FieldRow[] = TABLE.split(/\n(?=\w)/).flatMap((line
   }));
 });
 
-/** The request of each signal. */
 export const REQUESTS: Readonly<Record<Signal, string>> = {
   traces: 'TracesRequest',
   metrics: 'MetricsRequest',

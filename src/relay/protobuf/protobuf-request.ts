@@ -31,7 +31,6 @@ interface Field {
   readonly read: ((reader: BinaryReader) => Value) | null;
 }
 
-/** Fields by number. */
 type Message = (Field | undefined)[];
 
 function toText(bytes: Uint8Array, encoding: 'hex' | 'base64'): string {

@@ -33,7 +33,6 @@ const FILES_MIN = 8;
 /** Bodies of taken requests in memory; one larger request is taken alone. */
 const TAKEN_BYTES_MAX = 64 * 1024 * 1024;
 
-/** The queue has no room for a request. */
 export class QueueFull extends Error {}
 
 export interface QueueEvents {
@@ -52,7 +51,6 @@ interface QueueFile {
   readonly number: number;
   /** bytes that may be read: everything that is synced */
   end: number;
-  /** bytes on disk */
   size: number;
 }
 
@@ -133,7 +131,6 @@ export class DiskQueue<Attached> {
     }
   }
 
-  /** Bytes that wait to be sent. */
   get bytes(): number {
     return this.#files.reduce((sum, { end }) => sum + end, 0) - this.#offset;
   }

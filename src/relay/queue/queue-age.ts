@@ -11,7 +11,6 @@ export const QUEUE_AGE_MS_MAX = 7 * 24 * HOUR_MS;
 /** Age at a start, so that every request is tried for a day after it, whatever the clock says. */
 export const AGE_AT_START_MS_MAX = 6 * 24 * HOUR_MS;
 
-/** A clock that is set once. */
 export class QueueAge {
   readonly #startedAtMs: number;
   readonly #elapsedMs: () => number;
@@ -39,7 +38,6 @@ export class QueueAge {
   }
 }
 
-/** By the clocks of this process. */
 export function createQueueAge(): QueueAge {
   return new QueueAge(Date.now(), () => performance.now());
 }

@@ -35,9 +35,7 @@ const SENT = 'sent';
 const SENT_TEXT = /^(\d{8}) (\d{12})\n$/;
 const FILE_NAME = /^(\d{8})\.queue$/;
 
-/** A place in the queue. */
 export interface Position {
-  /** number of the file */
   readonly file: number;
   readonly offset: number;
 }
@@ -77,7 +75,6 @@ export function syncFolder(folder: string): void {
   }
 }
 
-/** The file `sent`. */
 export class SentMark {
   readonly #descriptor: number;
   /** as of the last start; null when it is missing or was not written to its end */
@@ -112,7 +109,6 @@ type RecordRead =
 
 interface RecordPlace {
   readonly folder: string;
-  /** of the file */
   readonly number: number;
   readonly offset: number;
   /** bytes of the file that may be read */

@@ -131,7 +131,6 @@ function deadTable({ dead, nowMs }: AlertsPage, viewer: Viewer): HtmlValue {
 <p class="soft">These messages were tried again and again, and are not retried any more.</p>${scrolling('Not delivered', table)}</section>`;
 }
 
-/** The subject of a message in the delivery log. */
 function subjectOf({ kind, findings }: LoggedAlert): string {
   if (kind === 'test') return 'Test';
   return kind === 'digest' ? `Digest of ${count(findings)}` : many(findings, 'finding');
@@ -225,11 +224,9 @@ ${dangers(destination, viewer)}`,
 interface TestedPage extends Ended {
   readonly id: number;
   readonly name: string;
-  /** where it went */
   readonly to: string;
   readonly format: AlertFormat;
   readonly messageId: string;
-  /** its text */
   readonly sent: string;
 }
 

@@ -8,7 +8,6 @@ import { appPage, empty, field, type Look, pager, scrolling, type Viewer } from 
 export interface ShownEntry
   extends Pick<AuditEntry, 'seq' | 'actor' | 'origin' | 'action' | 'subject' | 'before' | 'after'> {
   readonly at: Moment;
-  /** in hexadecimal digits */
   readonly hash: string;
 }
 

@@ -86,7 +86,6 @@ function legend({ series }: BarChart): HtmlValue {
   );
 }
 
-/** The label of a slot. */
 function label({ labels, times }: BarChart, index: number): HtmlValue {
   const time = times?.[index];
   if (time === undefined) return labels[index];
@@ -112,7 +111,6 @@ function numbers(chart: BarChart): Html {
 <tbody>${labels.map((_, index) => html`<tr><th scope="row">${label(chart, index)}</th>${series.map(({ values }) => html`<td class="number">${write(values[index])}</td>`)}</tr>`)}</tbody></table></div></details>`;
 }
 
-/** Bars over time. */
 export function barChart(chart: BarChart): Html {
   const { title, labels, format = count } = chart;
   const most = mostOf(chart);
@@ -178,7 +176,6 @@ export function courses(
   )}</tbody></table>`;
 }
 
-/** A part of a whole. */
 interface ShareRow {
   readonly label: string;
   /** null for no link */

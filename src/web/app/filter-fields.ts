@@ -17,7 +17,6 @@ export function nameField(
   return html`<label>${label}<input name="${name}" value="${given.get(name)}" placeholder="contains" list="known-${name}" autocomplete="off"></label><datalist id="known-${name}">${known.map((one) => html`<option value="${one}"></option>`)}</datalist>`;
 }
 
-/** A field for each name of a run. */
 export const nameFields = (given: URLSearchParams, names: RunNames): Html[] =>
   RUN_NAME_ROWS.map(({ name, label, known }) => nameField(name, label, given, names[known]));
 

@@ -14,7 +14,6 @@ import { appPage, crumb, facts, keysHelp, type Look, severityBadge, type Viewer 
 import { excerptView } from './text.ts';
 import { exceptedBadge, stateBadge, type TriagePanel, triagePanel } from './triage/triage-panel.ts';
 
-/** The list that a finding was opened from. */
 export interface OpenedFrom extends FindingNeighbours {
   /** of the list's address */
   readonly query: string;

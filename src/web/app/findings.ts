@@ -72,7 +72,6 @@ export function findingLink({ id, runId }: Pick<Finding, 'id' | 'runId'>): strin
   return `/app/runs/${runId}?finding=${id}#${FOUND_ID}`;
 }
 
-/** The name of a finding's step, for display. */
 export function stepName({ stepName: name }: Pick<Finding, 'stepName'>): string {
   if (name === null) return '(name redacted)';
   return name === '' ? '(no name)' : name;
@@ -252,7 +251,6 @@ ${SEE_ALSO}`,
       );
 }
 
-/** The query of an export: the filter of the list. */
 function exportQuery(query: string): string {
   const exported = new URLSearchParams(query);
   for (const name of ['cursor', 'sort', 'group_by']) exported.delete(name);

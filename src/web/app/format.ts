@@ -8,7 +8,6 @@ const UNITS = [
   ['minute', 60],
 ] as const;
 
-/** A time as RFC 3339. */
 export interface Moment {
   readonly getTime: () => number;
   readonly toISOString: () => string;

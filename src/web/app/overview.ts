@@ -30,7 +30,6 @@ export interface OverviewPage {
   readonly titleOf: (ruleId: string) => string;
   readonly observeUrl: string;
   readonly nowMs: number;
-  /** milliseconds since 1970 as RFC 3339 */
   readonly iso: (ms: number) => string;
 }
 
@@ -74,7 +73,6 @@ const MINUTES_PER_DAY = 1440;
 
 type Days = WorkspaceOverview['days'];
 
-/** The findings of a day that match. */
 function foundOn({ counts }: Days[number], fits: (kind: KindCount) => boolean): number | null {
   if (counts === null) return null;
   return counts.reduce((sum, kind) => sum + (fits(kind) ? kind.findings : 0), 0);
@@ -89,12 +87,10 @@ function countedSince(slots: readonly Slot<unknown>[], iso: OverviewPage['iso'])
   return iso(oldest?.atMs ?? 0);
 }
 
-/** Returns the address of the list of open findings that the overview counts. */
 function openList({ overview, iso }: OverviewPage, filter: Readonly<Record<string, string>>) {
   return withParameters('state=open', { since: countedSince(overview.days, iso), ...filter });
 }
 
-/** Returns the address of the list of runs that the overview counts. */
 function runList({ overview, iso }: OverviewPage, filter: Readonly<Record<string, string>>) {
   const since = countedSince(overview.hours, iso);
   return `/app/runs?${new URLSearchParams({ ...filter, since })}`;
@@ -126,7 +122,6 @@ const hasGaps = ({ hours, days }: WorkspaceOverview): boolean =>
 
 const upTo = ({ findings, more }: CountedFindings): Html => html`${count(findings)}${more && '+'}`;
 
-/** Shows the number of findings that are new to the member. */
 function newCard({ visit: { since, newFindings }, nowMs }: OverviewPage): HtmlValue {
   if (newFindings === null || since === null) return null;
   const list = withParameters('state=open', { since: since.toISOString() });
@@ -141,7 +136,6 @@ function assignedCard({ visit: { assigned } }: OverviewPage): Html {
 <p class="soft">open findings${assigned.new > 0 && html`, <strong>${count(assigned.new)} assigned since your last visit</strong>`}</p></section>`;
 }
 
-/** Checks whether evaluation keeps up, in a line. */
 function evaluationHealth({ hours, runs }: WorkspaceOverview): string {
   const failed = sum(hours.map(({ counts }) => counts?.failedEvaluations ?? 0));
   const lags = hours.flatMap(({ counts }) => counts?.lagMs ?? []);

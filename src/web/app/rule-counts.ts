@@ -36,7 +36,6 @@ export interface RuleFacts {
   readonly orphans: readonly OrphanedOverride[];
 }
 
-/** Checks whether the viewer's workspace has the rules tab. */
 export function hasRulesTab({ plan }: Pick<Viewer, 'plan'>): boolean {
   return RULE_PLANS.includes(plan as Plan);
 }
@@ -57,7 +56,6 @@ export function stateTable({ states }: RuleFacts, viewer: Viewer): Html {
   return shares('Rules of this workspace by state', 'State', allRules(states), rows);
 }
 
-/** The rules by support in the corpus. */
 export function supportTable({ corpus }: RuleFacts): Html {
   const rows = SUPPORTS.map((support) => ({
     label: SUPPORT_LABELS[support],
@@ -72,7 +70,6 @@ export function runningText({ states }: Pick<RuleFacts, 'states'>): string {
   return `${count(runningRules(states))} of ${count(allRules(states))} rules run`;
 }
 
-/** The workspace's settings, as a sentence. */
 export function settingsText({ experimental, overrides }: RuleFacts): string {
   const switched = overrides === 1 ? '1 rule is' : `${count(overrides)} rules are`;
   return `The experimental tier is ${experimental ? 'on' : 'off'}; ${switched} set manually.`;

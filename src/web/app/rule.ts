@@ -147,7 +147,6 @@ ${facts(
 )}`;
 }
 
-/** The rule's last preview, and the form for another. */
 function previewed(
   { rule, state: of }: DecidedRule,
   last: Preview | null,
@@ -163,9 +162,7 @@ function previewed(
   }${startForm(viewer, rule.id)}</section>`;
 }
 
-/** The rule's findings, and its preview. */
 interface RuleHistory {
-  /** its latest preview */
   readonly last: Preview | null;
   readonly record: RuleRecord;
   readonly nowMs: number;

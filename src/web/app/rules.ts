@@ -38,7 +38,6 @@ import {
 
 const PATH = '/app/rules';
 
-/** A rule, and whether it runs for this workspace. */
 export interface DecidedRule {
   readonly rule: Rule;
   readonly enabled: boolean;
@@ -48,7 +47,6 @@ export interface DecidedRule {
 }
 
 export interface RulesPage extends RuleFacts {
-  /** the effect of switching the experimental tier on */
   readonly tier: TierPreview;
   readonly rules: readonly DecidedRule[];
   readonly records: RuleRecords;
@@ -115,7 +113,6 @@ const OFF: Readonly<Record<RuleState, string>> = {
   fails_own_examples: 'fails its own tests',
 };
 
-/** Checks whether a rule runs, and why. */
 export function state({ enabled, decidedBy, state: of }: DecidedRule): Html {
   if (!enabled)
     return html`<span class="soft">Off</span> <span class="soft below">${OFF[of]}</span>`;
@@ -128,7 +125,6 @@ const CHOICES = [
   { value: 'false', label: 'Off', override: false },
 ] as const;
 
-/** The button that removes an override. */
 function removeOverride(id: string, viewer: Viewer): Html {
   return writeForm(
     writeTo(`${PATH}/${id}`, viewer),

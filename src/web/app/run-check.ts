@@ -67,7 +67,6 @@ function shortLimits(run: RunSummary): string {
   return names.map(words).join(', ');
 }
 
-/** The cell of the list. */
 export function checkedCell(run: RunSummary): Html {
   const texts = many(run.texts ?? 0, 'text');
   switch (checkOf(run).checked) {
@@ -137,7 +136,6 @@ function wholeLine(run: RunSummary): HtmlValue {
   }
 }
 
-/** Explains what "no findings" means. */
 export function withoutFindings(run: RunSummary): Html {
   const late = lateLine(run);
   return html`${inWhole(run)}${late !== null && html`<p class="soft">${late}</p>`}`;

@@ -24,7 +24,6 @@ export interface RunPage extends Omit<StepsPage, 'runId'> {
   readonly wait: RunWait | null;
   /** null when nothing is searched for */
   readonly search: RunSearch | null;
-  /** of the request */
   readonly query: string;
   readonly nowMs: number;
 }
@@ -83,7 +82,6 @@ function about(data: RunPage): Html {
 ${!isSaidBelow(data) && html`<div class="check"><span class="soft">${term('checked', 'Checked')}</span> ${checkedLine(run)}</div>`}</section></details>`;
 }
 
-/** Most of a title above its run. */
 const TITLE_UNITS = 120;
 
 /** The first prompt, unless the workspace redacts; else the name of the agent. */
@@ -95,7 +93,6 @@ export function titleOf({
   return isRedacted || shown.title === null ? nameOf(run) : shownTitle(shown.title, TITLE_UNITS);
 }
 
-/** Of the timeline. */
 const KEYS = keysHelp([
   [['j', 'k'], 'next, previous step; in the tree also the arrows'],
   [['n', 'p'], 'next, previous finding'],

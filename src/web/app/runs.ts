@@ -49,7 +49,6 @@ export interface RunsPage {
   readonly nowMs: number;
 }
 
-/** A moment of the first arrival. */
 const timeField = (name: string, label: string, given: URLSearchParams): Html =>
   html`<label>${label}<input name="${name}" value="${given.get(name)}" placeholder="2026-11-27" autocomplete="off"></label>`;
 
@@ -67,7 +66,6 @@ function sortField(given: URLSearchParams): Html {
   return html`<label>Sort<select name="sort">${RUN_ORDERS.map((order) => option(inAddress(order), ORDER_LABELS[order], chosen))}</select></label>`;
 }
 
-/** The form of the filter, with what the query has. */
 export function runFilters(query: string, names: RunNames, isRedacted = false): Html {
   const given = new URLSearchParams(query);
   return html`<form class="filters" method="get" action="${PATH}" role="search" aria-label="Runs">
@@ -122,7 +120,6 @@ export function shownTitle(title: string, units: number): string {
     .trimEnd()}…`;
 }
 
-/** Most of a title in a list. */
 const TITLE_UNITS = 80;
 
 /** The first prompt, with agent, service and model below; without one, the agent. */
@@ -209,7 +206,6 @@ function table(rows: readonly Html[]): Html {
   );
 }
 
-/** Checks whether a query has a filter or a cursor. */
 const isNarrow = (query: string): boolean =>
   [...new URLSearchParams(query).values()].some((value) => value !== '');
 

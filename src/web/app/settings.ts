@@ -28,7 +28,6 @@ export interface SettingsPage {
   readonly redactExcerpts: boolean;
   readonly rules: RuleFacts;
   readonly sessions: readonly ShownSession[];
-  /** of the signed-in user */
   readonly workspaces: readonly { readonly slug: string; readonly name: string }[];
   readonly passwordCharsMin: number;
   readonly nowMs: number;

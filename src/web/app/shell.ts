@@ -14,7 +14,6 @@ export interface Viewer {
   readonly isAdmin: boolean;
 }
 
-/** The inputs of all pages. */
 export interface Look {
   readonly brand: string;
   readonly assets: AssetPaths;
@@ -65,7 +64,6 @@ export function writeForm(action: string, content: HtmlValue, className = '', id
   return html`<form${attributes} method="post" action="${action}" data-stay>${content}<p role="alert"></p></form>`;
 }
 
-/** A page for a signed-in user. */
 export function appPage(look: Look, viewer: Viewer, view: AppPage): Html {
   const { title, current, main, isWide = false } = view;
   return page({
@@ -95,9 +93,7 @@ function plainPage(look: Look, title: string, main: HtmlValue): Html {
 interface ErrorView {
   readonly title: string;
   readonly detail: string;
-  /** each fault of a form or query */
   readonly faults: readonly string[];
-  /** path of the page */
   readonly current?: string;
   /** to correct what was typed */
   readonly form?: Html;
@@ -129,10 +125,8 @@ ${
 interface ShownOncePage {
   readonly title: string;
   readonly current: string;
-  /** how to use the secret */
   readonly lead: string;
   readonly secret: string;
-  /** below the secret */
   readonly more?: HtmlValue;
 }
 
@@ -225,7 +219,6 @@ export function field(
   return html`<label>${label}<input type="${type}" name="${name}" value="${value}"${hint !== undefined && html` placeholder="${hint}"`}></label>`;
 }
 
-/** A list of facts. */
 export function facts(pairs: readonly (readonly [HtmlValue, HtmlValue])[]): Html {
   const shown = pairs.filter(([, value]) => value !== false && (value ?? '') !== '');
   return html`<dl class="facts">${shown.map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl>`;

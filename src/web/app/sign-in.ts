@@ -85,7 +85,6 @@ first.</p>`
   });
 }
 
-/** An error, with a link to continue. */
 export function noticePage(look: Look, title: string, text: string): string {
   const back = html`<p><a href="/app/sign-in">Back to sign-in</a></p>`;
   return sheet(look, { title, main: html`${fault(text)}${back}` });

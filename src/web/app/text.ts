@@ -8,7 +8,6 @@ import { type Html, type HtmlValue, html } from '../html.ts';
 
 /** The element that a link to a finding leads to. */
 export const FOUND_ID = 'found';
-/** The timeline row of the step that is shown. */
 export const ROW_ID = 'row';
 /** The element at which reading of a long text continues. */
 export const AT_ID = 'at';

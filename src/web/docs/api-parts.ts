@@ -21,7 +21,6 @@ export interface OperationGroup {
   readonly operations: readonly PlacedOperation[];
 }
 
-/** One member of a body, or one parameter. */
 export interface Row {
   /** as `metadata.step.span_id` or `rules[].id` */
   readonly name: string;
@@ -33,7 +32,6 @@ export interface Row {
   readonly limits: readonly string[];
 }
 
-/** The operations of each tag, in the document's order. */
 export function groupsOf({ tags, paths }: ApiDocument): OperationGroup[] {
   const operations = Object.entries(paths).flatMap(([path, item]) =>
     Object.entries(item).map(([method, operation]): PlacedOperation => {
@@ -66,7 +64,6 @@ function rangeOf(least: number | undefined, most: number | undefined, unit: stri
   return most === undefined ? [] : [`at most ${most}${unit}`];
 }
 
-/** The values that a type is narrowed to. */
 export function limitsOf(schema: JsonSchema): string[] {
   const values = schema.enum ?? schema.anyOf?.find((one) => one.enum !== undefined)?.enum;
   const json = (value: unknown): string => JSON.stringify(value);
@@ -103,7 +100,6 @@ export function rowsOf({ properties = {}, required = [] }: JsonSchema, prefix = 
   });
 }
 
-/** The parameters of an operation. */
 export function parameterRows({ parameters }: ApiOperation): (Row & { readonly in: string })[] {
   return parameters.map(({ name, in: place, required, description, schema }) => ({
     name,
@@ -115,7 +111,6 @@ export function parameterRows({ parameters }: ApiOperation): (Row & { readonly i
   }));
 }
 
-/** The key that an operation needs. */
 export function keyOf({ security }: ApiOperation): string {
   const names = security.flatMap((one) => Object.keys(one));
   const words = names.map((name) => (name === 'agentKey' ? 'an agent key' : 'a workspace key'));
@@ -164,14 +159,12 @@ export function prettyJson(value: JsonValue, indent = ''): string {
   return `${open}\n${entries.map((entry) => deeper + entry).join(',\n')}\n${indent}${close}`;
 }
 
-/** The answers to requests that were taken, and the refusals. */
 export function answersOf({ responses }: ApiOperation) {
   const all = Object.entries(responses);
   const isRefusal = ([status]: readonly [string, unknown]): boolean => Number(status) >= 400;
   return { taken: all.filter((one) => !isRefusal(one)), refused: all.filter(isRefusal) };
 }
 
-/** A content's examples, as text to show. */
 export function examplesOf({ examples = {} }: ApiContent) {
   return Object.entries(examples).map(([name, { summary, value }]) => ({
     name,

@@ -97,7 +97,6 @@ function operationText(operation: PlacedOperation, document: ApiDocument): strin
   ].join('\n');
 }
 
-/** The whole reference. */
 export function apiReference(document: ApiDocument): string {
   const { info, servers, components } = document;
   const schemes = Object.values(components.securitySchemes);

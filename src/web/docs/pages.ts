@@ -4,7 +4,6 @@ import { type AssetPaths, page } from '../layout.ts';
 import { type Document, documentPath } from './document.ts';
 import { type FoundSection, SECTIONS_FOUND_MAX } from './search.ts';
 
-/** The values of this deployment that pages contain. */
 export interface Site {
   readonly brand: string;
   /** without a slash at its end */
@@ -119,10 +118,8 @@ ${
   });
 }
 
-/** Maximum characters of a query. */
 export const SEARCH_CHARS_MAX = 200;
 
-/** The sections that a query found. */
 export function searchPage(
   query: string,
   found: readonly FoundSection[],
@@ -150,7 +147,6 @@ ${found.length === SECTIONS_FOUND_MAX && html`<p class="soft">These are the best
   });
 }
 
-/** The list of documents, as a document. */
 export function indexMarkdown(chapters: readonly Chapter[], site: Site): string {
   const parts = chapters.map(({ title, documents }) => {
     const lines = documents.map(
@@ -189,7 +185,6 @@ export function llmsTxt(chapters: readonly Chapter[], site: Site): string {
 ${parts.join('\n')}`;
 }
 
-/** Every document, one after the other. */
 export function llmsFullTxt(chapters: readonly Chapter[], site: Site): string {
   const documents = chapters.flatMap((chapter) => chapter.documents);
   const parts = documents.map(

@@ -4,7 +4,6 @@
  */
 import { type Document, documentPath, plain } from './document.ts';
 
-/** Maximum sections in an answer. */
 export const SECTIONS_FOUND_MAX = 20;
 /** Maximum words of a query; the rest is ignored. */
 const QUERY_WORDS_MAX = 8;

@@ -59,13 +59,11 @@ export async function filterBlocks(
   return rows;
 }
 
-/** The records of a run in a block. */
 export interface RunRecords {
   readonly runId: Hex16;
   readonly records: RecordRanges;
 }
 
-/** Returns the runs that have records in a packed block. */
 export async function runsOfBlock(
   database: Database,
   workspaceId: number,

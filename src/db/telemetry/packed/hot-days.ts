@@ -31,7 +31,6 @@ const INDEX_TIMEOUT_MS = 60 * 60_000;
 const READERS = "interval '1 hour'";
 const DAY_MS = 86_400_000;
 
-/** A hot block of a group. */
 export interface HotBlock {
   readonly blockId: string;
   readonly workspaceId: number;
@@ -39,7 +38,6 @@ export interface HotBlock {
   readonly records: number;
 }
 
-/** A place of a hot block. */
 export interface HotPlace {
   readonly blockId: string;
   readonly workspaceId: number;
@@ -57,7 +55,6 @@ export interface HotGroup {
   readonly to: string | null;
 }
 
-/** A packed group. */
 export interface PackedGroup {
   readonly blocks: readonly NewPackedBlock[];
   /** ids of hot blocks that cannot be read: they are kept as they are, with these places */
@@ -65,14 +62,11 @@ export interface PackedGroup {
   readonly unreadablePlaces: readonly (HotPlace & { readonly ranges: RecordRanges })[];
 }
 
-/** A day that this process packs. */
 export class HotDay {
   readonly #database: Database;
   readonly day: string;
   readonly #token: string;
-  /** the last block that is packed */
   #packedTo: string | null;
-  /** nothing is left to pack */
   isPacked: boolean;
 
   private constructor(
@@ -156,7 +150,6 @@ export class HotDay {
     });
   }
 
-  /** Returns the places whose records are not packed. */
   async unpacked(places: readonly HotPlace[]): Promise<readonly HotPlace[]> {
     return await this.#unpacked(this.#database, places);
   }
@@ -207,7 +200,6 @@ export class HotDay {
   }
 }
 
-/** Rolls a transaction back. */
 class GroupTaken extends Error {}
 
 function runsOf(places: readonly HotPlace[]): Pick<HotPlace, 'workspaceId' | 'runId'>[] {

@@ -13,10 +13,8 @@ import { Holes, joinText, type SplitText } from '../../../model/packed/narrow-te
 import { checksumOf, readBlock, type StoredBlock, UnreadableBlockError } from '../block-codec.ts';
 import { BROTLI, CODECS, type Codecs } from '../codecs.ts';
 
-/** A part of a packed block, as it is stored. */
 export type PackedPart = Pick<StoredBlock, 'bytes' | 'checksum' | 'data'>;
 
-/** The columns that are needed to read a packed block. */
 export interface PackedBlock {
   readonly codec: number;
   /** of its lines */
@@ -25,7 +23,6 @@ export interface PackedBlock {
   readonly documents: PackedPart;
 }
 
-/** A packed block without the documents. */
 export type NarrowBlock = Pick<StoredBlock, 'id'> & Omit<PackedBlock, 'documents'>;
 export type StoredPackedBlock = Pick<StoredBlock, 'id'> & PackedBlock;
 
@@ -35,7 +32,6 @@ export interface NarrowText {
   readonly holes: Holes;
 }
 
-/** A block with all of its parts. */
 export interface PackedText extends NarrowText {
   /**
    * Returns the lines.

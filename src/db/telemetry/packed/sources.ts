@@ -11,7 +11,6 @@ import type { RecordRanges } from '../../../model/record-ranges.ts';
 /** Used again by each call. */
 const numbers = new Numbers();
 
-/** Encodes the records of sources. */
 export function encodeSources(sources: readonly RecordRanges[]): Buffer {
   numbers.clear();
   for (const records of sources) {

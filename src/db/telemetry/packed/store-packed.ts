@@ -11,7 +11,6 @@ import type { RecordsOfBlock } from '../stored-blocks.ts';
 import type { PackedBlock } from './packed-block.ts';
 import { encodeSources } from './sources.ts';
 
-/** The records of a run in a packed block. */
 export interface PackedPlace {
   readonly workspaceId: number;
   readonly runId: string;
@@ -24,7 +23,6 @@ export interface PackedPlace {
   readonly sources: readonly Pick<RecordsOfBlock, 'blockId' | 'records'>[];
 }
 
-/** A packed block that is ready to be stored. */
 export interface NewPackedBlock extends PackedBlock {
   readonly id: string;
   readonly workspaceId: number;
@@ -33,11 +31,9 @@ export interface NewPackedBlock extends PackedBlock {
   readonly signal: Signal;
   readonly records: number;
   readonly places: readonly PackedPlace[];
-  /** `createFilter` */
   readonly filter: Buffer;
 }
 
-/** Numbers of packed runs, blocks and bytes. */
 export interface PackedCounts {
   readonly runs: number;
   readonly blocks: number;
@@ -139,7 +135,6 @@ export async function storePacked(
   return await insertPacked(connection, kept);
 }
 
-/** Stores packed blocks with all of their places. */
 export async function insertPacked(
   connection: Pick<Connection, 'query'>,
   blocks: readonly NewPackedBlock[],
@@ -205,7 +200,6 @@ function columnsOf(blocks: readonly NewPackedBlock[]): unknown[] {
   ];
 }
 
-/** Encodes ranges into new memory. */
 export function encodedRanges(ranges: RecordRanges): Buffer {
   const bytes = Buffer.allocUnsafe(encodedBytesMax(ranges));
   return bytes.subarray(0, encodeRanges(ranges, bytes, 0));

@@ -11,7 +11,6 @@ import { type ConventionTables, mergeTables } from './convention-tables.ts';
 const CACHED_MAX = 200;
 const NONE: readonly number[] = [];
 
-/** The conventions that apply to a step, merged. */
 export interface StepConventions {
   readonly tables: ConventionTables;
   /** rows that show the step's kind, in order */
@@ -72,7 +71,6 @@ export class ConventionIndex {
 
 type NumberedPrefix = readonly [prefix: string, convention: number];
 
-/** Finds the conventions that select names with a prefix. */
 class PrefixIndex {
   readonly #prefixes: readonly NumberedPrefix[];
   readonly #cache = new Map<string, readonly number[]>();

@@ -7,7 +7,6 @@ import type { AttributeRow, Convention, EventRow } from './convention.ts';
 import { RowTable } from './row-table.ts';
 import { EVENT_NAME_KEYS } from './run-rows.ts';
 
-/** The tables of the conventions that apply to a step. */
 export interface ConventionTables {
   readonly rows: RowTable;
   readonly events: ReadonlyMap<string, EventRow>;

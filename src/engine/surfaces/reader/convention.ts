@@ -26,13 +26,11 @@ export interface Convention {
   readonly parts?: MessageParts;
 }
 
-/** Selects the steps that show any of these. */
 export interface StepSelector {
   /** prefixes of the instrumentation scope's name */
   readonly scopes?: readonly string[];
   /** prefixes of the service's name */
   readonly services?: readonly string[];
-  /** attributes that are present */
   readonly attributes?: readonly string[];
 }
 
@@ -63,7 +61,6 @@ export interface ValueEnvelope {
 /** A member, or a path of members, which also leads through the elements of lists. */
 export type MemberPath = string | readonly string[];
 
-/** How a value is read. */
 export type RowReading =
   /** plain text; a list is one text per element */
   | { readonly as: 'text'; readonly surface: SurfaceByKind }
@@ -204,7 +201,6 @@ export type KindRow =
       readonly member?: string;
       readonly kinds: Readonly<Record<string, StepKind>>;
     }
-  /** by the presence of an attribute */
   | { readonly has: string; readonly kind: StepKind }
   /** by the span's name, or its part up to the first space */
   | { readonly names: Readonly<Record<string, StepKind>> };

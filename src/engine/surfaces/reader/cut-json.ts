@@ -9,7 +9,6 @@ import type { JsonObject, JsonValue } from '../../../model/json.ts';
 import { DEPTH_MAX } from './budget.ts';
 import { cutMarkAt } from './run-rows.ts';
 
-/** JSON that was cut, completed. */
 export interface CutJson {
   readonly value: JsonValue;
   /** the lists and objects that the cut left open, outermost first: more may have followed in each */
@@ -179,7 +178,6 @@ function completed(text: string, { frames, stringAt, stringEnd }: End): string |
   return WORD.test(rest) ? kept : undefined;
 }
 
-/** The values of the open frames. */
 function openIn(root: JsonValue, text: string, frames: readonly Frame[]): CutJson['open'] {
   const open: (JsonValue[] | JsonObject)[] = [];
   let value: JsonValue | undefined = root;

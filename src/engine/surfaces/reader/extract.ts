@@ -24,7 +24,6 @@ const STATUS_ERROR = 2;
 /** One per thread: the conventions are constants, only its caches change. */
 const INDEX = new ConventionIndex(CONVENTIONS);
 
-/** The texts of one step. */
 export interface StepExtraction {
   readonly kind: StepKind;
   /** in reading order */

@@ -35,7 +35,6 @@ interface StepTexts {
   readonly unknownRoles: ReadonlySet<string>;
 }
 
-/** Span events that are read in one piece. */
 const PIECE_EVENTS = 50;
 
 /**
@@ -53,7 +52,6 @@ export function* readStepInPieces(
   return { pieces, exceeded, isCut, unknownRoles };
 }
 
-/** Converts a stored value to plain JSON. */
 type ToPlain = (value: JsonValue) => JsonValue;
 
 const asIs: ToPlain = (value) => value;
@@ -92,7 +90,6 @@ class StepReading {
     return [...pieces, ...others.map((one) => ({ ...one, repeats: Number.POSITIVE_INFINITY }))];
   }
 
-  /** Reads the rows that are raw in one of these ways, and adds their texts. */
   *#rowsInPieces(
     rows: readonly AttributeRow[],
     raws: readonly AttributeRow['raw'][],
@@ -295,7 +292,6 @@ class StepReading {
   }
 }
 
-/** The values that an event carries. */
 function carriedIn(carrier: JsonValue): JsonValue[] {
   return isObject(carrier) ? Object.values(carrier) : [carrier];
 }

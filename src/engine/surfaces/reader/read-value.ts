@@ -21,7 +21,6 @@ export const FALLBACK_SURFACE = {
   output: { tool: 'tool_result', retriever: 'tool_result', else: 'agent_output' },
 } as const satisfies Record<Side, SurfaceByKind>;
 
-/** The surface on a step of that kind. */
 export function surfaceOn(byKind: SurfaceByKind, kind: StepKind): Surface {
   return typeof byKind === 'string' ? byKind : (byKind[kind] ?? byKind.else);
 }
@@ -60,10 +59,8 @@ function readMessagesIn(
   return [...readNames(names, budget), ...(streamed === true ? joinSaid(pieces) : pieces)];
 }
 
-/** A string in JSON. */
 const QUOTED = /^\s*"/;
 
-/** A structure or an exchange, with or without an envelope. */
 function readStructure(
   value: JsonValue,
   read: Extract<RowReading, { as: 'structure' | 'exchange' }>,

@@ -190,7 +190,6 @@ function asName(value: JsonValue | undefined): string | null {
 /** Finds missing text by the attributes of a run's steps and events. */
 interface NotedGaps {
   readonly gaps: Set<TextGap>;
-  /** attributes with the size of a text */
   readonly sizes: Set<string>;
   /** attributes with a text whose size may be sent */
   readonly texts: Set<string>;

@@ -14,7 +14,6 @@ export function nameKeys(name: ReadName): readonly string[] {
   return ranked.sort(([, one], [, other]) => one - other).map(([key]) => key);
 }
 
-/** Placeholders that products write for a text that they withhold. */
 export const PLACEHOLDERS: ReadonlySet<string> = new Set(
   RUN.flatMap(({ placeholders }) => placeholders ?? []),
 );
@@ -49,7 +48,6 @@ export const WITHHELD_FLAGS: ReadonlySet<string> = new Set(
 );
 /** of each attribute that holds a text's size, the attributes that hold the text */
 export const SIZES: ReadonlyMap<string, ReadonlySet<string>> = textsBySize();
-/** the attributes that hold any of these texts */
 export const SIZED_TEXTS: ReadonlySet<string> = new Set(
   [...SIZES.values()].flatMap((of) => [...of]),
 );

@@ -20,10 +20,8 @@ import { isSchema } from './envelope.ts';
 import { RowTable } from './row-table.ts';
 import { isObject } from './value-text.ts';
 
-/** Fewest characters of a free text. */
 export const FREE_TEXT_CHARS_MIN = 32;
 
-/** Characters of a value that are searched for free text. */
 const SEARCHED_CHARS = 16_384;
 
 /** Longest key that is listed by its name. */
@@ -138,7 +136,6 @@ function asText(value: JsonValue): string | null {
   return parts.length === 0 ? null : parts.join('\n\n\n\n\n');
 }
 
-/** Checks whether a key may name a text of the run. */
 function mayHoldText(key: string): boolean {
   return (
     !isOfService(key) &&

@@ -66,7 +66,6 @@ export function open(value: JsonValue, budget: Budget, levels = LEVELS): JsonVal
   return opened;
 }
 
-/** The texts of one value. */
 export interface ValueTexts {
   readonly texts: readonly string[];
   /** all are the same content in several forms, the first one as it was written */

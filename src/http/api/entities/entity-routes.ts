@@ -25,7 +25,6 @@ export const entityQuery = z.object({
   days: wholeNumber(1, DAYS_MAX, DAYS_DEFAULT).describe('Days before now whose runs are read.'),
 });
 
-/** The range of so many days before now. */
 export const rangeOfDays = (days: number, nowMs: number) => ({
   since: new Date(nowMs - days * DAY_MS),
   until: new Date(nowMs),
@@ -98,7 +97,6 @@ const toUsage = ({
   cost_usd: costUsd,
 });
 
-/** `GET /platform/v1/entities` */
 export function showEntity({ db, nowMs }: ApiContext): AuthorizedHandler {
   return async (exchange, { workspaceId }) => {
     const { kind, name, days } = parseQuery(entityQuery, exchange.query);

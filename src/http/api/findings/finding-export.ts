@@ -29,12 +29,10 @@ const PAGE_FINDINGS = 200;
 const WORKSPACE_EXPORTS_MAX = 4;
 const EXPORTS_MAX = 32;
 
-/** The parameters of the export. */
 export const exportQuery = filterQuery.extend({
   after: hexId.optional().describe('Id of the last finding you have: only later ones.'),
 });
 
-/** Counts the running exports. */
 export class ExportSlots {
   readonly #byWorkspace = new Map<number, number>();
   #all = 0;
@@ -68,7 +66,6 @@ export type OcsfExport = (
   after: Hex16 | undefined,
 ) => Promise<StreamedAnswer>;
 
-/** @param slots count the running exports */
 export function ocsfExport(db: Databases, source: OcsfSource, slots: ExportSlots): OcsfExport {
   async function* linesOf(
     reader: WorkspaceReader,
@@ -118,7 +115,6 @@ export function exportFindings(
   };
 }
 
-/** Of the CSV file. */
 const COLUMNS = [
   'created_at',
   'severity',
@@ -177,7 +173,6 @@ export function cell(value: string): string {
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** A line of a file. */
 export const csvRow = (cells: readonly string[]): string => `${cells.map(cell).join(',')}\r\n`;
 
 /**

@@ -22,7 +22,6 @@ const FILTER_CHARS_MAX = 258;
 const text = z.string().max(FILTER_CHARS_MAX);
 
 type Filters = typeof FINDING_FILTERS;
-/** The type of a parsed parameter. */
 type Parsed<Row> = Row extends { readonly choices: readonly (infer Choice)[] }
   ? Choice
   : Row extends { readonly kind: 'time' }
@@ -39,7 +38,6 @@ const SCHEMAS: Readonly<Record<FilterKind, (row: FilterRow) => z.ZodType>> = {
   time: () => momentOrAgo,
 };
 
-/** The filters of the list and the export. */
 export const filterQuery = z.object(
   Object.fromEntries(
     Object.entries<FilterRow>(FINDING_FILTERS).map(([name, row]) => [
@@ -49,12 +47,10 @@ export const filterQuery = z.object(
   ) as { [Name in keyof Filters]: z.ZodOptional<z.ZodType<Parsed<Filters[Name]>>> },
 );
 
-/** An example of each of them. */
 export const filterExamples = Object.fromEntries(
   Object.entries(FINDING_FILTERS).map(([name, { example }]) => [name, example]),
 );
 
-/** The findings that a list shows, by its `state`. */
 function stateFilter(state: (typeof LIST_STATES)[number]): FindingFilter {
   if (state === 'open') return { states: OPEN_STATES, isExcepted: false };
   if (state === 'excepted') return { isExcepted: true };

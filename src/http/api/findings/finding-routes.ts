@@ -50,7 +50,6 @@ import { ocsfEvent, ocsfSourceOf, toOcsf } from './ocsf.ts';
 
 const LIMIT_DEFAULT = 50;
 const LIMIT_MAX = 500;
-/** The parameters of the list. */
 export const findingsQuery = filterQuery.extend({
   sort: z
     .enum(FINDING_ORDERS)
@@ -178,7 +177,6 @@ function findingOf({ rules, snapshot }: RuleBook): Finding | null {
   };
 }
 
-/** The query that the examples of the findings' list and export answer. */
 export const FINDINGS_EXAMPLE_QUERY = `run_id=${TRACE_ID}&rule_id=${RULE_ID}`;
 
 function findingExamples({ book, version, baseUrl }: ApiSettings) {

@@ -214,11 +214,9 @@ export function triageFacts({ state, assignee, isExcepted }: TriageMark) {
   return { state, assignee, is_excepted: isExcepted };
 }
 
-/** The address of a page of the dashboard, by its path. */
 export const pageUrl = (baseUrl: string, path: string): string =>
   `${baseUrl.replace(/\/$/, '')}${path}`;
 
-/** Where the dashboard shows a finding. */
 export function findingUrl(baseUrl: string, id: Hex16): string {
   return pageUrl(baseUrl, `/app/findings/${id}`);
 }

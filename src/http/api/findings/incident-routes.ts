@@ -40,7 +40,6 @@ import { findingCategoryName, pageUrl } from './finding-schema.ts';
 const LIMIT_DEFAULT = 25;
 const LIMIT_MAX = 100;
 
-/** The parameters of the list. */
 export const incidentsQuery = filterQuery.extend({
   cursor: pageCursor.optional().describe('`next_cursor` of the page before.'),
   limit: wholeNumber(1, LIMIT_MAX, LIMIT_DEFAULT).describe('Incidents on a page.'),
@@ -160,7 +159,6 @@ function toIncident(one: Incident, baseUrl: string, titleOf: TitleOf): BodyOf<ty
   };
 }
 
-/** `GET /platform/v1/incidents` */
 export function listIncidents(context: ApiContext): AuthorizedHandler {
   return async (exchange, { workspaceId, email: me = null }) => {
     const { cursor = null, limit, ...query } = parseQuery(incidentsQuery, exchange.query);
@@ -221,7 +219,6 @@ const EXAMPLE: Incident = {
   ],
 };
 
-/** @param queryExamples of the filters */
 export function incidentOperation(
   { baseUrl, titleOf }: { readonly baseUrl: string; readonly titleOf: TitleOf },
   queryExamples: Readonly<Record<string, string>>,

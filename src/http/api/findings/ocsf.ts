@@ -27,7 +27,6 @@ import {
 
 const milliseconds = count('When the finding was stored, in milliseconds since 1970.');
 
-/** OCSF's objects `technique` and `sub_technique`. */
 const technique = z.object({
   uid: z.string(),
   name: z.string().optional(),
@@ -165,9 +164,7 @@ function incidentOf({ state, assignee }: TriageMark) {
 }
 
 export interface OcsfSource {
-  /** of this program */
   readonly productVersion: string;
-  /** where the dashboard is */
   readonly baseUrl: string;
   /** the title of a rule; undefined when the loaded corpus does not have it */
   readonly ruleTitle: (ruleId: string) => string | undefined;
@@ -199,7 +196,6 @@ export function attacksOf(references: Rule['references']): OcsfAttack[] {
     });
 }
 
-/** @param rules of the loaded corpus */
 export function ocsfSourceOf(
   rules: readonly Pick<Rule, 'id' | 'title' | 'references'>[],
   productVersion: string,

@@ -24,7 +24,6 @@ import type { Route } from '../../transport/router.ts';
 export interface Documentation {
   readonly site: Site;
   readonly chapters: readonly Chapter[];
-  /** parses a Markdown text that is not a file */
   readonly read: (slug: string, markdown: string) => Document;
 }
 
@@ -51,7 +50,6 @@ const searchQuery = z.object({ q: z.string().trim().max(SEARCH_CHARS_MAX).defaul
 export function documentationRoutes({ site, chapters, read }: Documentation): Route[] {
   const documents = chapters.flatMap((chapter) => chapter.documents);
   const search = documentSearch(documents);
-  /** A page, and the same as Markdown. */
   const routesOf = (path: string, document: () => Document): Route[] => [
     fixed(path, HTML, () => documentPage(document(), chapters, site).text),
     fixed(`${path}.md`, MARKDOWN, () => document().markdown),

@@ -46,10 +46,8 @@ export const notReady = component(
     .describe('A probe fails.'),
 );
 
-/** A probe resolves when its part works. */
 export type Probe = () => Promise<void>;
 
-/** A probe that takes longer has failed. */
 const PROBE_TIMEOUT_MS = 3000;
 /** Results are reused for this long, since anybody can request them at any rate. */
 const CACHED_MS = 1000;

@@ -8,7 +8,6 @@ import type { JsonSchema } from '../../../web/docs/api-document.ts';
 
 type Primitive = string | number | boolean | bigint | null | undefined;
 
-/** The same value for reading only. */
 type Immutable<Value> = Value extends Primitive
   ? Value
   : unknown extends Value
@@ -45,10 +44,8 @@ export const hex8 = (description: string) =>
 export const timestamp = (description: string) =>
   z.iso.datetime({ offset: true }).describe(description);
 
-/** A number of things. */
 export const count = (description: string) => z.int().min(0).describe(description);
 
-/** The description of a list's `next_cursor`. */
 export const nextCursor = z
   .string()
   .nullable()

@@ -67,7 +67,6 @@ a page, \`total_pages\` says how many there are.
 The routes under \`/app\` are the dashboard's: they need a signed-in user, refuse every key, change with the dashboard,
 and are left out here.`;
 
-/** Every operation that the document describes. */
 export function operationsOf(settings: ApiSettings): readonly Operation[] {
   return [
     ...ingestOperations(settings),

@@ -15,7 +15,6 @@ export interface ApiSettings {
   readonly observeUrl: string;
   readonly bareOtlpOnBase: 'gone' | 'serve';
   readonly brand: string;
-  /** of this program */
   readonly version: string;
   readonly maxBodyBytes: number;
   readonly maxDecodedBodyBytes: number;
@@ -64,7 +63,6 @@ export interface Operation {
   readonly tag: string;
   readonly summary: string;
   readonly description: string;
-  /** the kind of key it takes */
   readonly auth: KeyKind | 'any' | 'none';
   readonly hosts: readonly ('base' | 'observe')[];
   readonly parameters?: readonly ParameterEntry[];
@@ -72,11 +70,9 @@ export interface Operation {
   /** an example for each parameter of the query that can have a fixed one */
   readonly queryExamples?: Readonly<Record<string, string>>;
   readonly body?: Content & { readonly description: string };
-  /** by status */
   readonly responses: Readonly<Record<number, ResponseEntry>>;
 }
 
-/** A run or finding in the path. */
 export const idParameter = (name: string, what: string, example: string): ParameterEntry => ({
   name,
   in: 'path',

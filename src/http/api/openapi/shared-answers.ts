@@ -31,7 +31,6 @@ const WWW_AUTHENTICATE: Header = {
   schema: z.literal('Bearer'),
 };
 
-/** Of every operation of the read API. */
 export const READ = { method: 'GET', auth: 'workspace', hosts: ['base'] } as const;
 
 /** An example of an answer that is made for `JSON.stringify`. */
@@ -41,12 +40,10 @@ export const example = (name: string, summary: string, value: unknown): Example 
   value: JSON.parse(JSON.stringify(value)) as JsonObject,
 });
 
-/** The form of an operation's errors. */
 type ErrorForm = 'problem' | 'status';
 
 export const bodyOfAnswer = ({ body }: Answer) => JSON.parse(String(body)) as JsonObject;
 
-/** An error as an example, named by its code. */
 export function errorExample(
   form: ErrorForm,
   code: ErrorCode,
@@ -135,10 +132,8 @@ export function keyAnswers(form: ErrorForm, kind: KeyKind | 'any'): Record<numbe
   };
 }
 
-/** The answers that every operation of the read API has. */
 export const READ_REFUSALS = keyAnswers('problem', 'workspace');
 
-/** 400: an invalid query. */
 export function badQuery(path: string, message: string): Record<400, ResponseEntry> {
   const members = { errors: [{ path, message }] };
   const text = 'One or more query parameters are invalid.';
@@ -154,7 +149,6 @@ export function badQuery(path: string, message: string): Record<400, ResponseEnt
   };
 }
 
-/** 404: no resource of this id. */
 export function notFound(message: string): Record<404, ResponseEntry> {
   return {
     404: {
@@ -166,7 +160,6 @@ export function notFound(message: string): Record<404, ResponseEntry> {
   };
 }
 
-/** 200 with JSON. */
 export function found(
   description: string,
   schema: z.ZodType,

@@ -1,9 +1,7 @@
 /** The example bodies of the ingest endpoints. The examples of the read API are about the first of them. */
 import type { JsonObject } from '../../../model/json.ts';
 
-/** When the example run was evaluated. */
 export const STORED_AT = new Date('2025-11-20T12:01:04.512Z');
-/** Of the run in every example. */
 export const TRACE_ID = '5b8efff798038103d269b633813fc60c';
 const ROOT_ID = 'eee19b7ec3c1b174';
 const TOOL_ID = 'eee19b7ec3c1b175';

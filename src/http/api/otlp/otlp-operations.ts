@@ -208,7 +208,6 @@ function goneAnswer(signal: Signal, { baseUrl, observeUrl }: ApiSettings): Respo
   };
 }
 
-/** The six of them. */
 export function ingestOperations(settings: ApiSettings): Operation[] {
   const signals: readonly Signal[] = ['traces', 'metrics', 'logs'];
   const isGone = settings.bareOtlpOnBase === 'gone';

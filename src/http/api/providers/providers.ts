@@ -17,7 +17,6 @@ const providerList = component(
     .describe('OAuth providers that have a client id and a client secret here.'),
 );
 
-/** @param providers names of the configured providers */
 export function listProviders(providers: readonly string[]): AuthorizedHandler {
   return () => {
     const body: BodyOf<typeof providerList> = { providers, total: providers.length };

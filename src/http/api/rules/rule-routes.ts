@@ -48,7 +48,6 @@ const SEARCH_CHARS_MAX = 200;
 /** Most overrides without effect that an answer or a page lists. */
 export const ORPHANS_LISTED = 200;
 
-/** The parameters of the list. */
 export const rulesQuery = z.object({
   status: z.enum(RULE_STATUSES).optional().describe('Only rules of this status.'),
   support: z.enum(SUPPORTS).optional().describe('Only rules that this engine supports so.'),
@@ -121,7 +120,6 @@ function matchesText(rule: Rule, references: readonly string[], words: readonly 
   return words.every((word) => text.includes(word));
 }
 
-/** A page of the rules that match a query. */
 export function toRulePage(
   query: RulesQuery,
   settings: RuleSettings,
@@ -170,7 +168,6 @@ export function requireRule(book: RuleBook, ruleId = ''): Rule {
   return rule;
 }
 
-/** One rule in full. */
 export function toRule(
   rule: Rule,
   settings: RuleSettings,
@@ -245,7 +242,6 @@ export function showSettings({ db, rules }: ApiContext): AuthorizedHandler {
 const TAG = 'Threat rules';
 /** Shown when no rule of the corpus runs. */
 const RULE_ID = 'ATR-2026-00001';
-/** The settings of a new workspace. */
 const NO_DECISIONS: RuleSettings = { experimental: false, overrides: new Map() };
 
 /** Of the rule that finds the attack in the example of the ingest. */
@@ -253,7 +249,6 @@ const RECORD: RuleRecord = { ...NO_RECORD, findings: 1, lastSeenAt: STORED_AT };
 
 const chars = (rule: Rule): number => JSON.stringify(rule).length;
 
-/** The shortest rule that runs. */
 function shortRule({ rules, decide }: RuleBook): Rule | undefined {
   return rules
     .filter((rule) => decide(rule, NO_DECISIONS).enabled)
@@ -263,7 +258,6 @@ function shortRule({ rules, decide }: RuleBook): Rule | undefined {
     );
 }
 
-/** The query that the list's example answers. */
 export const RULES_EXAMPLE_QUERY = 'enabled=true&per_page=2';
 
 function ruleExamples({ book }: ApiSettings) {

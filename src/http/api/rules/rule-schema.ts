@@ -18,7 +18,6 @@ export const ruleId = z
   .regex(/^ATR-\d{4}-\d{5}$/)
   .describe('Id of a rule of the corpus.');
 
-/** A filter by a reference of a rule. */
 export const reference = z
   .string()
   .regex(
@@ -94,7 +93,6 @@ const statedQuality = {
   wild_validated: z.string().nullable().describe('The day on which they did.'),
 };
 
-/** The fields of a rule in the loaded corpus. */
 export const referenceIds = z
   .array(z.string())
   .describe(

@@ -76,7 +76,6 @@ const NAME_CHARS_MAX = 256;
 
 const name = z.string().max(NAME_CHARS_MAX).optional();
 
-/** The parameters of the list. */
 export const runsQuery = z.object({
   state: z.enum(RUN_STATES).optional().describe('Only runs in this state.'),
   evaluation: z
@@ -108,7 +107,6 @@ export const runsQuery = z.object({
   limit: wholeNumber(1, LIMIT_MAX, LIMIT_DEFAULT).describe('Runs on a page.'),
 });
 
-/** The parameters of the export of a run. */
 export const otlpQuery = z.object({
   signal: z
     .enum(['traces', 'logs'])
@@ -116,7 +114,6 @@ export const otlpQuery = z.object({
     .describe('`traces`: the spans of the run. `logs`: its log records.'),
 });
 
-/** The filter of a query. */
 export function runFilterOf(
   query: Omit<z.infer<typeof runsQuery>, 'cursor' | 'limit' | 'sort'>,
 ): RunFilter {
@@ -132,7 +129,6 @@ export function runFilterOf(
   };
 }
 
-/** A page of runs in the order of a query. */
 export async function runsInOrder(
   db: ApiContext['db'],
   reader: WorkspaceReader,
@@ -147,7 +143,6 @@ export async function runsInOrder(
   return { ...page, next: toSkipCursor(page.next) };
 }
 
-/** `GET /platform/v1/runs` */
 export function listRuns({ db, runs: { times } }: ApiContext): AuthorizedHandler {
   return async (exchange, { workspaceId }) => {
     const query = parseQuery(runsQuery, exchange.query);
@@ -265,10 +260,8 @@ const STEPS: readonly StepOutline[] = [
   },
 ];
 
-/** The query that the example of the runs' list answers. */
 export const RUNS_EXAMPLE_QUERY = 'has_findings=true&limit=1';
 
-/** The run of the ingest example, as lists show it. */
 export function exampleItem({ book }: ApiSettings): BodyOf<typeof runItem> {
   const { version: corpusVersion, identity: corpusIdentity } = book.snapshot;
   return toRunItem({ ...SUMMARY, corpusVersion, corpusIdentity }, { settleMs: 0, timeoutMs: 0 });
@@ -299,7 +292,6 @@ export const redacted = (detail: string) => ({
   },
 });
 
-/** Values of the filter that the example run passes. */
 export const RUN_FILTER_EXAMPLES = {
   state: 'completed',
   evaluation: 'evaluated',
@@ -388,7 +380,6 @@ const TEXT_CHARS_MAX = 200;
 const SEARCH_LIMIT_DEFAULT = 20;
 const SEARCH_LIMIT_MAX = 100;
 
-/** A text that is searched for. */
 export const searchedText = z
   .string()
   .min(TEXT_CHARS_MIN)
@@ -396,10 +387,8 @@ export const searchedText = z
   .describe(
     'Only runs with this text in a name, an attribute or a body, also in JSON that an attribute holds. A to Z count as a to z.',
   );
-/** Where a search continues. */
 export const searchCursor = hexId.describe('`next_cursor` of the page before.');
 
-/** The parameters of the search. */
 const searchQuery = runsQuery.omit({ sort: true }).extend({
   text: searchedText,
   cursor: searchCursor.optional(),
@@ -408,7 +397,6 @@ const searchQuery = runsQuery.omit({ sort: true }).extend({
   ),
 });
 
-/** `GET /platform/v1/runs/search` */
 export function searchRuns({ runs }: ApiContext): AuthorizedHandler {
   return async (exchange, { workspaceId }) => {
     const query = parseQuery(searchQuery, exchange.query);
@@ -431,7 +419,6 @@ export function searchRuns({ runs }: ApiContext): AuthorizedHandler {
   };
 }
 
-/** The text that the example of the search has. */
 const SEARCHED = ATTACK.split(' ').slice(0, 3).join(' ');
 
 function foundExample(settings: ApiSettings) {

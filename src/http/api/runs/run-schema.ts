@@ -272,7 +272,6 @@ export function isoOfNanos(nanos: Int64): string {
 
 const orNull = (nanos: Int64 | null): string | null => (nanos === null ? null : isoOfNanos(nanos));
 
-/** A run as the list shows it. */
 export function toRunItem(run: RunSummary, times: WaitTimes): BodyOf<typeof runItem> {
   const wait = waitOf(run, times);
   const { startUnixNano: start, endUnixNano: end } = run;
@@ -325,7 +324,6 @@ export function toRunItem(run: RunSummary, times: WaitTimes): BodyOf<typeof runI
 
 const STATUS_WORDS = ['unset', 'ok', 'error'] as const;
 
-/** A step of a run, as its outline shows it. */
 export function toRunStep(step: StepOutline): BodyOf<typeof runStep> {
   return {
     source: step.source,

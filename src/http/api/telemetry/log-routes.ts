@@ -124,7 +124,6 @@ function toRecord(line: LogLine): BodyOf<typeof logRecord> {
   };
 }
 
-/** `GET /platform/v1/logs` */
 export function listLogs({ runs }: ApiContext): AuthorizedHandler {
   return async (exchange, { workspaceId }) => {
     const query = parseQuery(logsQuery, exchange.query);

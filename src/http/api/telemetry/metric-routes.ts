@@ -123,7 +123,6 @@ const toRead = ({ readTo, unreadable }: MetricsRead) => ({
   unreadable,
 });
 
-/** `GET /platform/v1/metrics` */
 export function listMetrics({ runs, nowMs }: ApiContext): AuthorizedHandler {
   return async (exchange, { workspaceId }) => {
     const range = rangeOf(parseQuery(metricsQuery, exchange.query), nowMs());
@@ -148,7 +147,6 @@ function toSeries(chart: MetricChart): BodyOf<typeof metricSeries> {
   };
 }
 
-/** `GET /platform/v1/metrics/series` */
 export function showSeries({ runs, nowMs }: ApiContext): AuthorizedHandler {
   return async (exchange, { workspaceId }) => {
     const { name, by = null, ...query } = parseQuery(seriesQuery, exchange.query);

@@ -47,7 +47,6 @@ export async function beginSession(
   return [['set-cookie', cookies.writeSession(opened.token, opened.expiresAt)]];
 }
 
-/** A sign-in attempt. */
 interface SignIn {
   /** `password`, `invitation` or a provider's name */
   readonly way: string;
@@ -111,7 +110,6 @@ export async function checkSignIn(
   return await logged(signIn, () => checkPassword(address, tried, deps), deps);
 }
 
-/** Ends the session of a browser's cookie, if there is one. */
 export async function signOut(
   { head, address }: BrowserRequest,
   { db, cookies, events }: SessionDependencies,

@@ -12,12 +12,10 @@ import { SluiceError } from '../../../errors.ts';
 import type { ProviderAccount } from '../../../model/people.ts';
 import { email, name } from './person-fields.ts';
 
-/** Most time for an answer of a provider. */
 const TIMEOUT_SECONDS = 10;
 const NAME_CHARS_MAX = 100;
 const HTTP_SERVER_ERROR = 500;
 
-/** The configuration of a provider. */
 export interface ProviderSettings {
   readonly provider: string;
   readonly clientId: string;
@@ -75,7 +73,6 @@ function failed(provider: string, cause: unknown): SluiceError {
   });
 }
 
-/** Makes the URL at the provider. */
 function begins(provider: string, scope: string, connect: Connect): IdentityProvider['begin'] {
   return async (redirectUri) => {
     const flow = {
@@ -195,7 +192,6 @@ export function createOidcProvider(settings: ProviderSettings, issuer: string): 
   };
 }
 
-/** GitHub's addresses. */
 interface GithubAddresses {
   /** pages: `/login/oauth/…` */
   readonly site: string;

@@ -10,7 +10,6 @@ const NAME_CHARS_MAX = 100;
 const INTEGER_MAX = 2_147_483_647;
 /** Control characters, lone surrogates, line separators, and characters that change the direction. */
 const UNFIT = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/u;
-/** At least one visible character. */
 const VISIBLE = /[\p{L}\p{N}\p{P}\p{S}]/u;
 
 /**
@@ -24,7 +23,6 @@ export const email = z
   .max(EMAIL_CHARS_MAX)
   .regex(/^[!-?A-~]+@[!-?A-~]+$/, 'must be an e-mail address');
 
-/** A name of a person or a thing. */
 export const name = z
   .string()
   .trim()
@@ -33,18 +31,15 @@ export const name = z
   .refine((text) => !UNFIT.test(text), 'must not contain control characters')
   .refine((text) => VISIBLE.test(text), 'must have a visible character');
 
-/** A password to sign in with. */
 export const password = z.string().min(1).max(PASSWORD_CHARS_MAX);
 
 /** A new password: long, without rules about kinds of characters (NIST SP 800-63B). */
 export const newPassword = z.string().min(PASSWORD_CHARS_MIN).max(PASSWORD_CHARS_MAX);
 
-/** The token of an invitation's link. */
 export const token = z.string().regex(/^[\w-]{43}$/, 'must be the token of an invitation link');
 
 export const role = z.enum(ROLES);
 
-/** The slug of a workspace. */
 export const slug = z
   .string()
   .regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'must be the slug of a workspace');

@@ -38,12 +38,10 @@ const signInForm = z.object({
 });
 const acceptForm = z.object({ display_name: name.optional(), password: newPassword.optional() });
 
-/** Where a sign-in leads to. */
 const nextQuery = z.object({ next: z.string().optional() });
 const nextOf = (exchange: Exchange): string =>
   ownPath(parsePageQuery(nextQuery, exchange.query).next);
 
-/** The session of a browser, or null. */
 function sessionOrNull(visit: BrowserRequest, deps: AppDependencies): Promise<Session | null> {
   return sessionOf(visit.head, deps).catch((error: unknown) => {
     if (error instanceof SluiceError && error.code === 'not_signed_in') return null;
@@ -51,7 +49,6 @@ function sessionOrNull(visit: BrowserRequest, deps: AppDependencies): Promise<Se
   });
 }
 
-/** A refusal as a page. */
 function refusalPage(error: SluiceError, { look }: AppDependencies): Answer {
   const { status, title } = ERRORS[error.code];
   return pageAnswer(noticePage(look, title, error.message), status, errorHeaders(error));
@@ -164,7 +161,6 @@ function providerRoutes(deps: AppDependencies): Route[] {
     const signed = signFlow(chosen, { ...flow, next: nextOf(exchange) }, deps.nowMs());
     return redirect(url.href, [['set-cookie', cookies.writeFlow(signed, FLOW_SECONDS)]]);
   }, deps);
-  /** The user that the provider has authenticated. */
   const finish = async (
     chosen: IdentityProvider,
     query: string,

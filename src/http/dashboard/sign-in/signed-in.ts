@@ -46,7 +46,6 @@ export interface SessionDependencies {
 /** A request of a browser, with a session or without. */
 export interface BrowserRequest {
   readonly head: BrowserHead;
-  /** of the client */
   readonly address: string;
   /** the open session, once a route has looked for it */
   session: Session | null;
@@ -66,7 +65,6 @@ export interface Needs {
 
 const namedQuery = z.object({ workspace: slug });
 
-/** A request of a user who is signed in to a workspace. */
 export interface SignedInRequest extends BrowserRequest {
   readonly session: Session;
   readonly workspace: SessionWorkspace;
@@ -229,7 +227,6 @@ export function workspaceWith({ workspace }: Session, { roles, plans }: Needs): 
   return workspace;
 }
 
-/** The slug of the workspace that a request names, or null. */
 export function namedWorkspace({ query }: Pick<Exchange, 'query'>): string | null {
   const parsed = namedQuery.safeParse(Object.fromEntries(new URLSearchParams(query)));
   return parsed.success ? parsed.data.workspace : null;

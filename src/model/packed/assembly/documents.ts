@@ -51,7 +51,6 @@ class state {
   static distance: i32 = 0;
   /** end of the repeat before that one */
   static from: i32 = 0;
-  /** of all repeats */
   static repeatedBytes: i32 = 0;
 }
 
@@ -61,7 +60,6 @@ function power(base: i32, exponent: i32): i32 {
   return product;
 }
 
-/** @param bytesExpected of the texts of the block */
 export function beginDocuments(bytesExpected: i32): void {
   memory.fill(startOf(STREAM), 0, WINDOW);
   setLength(STREAM, WINDOW);
@@ -78,7 +76,6 @@ export function beginDocuments(bytesExpected: i32): void {
   memory.fill(TAGS, 0, 1 << bits);
 }
 
-/** Returns the bytes that are no repeats, so far. */
 export function literalBytes(): i32 {
   return lengthOf(STREAM) - WINDOW - state.repeatedBytes;
 }
@@ -204,7 +201,6 @@ function same(place: i32, at: i32, most: i32): i32 {
   return bytes - (slashes & 1);
 }
 
-/** Appends bytes of the stream itself. */
 function append(place: i32, bytes: i32): void {
   const stream = startOf(STREAM);
   const length = lengthOf(STREAM) + bytes;
@@ -237,7 +233,6 @@ function scanPiece(from: i32, end: i32): void {
   scan(stream + first, stream + last, true);
 }
 
-/** Returns the bytes of the edge at an offset. */
 function edgeAt(offset: i32): i32 {
   const at = startOf(STREAM) + offset;
   const end = at + PLAIN_EDGE_BYTES;

@@ -21,7 +21,6 @@ const OTHER_LEVEL_BYTES: i32 = 64;
 const GROUP_BYTES: i32 = 3;
 const GROUP_MASK: i32 = (1 << (8 * GROUP_BYTES)) - 1;
 
-/** A bit for each group. */
 const KNOWN = <i32>memory.data(1 << (8 * GROUP_BYTES - 3), 16);
 /** Groups that were seen lately, by their hash: most look-ups stay in the processor's first cache. */
 const RECENT_BITS: i32 = 12;
@@ -134,7 +133,6 @@ function scanUnicode(at: i32, end: i32, unit: i32, isUnsure: bool): i32 {
   return after;
 }
 
-/** Scans a character in UTF-8. */
 function putCode(code: i32): void {
   if (code < 0x80) {
     put(<i32>load<u8>(LOWER + code));
@@ -154,7 +152,6 @@ function putCode(code: i32): void {
   put(0x80 | (code & 0x3f));
 }
 
-/** Scans a byte in lower case. */
 function put(byte: i32): void {
   state.last = ((state.last << 8) | byte) & GROUP_MASK;
   state.count += 1;
@@ -185,7 +182,6 @@ function unitAt(at: i32, end: i32): i32 {
   return unit;
 }
 
-/** Makes hashes of the groups, and forgets the groups. */
 export function endGroups(): void {
   const end = endOf(GROUPS);
   for (let at = startOf(GROUPS); at < end; at += 4) {

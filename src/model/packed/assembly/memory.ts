@@ -20,7 +20,6 @@ class regions {
   static capacity: i32 = 0;
 }
 
-/** Returns the address of a region. */
 export function startOf(region: i32): i32 {
   return placeOf(region, regions.capacity);
 }
@@ -29,7 +28,6 @@ function placeOf(region: i32, capacity: i32): i32 {
   return ((<i32>__heap_base + 15) & ~15) + region * (capacity + SLACK);
 }
 
-/** Returns the used bytes of a region. */
 export function lengthOf(region: i32): i32 {
   return load<i32>(LENGTHS + (region << 2));
 }

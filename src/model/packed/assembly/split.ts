@@ -31,7 +31,6 @@ const CLOSE_LIST: i32 = 0x5d;
 const OPEN_OBJECT: i32 = 0x7b;
 const CLOSE_OBJECT: i32 = 0x7d;
 
-// Bytes of keys as numbers.
 const ATTRIBUT: u64 = 0x7475626972747461;
 const ES: u16 = 0x7365;
 const BODY: u32 = 0x79646f62;
@@ -44,7 +43,6 @@ const PARENT_SPAN_ID: u64 = 0x64496e617053746e;
 class state {
   /** of all texts */
   static bytes: i32 = 0;
-  /** where the last holes are */
   static narrowHole: i32 = 0;
   static attributesHole: i32 = 0;
   static isDamaged: bool = false;

@@ -43,7 +43,6 @@ export function skipSpace(at: i32, end: i32): i32 {
   return at;
 }
 
-/** Checks whether a byte is at a position before the end. */
 export function isAt(byte: i32, at: i32, end: i32): bool {
   return at < end && <i32>load<u8>(at) === byte;
 }

@@ -4,7 +4,6 @@ import { RUN_NAMES, type RunName } from '../../../model/runs.ts';
 import { type EntityKind, entityPath } from '../../../model/shown/entities.ts';
 import { type Html, html } from '../../html.ts';
 
-/** The kind of each name of a run. */
 export const KIND_OF_NAME: Readonly<Record<RunName, EntityKind>> = {
   agentName: 'agent',
   serviceName: 'service',

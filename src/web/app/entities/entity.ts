@@ -33,7 +33,6 @@ const TITLE_UNITS = 120;
 
 interface EntitiesPage {
   readonly facts: EntityFacts;
-  /** of the range */
   readonly days: number;
   readonly nowMs: number;
 }
@@ -45,7 +44,6 @@ export interface EntityPage extends EntitiesPage {
   readonly titleOf: (ruleId: string) => string;
 }
 
-/** Ranges to choose from, in days. */
 const RANGES = [1, 7, 30, 90];
 
 function ranges(entity: EntityRef | null, days: number): Html {
@@ -172,7 +170,6 @@ ${neighbours(facts, entity.kind)}`
   });
 }
 
-/** All entities of the newest runs. */
 export function entitiesPage(look: Look, viewer: Viewer, data: EntitiesPage): Html {
   const { facts, days, nowMs } = data;
   return appPage(look, viewer, {

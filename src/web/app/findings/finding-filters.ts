@@ -46,7 +46,6 @@ export function isNarrow(query: string): boolean {
   );
 }
 
-/** The list as a saved query shows it. */
 export function viewPath(query: string): string {
   return query === '' ? OPEN_FINDINGS : `${FINDINGS_PATH}?${query}`;
 }
@@ -89,7 +88,6 @@ const CHOICE_LABELS: Readonly<Record<string, (value: string) => string>> = {
   surface: surfaceLabel,
 };
 
-/** The field of a filter. */
 function filterField(
   { name, kind, label, hint, choices = [] }: (typeof ROWS)[number],
   given: URLSearchParams,
@@ -183,7 +181,6 @@ function showLinks(query: string, current: string): Html {
   return links('Show', [incidents, ...findings]);
 }
 
-/** Ready-made filters of incidents. */
 const INCIDENT_PRESETS = [
   ['All open', {}],
   ['Last 24 h', { since: '24h' }],
@@ -192,7 +189,6 @@ const INCIDENT_PRESETS = [
   ['Assigned to me', { assignee: 'me' }],
 ] as const;
 
-/** The views above the incidents. */
 export function incidentViews(query: string): Html {
   const ready = INCIDENT_PRESETS.map(([text, changes]) => ({
     text,
@@ -206,7 +202,6 @@ export function incidentViews(query: string): Html {
 <div class="list-head">${showLinks(query, 'incidents')}</div>`;
 }
 
-/** Ready-made filters. */
 const PRESETS = [
   ['All open', {}],
   ['Critical, last 24 h', { severity: 'critical', since: '24h' }],
@@ -216,7 +211,6 @@ const PRESETS = [
   ['Most repeated, last 7 days', { group_by: 'match', sort: 'count', since: '7d' }],
 ] as const;
 
-/** Checks whether two queries show the same list. */
 function isSame(query: string, other: string): boolean {
   const [a, b] = [query, other].map((text) => {
     const own = new URLSearchParams(text);

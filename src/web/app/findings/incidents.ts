@@ -28,7 +28,6 @@ import {
 
 export interface IncidentsPage {
   readonly incidents: readonly Incident[];
-  /** of all pages */
   readonly total: number;
   readonly next: string | null;
   /** runs with findings stored before were not ranked; null when all were */
@@ -131,7 +130,6 @@ ${SEE_ALSO}`,
       );
 }
 
-/** Older runs are ranked by themselves. */
 function olderNote({ query, searchedTo, nowMs }: IncidentsPage): Html | false {
   if (searchedTo === null) return false;
   const older = incidentsPath(query, { until: searchedTo.toISOString() });

@@ -9,7 +9,6 @@ import { FINDINGS_PATH, viewPath } from './finding-filters.ts';
 /** Parameters of a request, and not of the list that it shows. */
 const PASSING = ['done', 'newest', 'workspace'];
 
-/** Changes that a form of the list makes. */
 export interface ListChange {
   /** the state that was set; `me` for an assignment to the signed-in user */
   readonly to: FindingState | 'me';
@@ -26,19 +25,16 @@ export function listQuery(query: string): string {
   return own.toString();
 }
 
-/** The id of a finding's row in the list. */
 export function rowId(findingId: string): string {
   return `f-${findingId}`;
 }
 
-/** A finding's page, opened from the list with this query. */
 export function findingPath(id: string, query: string): string {
   // The list without a query begins with the default view of its reader, which may change.
   const list = listQuery(query) || 'state=open';
   return `${FINDINGS_PATH}/${id}?list=${encodeURIComponent(list)}`;
 }
 
-/** The list at the row of a finding, or at its top. */
 export function listPath(query: string, findingId: string | null): string {
   const list = viewPath(query);
   return findingId === null ? list : `${list}#${rowId(findingId)}`;

@@ -16,7 +16,6 @@ export interface SendGuide {
 /** Placeholders of the guides for the key and the address. */
 const KEY = 'sluice_live_…';
 const ADDRESS = 'http://localhost:4318';
-/** The guide that is open at first. */
 const FIRST = /OpenTelemetry's own/;
 
 const pathOf = (keyId: number): string => `/app/keys/${keyId}/arrival`;

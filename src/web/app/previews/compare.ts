@@ -32,7 +32,6 @@ interface ComparePage {
   readonly nowMs: number;
 }
 
-/** The choice of two previews. */
 export function compareForm(
   previews: readonly Preview[],
   findRule: RuleFinder,

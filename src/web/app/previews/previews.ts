@@ -46,7 +46,6 @@ const STATES: Readonly<Record<Preview['state'], string>> = {
   failed: 'Failed',
 };
 
-/** The subject of a preview. */
 export function titleOf({ kind, ruleIds }: Preview, findRule: RuleFinder): string {
   const [id = ''] = ruleIds;
   return kind === 'rule' ? (findRule(id)?.title ?? id) : 'Experimental tier';
@@ -62,7 +61,6 @@ export function perDayText(perDay: number): string {
 const foundPercent = ({ tally: { read, found } }: Preview): number =>
   read === 0 ? 0 : (100 * found) / read;
 
-/** Findings of all rules of a preview, a day. */
 export function allPerDay(preview: Preview): number {
   const runs = Object.values(preview.tally.rules).reduce((sum, rule) => sum + rule.runs, 0);
   return findingsPerDay(runs, preview);
@@ -202,7 +200,6 @@ function listRow(preview: Preview, findRule: RuleFinder, nowMs: number): Html {
 `;
 }
 
-/** The previews that are kept. */
 export function previewsPage(
   look: Look,
   viewer: Viewer,
@@ -214,7 +211,6 @@ export function previewsPage(
   }: {
     readonly findRule: RuleFinder;
     readonly nowMs: number;
-    /** the choice of two of them */
     readonly compare: HtmlValue;
   },
 ): Html {

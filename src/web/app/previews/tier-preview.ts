@@ -40,7 +40,6 @@ ${leaveOff.length > 0 && html`<input type="hidden" name="leave_off" value="${lea
   );
 }
 
-/** The confirmation, with what is to be expected. */
 export function tierPreview(tier: TierPreview, viewer: Viewer): Html {
   const { noisy } = tier;
   const ids = noisy.map(({ ruleId }) => ruleId);

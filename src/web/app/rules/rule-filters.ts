@@ -15,7 +15,6 @@ import { choice, field } from '../shell.ts';
 
 const PATH = '/app/rules';
 
-/** The form of the filter, with what the query has. */
 export function ruleFilters(query: string): Html {
   const given = new URLSearchParams(query);
   return html`<form class="filters" method="get" action="${PATH}" role="search" aria-label="Rules">

@@ -11,7 +11,6 @@ const DEPTH_MAX = 12;
 /** A structure with more members is folded, and so is one below this depth. */
 const OPEN_MEMBERS_MAX = 12;
 const OPEN_DEPTH = 3;
-/** Most of a string, and of the name of a member. */
 const STRING_UNITS_MAX = 2000;
 const NAME_UNITS_MAX = 256;
 

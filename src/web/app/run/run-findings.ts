@@ -26,7 +26,6 @@ interface RunFindings {
   readonly query: string;
 }
 
-/** Returns the findings of a run in the order of their steps. */
 export function inStepOrder(
   findings: readonly Finding[],
   places: ShownSteps['places'],
@@ -47,7 +46,6 @@ const form = html`<details><summary>Triage</summary><div class="bulk"><label><sp
 <label><span>Note (optional)</span> <input name="note" maxlength="${NOTE_CHARS_MAX}"></label>
 <button>Set state</button> <button class="quiet" name="assign" value="me">Assign to me</button></div></details>`;
 
-/** The findings of a run; without any, what was checked. */
 export function runFindings(data: RunFindings, viewer: Viewer): HtmlValue {
   const { findings, titleOf, run, wait, shown, query } = data;
   if (findings.length === 0) {

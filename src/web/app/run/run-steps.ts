@@ -70,7 +70,6 @@ ${treeView({ runId, shown, tree: shown.tree ?? [], findings, current: current?.n
 ${current !== undefined && stepPane(current, data)}</div>`;
 }
 
-/** Links between the two views of the steps. */
 function views({ runId, shown, isList }: StepsPage): Html {
   const number = isList ? shown.steps[0]?.number : currentStep(shown)?.number;
   const page = Math.ceil((number ?? 1) / shown.pageSteps);

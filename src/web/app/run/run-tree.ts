@@ -21,7 +21,6 @@ import {
 
 /** Deeper rows are indented as rows of this depth. */
 const INDENT_MAX = 12;
-/** Marks of the time axis. */
 const TICKS = [0, 1, 2, 3, 4];
 
 interface Times {
@@ -29,7 +28,6 @@ interface Times {
   readonly endUnixNano: string;
 }
 
-/** A time within the run, as a bar. */
 function barOf(times: Times, shown: Times, classes: string): HtmlValue {
   const length = msBetween(shown.startUnixNano, shown.endUnixNano);
   if (length <= 0) return null;
@@ -41,7 +39,6 @@ function barOf(times: Times, shown: Times, classes: string): HtmlValue {
   return html`<svg class="span-bar ${classes}" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true"><rect class="whole" width="100" height="6"/><rect x="${start}" width="${drawn}" height="6"/></svg>`;
 }
 
-/** A step's time within the run, as a bar. */
 export function bar({ outline }: ShownStep, shown: ShownSteps): HtmlValue {
   const failed = outline.statusCode === 2 ? ' failed' : '';
   return barOf(outline, shown, `${kindClass(outline)}${failed}`);
@@ -58,7 +55,6 @@ function findingMark(step: ShownStep, findings: readonly Finding[]): HtmlValue {
   return markOf(own.length, severity ?? null);
 }
 
-/** Findings and errors in steps that are not shown. */
 function hiddenMarks({ findings, errors }: HiddenSteps): HtmlValue {
   return html`${markOf(findings, null)}${errors > 0 && html`<span class="badge critical">${many(errors, 'error')}</span>`}`;
 }
@@ -68,7 +64,6 @@ export interface TreeView {
   readonly shown: ShownSteps;
   readonly tree: readonly TreeRow[];
   readonly findings: readonly Finding[];
-  /** number of the step that is shown */
   readonly current: number | null;
 }
 
@@ -113,7 +108,6 @@ ${barOf(row, shown, 'k-other')}</a></li>
 `;
 }
 
-/** The tree of the run. */
 export function treeView(view: TreeView): Html {
   const { startUnixNano, endUnixNano, steps } = view.shown;
   const length = msBetween(startUnixNano, endUnixNano);

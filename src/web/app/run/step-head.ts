@@ -25,7 +25,6 @@ const KINDS: Readonly<Record<StepKind, string>> = {
   other: 'span',
 };
 
-/** The class that colours a step. */
 export const kindClass = ({ kind, source }: Pick<StepOutline, 'kind' | 'source'>): string =>
   kind === 'other' && source === 'log' ? 'k-log' : `k-${kind}`;
 

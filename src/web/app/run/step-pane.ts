@@ -44,7 +44,6 @@ function value({ text, length }: ShownValue): Html {
   return html`${seenText(text)}${length > text.length && html` <span class="soft">… ${count(length - text.length)} more characters</span>`}`;
 }
 
-/** Values that are long are folded. */
 const LONG_UNITS = 300;
 
 function attributeTable({ shown, leftOut: rest }: ShownAttributes): Html {
@@ -100,7 +99,6 @@ function stepFacts(step: ShownStep, { shown }: StepsPage): Html {
   return strip(shownFacts);
 }
 
-/** The pane of a step. */
 export function stepPane(step: ShownStep, data: StepsPage): Html {
   const { outline, number } = step;
   const own = data.findings.filter(({ id }) => step.findings.includes(id));

@@ -16,19 +16,15 @@ import { severityBadge } from '../shell.ts';
 import { AT_ID, excerptView, FOUND_ID, markedText, seenText } from '../text.ts';
 import { jsonOf, jsonView } from './json-view.ts';
 
-/** Units that one click adds to a text that is read. */
 const MORE_UNITS = 16 * 1024;
-/** Texts of a step that are open beside the tree. */
 const OPEN_TEXTS_MAX = 8;
 
 export interface StepsPage {
   readonly runId: string;
   readonly shown: ShownSteps;
-  /** the text that is read */
   readonly open: TextView | null;
   /** the finding that the page was opened at */
   readonly finding: Finding | null;
-  /** of the run */
   readonly findings: readonly Finding[];
   readonly titleOf: (ruleId: string) => string;
   /** the texts of all steps of the page are shown, instead of one step beside the tree */
@@ -95,7 +91,6 @@ export function stepTexts(step: ShownStep, data: StepsPage): HtmlValue {
 <details class="earlier"><summary>${count(earlier)} earlier ${earlier === 1 ? 'message' : 'messages'} <span class="soft">sent again with this call</span></summary>${old.map(view)}</details>`;
 }
 
-/** Of a folded text or value. */
 const PREVIEW_UNITS = 160;
 
 /** The beginning of something folded, on its line. */
@@ -111,7 +106,6 @@ function twoWays(whole: Html, json: JsonValue, isMarked: boolean): Html {
     : html`${jsonView(json)}<details><summary class="soft">As sent</summary>${whole}</details>`;
 }
 
-/** The note about texts of a step that are not shown. */
 export function leftOut(
   { outline, number, textsLeftOut: more }: ShownStep,
   data: StepsPage,

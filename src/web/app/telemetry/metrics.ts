@@ -23,7 +23,6 @@ import {
 import { LOGS_PATH, telemetryTabs, unreadableNote } from './logs.ts';
 
 const PATH = '/app/metrics';
-/** Ranges to choose from, in hours. */
 const RANGES = [6, 24, 72, 168];
 
 interface RangePage {

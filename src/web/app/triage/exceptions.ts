@@ -40,7 +40,6 @@ export interface ExceptionsPage {
 export interface ExceptionFormPage {
   readonly finding: Pick<Finding, 'id' | 'ruleId' | 'excerpt' | 'place'>;
   readonly title: string;
-  /** of the list that the finding was opened from */
   readonly list: string | undefined;
   readonly offer: ExceptionOffer;
 }

@@ -17,7 +17,6 @@ import { coverageOf } from './exceptions.ts';
 export interface TriagePanel {
   readonly triage: Triage;
   readonly members: readonly Pick<Member, 'userId' | 'email' | 'displayName'>[];
-  /** the active exceptions that cover the finding */
   readonly exceptions: readonly (ExceptionCoverage &
     Pick<FindingException, 'id' | 'reason' | 'expiresAt'>)[];
 }
@@ -101,7 +100,6 @@ function exception(
 <span class="soft">Hide findings like this one for some time.</span></p>`;
 }
 
-/** The panel of a finding's page. */
 export function triagePanel(
   findingId: string,
   panel: TriagePanel,

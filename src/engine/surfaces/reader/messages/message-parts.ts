@@ -49,7 +49,6 @@ const PARTS = [SHARED_PARTS, ...CONVENTIONS.flatMap(({ parts }) => parts ?? [])]
 const BY_TYPE = new Map(PARTS.flatMap(({ byType }) => Object.entries(byType ?? {})));
 const BY_MEMBER = PARTS.flatMap(({ byMember }) => Object.entries(byMember ?? {}));
 
-/** Checks whether this value is a part of a known dialect. */
 export function isPart(value: JsonValue): boolean {
   return isObject(value) && findShape(value) !== null;
 }
@@ -152,12 +151,10 @@ function isBytes(name: string, value: string): boolean {
   return BYTES.test(name) && isBase64(value);
 }
 
-/** Returns texts as pieces of a surface; of no surface, no pieces. */
 export function onSurface(surface: Surface | null, texts: readonly string[]): Piece[] {
   return surface === null ? [] : texts.map((text) => ({ surface, text }));
 }
 
-/** Returns the texts of one value as pieces of a surface; of no surface, no pieces. */
 export function textsOn(surface: Surface | null, value: JsonValue, budget: Budget): Piece[] {
   if (surface === null) return [];
   const { texts, areForms } = textsOf(value, budget, surface);

@@ -174,7 +174,6 @@ function isSpokenByRole(value: JsonValue): boolean {
   return isObject(value) && typeof value.role === 'string' && isSpoken(value);
 }
 
-/** Checks whether a value looks like a message, or wraps one. */
 function isMessage(value: JsonValue): boolean {
   if (Array.isArray(value)) return value.some(isMessage);
   if (!isObject(value)) return false;

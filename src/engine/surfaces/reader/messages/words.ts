@@ -81,10 +81,8 @@ export const authorByRole = kept((role: string): Author | undefined => {
   return has(MODEL) ? 'model' : undefined;
 });
 
-/** Most roles in no known word that are listed of a run. */
 export const UNKNOWN_ROLES_MAX = 20;
 
-/** Notes such roles, the first ones. */
 export function noteRoles(noted: Set<string>, roles: Iterable<string>): void {
   for (const role of roles) if (noted.size < UNKNOWN_ROLES_MAX) noted.add(role);
 }
