@@ -1,10 +1,21 @@
 /**
- * `npm run test:package`: packs Sluice, installs the package in an empty folder, and uses it there as
- * its users do. Needs the npm registry, and minutes to compile RE2, so it is part of `.ci/nightly`.
+ * `npm run test:package`: makes a release of the checked-out commit in a clone of the repository, checks
+ * its files, installs its package in an empty folder, and uses it there as its users do. Needs the npm
+ * registry, and minutes to compile RE2, so it is part of `.ci/nightly`.
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -36,12 +47,38 @@ const environment = (folder: string): Record<string, string> => ({
   PASS_INTERVAL_MS: '200',
 });
 
-/** Packs the checkout and installs it; @returns the installed command */
-function install(folder: string): string {
-  execFileSync('npm', ['pack', '--pack-destination', folder], { cwd: ROOT, stdio: 'inherit' });
-  const [archive = ''] = readdirSync(folder).filter((name) => name.endsWith('.tgz'));
+/** Makes a release in a clone, as docs/releases.md says. @returns the folder with its files */
+function release(folder: string): string {
+  const [clone, out] = [join(folder, 'clone'), join(folder, 'release')];
+  const inClone = (program: string, ...args: string[]): string =>
+    execFileSync(program, args, { cwd: clone, stdio: ['ignore', 'pipe', 'inherit'] }).toString();
+  execFileSync('git', ['clone', '--quiet', ROOT, clone], { stdio: 'inherit' });
+  symlinkSync(join(ROOT, 'node_modules'), join(clone, 'node_modules'));
+  appendFileSync(join(clone, '.git/info/exclude'), 'node_modules\n');
+  inClone('git', 'config', 'user.name', 'Release');
+  inClone('git', 'config', 'user.email', 'release@example.com');
+  const { version } = JSON.parse(readFileSync(join(clone, 'package.json'), 'utf8'));
+  say(inClone('npm', 'run', '--silent', 'release', '--', version, '--out', out));
+  const isTagged = inClone('git', 'describe', '--exact-match').trim() === `v${version}`;
+  requireThat(isTagged, `v${version} is tagged`);
+  requireThat(inClone('git', 'status', '--porcelain') === '', 'everything is committed');
+  const heading = new RegExp(`^## ${version} — \\d{4}-\\d\\d-\\d\\d$`, 'm');
+  const changelog = readFileSync(join(clone, 'CHANGELOG.md'), 'utf8');
+  requireThat(heading.test(changelog), 'the changelog has the date');
+  execFileSync('sha256sum', ['--check', '--strict', 'SHA256SUMS'], { cwd: out, stdio: 'inherit' });
+  const names = readdirSync(out);
+  requireThat(names.length === 4, `its files fit their digests: ${names.join(', ')}`);
+  const materials = JSON.parse(readFileSync(join(out, `sluice-${version}.cdx.json`), 'utf8'));
+  const isComplete = materials.components.some(({ name }: { name: string }) => name === 're2');
+  requireThat(isComplete, `the bill of materials names ${materials.components.length} components`);
+  return out;
+}
+
+/** Installs the package of a release. @returns the installed command */
+function install(files: string, folder: string): string {
+  const [archive = ''] = readdirSync(files).filter((name) => /^sluice-\d.*\.tgz$/.test(name));
   writeFileSync(join(folder, 'package.json'), '{"private":true}');
-  const args = ['install', '--no-audit', '--no-fund', join(folder, archive)];
+  const args = ['install', '--no-audit', '--no-fund', join(files, archive)];
   execFileSync('npm', args, { cwd: folder, stdio: 'inherit' });
   return join(folder, 'node_modules', '.bin', 'sluice');
 }
@@ -122,7 +159,9 @@ const folder = mkdtempSync(join(tmpdir(), 'sluice-package-'));
 chmodSync(folder, 0o755);
 let running: Running | null = null;
 try {
-  const command = install(folder);
+  const installed = join(folder, 'installed');
+  mkdirSync(installed);
+  const command = install(release(folder), installed);
   running = start(command, folder);
   await use(command, folder, running);
 } finally {

@@ -6,10 +6,12 @@
  *                     new ──migrates──serves──────────────stops
  *   spans   to old    │ to old         │ to both │ to new
  *
- * The older version is built from the repository's own history, in a work tree beside it.
+ * The older version is built from the repository's history, in a work tree beside it. With `--next` this
+ * commit is the older one, and the new one is the same with one migration more: what the next release will
+ * do to the databases of this one. At the end the older version must refuse the database.
  */
 import { execFileSync } from 'node:child_process';
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -18,7 +20,7 @@ import { createDatabase, type Database } from '../../src/db/database.ts';
 import { startEmbedded } from '../../src/db/embedded/connect.ts';
 import { loadMigrations } from '../../src/db/migrate.ts';
 import { otlpHeaders, randomId, rawSpan, traceBody } from '../e2e/gateway.ts';
-import { ROOT, startServer, type TestServer } from '../support/server.ts';
+import { launchServer, ROOT, startServer, type TestServer } from '../support/server.ts';
 import { spansWithIds } from '../support/stored-blocks.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -47,19 +49,44 @@ function lastRelease(): string | null {
   return tag;
 }
 
-function olderRevision(): string {
-  return process.argv[2] ?? lastRelease() ?? git('log', '-1', '--format=%H', '--', SCHEMA);
-}
+const IS_NEXT = process.argv[2] === '--next';
+/** As a next version may change the schema: a table, and a column that the older version does not know. */
+const NEXT_MIGRATION = `
+CREATE TABLE next_version (id bigint PRIMARY KEY);
+ALTER TABLE findings ADD COLUMN next_version text;
+`;
 
-/** Checks the older version out and builds it with the installed packages. */
-function buildOld(folder: string): string {
-  const revision = olderRevision();
-  const root = join(folder, 'old');
+/** Checks a version out and builds it with the installed packages. */
+function buildVersion(root: string, revision: string, migration?: string): string {
   git('worktree', 'add', '--quiet', '--detach', root, revision);
   symlinkSync(join(ROOT, 'node_modules'), join(root, 'node_modules'));
+  if (migration !== undefined) {
+    writeFileSync(join(root, 'src/db/migrations/9999-next-version.sql'), migration);
+  }
   execFileSync(process.execPath, ['bin/build.js'], { cwd: root, stdio: 'inherit' });
-  say(`the older version is ${git('log', '-1', '--format=%h %s', revision)}`);
   return root;
+}
+
+/** The folders of both versions, built. */
+function buildVersions(folder: string): { readonly old: string; readonly present: string } {
+  const [named] = process.argv.slice(2);
+  const revision = IS_NEXT
+    ? 'HEAD'
+    : (named ?? lastRelease() ?? git('log', '-1', '--format=%H', '--', SCHEMA));
+  const old = buildVersion(join(folder, 'old'), revision);
+  say(`the older version is ${git('log', '-1', '--format=%h %s', revision)}`);
+  const next = join(folder, 'next');
+  return { old, present: IS_NEXT ? buildVersion(next, revision, NEXT_MIGRATION) : ROOT };
+}
+
+/** Starts the older version on the database that the new one has migrated. */
+async function refusesNewer(root: string, settings: Record<string, string>): Promise<void> {
+  const server = launchServer(settings, root);
+  const { code } = await server.exited;
+  const output = server.stdout() + server.stderr();
+  say(output.trim());
+  requireThat(code === 1, 'the older version does not start on it again');
+  requireThat(/Use the newer version of Sluice/.test(output), 'it says what to do');
 }
 
 const attackSpan = (traceId: string): object =>
@@ -176,18 +203,22 @@ async function upgrade(folder: string, url: string, database: Database): Promise
   const servers: TestServer[] = [];
   const agent = new Agent();
   try {
-    const old = await startServer(settingsOf('old'), buildOld(folder));
+    const roots = buildVersions(folder);
+    const ofOld = settingsOf('old');
+    const old = await startServer(ofOld, roots.old);
     servers.push(old);
     const keys = old.firstKeys;
     if (keys === null) throw new Error('the older version printed no keys');
-    say(`it has ${await versions()} migrations`);
+    const migrations = await versions();
+    say(`it has ${migrations} migrations`);
     const before = await findsAttack(old, old, keys);
     agent.servers = [old];
     agent.start(keys.agent);
     await agent.more(SPANS);
-    const present = await startServer(settingsOf('new'));
+    const present = await startServer(settingsOf('new'), roots.present);
     servers.push(present);
-    requireThat((await versions()) === loadMigrations().length, 'this version has migrated');
+    const wanted = IS_NEXT ? migrations + 1 : loadMigrations().length;
+    requireThat((await versions()) === wanted, 'the new version has migrated');
     await agent.more(SPANS);
     requireThat(agent.refused === 0, 'the older version continued to store meanwhile');
     agent.servers = [old, present];
@@ -207,6 +238,7 @@ async function upgrade(folder: string, url: string, database: Database): Promise
     );
     requireThat(agent.refused === 0, 'no request was refused');
     await compare(database, agent.acknowledged);
+    if (IS_NEXT) await refusesNewer(roots.old, ofOld);
   } finally {
     await agent.stop();
     for (const server of servers) if (!server.hasExited()) await server.stop();
