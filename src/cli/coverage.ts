@@ -16,7 +16,6 @@ import {
   SUPPORTS,
   type Support,
 } from '../model/rules.ts';
-import { table } from './markdown-table.ts';
 import { reasonsOf } from './verdict.ts';
 
 const BAR_CHARS = 40;
@@ -220,4 +219,13 @@ function sum(rules: readonly Rule[], kind: Kind): Measured {
 
 function share({ texts, found }: Measured): string {
   return texts === 0 ? '–' : `${found} of ${texts}`;
+}
+
+/**
+ * @param rows cells, escaped
+ * @returns the lines of the table
+ */
+export function table(titles: readonly string[], rows: readonly (readonly string[])[]): string[] {
+  const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
+  return [line(titles), line(titles.map(() => '---')), ...rows.map(line)];
 }

@@ -13,7 +13,7 @@ import { addFindingCommands } from './findings/finding-commands.ts';
 import { addIncidentCommands } from './findings/incident-commands.ts';
 import { addKeyCommands } from './key-commands.ts';
 import { addUpkeepCommands } from './pass-command.ts';
-import { addRelayCommand } from './relay/relay-command.ts';
+import { addRelayCommand } from './relay/relay-options.ts';
 import { addLoginCommands } from './remote/login-commands.ts';
 import { addReplayCommand } from './replay/replay-command.ts';
 import { addRuleCommands } from './rule-commands.ts';

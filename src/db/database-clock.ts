@@ -6,7 +6,7 @@
  * rows were stored by this process's own clock and that were days off, they would be in the wrong
  * partitions and never found. Reading PostgreSQL's clock for every request would cost a round trip,
  * so it is read every minute and advanced by a monotonic clock in between. That clock stops while the
- * machine sleeps, so the transaction that stores a request compares (`telemetry/arrival-times.ts`).
+ * machine sleeps, so the transaction that stores a request compares (`telemetry/batch-store.ts`).
  */
 import type { Events } from '../observe/events.ts';
 import type { Queryable } from './database.ts';

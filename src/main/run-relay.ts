@@ -5,7 +5,7 @@
 import { claimOwnership, type Ownership } from '../db/embedded/owner.ts';
 import { OperatorError } from '../errors.ts';
 import { isLoopback } from '../local-host.ts';
-import { openQueueFolder } from '../relay/queue/queue-folder.ts';
+import { openQueueFolder } from '../relay/queue/disk-queue.ts';
 import { type OpenRelay, openRelay, type RelaySettings } from '../relay/relay.ts';
 import { reportFailure } from '../terminal/failure.ts';
 import { programVersion } from './program-version.ts';

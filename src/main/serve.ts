@@ -18,7 +18,7 @@ import { firstWorkspace } from '../db/people/workspaces.ts';
 import { UPKEEP_EVERY_MS } from '../db/retention/deletion.ts';
 import { upkeepPartitions } from '../db/retention/partition-upkeep.ts';
 import { Retention } from '../db/retention/retention.ts';
-import { readBacklog } from '../db/runs/backlog.ts';
+import { readBacklog } from '../db/runs/evaluation-queue.ts';
 import { BlockCompressor } from '../db/telemetry/block-codec.ts';
 import { ensureDays, ensureReceipts } from '../db/telemetry/partitions.ts';
 import { loadManifest, verifyCorpus } from '../engine/corpus/corpus.ts';
@@ -26,14 +26,20 @@ import { runnableRules } from '../engine/rules/effective-set.ts';
 import { createRuleBook } from '../engine/rules/rule-book.ts';
 import type { Probe } from '../http/api/open/probe-routes.ts';
 import { createMinuteCounts } from '../http/limits/minute-counts.ts';
-import { createListenerMemory } from '../http/transport/server.ts';
+import {
+  createListenerMemory,
+  type Listener,
+  type ListenerMemory,
+  type ListenerSettings,
+  openListener,
+} from '../http/transport/server.ts';
 import type { RuleBook, Snapshot, StateCounts, SupportCounts } from '../model/rules.ts';
 import type { Events, Observer } from '../observe/events.ts';
 import type { MatchingData } from '../pool/matching-cache.ts';
 import { prepareMatching } from '../pool/workers.ts';
 import { endHotDays } from '../reads/end-hot-days.ts';
 import { startAlerts } from './alerts.ts';
-import { keepAuditHeads } from './audit-heads.ts';
+import { keepAuditHeads } from './audit-heads-file.ts';
 import { openForRequests, openReplica } from './connection-shares.ts';
 import { MANIFEST_PATH, pinnedCorpus } from './corpus-location.ts';
 import { watchCorpus } from './corpus-watch.ts';
@@ -44,7 +50,6 @@ import {
   createAcceptor,
   probesOf,
 } from './http/acceptor.ts';
-import { openListeners } from './http/listeners.ts';
 import { adminListener } from './http/sites.ts';
 import { type OpenDatabase, openForServer, WITHOUT_SESSION } from './open-database.ts';
 import { createRetirement } from './retirement.ts';
@@ -270,4 +275,42 @@ export async function serve(
     workspace: slug,
     firstKeys,
   };
+}
+
+/** Above the time after which listeners close their remaining connections. */
+const REQUESTS_STOP_LIMIT_MS = 30_000;
+
+interface OpenListeners {
+  /** in the order of the settings */
+  readonly ports: readonly number[];
+  /** Answers from now on close their connections. */
+  readonly retire: () => void;
+}
+
+/**
+ * Opens listeners, and registers their stop: drain, then wait for requests under way.
+ *
+ * @param memory shared by all listeners of the process
+ * @throws {OperatorError} when a port is taken
+ */
+async function openListeners(
+  all: readonly ListenerSettings[],
+  events: Pick<Events, 'requestFailed' | 'requestUnavailable'>,
+  stops: Pick<StopOrder, 'add'>,
+  memory: ListenerMemory,
+): Promise<OpenListeners> {
+  const listeners: Listener[] = [];
+  const closeAll = async (): Promise<void> => {
+    await Promise.all(listeners.map((listener) => listener.close()));
+  };
+  stops.add('requests under way', closeAll, REQUESTS_STOP_LIMIT_MS);
+  for (const settings of all) listeners.push(await openListener(settings, events, memory));
+  const retire = (): void => {
+    for (const listener of listeners) listener.retire();
+  };
+  const drain = (): void => {
+    for (const listener of listeners) listener.drain();
+  };
+  stops.add('new connections', drain);
+  return { ports: listeners.map(({ port }) => port), retire };
 }

@@ -180,7 +180,6 @@ export interface SessionActor extends Actor {
   readonly sessionId: Hex16;
 }
 
-/** An entry of the ledger. */
 /** Entries of a ledger that are shown; null for any. */
 export interface AuditFilter {
   readonly actor: string | null;

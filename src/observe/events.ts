@@ -5,12 +5,11 @@
  */
 import { type DestinationStream, type Logger, pino } from 'pino';
 import type { Registry } from 'prom-client';
-
+import { showOnOneLine } from '../model/invisible.ts';
 import { databaseEvents } from './database-events.ts';
 import { type EventKinds, eventKinds } from './event-kinds.ts';
 import { ingestEvents } from './ingest-events.ts';
 import { passEvents } from './pass-events.ts';
-import { readableLine } from './readable-line.ts';
 import { serverEvents } from './server-events.ts';
 import { traceEvents } from './trace-events.ts';
 
@@ -61,4 +60,49 @@ export function createObserver(level: string, destination: LogDestination = open
   const log = pino({ level, base: null }, destination);
   const kinds = eventKinds(log, 'sluice', 'Faults that were answered or retried, by place.');
   return { events: createEvents(log, kinds), registry: kinds.registry };
+}
+
+const LEVELS: Readonly<Record<number, string>> = {
+  10: 'TRACE',
+  20: 'DEBUG',
+  30: 'INFO',
+  40: 'WARN',
+  50: 'ERROR',
+  60: 'FATAL',
+};
+const LEVEL_WIDTH = 5;
+
+/** Parts of the local time of day, to the millisecond. */
+function clockOf(ms: number): string {
+  const at = new Date(ms);
+  const two = (part: number): string => String(part).padStart(2, '0');
+  const day = [at.getHours(), at.getMinutes(), at.getSeconds()].map(two).join(':');
+  return `${day}.${String(at.getMilliseconds()).padStart(3, '0')}`;
+}
+
+/** A word as it is, anything else as JSON. */
+function factText(value: unknown): string {
+  return typeof value === 'string' && /^[\w.:/@-]+$/.test(value) ? value : JSON.stringify(value);
+}
+
+/**
+ * Rewrites one line of pino's JSON.
+ *
+ * @param line with its line end
+ * @returns one line with its line end, without invisible characters; a line that is no JSON object as it was
+ */
+export function readableLine(line: string): string {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(line);
+  } catch {
+    return line;
+  }
+  if (typeof parsed !== 'object' || parsed === null) return line;
+  const { time, level, msg, ...facts } = parsed as Record<string, unknown>;
+  if (typeof time !== 'number' || typeof level !== 'number') return line;
+  const name = (LEVELS[level] ?? String(level)).padEnd(LEVEL_WIDTH);
+  const shown = Object.entries(facts).map(([key, value]) => `${key}=${factText(value)}`);
+  const text = [`${clockOf(time)} ${name} ${String(msg ?? '')}`, ...shown].join('  ');
+  return `${showOnOneLine(text)}\n`;
 }

@@ -5,8 +5,7 @@
  * A fault in an item rejects its records; a fault in a resource or scope rejects all records in it.
  * A fault in the lists around them makes the body undecodable: nothing can be counted.
  */
-
-import type { JsonObject, JsonValue } from '../model/json.ts';
+import type { Hex16, JsonObject, JsonValue } from '../model/json.ts';
 import type {
   DecodedRequest,
   LogFacts,
@@ -16,12 +15,11 @@ import type {
   SpanFacts,
 } from '../model/telemetry.ts';
 import { Fault, joinPath, REASONS, type Reason } from './fault.ts';
-import { isObject, parseList, parseObject } from './fields.ts';
+import { isObject, isUnset, parseList, parseObject } from './fields.ts';
 import { parseJson, parseLongIntegers } from './json.ts';
 import { AcceptedRecords, NumberRanges } from './lines/record-set.ts';
+import type { Farewell } from './log-session.ts';
 import { readResource, readScope } from './origin.ts';
-import { SessionEnds } from './session-ends.ts';
-import { describeUnknown } from './unknown-keys.ts';
 
 /**
  * The request, or the fault that makes the body undecodable; `path` is empty for the whole body.
@@ -227,4 +225,78 @@ function walkScope(
     envelope.parseItem(items[index] ?? null, draft);
     draft.itemNumber += 1;
   }
+}
+
+// Which sessions of a request end with it: known only when all of its records have been read
+// (`Farewell`). The last record of such a session gets `ends`.
+
+interface LastRecord {
+  /** index in the request's log records */
+  index: number;
+  /** index of its resource in the request, whose records are of one process */
+  resource: number;
+  isFarewell: boolean;
+}
+
+class SessionEnds {
+  readonly #last = new Map<Hex16, LastRecord>();
+  readonly #endedResources = new Set<number>();
+
+  add(key: Hex16, index: number, resource: number, farewell: Farewell | null): void {
+    this.#last.set(key, { index, resource, isFarewell: farewell === 'if_last' });
+  }
+
+  /** The process that sent a resource has said goodbye. */
+  endProcess(resource: number): void {
+    this.#endedResources.add(resource);
+  }
+
+  applyTo(logs: LogFacts[]): void {
+    for (const { index, resource, isFarewell } of this.#last.values()) {
+      const log = logs[index];
+      if (!isFarewell && !this.#endedResources.has(resource)) continue;
+      if (log?.session) logs[index] = { ...log, session: { ...log.session, ends: true } };
+    }
+  }
+}
+
+const KEYS_MAX = 5;
+const KEY_CHARS_MAX = 40;
+const PLAIN_KEY = /^[\w.$-]+$/;
+
+/**
+ * Says what was expected in an object in which nothing is known.
+ *
+ * @param list key of the list that belongs there
+ * @param beside other keys that are known there
+ * @param path of the object; empty for the body
+ * @returns null when the list is there, or nothing unknown is
+ */
+function describeUnknown(
+  object: JsonObject,
+  list: string,
+  beside: readonly string[],
+  path: string,
+  signal: Signal,
+): string | null {
+  if (!isUnset(object[list])) return null;
+  const keys: string[] = [];
+  let more = 0;
+  for (const key in object) {
+    if (!Object.hasOwn(object, key) || key === list || beside.includes(key)) continue;
+    if (keys.length < KEYS_MAX) keys.push(shown(key));
+    else more += 1;
+  }
+  if (keys.length === 0) return null;
+  const named = keys.join(', ') + (more > 0 ? ` and ${more} more` : '');
+  const there = path === '' ? 'this body' : path;
+  return `${signal} were expected (${list}); ${there} has ${named}`;
+}
+
+/** A key as a message shows it: cut, and quoted unless it is a plain name. */
+function shown(key: string): string {
+  const characters = [...key.slice(0, 2 * KEY_CHARS_MAX)];
+  const cut = characters.slice(0, KEY_CHARS_MAX).join('');
+  const whole = cut.length < key.length ? `${cut}…` : cut;
+  return PLAIN_KEY.test(key) ? whole : JSON.stringify(whole);
 }

@@ -1,7 +1,7 @@
 /**
  * Encodes the body of every response to an OTLP request, in JSON like the request. Messages give
  * the reason, the count and the path; they must never contain a value that a client sent. Only the keys of an
- * object in which nothing is known are named, a few and cut (`unknown-keys.ts`).
+ * object in which nothing is known are named, a few and cut (`envelope.ts`).
  */
 
 import { ERRORS, type ErrorCode } from '../errors.ts';

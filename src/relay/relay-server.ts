@@ -3,7 +3,7 @@
  * the format in which it sent.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-
+import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import { ERRORS, SluiceError } from '../errors.ts';
 import type { CallerCheck } from '../local-host.ts';
 import type { Signal } from '../model/telemetry.ts';
@@ -13,7 +13,6 @@ import { DEDUPLICATE_HEADER, readDeduplicate } from '../otlp/deduplicate-header.
 import { encodeStatus } from '../otlp/responses.ts';
 import type { BodyFormat } from './decode-body.ts';
 import { type Delivery, type Forwarder, rejectedRecords } from './forwarder.ts';
-import { encodeProtobufStatus, encodeProtobufSuccess } from './protobuf/protobuf-answer.ts';
 import { BodyReader, bodyFormat } from './request-body.ts';
 import type { UpstreamAnswer } from './upstream.ts';
 
@@ -197,4 +196,27 @@ export function createRelayServer(options: RelayServerOptions): Server {
   server.keepAliveTimeout = KEEP_ALIVE_MS;
   server.maxConnections = CONNECTIONS_MAX;
   return server;
+}
+
+/** Records of a request that the server set aside. */
+interface PartialSuccess {
+  readonly rejected: bigint;
+  readonly message: string;
+}
+
+/** The same fields for all signals: `partial_success` (1) with the count (1) and a message (2). */
+function encodeProtobufSuccess(partial: PartialSuccess | null): Uint8Array {
+  const writer = new BinaryWriter();
+  if (partial === null) return writer.finish();
+  writer.tag(1, WireType.LengthDelimited).fork();
+  writer.tag(1, WireType.Varint).int64(partial.rejected);
+  writer.tag(2, WireType.LengthDelimited).string(partial.message);
+  return writer.join().finish();
+}
+
+/** @param code google.rpc.Code */
+function encodeProtobufStatus(code: number, message: string): Uint8Array {
+  const writer = new BinaryWriter();
+  writer.tag(1, WireType.Varint).int32(code);
+  return writer.tag(2, WireType.LengthDelimited).string(message).finish();
 }

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { type RunWait, waitOf } from '../../src/model/run-wait.ts';
 import type { RunSummary } from '../../src/model/runs.ts';
-import { waitLine } from '../../src/web/app/run-wait.ts';
+import { waitLine } from '../../src/web/app/run.ts';
 
 const TIMES = { settleMs: 60_000, timeoutMs: 900_000 };
 const NOON = new Date('2026-11-20T12:00:00.000Z');

@@ -228,10 +228,10 @@ export const EDGES: readonly Mutant[] = [
   {
     name: 'edges/look-ups-for-ever',
     defect: 'look-ups of unknown keys that began in an earlier second count',
-    file: 'src/http/limits/network-shares.ts',
+    file: 'src/http/limits/authentication.ts',
     search: 'nowMs >= network.secondEndsAtMs',
     replacement: 'nowMs > network.secondEndsAtMs',
-    tests: ['test/http/limits/network-shares.test.ts'],
+    tests: ['test/http/limits/authentication-network-shares.test.ts'],
   },
   {
     name: 'edges/half-of-a-limit',
@@ -285,7 +285,7 @@ export const EDGES: readonly Mutant[] = [
   {
     name: 'edges/same-visit',
     defect: 'a look half an hour after the last one begins a new visit',
-    file: 'src/db/findings/overview-visits.ts',
+    file: 'src/db/findings/overview.ts',
     search: 'overview_seen_at < now()',
     replacement: 'overview_seen_at <= now()',
     tests: ['test/db/findings/overview-visits.test.ts'],
@@ -301,10 +301,10 @@ export const EDGES: readonly Mutant[] = [
   {
     name: 'edges/running-network-forgotten',
     defect: 'a network whose look-ups run is forgotten',
-    file: 'src/http/limits/network-shares.ts',
+    file: 'src/http/limits/authentication.ts',
     search: 'if (running > 0) continue;',
     replacement: '',
-    tests: ['test/http/limits/network-shares.test.ts'],
+    tests: ['test/http/limits/authentication-network-shares.test.ts'],
   },
   {
     name: 'edges/attempts-of-a-network',

@@ -902,10 +902,10 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'replica/restarted',
     defect: 'a standby that was restarted is used before it has replayed what it had',
-    file: 'src/db/replica/replica-age.ts',
+    file: 'src/db/replica/read-replica.ts',
     search: 'if (server !== this.#server) this.forget();',
     replacement: '',
-    tests: ['test/db/replica/replica-age.test.ts'],
+    tests: ['test/db/replica/read-replica-age.test.ts'],
   },
   {
     name: 'reads/exports-take-all',
@@ -959,18 +959,18 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'regions/beyond-the-limit',
     defect: 'requests are counted ahead that the limit has no room for',
-    file: 'src/http/limits/leases.ts',
+    file: 'src/http/limits/minute-counts.ts',
     search: 'Math.max(0, Math.min(ahead, limit - (count.count - ahead)))',
     replacement: 'ahead',
-    tests: ['test/http/limits/leases.test.ts', 'test/http/limits/regions.test.ts'],
+    tests: ['test/http/limits/minute-counts-leases.test.ts', 'test/http/limits/regions.test.ts'],
   },
   {
     name: 'regions/window-over',
     defect: 'requests that were counted ahead are used in the next minute',
-    file: 'src/http/limits/leases.ts',
+    file: 'src/http/limits/minute-counts.ts',
     search: 'lease.left === 0 || !isSurelyOpen(lease.count)) return',
     replacement: 'lease.left === 0) return',
-    tests: ['test/http/limits/leases.test.ts'],
+    tests: ['test/http/limits/minute-counts-leases.test.ts'],
   },
   {
     name: 'retention/assigned',

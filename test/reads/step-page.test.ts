@@ -1,7 +1,7 @@
 /** A page of a run's steps: which steps it has, how deep they are, and within which limits. */
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { findingsByStep } from '../../src/engine/finding-steps.ts';
+import { findingsByStep } from '../../src/engine/run-outline.ts';
 import type { Step } from '../../src/model/steps.ts';
 import type { SoughtStep } from '../../src/reads/chosen-steps.ts';
 import { readTree } from '../../src/reads/run-tree.ts';

@@ -1,6 +1,5 @@
 /** The work of `sluice replay`: reads, rewrites and sends stored OTLP/JSON, and reports. */
-
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { statSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readRelayEnvironment } from '../../config/command-settings.ts';
@@ -17,7 +16,6 @@ import { bytesText } from '../values/bytes-text.ts';
 import { showProgress } from '../values/progress.ts';
 import { listReplayFiles, type ReplayBody, readBodies } from './replay-input.ts';
 import { ReplayState } from './replay-state.ts';
-import { latestTime, replaceIds, shiftTimes } from './rewrite.ts';
 import { type ReplayProgress, sendBodies, startProgress } from './send-bodies.ts';
 
 const NANOS_OF_MS = 1_000_000n;
@@ -189,4 +187,51 @@ async function sendAll(
     note('Run the same command again to continue.');
   }
   return progress;
+}
+
+// Makes another run of stored OTLP/JSON: new ids, and times shifted to now. Pure; replaces in the
+// text, so that everything else stays as it was, numbers beyond the exact ones of JavaScript too.
+//
+// A member name of a text inside a text is not touched: its quotes have a backslash before them.
+
+const TIMES =
+  /"((?:start|end|observed)?[tT]imeUnixNano)"(\s*:\s*)(?:"(\d{1,20})"|(\d{1,20})(?=\s*[,}]))/g;
+const IDS = /"(traceId|spanId|parentSpanId)"(\s*:\s*)"([0-9a-fA-F]{16}|[0-9a-fA-F]{32})"/g;
+const UNSET = /^0+$/;
+
+/** The latest time in a body, in nanoseconds since 1970; 0n without one. */
+export function latestTime(text: string): bigint {
+  let latest = 0n;
+  for (const [, , , quoted, bare] of text.matchAll(TIMES)) {
+    const time = BigInt(quoted ?? bare ?? 0);
+    if (time > latest) latest = time;
+  }
+  return latest;
+}
+
+/** Moves every time by as much; a time that is not set (0) stays so. */
+export function shiftTimes(text: string, byNanos: bigint): string {
+  return text.replace(
+    TIMES,
+    (whole, name: string, colon: string, quoted?: string, bare?: string) => {
+      const time = BigInt(quoted ?? bare ?? 0);
+      if (time === 0n) return whole;
+      const moved = time + byNanos;
+      return `"${name}"${colon}"${moved < 0n ? 0n : moved}"`;
+    },
+  );
+}
+
+/**
+ * Replaces the ids of traces and spans: equal ids stay equal, so that trees, links and logs still
+ * belong together.
+ *
+ * @param salt another one gives other ids
+ */
+export function replaceIds(text: string, salt: string): string {
+  return text.replace(IDS, (whole, name: string, colon: string, id: string) => {
+    if (UNSET.test(id)) return whole;
+    const digest = createHash('sha256').update(`${salt}:${id.toLowerCase()}`).digest('hex');
+    return `"${name}"${colon}"${digest.slice(0, id.length)}"`;
+  });
 }

@@ -7,7 +7,7 @@
  *   <home>/port          its port on 127.0.0.1, of the last start
  *   <home>/server.log    PostgreSQL's log; .1 is the one before
  *   <home>/owner.<n>     the process that owns it: see owner.ts
- *   <home>/lock          locked while any process uses it: see folder-lock.ts
+ *   <home>/lock          locked while any process uses it: see owner.ts
  *
  * home is <dataDir>/postgres or, for root where the system user cannot enter that, a folder under
  * /var/lib/sluice. Never changes owner or mode of files that belong to others.

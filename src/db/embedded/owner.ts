@@ -8,24 +8,27 @@
  *   owner.7 {dead pid}  →  A creates owner.8, B gets EEXIST  →  A deletes owner.7
  *
  * A pid says nothing about a process of another container. So nobody becomes the owner without the
- * folder's lock (folder-lock.ts), or beside a server of this container that has it. Where there are no
+ * folder's lock, or beside a server of this container that has it. Where there are no
  * locks, an owner elsewhere counts as alive until it has not renewed its file for `OWNER_SILENT_MS`.
  */
+import { close, constants, open } from 'node:fs';
 import { readdir, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import { OperatorError } from '../../errors.ts';
-import { type FolderLock, lockFolder } from './folder-lock.ts';
-import { startHeartbeat, untilSilent } from './heartbeat.ts';
-import { errorCode } from './process.ts';
+import { errorCode, runProgram } from './process.ts';
 import {
   createRecord,
+  fileSystemNowMs,
   isVisible,
   type ProcessPlace,
   type ProcessRecord,
   placeIn,
   readRecord,
   removeRecord,
+  renewedAtMs,
+  renewRecord,
   runsHere,
 } from './record.ts';
 
@@ -204,4 +207,95 @@ async function generations(home: string): Promise<number[]> {
     if (match?.[1] !== undefined) found.push(Number(match[1]));
   }
   return found;
+}
+
+// The owner's sign of life, for processes elsewhere that cannot see it and have no lock to ask: it
+// renews its record, and the file system notes when.
+//
+//   renewed ──OWNER_SILENT_MS without another──► silent
+//
+// Ages are differences of the file system's own times, so that the clocks of two machines do not matter.
+
+export const OWNER_SILENT_MS = 20_000;
+const RENEW_EVERY_MS = 5000;
+const POLL_MS = 250;
+
+/** Renews the record until it is stopped. Does not keep the process alive. */
+function startHeartbeat(home: string, name: string): { stop(): Promise<void> } {
+  let renewing: Promise<void> = Promise.resolve();
+  const timer = setInterval(() => {
+    renewing = renewRecord(home, name).catch(() => {
+      // The next one may work. The lock protects the folder meanwhile, where there are locks.
+    });
+  }, RENEW_EVERY_MS).unref();
+  return {
+    stop: async () => {
+      clearInterval(timer);
+      await renewing;
+    },
+  };
+}
+
+/**
+ * Waits until the process of a record is known to be silent or not: `OWNER_SILENT_MS` at most.
+ *
+ * @returns false when the record was renewed meanwhile
+ */
+export async function untilSilent(home: string, name: string): Promise<boolean> {
+  const startedAt = performance.now();
+  const first = await renewedAtMs(home, name);
+  for (;;) {
+    const last = await renewedAtMs(home, name);
+    if (last === null) return true;
+    if (last !== first) return false;
+    if ((await fileSystemNowMs(home)) - last > OWNER_SILENT_MS) return true;
+    // Also when the file system's clock was set back.
+    if (performance.now() - startedAt > OWNER_SILENT_MS) return true;
+    await sleep(POLL_MS);
+  }
+}
+
+// The kernel's lock of a folder, on its file `lock`. It works across containers on one machine, where
+// pids do not, and ends with its last holder, however that ends.
+//
+// Node has no flock(2). The program flock of util-linux locks an open file that it inherits; the lock
+// belongs to the open file, so it stays with this process, and with every program that inherits the
+// file from it:
+//
+//   Sluice ──opens──► lock ◄──inherits── flock (ends at once)
+//                       ◄──inherits── postgres (keeps it, also after the death of Sluice)
+
+/** Not of node:fs/promises, which closes files that are no longer referenced, and so unlocks them. */
+const openFile = promisify(open);
+const closeFile = promisify(close);
+
+/** Append, create, follow no symbolic link. */
+const LOCK_FLAGS =
+  constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW;
+const FLOCK_TIMEOUT_MS = 30_000;
+
+interface FolderLock {
+  /** for programs that must hold the lock as well (`runProgram`, `spawn`) */
+  readonly fd: number;
+  /** Lets go; programs that inherited the lock keep it. */
+  release(): Promise<void>;
+}
+
+/**
+ * Locks `folder`, unless another open file has the lock.
+ *
+ * @returns 'held' when another has it; 'unsupported' without the program flock, or on a file system
+ *   without locks
+ */
+export async function lockFolder(folder: string): Promise<FolderLock | 'held' | 'unsupported'> {
+  const fd = await openFile(join(folder, 'lock'), LOCK_FLAGS, 0o600);
+  const run = await runProgram('flock', ['--exclusive', '--nonblock', '3'], {
+    account: null,
+    timeoutMs: FLOCK_TIMEOUT_MS,
+    inherited: fd,
+  });
+  if (run.code === 0) return { fd, release: () => closeFile(fd) };
+  await closeFile(fd);
+  // Other faults have another code, or say what they are.
+  return run.code === 1 && run.output === '' ? 'held' : 'unsupported';
 }

@@ -26,7 +26,7 @@ export interface ProcessPlace {
   readonly host: string;
   /** inode of the folder: a copy of the folder has another */
   readonly folder: string;
-  /** Does the process itself hold the folder's lock (folder-lock.ts)? */
+  /** Does the process itself hold the folder's lock (owner.ts)? */
   readonly isLocked: boolean;
 }
 

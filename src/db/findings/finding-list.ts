@@ -3,7 +3,13 @@
  * A filter that no index answers is applied to the newest `FINDINGS_READ_MAX` findings from the cursor on;
  * the next page continues after them.
  */
-import type { Finding, FindingFilter, FindingOrder } from '../../model/findings.ts';
+import type {
+  Finding,
+  FindingFilter,
+  FindingNeighbours,
+  FindingOrder,
+} from '../../model/findings.ts';
+import type { Hex16 } from '../../model/json.ts';
 import { SEVERITIES } from '../../model/rules.ts';
 import type { PageCursor } from '../../model/runs.ts';
 import { type Database, inSnapshot, type Queryable } from '../database.ts';
@@ -23,7 +29,7 @@ import {
   readsNames,
   unused,
 } from './finding-filter.ts';
-import { BESIDE, COLUMNS, type Place, toPage } from './findings.ts';
+import { BESIDE, COLUMNS, findPlace, type Place, toPage } from './findings.ts';
 
 /** Findings that a page reads for a filter that no index answers: about 60 ms of work. */
 export const FINDINGS_READ_MAX = 5000;
@@ -293,4 +299,51 @@ export async function listFindings(
         : null;
     return { ...page, next: page.next ?? end, endedEarly: end !== null, searchedTo: null };
   });
+}
+
+const NONE: FindingNeighbours = { previous: null, next: null };
+
+/** The nearest of those above in a list by severity. Of each severity the oldest come nearest. */
+async function aboveBySeverity(
+  database: Database,
+  workspaceId: number,
+  filter: FindingFilter,
+  place: PageCursor,
+): Promise<Hex16 | null> {
+  const own = await severityOf(database, workspaceId, place);
+  if (own === null) return null;
+  for (const severity of SEVERITIES.slice(0, SEVERITIES.indexOf(own) + 1).toReversed()) {
+    if (filter.severity !== undefined && filter.severity !== severity) continue;
+    const from = severity === own ? place : null;
+    const one = { ...filter, severity };
+    const [row] = await rowsInTime(database, workspaceId, one, 'oldest', from, 1);
+    if (row !== undefined) return row.id;
+  }
+  return null;
+}
+
+/**
+ * The neighbours of a finding in a list. The finding itself need not match the filter any more, so one that was
+ * just closed has neighbours in the list of open ones. With a filter that no index answers, a neighbour is
+ * searched among the next findings that a page of the list would read (`FINDINGS_READ_MAX`).
+ */
+export async function findNeighbours(
+  database: Database,
+  workspaceId: number,
+  filter: FindingFilter,
+  order: FindingOrder,
+  id: Hex16,
+): Promise<FindingNeighbours> {
+  const place = await findPlace(database, workspaceId, id);
+  if (place === null) return NONE;
+  if (order === 'severity') {
+    const [next] = await rowsBySeverity(database, workspaceId, filter, place, 1);
+    const previous = await aboveBySeverity(database, workspaceId, filter, place);
+    return { previous, next: next?.id ?? null };
+  }
+  const [down, up] =
+    order === 'oldest' ? (['oldest', 'newest'] as const) : (['newest', 'oldest'] as const);
+  const [next] = await rowsInTime(database, workspaceId, filter, down, place, 1);
+  const [previous] = await rowsInTime(database, workspaceId, filter, up, place, 1);
+  return { previous: previous?.id ?? null, next: next?.id ?? null };
 }

@@ -1,6 +1,9 @@
 /** Reads the workspaces' settings about rules: the experimental tier and single overrides. */
+import { SluiceError } from '../../errors.ts';
+import type { Actor } from '../../model/people.ts';
 import type { RuleSettings } from '../../model/rules.ts';
-import type { Database } from '../database.ts';
+import type { Connection, Database } from '../database.ts';
+import { recordedByAdmin } from '../people/authority.ts';
 
 interface SettingsRow {
   readonly id: number;
@@ -74,4 +77,114 @@ export async function listUnusableOverrides(
     [runnable, max],
   );
   return rows;
+}
+
+async function experimentalOf(connection: Connection, workspaceId: number): Promise<boolean> {
+  const { rows } = await connection.query<{ experimental: boolean }>(
+    'SELECT experimental FROM workspaces WHERE id = $1',
+    [workspaceId],
+  );
+  return rows[0]?.experimental ?? false;
+}
+
+/** Switches the experimental tier; records nothing if it is switched so already. */
+export async function setExperimental(
+  database: Database,
+  workspaceId: number,
+  experimental: boolean,
+  actor: Actor,
+): Promise<void> {
+  await recordedByAdmin(database, workspaceId, actor, async (connection, record) => {
+    const before = await experimentalOf(connection, workspaceId);
+    if (before === experimental) return;
+    await connection.query('UPDATE workspaces SET experimental = $2 WHERE id = $1', [
+      workspaceId,
+      experimental,
+    ]);
+    await record({
+      action: 'rules.experimental',
+      subject: 'experimental tier',
+      before: { experimental: before },
+      after: { experimental },
+    });
+  });
+}
+
+async function overrideOf(
+  connection: Connection,
+  workspaceId: number,
+  ruleId: string,
+): Promise<boolean | null> {
+  const { rows } = await connection.query<{ enabled: boolean }>(
+    'SELECT enabled FROM rule_overrides WHERE workspace_id = $1 AND rule_id = $2',
+    [workspaceId, ruleId],
+  );
+  return rows[0]?.enabled ?? null;
+}
+
+/**
+ * Overrides one rule; records nothing if it is overridden so already.
+ *
+ * @param enabled null removes the override
+ */
+export async function setOverride(
+  database: Database,
+  workspaceId: number,
+  ruleId: string,
+  enabled: boolean | null,
+  actor: Actor,
+): Promise<void> {
+  await recordedByAdmin(database, workspaceId, actor, async (connection, record) => {
+    const before = await overrideOf(connection, workspaceId, ruleId);
+    if (before === enabled) return;
+    if (enabled === null) {
+      await connection.query(
+        'DELETE FROM rule_overrides WHERE workspace_id = $1 AND rule_id = $2',
+        [workspaceId, ruleId],
+      );
+    } else {
+      await connection.query(
+        `INSERT INTO rule_overrides (workspace_id, rule_id, enabled) VALUES ($1, $2, $3)
+         ON CONFLICT (workspace_id, rule_id)
+         DO UPDATE SET enabled = excluded.enabled, updated_at = now()`,
+        [workspaceId, ruleId, enabled],
+      );
+    }
+    const [was, is] = [{ enabled: before }, { enabled }];
+    await record({ action: 'rules.override', subject: ruleId, before: was, after: is });
+  });
+}
+
+/**
+ * Switches the experimental tier off and removes all overrides, in one ledger entry; records nothing
+ * if neither was set. On every plan, so that settings can be removed that an earlier plan allowed.
+ *
+ * @throws {SluiceError} `role_required` when the actor is not an owner
+ */
+export async function resetRules(
+  database: Database,
+  workspaceId: number,
+  actor: Actor,
+): Promise<void> {
+  await recordedByAdmin(database, workspaceId, actor, async (connection, record, role) => {
+    if (role !== 'owner') throw new SluiceError('role_required', 'This requires the role owner.');
+    const experimental = await experimentalOf(connection, workspaceId);
+    const { rows } = await connection.query<{ id: string; enabled: boolean }>(
+      `DELETE FROM rule_overrides WHERE workspace_id = $1 RETURNING rule_id AS id, enabled`,
+      [workspaceId],
+    );
+    if (!experimental && rows.length === 0) return;
+    await connection.query('UPDATE workspaces SET experimental = false WHERE id = $1', [
+      workspaceId,
+    ]);
+    const overrides = Object.fromEntries(
+      rows.sort((a, b) => (a.id < b.id ? -1 : 1)).map(({ id, enabled }) => [id, enabled]),
+    );
+    await record({
+      action: 'rules.reset',
+      subject: 'rule settings',
+      before: { experimental, overrides },
+      after: { experimental: false, overrides: {} },
+    });
+  });
 }

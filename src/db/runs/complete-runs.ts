@@ -2,7 +2,9 @@
  * Stores the findings of evaluated runs, queues their alerts and marks the runs as evaluated, several
  * runs in one statement and so in one transaction. Locks runs in key order, as ingest does.
  */
+import { createHash } from 'node:crypto';
 import type { FindingDraft, FurtherPlace } from '../../model/findings.ts';
+import type { Int64 } from '../../model/json.ts';
 import type { Severity, Snapshot } from '../../model/rules.ts';
 import type { RunFacts } from '../../model/runs.ts';
 import type { Usage } from '../../model/step-details.ts';
@@ -15,7 +17,6 @@ import { NAME_CHARS_MAX } from '../findings/findings.ts';
 import { WAITS } from './due-runs.ts';
 import type { ClaimedRun } from './evaluation-queue.ts';
 import { EVALUATED_PART, HAS_MORE } from './late-steps.ts';
-import { ruleSetId } from './rule-sets.ts';
 import { toBits } from './surface-bits.ts';
 
 /** One run's outcome, ready to be stored. */
@@ -424,4 +425,17 @@ function findingColumns(findings: readonly PlacedFinding[]): unknown[] {
     column(({ place }) => JSON.stringify(place)),
     column(({ recommendedActions }) => JSON.stringify(recommendedActions)),
   ];
+}
+
+// The rule sets of evaluations: corpus, rules and cap of texts. Runs share it and name it by a digest, so that
+// any process stores the same row, and none has to look it up.
+
+/** Returns the id: 64 bits of SHA-256. */
+function ruleSetId(
+  { version, identity }: Pick<Snapshot, 'version' | 'identity'>,
+  ruleSetSha256: string,
+  textCapBytes: number,
+): Int64 {
+  const named = JSON.stringify([version, identity, ruleSetSha256, textCapBytes]);
+  return String(createHash('sha256').update(named).digest().readBigInt64BE());
 }

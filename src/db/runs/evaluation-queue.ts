@@ -16,10 +16,10 @@
  * Statements lock runs before their leases, and several of either in key order, as ingest does.
  */
 import type { RunRef, RunState } from '../../model/runs.ts';
-import type { Database } from '../database.ts';
+import { type Database, onlyRow } from '../database.ts';
 import { utcDayOf } from '../sql-times.ts';
 import { type ClaimSettings, ClaimTurns } from './claim-turns.ts';
-import { ATTEMPTS_MAX, dueRuns, WAITS } from './due-runs.ts';
+import { ATTEMPTS_MAX, backlogOf, dueRuns, WAITS } from './due-runs.ts';
 import { CLAIMED_ROWS, CLAIMED_TO, UNEVALUATED_STEPS } from './late-steps.ts';
 
 /** A lease that is not renewed ends after this; much earlier when its process is dead (processes.ts). */
@@ -264,4 +264,19 @@ export async function releaseRun(database: Database, run: ClaimedRun, why: strin
      ${DELETE_LEASES} AND own.attempt >= ${ATTEMPTS_MAX}`,
     [...keysOf([run]), why],
   );
+}
+
+/** Most due runs that are counted of each kind: one statement reads no more entries of an index. */
+const BACKLOG_MAX = 100_000;
+
+export interface Backlog {
+  /** finished, settled and not leased; at most twice `BACKLOG_MAX` */
+  readonly runs: number;
+  /** how long the first of them has been due; 0 when none is */
+  readonly oldestSeconds: number;
+}
+
+/** @param settleMs as the pass has it (`RunTimes`) */
+export async function readBacklog(database: Database, settleMs: number): Promise<Backlog> {
+  return onlyRow(await database.query<Backlog>(backlogOf(BACKLOG_MAX), [settleMs]));
 }

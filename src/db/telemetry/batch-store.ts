@@ -9,13 +9,13 @@
  * A request whose day differs from its transaction's is refused, and the clock is read again.
  */
 import { SluiceError } from '../../errors.ts';
+import { isDataError } from '../../observe/error-facts.ts';
 import type { Events } from '../../observe/events.ts';
 import { type Database, withConnection } from '../database.ts';
 import type { DatabaseClock } from '../database-clock.ts';
 import { CommitWarning } from '../pipeline.ts';
-import { placementOf } from '../placement.ts';
+import { placementOf, type TelemetryPlacement } from '../placement.ts';
 import { type RunTimes, type SettleAllowance, settleAllowance } from '../runs/run-times.ts';
-import { hourOf, isMisdated, MisdatedError } from './arrival-times.ts';
 import { BlockCompressor } from './block-codec.ts';
 import { type Block, packBlocks } from './blocks.ts';
 import { storeBatch } from './copy-transaction.ts';
@@ -27,12 +27,12 @@ import {
   isStoredAlready,
   LOCK_WAIT_MS,
   LOCK_WAIT_OF_PART_MS,
+  RECEIPT_KEPT_MS,
   type Receipt,
   receiptKey,
   receiptPeriods,
   storeReceipts,
 } from './receipts.ts';
-import { isRowFault, mayMissPartition } from './row-faults.ts';
 
 /** Above the limit of a single statement, which a healthy server enforces itself. */
 const BATCH_TIMEOUT_MS = 40_000;
@@ -289,4 +289,76 @@ export class BatchStore {
       );
     }
   }
+}
+
+// Compares the moments by which requests were dated with the time of the transaction that stores them.
+// They differ when the machine slept, or PostgreSQL's clock was set, since the process last read it
+// (`database-clock.ts`). Rows of an old day would be looked for on another one, and dropped too early;
+// a receipt of an old period would not be found.
+
+/**
+ * How long after its arrival a request may be stored on the day of its arrival, when another one has
+ * begun: longer than requests wait for a batch and its transaction.
+ */
+export const ARRIVAL_DIFFERENCE_MAX_MS = 120_000;
+
+/** Hours since 1970. Days and the periods of receipts begin with an hour. */
+export const hourOf = (atMs: number): number => Math.floor(atMs / RECEIPT_KEPT_MS);
+
+/** Checks whether a request's day or period differs from its transaction's. */
+export function isMisdated(arrivedAtMs: number, nowMs: number): boolean {
+  return (
+    hourOf(arrivedAtMs) !== hourOf(nowMs) &&
+    Math.abs(nowMs - arrivedAtMs) > ARRIVAL_DIFFERENCE_MAX_MS
+  );
+}
+
+/** Some requests of a batch are misdated; nothing of the batch is stored. */
+export class MisdatedError extends Error {
+  override name = 'MisdatedError';
+  /** of the transaction, in milliseconds since 1970 */
+  readonly nowMs: number;
+
+  constructor(nowMs: number) {
+    super("PostgreSQL's clock has jumped since the request arrived, or the machine has slept.");
+    this.nowMs = nowMs;
+  }
+}
+
+// Which errors of PostgreSQL are the fault of the rows: the request is answered 400, and its sender
+// throws it away. Every other error is answered 503, and the request is sent again. So an error
+// belongs here only if the same rows can never be stored.
+//
+// | SQLSTATE | error | here |
+// |---|---|---|
+// | 22… | data exception: bad UTF-8, U+0000, a value out of range, a malformed COPY row | yes |
+// | 23502, 23505 | a required value is missing; a duplicate key | yes |
+// | 23503 | a referenced row is missing: the workspace was deleted meanwhile | yes |
+// | 23514 with a constraint | a check constraint refuses a value | yes |
+// | 23514 without one | no partition takes the row's day | no: it is created again |
+// | 54… | program limit exceeded: a value too long for an index | yes |
+// | all others | the server's state, its schema, its connection | no |
+
+const CHECK_VIOLATION = '23514';
+const INTERNAL_ERROR = 'XX000';
+
+/** Checks whether a row was refused because its day has no partition. */
+function isMissingPartition(error: unknown): boolean {
+  if (!(error instanceof Error) || Reflect.get(error, 'code') !== CHECK_VIOLATION) return false;
+  return Reflect.get(error, 'constraint') === undefined;
+}
+
+/**
+ * Checks whether a row may have been refused because its day has no partition. Citus passes on what a worker
+ * says about a COPY, in the worker's language, but not its SQLSTATE.
+ */
+export function mayMissPartition(error: unknown, placement: TelemetryPlacement): boolean {
+  if (isMissingPartition(error)) return true;
+  if (placement === 'local' || !(error instanceof Error)) return false;
+  return Reflect.get(error, 'code') === INTERNAL_ERROR;
+}
+
+/** Checks whether PostgreSQL can never store these rows. */
+export function isRowFault(error: unknown): boolean {
+  return isDataError(error) && !isMissingPartition(error);
 }

@@ -13,7 +13,6 @@ import type { SettleAllowance } from '../runs/run-times.ts';
 import { type Block, copyBlocks } from './blocks.ts';
 import type { EncodedRequest } from './encoded-request.ts';
 import type { SessionMark } from './log-runs.ts';
-import { rowGroups } from './row-groups.ts';
 import { mergeDeltas, type RunDelta } from './run-delta.ts';
 
 interface OwnedMark extends SessionMark {
@@ -157,4 +156,33 @@ export async function storeBatch(
     },
     beforeCommit: onCommit,
   });
+}
+
+/** Most rows of a statement; serializing ten columns of that many takes two milliseconds. */
+const ROWS_MAX = 1000;
+/** Most characters of text in a statement's rows; a single row may have more. */
+const CHARACTERS_MAX = 512 * 1024;
+
+/**
+ * Splits rows into groups, in order; yields nothing for no rows.
+ *
+ * @param charactersOf the length of a row's texts, where that varies
+ */
+function* rowGroups<Row>(
+  rows: readonly Row[],
+  charactersOf: (row: Row) => number = () => 0,
+): Generator<readonly Row[], void> {
+  let start = 0;
+  let characters = 0;
+  for (const [index, row] of rows.entries()) {
+    const own = charactersOf(row);
+    const isFull = index - start >= ROWS_MAX || characters + own > CHARACTERS_MAX;
+    if (isFull && index > start) {
+      yield rows.slice(start, index);
+      start = index;
+      characters = 0;
+    }
+    characters += own;
+  }
+  if (start < rows.length) yield start === 0 ? rows : rows.slice(start);
 }

@@ -2,21 +2,23 @@
  * Every route under `/app`: the dashboard's pages and forms, and signing in. They are for people with
  * a session, never for API keys.
  */
+import { noteOverviewVisit } from '../../db/findings/overview.ts';
+import { readRuleSettings } from '../../db/findings/rule-settings.ts';
+import { listRefusedRequests } from '../../db/telemetry/refused-requests.ts';
+import { overviewPage } from '../../web/app/overview.ts';
+import { redirect } from '../transport/page.ts';
 import type { Route } from '../transport/router.ts';
 import { alertPages } from './alert-pages.ts';
 import { auditPages } from './audit-pages.ts';
-import type { AppDependencies } from './dashboard.ts';
-import { entityPages } from './entity-pages.ts';
+import { type AppDependencies, pageRoutes } from './dashboard.ts';
 import { findingPages, viewRoutes } from './finding-pages.ts';
 import { incidentPages } from './incident-pages.ts';
 import { keyPages } from './key-pages.ts';
-import { overviewPages } from './overview-pages.ts';
-import { previewPages, rulePages } from './rule-pages.ts';
-import { runPages } from './run-pages.ts';
+import { previewPages, ruleFactsOf, rulePages } from './rule-pages.ts';
+import { entityPages, runPages, telemetryPages } from './run-pages.ts';
 import { devicePages, memberPages, settingsPages } from './settings-pages.ts';
 import type { CookieJar } from './sign-in/session-cookie.ts';
 import { signInPages } from './sign-in/sign-in-pages.ts';
-import { telemetryPages } from './telemetry-pages.ts';
 import { exceptionPages, triageRoutes } from './triage-routes.ts';
 
 export function appRoutes(deps: AppDependencies): Route[] {
@@ -69,4 +71,33 @@ export function readYourWrites(
       },
     };
   });
+}
+
+function overviewPages(deps: AppDependencies): Route[] {
+  const { look, rules, overview, db, observeUrl, replicaState } = deps;
+  const page = pageRoutes(deps);
+  return [
+    { method: 'GET', path: '/', handler: (exchange) => exchange.answer(redirect('/app')) },
+    page('/app', {}, async ({ request, viewer, nowMs }) => {
+      const { id } = request.workspace;
+      const [counts, settings, refusals, visit] = await Promise.all([
+        overview(id),
+        db.readFresh(readRuleSettings, id),
+        db.readFresh(listRefusedRequests, id),
+        // Reads thousands of findings, and writes a time.
+        db.readFresh(noteOverviewVisit, id, request.session.userId),
+      ]);
+      return overviewPage(look, viewer, {
+        overview: counts,
+        replica: replicaState(),
+        rules: ruleFactsOf(rules, settings),
+        refused: refusals,
+        visit,
+        titleOf: rules.titleOf,
+        observeUrl,
+        nowMs,
+        iso: (ms) => new Date(ms).toISOString(),
+      });
+    }),
+  ];
 }

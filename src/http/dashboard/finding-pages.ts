@@ -2,8 +2,7 @@
 import { z } from 'zod';
 import { exceptionsFor } from '../../db/findings/exceptions.ts';
 import { listFindingGroups } from '../../db/findings/finding-groups.ts';
-import { listFindings } from '../../db/findings/finding-list.ts';
-import { findNeighbours } from '../../db/findings/finding-neighbours.ts';
+import { findNeighbours, listFindings } from '../../db/findings/finding-list.ts';
 import { countFindings, suggestNames } from '../../db/findings/finding-totals.ts';
 import {
   deleteFindingView,

@@ -4,8 +4,12 @@
  */
 import { z } from 'zod';
 import { readRuleRecord, readRuleRecords } from '../../db/findings/rule-record.ts';
-import { readRuleSettings } from '../../db/findings/rule-settings.ts';
-import { resetRules, setExperimental, setOverride } from '../../db/findings/rule-writes.ts';
+import {
+  readRuleSettings,
+  resetRules,
+  setExperimental,
+  setOverride,
+} from '../../db/findings/rule-settings.ts';
 import {
   cancelPreview,
   findPreview,

@@ -2,7 +2,8 @@
 import { z } from 'zod';
 import { listFindings } from '../../db/findings/finding-list.ts';
 import { findFinding } from '../../db/findings/findings.ts';
-import { suggestRunNames } from '../../db/runs/runs.ts';
+import { readEntity } from '../../db/runs/entities.ts';
+import { listRuns, suggestRunNames } from '../../db/runs/runs.ts';
 import { SluiceError } from '../../errors.ts';
 import type { Finding } from '../../model/findings.ts';
 import type { Hex16 } from '../../model/json.ts';
@@ -14,9 +15,14 @@ import {
   type TextView,
 } from '../../model/run-page.ts';
 import { waitOf } from '../../model/run-wait.ts';
+import type { EntityRef } from '../../model/shown/entities.ts';
+import { entitiesPage, entityPage } from '../../web/app/entities/entity.ts';
 import { NO_RUN_NAMES } from '../../web/app/filter-fields.ts';
 import { runPage } from '../../web/app/run.ts';
 import { runFilters, runsPage } from '../../web/app/runs.ts';
+import { logFilters, logsPage } from '../../web/app/telemetry/logs.ts';
+import { metricPage, metricsPage } from '../../web/app/telemetry/metrics.ts';
+import { entityQuery, rangeOfDays } from '../api/entities/entity-routes.ts';
 import {
   otlpQuery,
   runFilterOf,
@@ -25,6 +31,8 @@ import {
   searchCursor,
   searchedText,
 } from '../api/runs/run-routes.ts';
+import { logFilterOf, logsQuery, toLogCursor } from '../api/telemetry/log-routes.ts';
+import { rangeOf, seriesQuery } from '../api/telemetry/metric-routes.ts';
 import { NDJSON_TYPE } from '../transport/exchange.ts';
 import { InvalidInput } from '../transport/invalid-input.ts';
 import { HEX_16, hexId, idOf, parsePageQuery, toCursor, wholeNumber } from '../transport/query.ts';
@@ -196,6 +204,80 @@ export function runPages(deps: AppDependencies): Route[] {
         ],
         chunks: await runs.exportOtlp(request.workspace.id, runId, signal),
       };
+    }),
+  ];
+}
+
+/** Runs of a session that its page shows, the newest. */
+const CONVERSATION_RUNS = 100;
+
+const { kind, name, days } = entityQuery.shape;
+const pageQuery = z.object({ kind: kind.optional(), name: name.optional(), days });
+
+export function entityPages(deps: AppDependencies): Route[] {
+  const { db, look, rules } = deps;
+  const show = async ({ exchange, request, viewer, nowMs }: View) => {
+    const { kind, name, days } = parsePageQuery(pageQuery, exchange.query);
+    const { id } = request.workspace;
+    const { since, until } = rangeOfDays(days, nowMs);
+    const reader = { workspaceId: id, signal: exchange.signal };
+    const read = (entity: EntityRef | null) => db.read(readEntity, reader, entity, since, until);
+    if (kind === undefined && name === undefined) {
+      return entitiesPage(look, viewer, { facts: await read(null), days, nowMs });
+    }
+    if (kind === undefined || name === undefined) {
+      const path = kind === undefined ? 'kind' : 'name';
+      throw new InvalidInput('bad_query', [{ path, message: 'is needed, too' }]);
+    }
+    const entity = { kind, name };
+    const facts = await read(entity);
+    const filter = { sessionId: name, since, until };
+    const conversation =
+      kind === 'session'
+        ? (await db.read(listRuns, reader, filter, null, CONVERSATION_RUNS)).runs
+        : [];
+    return entityPage(look, viewer, {
+      entity,
+      facts,
+      days,
+      conversation: conversation.filter(({ sessionId }) => sessionId === name).reverse(),
+      titleOf: rules.titleOf,
+      nowMs,
+    });
+  };
+  return [pageRoutes(deps)('/app/entities', WITH_QUERY, show)];
+}
+
+const metricQuery = seriesQuery.extend({ name: seriesQuery.shape.name.optional() });
+
+export function telemetryPages(deps: AppDependencies): Route[] {
+  const { runs, look } = deps;
+  const page = pageRoutes(deps);
+  return [
+    page(
+      '/app/logs',
+      WITH_QUERY,
+      async ({ exchange, request, viewer }) => {
+        const query = parsePageQuery(logsQuery, exchange.query);
+        const { id, redactExcerpts: isRedacted } = request.workspace;
+        const { cursor = null, limit } = query;
+        const list = await runs.logs(id, logFilterOf(query), cursor, limit, exchange.signal);
+        const next = toLogCursor(list.next);
+        return logsPage(look, viewer, { ...list, next, query: exchange.query, isRedacted });
+      },
+      logFilters,
+    ),
+    page('/app/metrics', WITH_QUERY, async ({ exchange, request, viewer, nowMs }) => {
+      const { name, by = null, ...query } = parsePageQuery(metricQuery, exchange.query);
+      const { id } = request.workspace;
+      const { hours } = query;
+      const range = rangeOf(query, nowMs);
+      if (name === undefined) {
+        const list = await runs.metrics.list(id, range, exchange.signal);
+        return metricsPage(look, viewer, { list, hours, nowMs });
+      }
+      const chart = await runs.metrics.chart(id, { name, by }, range, exchange.signal);
+      return metricPage(look, viewer, { name, chart, hours, nowMs });
     }),
   ];
 }

@@ -1,4 +1,4 @@
-/** Checks the bucket counts and bounds of a histogram's point, by the rules of `src/otlp/point-values.ts`. */
+/** Checks the bucket counts and bounds of a histogram's point, by the rules of `src/otlp/metrics.ts`. */
 import { isSame, nextElement, skipNull, skipSpace, state, unusual } from './memory.ts';
 import { readCount, readDouble } from './numbers.ts';
 

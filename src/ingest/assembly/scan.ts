@@ -8,15 +8,23 @@ import {
   AT_RECORDS_END,
   AT_UNUSUAL,
   AT_WINDOW_END,
+  CELL_COUNT,
+  CELL_DOUBLE,
+  CELL_FLAGS,
+  CELL_INT,
+  CELL_TIME,
   CELLS_MAX,
+  HISTOGRAM_POINTS,
   LOG_RECORDS,
   RECORD,
   RECORDS_MAX,
 } from './codes.ts';
-import { clearDistribution } from './distributions.ts';
+import { clearDistribution, distribution } from './distributions.ts';
 import {
   CELL_BYTES,
   CELLS,
+  cellAt,
+  isPresent,
   MEMBERS,
   OVERREAD_BYTES,
   skipSpace,
@@ -26,7 +34,6 @@ import {
   WINDOW_BYTES,
 } from './memory.ts';
 import { checkObject, setMembers } from './objects.ts';
-import { isPoint } from './points.ts';
 import { clearRuns, countRecord, finishRuns, RUNS, runs } from './runs.ts';
 
 /** Further results of `scan`: see `RESULT_AT`. */
@@ -113,4 +120,29 @@ function checkRecord(at: i32): i32 {
   // The plain decoder says which members were expected.
   if (state.seen === 0 && state.hasUnknown) return unusual(end);
   return state.kind > LOG_RECORDS && !isPoint() ? unusual(end) : end;
+}
+
+const NO_RECORDED_VALUE: u64 = 1;
+
+/** Checks whether the data point that was read is valid. */
+function isPoint(): bool {
+  if (load<u64>(cellAt(CELL_TIME)) === 0) return false;
+  const isRecorded = (load<u64>(cellAt(CELL_FLAGS)) & NO_RECORDED_VALUE) === 0;
+  return state.kind === HISTOGRAM_POINTS ? isHistogram(isRecorded) : isNumber(isRecorded);
+}
+
+/** Checks whether the point has exactly one number, or at most one if none was recorded. */
+function isNumber(isRecorded: bool): bool {
+  const hasInt = isPresent(CELL_INT);
+  const hasDouble = isPresent(CELL_DOUBLE);
+  return isRecorded ? hasInt !== hasDouble : !(hasInt && hasDouble);
+}
+
+/** Checks whether buckets, bounds and count agree, if they were recorded. */
+function isHistogram(isRecorded: bool): bool {
+  if (!isRecorded) return true;
+  const buckets = distribution.buckets;
+  const bounds = distribution.bounds;
+  if (buckets + bounds === 0) return true;
+  return buckets === bounds + 1 && distribution.bucketsSum === load<u64>(cellAt(CELL_COUNT));
 }

@@ -18,8 +18,7 @@ import { fromPrimary, type ReadChoice } from '../../db/replica/read-choice.ts';
 import type { ReadReplica } from '../../db/replica/read-replica.ts';
 import type { BlockCompressor } from '../../db/telemetry/block-codec.ts';
 import { CopyWriter } from '../../db/telemetry/copy-writer.ts';
-import { recordRefusedRequests } from '../../db/telemetry/refused-requests.ts';
-import { keepRejectedRequest } from '../../db/telemetry/rejected-requests.ts';
+import { keepRejectedRequest, recordRefusedRequests } from '../../db/telemetry/refused-requests.ts';
 import type { Catalog } from '../../engine/rules/catalog.ts';
 import { createRuleBook } from '../../engine/rules/rule-book.ts';
 import { ExportSlots } from '../../http/api/findings/finding-export.ts';
@@ -51,11 +50,11 @@ import type { ApiDocument } from '../../web/docs/api-document.ts';
 import { alertSenderOf } from '../alerts.ts';
 import type { RequestDatabases } from '../connection-shares.ts';
 import { loadDocumentation, pageAssets, pathsOf, sendGuides } from '../documents.ts';
-import { keepKeyUse } from '../key-use.ts';
 import { programVersion } from '../program-version.ts';
 import { keepRefusedRequests } from '../refused-requests.ts';
 import { createRunReaders, runTimesOf } from '../run-reader.ts';
 import type { StopOrder } from '../stop-order.ts';
+import { flushUntilStop } from '../upkeep.ts';
 import { publicListeners } from './sites.ts';
 
 export interface PartProbes {
@@ -239,4 +238,35 @@ export function createAcceptor(
     ...pages,
   });
   return { listeners, optionalProbes, forget: authenticator.forget };
+}
+
+const INTERVAL_MS = 30_000;
+
+/**
+ * @param record stores that the keys were used now
+ * @param intervalMs between two writes
+ * @returns to be called when a key is used
+ */
+export function keepKeyUse(
+  record: (ids: readonly number[]) => Promise<void>,
+  {
+    keyUseUnrecorded: failed,
+    keyUseRecorded: worked,
+  }: Pick<Events, 'keyUseUnrecorded' | 'keyUseRecorded'>,
+  stops: Pick<StopOrder, 'add'>,
+  intervalMs: number = INTERVAL_MS,
+): (id: number) => void {
+  const used = new Set<number>();
+  const flush = async (): Promise<void> => {
+    const ids = [...used];
+    used.clear();
+    try {
+      await record(ids);
+    } catch (error) {
+      for (const id of ids) used.add(id);
+      throw error;
+    }
+  };
+  flushUntilStop('key use', flush, intervalMs, { failed, worked }, stops);
+  return (id) => used.add(id);
 }

@@ -3,12 +3,11 @@
  * on), which may come after them. Shared members are checked once and cached by their text, because a
  * process sends the same metrics with every export.
  */
-
 import type { JsonObject, JsonValue } from '../../model/json.ts';
 import { Fault } from '../fault.ts';
 import { checkMetric } from '../metrics.ts';
+import { isSame } from './byte-words.ts';
 import { FieldTable } from './field-table.ts';
-import { KnownMetric, Members } from './known-metric.ts';
 import { type RecordSink, takeRecords } from './record-sink.ts';
 import { FALLBACK, markSeen, requireKnown, type Scanner } from './scanner.ts';
 
@@ -153,4 +152,68 @@ function toMetric(kind: number, texts: readonly string[]): JsonObject {
   const kindName = KINDS[kind];
   if (kindName !== undefined) metric[kindName] = data;
   return metric;
+}
+
+// A metric that was sent before, recognized by the bytes of its members other than the points. A
+// process sends its metrics in the same order every time, so each one links to its successor, which
+// is compared first.
+
+/** Where the members of a metric start and end in a body; 0 and 0 for absent ones. */
+export class Members {
+  readonly starts: Int32Array;
+  readonly ends: Int32Array;
+
+  constructor(count: number) {
+    this.starts = new Int32Array(count);
+    this.ends = new Int32Array(count);
+  }
+
+  reset(): void {
+    this.starts.fill(0);
+    this.ends.fill(0);
+  }
+
+  note(member: number, start: number, end: number): void {
+    this.starts[member] = start;
+    this.ends[member] = end;
+  }
+}
+
+/** The bytes of a valid metric. */
+class KnownMetric {
+  /** the metric that followed it last time */
+  next: KnownMetric | null = null;
+  readonly #kind: number;
+  /** the texts of its members, concatenated, and where each ends */
+  readonly #texts: DataView;
+  readonly #ends: Int32Array;
+
+  /** @param body holds the members; they are copied */
+  constructor(kind: number, body: Buffer, { starts, ends }: Members) {
+    this.#kind = kind;
+    this.#ends = new Int32Array(starts.length);
+    let length = 0;
+    for (let member = 0; member < starts.length; member += 1) {
+      length += (ends[member] as number) - (starts[member] as number);
+      this.#ends[member] = length;
+    }
+    const texts = Buffer.allocUnsafeSlow(length);
+    for (let member = 0, at = 0; member < starts.length; member += 1) {
+      at += body.copy(texts, at, starts[member], ends[member]);
+    }
+    this.#texts = new DataView(texts.buffer);
+  }
+
+  matches(view: DataView, kind: number, { starts, ends }: Members): boolean {
+    if (kind !== this.#kind) return false;
+    let from = 0;
+    for (let member = 0; member < starts.length; member += 1) {
+      const start = starts[member] as number;
+      const length = (ends[member] as number) - start;
+      const end = this.#ends[member] as number;
+      if (end - from !== length || !isSame(view, start, this.#texts, from, length)) return false;
+      from = end;
+    }
+    return true;
+  }
 }

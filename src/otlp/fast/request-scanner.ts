@@ -6,15 +6,17 @@
  *
  * One object per thread, for one request at a time. A large body is scanned in pieces.
  */
+import type { JsonObject, JsonValue } from '../../model/json.ts';
 import type { Origin, Signal } from '../../model/telemetry.ts';
+import { Fault } from '../fault.ts';
 import { isSessionProduct, isTracedSessionProduct } from '../log-session.ts';
+import { readResource, readScope } from '../origin.ts';
 import { PIECE_BYTES, type Pieces } from '../pieces.ts';
+import { copyOf, isAhead } from './byte-words.ts';
 import { FieldTable } from './field-table.ts';
-import { KnownObjects } from './known-objects.ts';
 import { MetricScanner } from './metric-scanner.ts';
-import { OriginMemo } from './origin-memo.ts';
 import { type RecordSink, takeRecords } from './record-sink.ts';
-import { FALLBACK, markSeen, requireKnown, Scanner } from './scanner.ts';
+import { FALLBACK, markSeen, OPEN_OBJECT, requireKnown, Scanner } from './scanner.ts';
 
 interface Frame {
   readonly body: FieldTable;
@@ -231,4 +233,109 @@ function rejectSessionProduct(origin: Origin, kinds: number): void {
  */
 function checkOriginWork({ origin, schemaUrl }: OriginTexts, scopes: number): void {
   if ((origin.length + schemaUrl.length) * scopes > ORIGIN_WORK_MAX) throw FALLBACK;
+}
+
+// A cache of objects, recognized by their bytes: a process sends its resource and scopes with every
+// request, and scanning them again would cost more than the rows of a small request. An entry
+// depends on the bytes alone, so all senders share the cache.
+
+/** Entries of the cache. Comparing starts at the end of an object, where most differences are. */
+const OBJECTS_MAX = 8;
+const BYTES_MAX = 2048;
+/**
+ * Every fourth unknown object replaces the oldest entry. If many objects alternate, some stay
+ * cached until they come again, and the others cost little.
+ */
+const REPLACE_EVERY = 4;
+
+interface KnownObject {
+  readonly bytes: DataView;
+  readonly text: string;
+  readonly structures: number;
+}
+
+export class KnownObjects {
+  readonly #known: KnownObject[] = [];
+  #oldest = 0;
+  #unknown = 0;
+
+  /** As `Scanner.textOfValue`; for a cached object, the identical string. */
+  textOf(scanner: Scanner): string {
+    const isObject = scanner.peek() === OPEN_OBJECT;
+    const start = scanner.at;
+    const known = isObject ? this.#at(scanner, start) : null;
+    if (known !== null) {
+      scanner.noteStructures(known.structures);
+      scanner.at = start + known.bytes.byteLength;
+      return known.text;
+    }
+    const before = scanner.structures;
+    const text = scanner.textOfValue();
+    if (isObject) this.#note(scanner, start, text, scanner.structures - before);
+    return text;
+  }
+
+  #at({ view }: Scanner, start: number): KnownObject | null {
+    for (const known of this.#known) if (isAhead(known.bytes, view, start)) return known;
+    return null;
+  }
+
+  #note({ view, at }: Scanner, start: number, text: string, structures: number): void {
+    const isStored = this.#unknown % REPLACE_EVERY === 0;
+    this.#unknown += 1;
+    if (!isStored || at - start > BYTES_MAX) return;
+    this.#known[this.#oldest] = { bytes: copyOf(view, start, at), text, structures };
+    this.#oldest = (this.#oldest + 1) % OBJECTS_MAX;
+  }
+}
+
+// A cache of resources and scopes, by their JSON text. A process sends the same ones with every
+// request, and parsing them would cost more than the records of a small request. An entry
+// depends on the text alone, so all senders share the cache.
+
+/** Limits the cache to about 16 MB; a full cache is emptied. */
+const TEXTS_MAX = 1000;
+const TEXT_LENGTH_MAX = 4096;
+
+class OriginMemo {
+  /** by the resource's text, then by the other texts; V8 keeps a string's hash with the string */
+  readonly #known = new Map<string, Map<string, Origin>>();
+  #count = 0;
+
+  /**
+   * Reads a resource with a scope. Each text is valid JSON, or empty when it was not sent.
+   *
+   * @throws FALLBACK when one of them has a fault
+   */
+  originOf(resource: string, schemaUrl: string, scope: string, scopeSchemaUrl: string): Origin {
+    // The end of a JSON value is unambiguous, so different lists of texts differ when joined.
+    const hasUrl = schemaUrl !== '' || scopeSchemaUrl !== '';
+    const rest = hasUrl ? `${scope}\n${schemaUrl},${scopeSchemaUrl}` : scope;
+    const found = this.#known.get(resource)?.get(rest);
+    if (found !== undefined) return found;
+    const fault = new Fault();
+    const serviceName = readResource(entry('resource', resource, schemaUrl), fault);
+    const scopeName = readScope(entry('scope', scope, scopeSchemaUrl), fault);
+    if (fault.refused) throw FALLBACK;
+    const origin = { serviceName, scopeName };
+    if (resource.length + rest.length <= TEXT_LENGTH_MAX) this.#remember(resource, rest, origin);
+    return origin;
+  }
+
+  #remember(resource: string, rest: string, origin: Origin): void {
+    if (this.#count >= TEXTS_MAX) {
+      this.#known.clear();
+      this.#count = 0;
+    }
+    const origins = this.#known.get(resource) ?? new Map<string, Origin>();
+    this.#known.set(resource, origins.set(rest, origin));
+    this.#count += 1;
+  }
+}
+
+function entry(name: string, text: string, schemaUrl: string): JsonObject {
+  const object: JsonObject = {};
+  if (text !== '') object[name] = JSON.parse(text) as JsonValue;
+  if (schemaUrl !== '') object.schemaUrl = JSON.parse(schemaUrl) as JsonValue;
+  return object;
 }

@@ -20,7 +20,7 @@ import { FieldTable, UNKNOWN_FIELD } from './field-table.ts';
 export const FALLBACK = new Error('falls back to the plain decoder');
 
 /**
- * Falls back for an object in which nothing is known (`../unknown-keys.ts`): the plain decoder says so.
+ * Falls back for an object in which nothing is known (`../envelope.ts`): the plain decoder says so.
  *
  * @param hasKnown whether it has the list that belongs there, or a log record any known member
  * @param unknownBefore `unknownFields` when it was opened

@@ -1,20 +1,41 @@
 /** One run as a timeline of its steps, with their texts by surface and its findings in place. */
+import type { Finding } from '../../model/findings.ts';
 import { checkOf } from '../../model/run-check.ts';
-import type { RunSearch } from '../../model/run-page.ts';
+import {
+  type FoundText,
+  PHRASE_CHARS_MAX,
+  type RunSearch,
+  type ShownSteps,
+} from '../../model/run-page.ts';
 import type { RunWait } from '../../model/run-wait.ts';
 import { RUN_NAME_ROWS, type RunSummary } from '../../model/runs.ts';
+import { surfaceLabel } from '../../model/steps.ts';
+import { FINDING_STATES, NOTE_CHARS_MAX } from '../../model/triage.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { aboutLink } from './entities/entity-link.ts';
-import { count, many, nanoMoment, term, time, words } from './format.ts';
+import { changeText } from './findings/list-address.ts';
+import { findingLink, stepName } from './findings.ts';
+import { count, duration, many, nanoMoment, term, time, words } from './format.ts';
 import { corpusName } from './rule-counts.ts';
-import { runFindings } from './run/run-findings.ts';
 import { stepsView } from './run/run-steps.ts';
 import { costText, tokensText } from './run/step-head.ts';
 import type { StepsPage } from './run/step-texts.ts';
-import { checkedLine, unreadableText } from './run-check.ts';
-import { searchView } from './run-search.ts';
+import { checkedLine, unreadableText, withoutFindings } from './run-check.ts';
 import { lengthOf, nameOf, shownTitle, stateText } from './runs.ts';
-import { appPage, crumb, keysHelp, type Look, strip, type Viewer } from './shell.ts';
+import {
+  appPage,
+  crumb,
+  keysHelp,
+  type Look,
+  option,
+  severityBadge,
+  strip,
+  type Viewer,
+  writeForm,
+  writeTo,
+} from './shell.ts';
+import { AT_ID, markedText } from './text.ts';
+import { stateBadge } from './triage/triage-panel.ts';
 
 const PATH = '/app/runs';
 
@@ -118,4 +139,109 @@ ${data.isRedacted && html`<p class="notice">This workspace redacts excerpts: the
 ${!data.isRedacted && shown.count > 0 && searchView(run.runId, data.search, data.open?.query ?? null)}
 ${stepsView({ ...data, runId: run.runId }, run.spans + run.logRecords, run.unreadable?.steps ?? 0)}`,
   });
+}
+
+function foundLink(runId: string, phrase: string, { step, text, at }: FoundText): string {
+  const from = Math.max(0, at - 1000);
+  const own = new URLSearchParams({ step: String(step), text: String(text) });
+  for (const [name, value] of Object.entries({ from, at })) own.set(name, String(value));
+  own.set('q', phrase);
+  return `/app/runs/${runId}?${own}#${AT_ID}`;
+}
+
+function hit(runId: string, phrase: string, found: FoundText): Html {
+  const { step, stepName, surface, before, match, after, repeatedIn } = found;
+  const mark = { start: before.length, end: before.length + match.length, findingId: null };
+  return html`<li><a href="${foundLink(runId, phrase, found)}">Step ${count(step)}</a>
+<span class="soft">${surfaceLabel(surface)} of ${stepName || '(no name)'}${repeatedIn > 0 && `, sent again in ${many(repeatedIn, 'later step')}`}</span>
+<pre class="excerpt">${markedText(`${before}${match}${after}`, [mark])}</pre></li>`;
+}
+
+/** `5 texts match, sent again in 16 later steps`. */
+function foundText(hits: readonly FoundText[]): string {
+  if (hits.length === 0) return 'No match';
+  const texts = `${count(hits.length)} ${hits.length === 1 ? 'text matches' : 'texts match'}`;
+  const again = Math.max(...hits.map(({ repeatedIn }) => repeatedIn));
+  return again === 0 ? texts : `${texts}, sent again in up to ${many(again, 'later step')},`;
+}
+
+function results(runId: string, { phrase, hits, next, from, cut, unreadable }: RunSearch): Html {
+  const further = new URLSearchParams({ q: phrase, after: String((next ?? 1) - 1) });
+  return html`<section class="panel" id="search" aria-label="Search results">
+<p role="status">${foundText(hits)}
+in steps ${count(from)} to ${next === null ? 'the last' : count(next - 1)}.
+${cut > 0 && html`Only the beginning of ${count(cut)} large ${cut === 1 ? 'step' : 'steps'} was searched.`}
+${unreadableText({ unreadable }).map((text) => html`${text}.`)}</p>
+${hits.length > 0 && html`<ol class="plain found-texts">${hits.map((one) => hit(runId, phrase, one))}</ol>`}
+${next !== null && html`<p><a class="button quiet" href="/app/runs/${runId}?${further.toString()}#search">Search from step ${count(next)}</a></p>`}
+</section>`;
+}
+
+/** @param search null when nothing was searched for @param phrase in the field */
+function searchView(runId: string, search: RunSearch | null, phrase: string | null): HtmlValue {
+  return html`<details class="fold"${search !== null && html` open`}><summary>Search texts</summary><form class="find" method="get" action="/app/runs/${runId}#search" role="search" aria-label="Texts of this run">
+<label>Search texts<input type="search" name="q" value="${search?.phrase ?? phrase}" maxlength="${PHRASE_CHARS_MAX}" required></label>
+<div class="buttons"><button>Search</button>${search !== null && html` <a class="button quiet" href="/app/runs/${runId}">Clear</a>`}</div></form></details>
+${search !== null && results(runId, search)}`;
+}
+
+/** Findings above the timeline; the others are folded. */
+const FIRST = 3;
+
+interface RunFindings {
+  readonly run: RunSummary;
+  readonly wait: RunWait | null;
+  readonly shown: Pick<ShownSteps, 'places'>;
+  readonly findings: readonly Finding[];
+  readonly titleOf: (ruleId: string) => string;
+  readonly query: string;
+}
+
+function inStepOrder(
+  findings: readonly Finding[],
+  places: ShownSteps['places'],
+): readonly (Finding & { readonly step: number })[] {
+  return findings
+    .map((finding) => ({ ...finding, step: places.get(finding.id) ?? finding.place.step }))
+    .sort((one, other) => one.step - other.step);
+}
+
+function row(finding: ReturnType<typeof inStepOrder>[number], titleOf: RunFindings['titleOf']) {
+  const { id, step, severity, ruleId, state, surface } = finding;
+  return html`<li class="hit"><input type="checkbox" name="finding-${id}" checked autocomplete="off" aria-label="Select ${titleOf(ruleId)}, step ${count(step)}">
+<a href="${findingLink(finding)}" title="${stepName(finding)}">Step ${count(step)}</a> ${severityBadge(severity)}
+<a href="/app/findings/${id}">${titleOf(ruleId)}</a> <span class="soft">${surfaceLabel(surface)}</span>${state !== 'new' && html` ${stateBadge(state)}`}</li>`;
+}
+
+const form = html`<details><summary>Triage</summary><div class="bulk"><label><span>Set selected to</span> <select name="state">${FINDING_STATES.map((state) => option(state, words(state), 'acknowledged'))}</select></label>
+<label><span>Note (optional)</span> <input name="note" maxlength="${NOTE_CHARS_MAX}"></label>
+<button>Set state</button> <button class="quiet" name="assign" value="me">Assign to me</button></div></details>`;
+
+function runFindings(data: RunFindings, viewer: Viewer): HtmlValue {
+  const { findings, titleOf, run, wait, shown, query } = data;
+  if (findings.length === 0) {
+    return wait === null ? withoutFindings(run) : waitLine(wait);
+  }
+  const rows = inStepOrder(findings, shown.places).map((one) => row(one, titleOf));
+  const rest = rows.slice(FIRST);
+  const changed = changeText(query);
+  const list = html`<ol class="plain">${rows.slice(0, FIRST)}</ol>
+${rest.length > 0 && html`<details><summary>${count(rest.length)} more</summary><ol class="plain">${rest}</ol></details>`}`;
+  const fields: Html = html`<input type="hidden" name="run" value="${run.runId}">${list}${form}`;
+  return html`<section class="panel run-panel" id="findings"><h2>Findings <span class="soft">${count(findings.length)}</span></h2>
+${changed !== null && html`<p class="done" role="status">${changed}</p>`}
+${writeForm(writeTo('/app/findings/triage', viewer), fields, 'run-findings')}</section>`;
+}
+
+const REASONS: Readonly<Record<RunWait['for'], string>> = {
+  session_end:
+    'Its session is still open: the next prompt of the session, or its end, finishes this run.',
+  root_span: 'Its root span has not arrived.',
+  late_steps: 'It is finished, and steps of it may still arrive.',
+};
+
+export function waitLine(wait: RunWait): Html {
+  const iso = wait.until.toISOString();
+  const silence = duration(wait.silenceMs);
+  return html`<p class="soft">Not evaluated yet. ${REASONS[wait.for]} If nothing more of it arrives, it is evaluated ${silence} after its last step, at <time datetime="${iso}">${iso}</time>.</p>`;
 }

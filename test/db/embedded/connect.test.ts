@@ -24,7 +24,7 @@ import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { databaseAccount } from '../../../src/db/embedded/account.ts';
 import { connectEmbedded } from '../../../src/db/embedded/connect.ts';
-import { lockFolder } from '../../../src/db/embedded/folder-lock.ts';
+import { lockFolder } from '../../../src/db/embedded/owner.ts';
 import { asAccount, processCommand, runProgram } from '../../../src/db/embedded/process.ts';
 import { findServer } from '../../../src/db/embedded/server.ts';
 import { OperatorError } from '../../../src/errors.ts';

@@ -7,10 +7,12 @@ import { readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-
-import { lockFolder } from '../../../src/db/embedded/folder-lock.ts';
-import { OWNER_SILENT_MS, untilSilent } from '../../../src/db/embedded/heartbeat.ts';
-import { claimOwnership } from '../../../src/db/embedded/owner.ts';
+import {
+  claimOwnership,
+  lockFolder,
+  OWNER_SILENT_MS,
+  untilSilent,
+} from '../../../src/db/embedded/owner.ts';
 import { runProgram } from '../../../src/db/embedded/process.ts';
 import { renewedAtMs, renewRecord } from '../../../src/db/embedded/record.ts';
 import { findServer } from '../../../src/db/embedded/server.ts';

@@ -5,8 +5,7 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { lockFolder } from '../../../src/db/embedded/folder-lock.ts';
-import { claimOwnership, ownerServes } from '../../../src/db/embedded/owner.ts';
+import { claimOwnership, lockFolder, ownerServes } from '../../../src/db/embedded/owner.ts';
 import { processIdentity } from '../../../src/db/embedded/process.ts';
 import { placeIn } from '../../../src/db/embedded/record.ts';
 

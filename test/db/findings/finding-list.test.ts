@@ -2,8 +2,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Connection, Database, Queryable } from '../../../src/db/database.ts';
 import { listFindingGroups } from '../../../src/db/findings/finding-groups.ts';
-import { FINDINGS_READ_MAX, listFindings } from '../../../src/db/findings/finding-list.ts';
-import { findNeighbours } from '../../../src/db/findings/finding-neighbours.ts';
+import {
+  FINDINGS_READ_MAX,
+  findNeighbours,
+  listFindings,
+} from '../../../src/db/findings/finding-list.ts';
 import {
   countFindings,
   FINDINGS_COUNTED_MAX,

@@ -1,7 +1,7 @@
 /** What is new since a member's last visit: looks that follow each other are one visit. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { countFindings } from '../../../src/db/findings/finding-totals.ts';
-import { NEW_FINDINGS_MAX, noteOverviewVisit } from '../../../src/db/findings/overview-visits.ts';
+import { NEW_FINDINGS_MAX, noteOverviewVisit } from '../../../src/db/findings/overview.ts';
 import { triageFindings } from '../../../src/db/findings/triage-writes.ts';
 import { findSession } from '../../../src/db/people/sessions.ts';
 import { createWorkspace } from '../../../src/db/people/workspaces.ts';

@@ -9,8 +9,12 @@ import { inTransaction } from '../../../src/db/database.ts';
 import { recorded, verifyAudit } from '../../../src/db/people/audit.ts';
 import { headText } from '../../../src/db/people/audit-chain.ts';
 import { createWorkspace } from '../../../src/db/people/workspaces.ts';
-import { HEADS_EVERY_MS, keepAuditHeads } from '../../../src/main/audit-heads.ts';
-import { type HeadsFile, headsFileOf } from '../../../src/main/audit-heads-file.ts';
+import {
+  HEADS_EVERY_MS,
+  type HeadsFile,
+  headsFileOf,
+  keepAuditHeads,
+} from '../../../src/main/audit-heads-file.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../../support/database.ts';
 
 let scratch: MigratedDatabase;

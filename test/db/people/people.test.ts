@@ -3,7 +3,7 @@
 import { randomUUID, scryptSync } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { inTransaction } from '../../../src/db/database.ts';
-import { setExperimental, setOverride } from '../../../src/db/findings/rule-writes.ts';
+import { setExperimental, setOverride } from '../../../src/db/findings/rule-settings.ts';
 import { COMMAND_LINE, listAudit } from '../../../src/db/people/audit.ts';
 import { findInvitationByToken, listInvitations } from '../../../src/db/people/invitations.ts';
 import {

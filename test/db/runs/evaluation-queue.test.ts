@@ -4,7 +4,6 @@
  */
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { readBacklog } from '../../../src/db/runs/backlog.ts';
 import type { EvaluatedRun } from '../../../src/db/runs/complete-runs.ts';
 import { ATTEMPTS_MAX } from '../../../src/db/runs/due-runs.ts';
 import {
@@ -12,6 +11,7 @@ import {
   type ClaimedRun,
   claimRuns,
   giveUpRuns,
+  readBacklog,
   releaseRun,
   renewLeases,
   requeueRuns,

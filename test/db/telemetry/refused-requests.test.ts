@@ -5,11 +5,11 @@ import { createKey, digestKey, revokeKey } from '../../../src/db/people/keys.ts'
 import { createWorkspace } from '../../../src/db/people/workspaces.ts';
 import {
   COUNTED_ROWS_MAX,
+  keepRejectedRequest,
   LISTED_MAX,
   listRefusedRequests,
   recordRefusedRequests,
 } from '../../../src/db/telemetry/refused-requests.ts';
-import { keepRejectedRequest } from '../../../src/db/telemetry/rejected-requests.ts';
 import type { RefusedGroup } from '../../../src/model/refused-requests.ts';
 import { type ClockedDatabase, openClockedDatabase, START } from '../../support/database.ts';
 

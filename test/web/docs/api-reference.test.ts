@@ -1,8 +1,13 @@
 /** The API reference, as a page and as Markdown: everything of the document, once, and escaped. */
 import { describe, expect, test } from 'vitest';
 import type { ApiDocument } from '../../../src/web/docs/api-document.ts';
-import { limitsOf, prettyJson, rowsOf, typeOf } from '../../../src/web/docs/api-parts.ts';
-import { apiReference } from '../../../src/web/docs/api-reference.ts';
+import {
+  apiReference,
+  limitsOf,
+  prettyJson,
+  rowsOf,
+  typeOf,
+} from '../../../src/web/docs/api-reference.ts';
 import { readDocument } from '../../../src/web/docs/document.ts';
 
 const DOCUMENT: ApiDocument = {

@@ -5,20 +5,21 @@
  * Order is part of the contract: steps as given, within a step as `read-rows.ts` reads them, the
  * status message last.
  */
+import type { JsonValue } from '../../../model/json.ts';
 import { type Step, type StepKind, SURFACES, type SurfaceText } from '../../../model/steps.ts';
 import { textKey } from '../../matcher/text-key.ts';
 import { CONVENTIONS } from '../conventions/conventions.ts';
 import { createBudget } from './budget.ts';
+import type { KindRow } from './convention.ts';
 import { ConventionIndex, type StepConventions } from './convention-index.ts';
 import { type ConventionTables, logEvent } from './convention-tables.ts';
 import { type Piece, textsOn } from './messages/message-parts.ts';
 import { readStepInPieces } from './read-rows.ts';
 import { surfaceOn } from './read-value.ts';
 import { withoutClientTexts } from './run-rows.ts';
-import { stepKindOf } from './step-kind.ts';
 import { ERROR_SURFACE } from './step-surfaces.ts';
 import { unreadKeysOf } from './unread-texts.ts';
-import { isText } from './value-text.ts';
+import { isObject, isText, open } from './value-text.ts';
 
 const STATUS_ERROR = 2;
 /** One per thread: the conventions are constants, only its caches change. */
@@ -185,4 +186,36 @@ function readStatus(
   const budget = createBudget();
   const pieces = textsOn(surfaceOn(ERROR_SURFACE, kind), statusMessage, budget);
   return { pieces, exceeded: budget.exceeded ? 1 : 0 };
+}
+
+/** The kind that a step shows by itself. @param rows of the conventions that apply to it */
+function stepKindOf(step: Step, rows: readonly KindRow[]): StepKind {
+  for (const row of rows) {
+    const kind = kindBy(row, step);
+    if (kind !== undefined) return kind;
+  }
+  return 'other';
+}
+
+function kindBy(row: KindRow, { attributes, name }: Step): StepKind | undefined {
+  if ('names' in row) return own(row.names, name) ?? own(row.names, name.split(' ', 1)[0] ?? '');
+  if ('has' in row) return attributes[row.has] === undefined ? undefined : row.kind;
+  const whole = attributes[row.key];
+  const value =
+    whole === undefined || row.member === undefined ? whole : memberOf(whole, row.member);
+  return value === undefined ? undefined : own(row.kinds, toWord(value));
+}
+
+function memberOf(structure: JsonValue, name: string): JsonValue | undefined {
+  const opened = open(structure, createBudget());
+  return isObject(opened) && Object.hasOwn(opened, name) ? opened[name] : undefined;
+}
+
+/** Some products encode every value as JSON, which puts a word in quotes. */
+function toWord(value: JsonValue): string {
+  return typeof value === 'string' ? value.replaceAll('"', '').toLowerCase() : String(value);
+}
+
+function own(kinds: Readonly<Record<string, StepKind>>, name: string): StepKind | undefined {
+  return Object.hasOwn(kinds, name) ? kinds[name] : undefined;
 }

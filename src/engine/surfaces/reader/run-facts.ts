@@ -7,7 +7,8 @@
 import type { JsonObject, JsonValue } from '../../../model/json.ts';
 import type { RunFacts, RunState } from '../../../model/runs.ts';
 import type { Step, StepKind, Surface, TextGap } from '../../../model/steps.ts';
-import { captureHintOf } from './capture-hint.ts';
+import { CAPTURE } from '../conventions/capture.ts';
+import type { StepSelector } from './convention.ts';
 import {
   AGENT_SPAN_NAMES,
   CUT_FLAGS,
@@ -226,4 +227,39 @@ function noteGaps(attributes: JsonObject, { gaps, sizes, texts }: NotedGaps): vo
       gaps.add('withheld_by_sender');
     }
   }
+}
+
+/** The senders that a run's steps show, each once. */
+interface Sender {
+  readonly scopes: ReadonlySet<string>;
+  readonly services: ReadonlySet<string>;
+  readonly keys: ReadonlySet<string>;
+}
+
+/**
+ * The line of configuration or code that makes the instrumentation of these steps send text; null for
+ * one that is not known, or that needs none. Linear in the number of attributes.
+ */
+export function captureHintOf(steps: readonly Step[]): string | null {
+  const sender: Sender = {
+    scopes: new Set(steps.map(({ scopeName }) => scopeName)),
+    services: new Set(steps.flatMap(({ serviceName }) => serviceName ?? [])),
+    keys: new Set(steps.flatMap(({ attributes }) => Object.keys(attributes))),
+  };
+  return CAPTURE.find(({ fits }) => isFrom(sender, fits))?.line ?? null;
+}
+
+function isFrom({ scopes, services, keys }: Sender, fits: StepSelector): boolean {
+  return (
+    anyBegins(scopes, fits.scopes) ||
+    anyBegins(services, fits.services) ||
+    anyBegins(keys, fits.attributes)
+  );
+}
+
+function anyBegins(names: ReadonlySet<string>, prefixes: readonly string[] = []): boolean {
+  return prefixes.some((prefix) => {
+    for (const name of names) if (name.startsWith(prefix)) return true;
+    return false;
+  });
 }

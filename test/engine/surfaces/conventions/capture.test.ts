@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it, test } from 'vitest';
 import { CAPTURE } from '../../../../src/engine/surfaces/conventions/capture.ts';
-import { captureHintOf } from '../../../../src/engine/surfaces/reader/capture-hint.ts';
+import { captureHintOf } from '../../../../src/engine/surfaces/reader/run-facts.ts';
 import type { Step } from '../../../../src/model/steps.ts';
 import { log, operation, span } from '../../steps.ts';
 
