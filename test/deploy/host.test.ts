@@ -67,7 +67,8 @@ describe('the unit of systemd', () => {
     ['LockPersonality', 'yes'],
     ['RemoveIPC', 'yes'],
     ['SystemCallArchitectures', 'native'],
-    ['SystemCallFilter', '@system-service'],
+    ['SystemCallFilter', '@system-service @pkey'],
+    ['SystemCallErrorNumber', 'EPERM'],
   ];
 
   test('runs as its own user, stops the server before its children, and keeps files private', () => {
@@ -85,6 +86,7 @@ describe('the unit of systemd', () => {
       ['TimeoutStopSec', '180'],
       // The server alone gets the signal: it ends its own processes in order.
       ['KillMode', 'mixed'],
+      ['SyslogIdentifier', 'sluice'],
       ['LimitNOFILE', '65536'],
       ['LimitCORE', '0'],
       ['StateDirectory', 'sluice'],
@@ -204,12 +206,12 @@ describe('compose', () => {
       stop_grace_period: '120s',
       environment: {
         DATABASE_URL: `postgres://sluice:${PASSWORD}@postgres:5432/sluice`,
-        DATABASE_READ_URL: `\${DATABASE_READ_URL:-}`,
+        DATABASE_READ_URL: `\${DATABASE_READ_URL}`,
         REDIS_URL: `redis://:\${REDIS_PASSWORD:?set it in .env}@redis:6379`,
         BASE_URL: `\${BASE_URL:-http://localhost:${port}}`,
         OBSERVE_URL: `\${OBSERVE_URL:-http://localhost:${observePort}}`,
         OWNER_EMAIL: `\${OWNER_EMAIL:-owner@localhost}`,
-        MATCH_THREADS: `\${MATCH_THREADS:-}`,
+        MATCH_THREADS: `\${MATCH_THREADS}`,
         DRAIN_MS: '3000',
         ADMIN_HOST: '0.0.0.0',
         TRUSTED_PROXY_HOPS: '1',
@@ -245,7 +247,7 @@ describe('compose', () => {
       stop_grace_period: '90s',
       environment: {
         POSTGRES_PASSWORD: PASSWORD,
-        POSTGRES_INITDB_ARGS: '--data-checksums --auth-host=scram-sha-256',
+        POSTGRES_INITDB_ARGS: '--encoding=UTF8 --data-checksums --auth-host=scram-sha-256',
       },
       volumes: [
         './postgres.sql:/docker-entrypoint-initdb.d/sluice.sql:ro',
@@ -379,7 +381,7 @@ describe('compose', () => {
       read_only: true,
       cap_drop: ['ALL'],
       ports: ['127.0.0.1:4317:4317', '127.0.0.1:4319:4318'],
-      environment: { SLUICE_AGENT_KEY: `\${SLUICE_AGENT_KEY:-}` },
+      environment: { SLUICE_AGENT_KEY: `\${SLUICE_AGENT_KEY}` },
       command: ['--config=/etc/otelcol/collector.yaml'],
       volumes: ['./collector.yaml:/etc/otelcol/collector.yaml:ro', 'collector:/var/lib/otelcol'],
     });
