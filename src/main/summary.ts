@@ -87,9 +87,8 @@ export function summarize(facts: SummaryFacts): string {
     '    export OTEL_EXPORTER_OTLP_PROTOCOL=http/json',
     `    export OTEL_EXPORTER_OTLP_HEADERS="Authorization=Bearer%20${key}"`,
     '',
-    ...(process.stdout.isTTY
-      ? [`  ${paint.dim('Try it: run npm run demo in a second terminal. Stop: Ctrl-C.')}`, '']
-      : []),
+    `  ${paint.dim('Try it: run npm run demo in a second terminal. Stop: Ctrl-C.')}`,
+    '',
     '',
   ].join('\n');
 }
