@@ -19,6 +19,7 @@ import { addReplayCommand } from './replay/replay-command.ts';
 import { addRuleCommands } from './rule-commands.ts';
 import { addRunCommands } from './run-commands.ts';
 import { addScanCommand } from './scan-command.ts';
+import { addToolCommands } from './tool-commands.ts';
 import { addUserCommands } from './user-commands.ts';
 import { addWorkspaceCommands } from './workspace-commands.ts';
 
@@ -57,6 +58,7 @@ export function createProgram(): Command {
   addExceptionCommands(program);
   addAlertCommands(program);
   addRunCommands(program);
+  addToolCommands(program);
   addScanCommand(program);
   addUpkeepCommands(program);
   addDoctorCommand(program);

@@ -23,6 +23,10 @@ export function databaseEvents(log: Logger, kinds: EventKinds) {
     ['table'],
   );
   const packedRuns = summed('packed_runs_total', 'Runs whose records were packed.');
+  const refusedTools = summed(
+    'tool_definitions_refused_total',
+    'Definitions of tools that were not kept: their workspace has too many.',
+  );
   const packedBlocks = summed('packed_blocks_total', 'Packed blocks that were stored.');
   const packedBytes = counter(
     'packed_bytes_total',
@@ -133,6 +137,10 @@ export function databaseEvents(log: Logger, kinds: EventKinds) {
     runsNotPacked(why: string): void {
       faults.inc({ place: 'packing' });
       log.warn({ why }, 'evaluated runs could not be packed; that is tried again after HOT_DAYS');
+    },
+    /** Definitions of tools were not kept: their workspace has as many as it may. */
+    toolsRefused(definitions: number): void {
+      refusedTools(definitions);
     },
     zstdRecorded(): void {
       log.info('new blocks of telemetry are compressed with zstd: every process reads it');

@@ -16,10 +16,12 @@ import { type Database, ping } from '../db/database.ts';
 import { isOutage } from '../db/outage.ts';
 import type { EvaluatedRun } from '../db/runs/complete-runs.ts';
 import type { ClaimedRun } from '../db/runs/evaluation-queue.ts';
+import { toolListOf } from '../db/tools/store-tools.ts';
 import { RunEvaluation } from '../engine/evaluate.ts';
 import type { Matcher } from '../engine/matcher/matcher.ts';
 import { totalUsage } from '../engine/step-usage.ts';
 import { runFactsOf } from '../engine/surfaces/reader/run-facts.ts';
+import { toolsOfRun } from '../engine/tools/run-tools.ts';
 import { checkOf } from '../model/run-check.ts';
 import type { Checked } from '../model/runs.ts';
 import type { StepsOfRun } from '../reads/run-reading.ts';
@@ -93,9 +95,9 @@ export async function evaluateTask(task: EvaluateTask, context: TaskContext): Pr
       task.pace === 'quick'
         ? await quickTasks(() => judgeQuick(read, task, context))
         : await judgeAll(read, task, context);
-    const { outcomes, packed, notPacked } = await store(judged, read, context);
+    const { outcomes, ...stored } = await store(judged, read, context);
     const costs = context.meter.take();
-    return { kind: 'done', runs: outcomes, costs, unreadableBlocks, packed, notPacked };
+    return { kind: 'done', runs: outcomes, costs, unreadableBlocks, ...stored };
   } catch (error) {
     if (error instanceof Unreachable) return { kind: 'unreachable', why: error.message };
     return { kind: isOutage(error) ? 'unreachable' : 'failed', why: reasonOf(error) };
@@ -195,9 +197,11 @@ function conclude(
     const why = `${undecided.length} rules undecided, first ${first.ruleId}: ${first.message}`;
     return { kind: 'undecided', why: shortReason(why) };
   }
+  const facts = runFactsOf(steps, kinds, surfaceNames, run.state, result);
+  const service = steps.find(({ serviceName }) => serviceName !== null)?.serviceName;
   const evaluation = {
     run,
-    facts: runFactsOf(steps, kinds, surfaceNames, run.state, result),
+    facts,
     findings,
     redactExcerpts,
     ruleSetSha256,
@@ -212,6 +216,7 @@ function conclude(
     usage: totalUsage(steps),
     title: result.title,
     tools: result.tools,
+    toolList: toolListOf(toolsOfRun(steps), facts.agentName ?? service ?? ''),
   };
   return { kind: 'decided', evaluation, isOverBudget: unreadSteps > 0 };
 }
@@ -226,7 +231,7 @@ async function store(
   );
   if (decided.length === 0) {
     const outcomes = judged.filter((one) => one.kind !== 'decided');
-    return { outcomes, packed: null, notPacked: null };
+    return { outcomes, packed: null, notPacked: null, refusedTools: 0 };
   }
   await reach(database);
   const { severities, ...rest } = await storeEvaluations(database, decided, settings.snapshot);

@@ -50,7 +50,12 @@ export interface LaneDependencies {
   readonly timing: LaneTiming;
   readonly events: Pick<
     Events,
-    'runsTriedApart' | 'runReached' | 'blockUnreadable' | 'runsPacked' | 'runsNotPacked'
+    | 'runsTriedApart'
+    | 'runReached'
+    | 'blockUnreadable'
+    | 'runsPacked'
+    | 'runsNotPacked'
+    | 'toolsRefused'
   >;
   readonly onOutcome: (outcome: Settled) => void;
   readonly onCosts: (costs: readonly MeteredRule[]) => void;
@@ -189,6 +194,7 @@ export class Lane {
           events.blockUnreadable(blockId, why);
         if (outcome.packed !== null) events.runsPacked(outcome.packed);
         if (outcome.notPacked !== null) events.runsNotPacked(outcome.notPacked);
+        if (outcome.refusedTools > 0) events.toolsRefused(outcome.refusedTools);
         await this.#settleRuns(task, outcome.runs);
         return;
       case 'failed':

@@ -70,6 +70,7 @@ export interface PassDependencies {
     | 'blockUnreadable'
     | 'runsPacked'
     | 'runsNotPacked'
+    | 'toolsRefused'
     | 'sessionMarksFailed'
     | 'sessionMarksApplied'
     | 'findingsStored'

@@ -132,6 +132,8 @@ export type TaskOutcome =
       readonly packed: PackedCounts | null;
       /** why runs were stored without being packed */
       readonly notPacked: string | null;
+      /** definitions of tools that were not kept */
+      readonly refusedTools: number;
     }
   /** nothing was stored; it is unknown which run caused it */
   | { readonly kind: 'failed'; readonly why: string }

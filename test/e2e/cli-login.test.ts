@@ -16,6 +16,7 @@ import { shortIdentity } from '../../src/model/rules.ts';
 import { runCommand } from '../support/command.ts';
 import { addCommandLine, addPerson, ledgerOf, type Person } from '../support/people.ts';
 import { nameOf, routesOf } from '../support/served-routes.ts';
+import { storeTool } from '../support/stored-tools.ts';
 import { sendAttack } from './attack.ts';
 import { Browser, bodyOf } from './browser.ts';
 import { type Answer, type Gateway, type Keys, openGateway, request } from './gateway.ts';
@@ -31,6 +32,7 @@ let crew: Keys & { readonly id: number };
 let elsewhere: Keys & { readonly id: number };
 let runId: string;
 let findingId: string;
+let toolId: string;
 /** where a command line keeps its logins */
 let config: string;
 
@@ -40,6 +42,7 @@ beforeAll(async () => {
   crew = await gateway.addWorkspace(CREW);
   elsewhere = await gateway.addWorkspace('elsewhere');
   ({ runId, findingId } = await sendAttack(gateway, crew.agent, 'invoke_agent crew'));
+  toolId = await storeTool(gateway.database, crew.id, 'send_mail');
   config = await mkdtemp(join(tmpdir(), 'sluice-config-'));
 });
 afterAll(async () => {
@@ -274,6 +277,16 @@ describe('sluice login', () => {
       ['findings', 'show', findingId],
       ['runs', 'show', runId],
     ];
+    for (const args of [
+      ['tools', 'list', '--changed'],
+      ['tools', 'show', toolId],
+    ]) {
+      const remoteTools = await cli(args);
+      expect(remoteTools, remoteTools.stderr).toMatchObject({ code: 0 });
+      expect(remoteTools.stdout).toContain('send_mail');
+      const local = await runCommand([...args, '--workspace', CREW], here);
+      expect(local.stdout).toBe(remoteTools.stdout);
+    }
     const destinationId = Number(await destinationOf(crew.id));
     const [destination] = await json<unknown[]>(['alerts', 'list']);
     expect(destination).toMatchObject({ id: destinationId, to: 'https://alerts.invalid/…' });
@@ -462,6 +475,8 @@ const ROWS: Readonly<Record<string, Row>> = {
   'GET /cli/v1/runs': { for: 'members', shows: () => runId },
   'GET /cli/v1/runs/search': { for: 'members', query: '?text=instructions', shows: () => runId },
   'GET /cli/v1/runs/{runId}': { for: 'members', shows: () => runId },
+  'GET /cli/v1/tools': { for: 'members', shows: () => toolId },
+  'GET /cli/v1/tools/{toolId}': { for: 'members', shows: () => toolId },
   'GET /cli/v1/rules': { for: 'members', shows: () => 'ATR-2026-00001' },
   'GET /cli/v1/rules/{ruleId}': { for: 'members', shows: () => 'ATR-2026-00001' },
   'GET /cli/v1/keys': { for: 'members', shows: () => 'e2e agent' },
@@ -492,6 +507,7 @@ async function ask(route: string, token: string): Promise<Answer> {
   const path = pattern
     .replace('{findingId}', findingId)
     .replace('{runId}', runId)
+    .replace('{toolId}', toolId)
     .replace('{ruleId}', 'ATR-2026-00001')
     .replace('{keyId}', String(keyId))
     .replace('{destinationId}', await destinationOf(crew.id));

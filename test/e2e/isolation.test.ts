@@ -15,6 +15,7 @@ import { createSession } from '../../src/db/people/sessions.ts';
 import { insertPreview } from '../support/evaluation.ts';
 import { addCommandLine, addPerson, type Person } from '../support/people.ts';
 import { nameOf, routesOf } from '../support/served-routes.ts';
+import { storeTool } from '../support/stored-tools.ts';
 import { sendAttack } from './attack.ts';
 import { Browser } from './browser.ts';
 import {
@@ -87,6 +88,8 @@ const ASKS: Readonly<Record<string, Ask>> = {
   'GET /platform/v1/runs/{runId}': read('workspace'),
   'GET /platform/v1/runs/{runId}/otlp': read('workspace'),
   'GET /platform/v1/entities': { own: 200, as: 'workspace', query: '?kind=service&name=checkout' },
+  'GET /platform/v1/tools': read('workspace'),
+  'GET /platform/v1/tools/{toolId}': read('workspace'),
   'GET /platform/v1/logs': read('workspace'),
   'GET /platform/v1/metrics': read('workspace'),
   'GET /platform/v1/metrics/series': { own: 200, as: 'workspace', query: '?name=tokens' },
@@ -217,6 +220,8 @@ const ASKS: Readonly<Record<string, Ask>> = {
   'GET /cli/v1/runs': read('commandLine'),
   'GET /cli/v1/runs/search': { own: 200, as: 'commandLine', query: '?text=chat' },
   'GET /cli/v1/runs/{runId}': read('commandLine'),
+  'GET /cli/v1/tools': read('commandLine'),
+  'GET /cli/v1/tools/{toolId}': read('commandLine'),
   'GET /cli/v1/rules': read('commandLine'),
   'GET /cli/v1/rules/{ruleId}': read('commandLine'),
   'GET /cli/v1/keys': read('commandLine'),
@@ -363,10 +368,11 @@ beforeAll(async () => {
     destinationId: await makeDestinationOfVictim(),
     exceptionId: await makeExceptionOfVictim(),
     viewId: await makeViewOfVictim(),
+    toolId: await storeTool(gateway.database, victim.id, `${MARK} tool`),
     sessionId: await value('SELECT id AS value FROM sessions WHERE user_id = $1', [member.id]),
   };
-  const { sessionId = '', previewId = '' } = ids;
-  const texts = [MARK, runId, findingId, sessionId, previewId, owner.token, member.token];
+  const { sessionId = '', previewId = '', toolId = '' } = ids;
+  const texts = [MARK, runId, findingId, sessionId, previewId, toolId, owner.token, member.token];
   marks = [...texts, victim.agent, victim.workspace, ...(await numericIds())];
 });
 afterAll(() => gateway.close());
@@ -381,6 +387,8 @@ async function state(): Promise<string> {
     'finding_exceptions',
     'finding_views',
     'rule_previews',
+    'tool_definitions',
+    'tool_lists',
     ...alerts,
   ];
   const telemetry = ['hot_blocks', 'hot_places', 'blocks', 'places'];
@@ -581,6 +589,10 @@ const SHOWN: Readonly<Record<string, readonly string[]>> = {
   'POST /mcp': ['findingId', 'runId'],
   'GET /platform/v1/runs': ['runId'],
   'GET /platform/v1/runs/{runId}': ['runId'],
+  'GET /platform/v1/tools': ['toolId'],
+  'GET /platform/v1/tools/{toolId}': ['toolId'],
+  'GET /cli/v1/tools': ['toolId'],
+  'GET /cli/v1/tools/{toolId}': ['toolId'],
   'GET /platform/v1/incidents': ['findingId', 'runId'],
   'GET /platform/v1/risk-findings': ['findingId', 'runId'],
   'GET /platform/v1/risk-findings/ocsf': ['findingId', 'runId'],

@@ -142,7 +142,7 @@ function threadOf(answer: Answer, stalledMs = () => 0): MatchThread {
     }
     const outcomes: RunOutcome[] = [];
     for (const settle of judged) outcomes.push(await settle());
-    const packing = { packed: null, notPacked: null };
+    const packing = { packed: null, notPacked: null, refusedTools: 0 };
     return { kind: 'done', costs: [], unreadableBlocks: [], ...packing, runs: outcomes } as const;
   };
   return {
@@ -186,6 +186,7 @@ function passOf(
     blockUnreadable: note('block:'),
     runsPacked: note('packed:'),
     runsNotPacked: note('not packed:'),
+    toolsRefused: note('tools refused:'),
     runLost: note('lost'),
     runChecked: ({ checked }) => checked !== 'fully' && logged.push(`checked ${checked}`),
     runOverBudget: note('over budget'),

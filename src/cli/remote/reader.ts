@@ -1,5 +1,5 @@
 /**
- * Reads findings, exceptions and runs, of a server through a login or of the local database. Both are answered by the
+ * Reads findings, exceptions, runs and tools, of a server through a login or of the local database. Both are answered by the
  * same handlers (`http/api`), so a command shows the same either way.
  */
 import { z } from 'zod';
@@ -13,6 +13,7 @@ import { listExceptions } from '../../http/api/exceptions/exception-routes.ts';
 import { listFindings, showFinding } from '../../http/api/findings/finding-routes.ts';
 import { listIncidents } from '../../http/api/findings/incident-routes.ts';
 import { listRuns, searchRuns, showRun } from '../../http/api/runs/run-routes.ts';
+import { listTools, showTool } from '../../http/api/tools/tool-routes.ts';
 import { InvalidInput } from '../../http/transport/invalid-input.ts';
 import { pinnedCorpus } from '../../main/corpus-location.ts';
 import { createRunReaders } from '../../main/run-reader.ts';
@@ -22,8 +23,8 @@ import { chooseServer, type PlaceOptions } from './place.ts';
 import { call, type Query, queryText } from './server-call.ts';
 
 /** The resources that can be read, as paths below `/cli/v1`. */
-type Listed = 'findings' | 'incidents' | 'exceptions' | 'runs' | 'runs/search';
-type Shown = 'findings' | 'runs';
+type Listed = 'findings' | 'incidents' | 'exceptions' | 'runs' | 'runs/search' | 'tools';
+type Shown = 'findings' | 'runs' | 'tools';
 
 export interface Reader {
   readonly list: (subject: Listed, query: Query) => Promise<unknown>;
@@ -46,7 +47,7 @@ export function asOperatorError(error: unknown): unknown {
 function localReader(handlers: Handlers, workspaceId: number): Reader {
   const run = async (handler: AuthorizedHandler, query: Query, id: string): Promise<unknown> => {
     try {
-      const parameters = { findingId: id, runId: id };
+      const parameters = { findingId: id, runId: id, toolId: id };
       const exchange = { query: queryText(query) };
       const { body } = await handler(exchange, { workspaceId }, parameters);
       return JSON.parse(body.toString()) as unknown;
@@ -90,8 +91,13 @@ export async function withReader(
         exceptions: listExceptions(context),
         runs: listRuns(context),
         'runs/search': searchRuns(context),
+        tools: listTools(context),
       },
-      show: { findings: showFinding(context), runs: showRun(context) },
+      show: {
+        findings: showFinding(context),
+        runs: showRun(context),
+        tools: showTool(context),
+      },
     };
     await work(localReader(handlers, workspace.id));
   });

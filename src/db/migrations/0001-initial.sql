@@ -8,6 +8,7 @@
 --   runs                     rule_sets, runs, leases, session_marks, processes
 --   findings                 findings, finding_states, finding_history, finding_exceptions, finding_views
 --   rules                    rule_overrides, rule_previews, rule_costs
+--   tools                    tool_definitions, tool_lists
 --   alerts                   alert_destinations, alert_outbox, alert_deliveries, assignment_mails
 --
 -- Every table that grows is keyed by workspace_id first. Fixed-width columns come first, so that rows
@@ -393,6 +394,8 @@ CREATE TABLE runs (
   -- when steps were evaluated after the others, the last time
   late_evaluated_at    timestamptz,
   rule_set_id          bigint,
+  -- the definitions of tools that its steps send (tool_lists)
+  tool_list_id         bigint,
   -- sums over its steps, as their senders report them
   input_tokens         bigint,
   output_tokens        bigint,
@@ -470,6 +473,7 @@ CREATE INDEX runs_by_session ON runs (workspace_id, session_id)
 -- In the order in which a mark completes them, so that those it does not complete are not read.
 CREATE INDEX runs_of_open_sessions ON runs (workspace_id, session_key, start_unix_nano)
   WHERE session_key IS NOT NULL AND state = 'running' AND evaluation = 'pending';
+CREATE INDEX runs_by_tool_list ON runs (workspace_id, tool_list_id) WHERE tool_list_id IS NOT NULL;
 -- Titles and names of tools to be removed.
 CREATE INDEX runs_with_title ON runs (workspace_id, first_arrival_at)
   WHERE title IS NOT NULL OR tools IS NOT NULL;
@@ -777,6 +781,64 @@ CREATE TABLE rule_costs (
   searches bigint NOT NULL,
   micros   double precision NOT NULL,
   PRIMARY KEY (day, rule_id)
+);
+
+---------------------------------------------------------------------------------------------------
+-- Tools: their definitions, as agents send them to their model or MCP servers list them (src/db/tools/).
+---------------------------------------------------------------------------------------------------
+
+-- Each distinct definition once. Texts are cut, hashes are over the whole texts; a workspace that redacts has no
+-- texts and no names.
+CREATE TABLE tool_definitions (
+  first_seen_at    timestamptz NOT NULL DEFAULT now(),
+  -- to within ten minutes
+  last_seen_at     timestamptz NOT NULL DEFAULT now(),
+  -- when somebody marked the change as seen
+  acknowledged_at  timestamptz,
+  id               uuid NOT NULL,
+  -- of agent, server and name: the same for all versions of the tool
+  tool_id          uuid NOT NULL,
+  first_run_id     uuid NOT NULL,
+  -- null where the sender does not send the part
+  description_hash uuid,
+  schema_hash      uuid,
+  workspace_id     integer NOT NULL,
+  -- from 1, in the order in which they were first seen
+  version          integer NOT NULL,
+  description_chars integer NOT NULL,
+  schema_chars     integer NOT NULL,
+  -- it differs from every version before
+  is_change        boolean NOT NULL,
+  -- of the run, or else its service; may be empty, as the MCP server
+  agent            text NOT NULL,
+  acknowledged_by  text,
+  server           text,
+  name             text,
+  description      text,
+  -- JSON with sorted keys, or its beginning
+  schema           text,
+  PRIMARY KEY (workspace_id, id)
+);
+ALTER TABLE tool_definitions
+  ALTER COLUMN server SET STATISTICS 0,
+  ALTER COLUMN name SET STATISTICS 0,
+  ALTER COLUMN description SET STATISTICS 0,
+  ALTER COLUMN schema SET STATISTICS 0;
+CREATE INDEX tool_definitions_by_tool ON tool_definitions (workspace_id, tool_id);
+-- Changes that nobody has marked as seen.
+CREATE INDEX tool_definitions_changed ON tool_definitions (workspace_id, first_seen_at)
+  WHERE is_change AND acknowledged_at IS NULL;
+
+-- The definitions that the steps of a run send together; `runs.tool_list_id` names it.
+CREATE TABLE tool_lists (
+  last_seen_at timestamptz NOT NULL DEFAULT now(),
+  -- a digest of the others
+  id           bigint NOT NULL,
+  workspace_id integer NOT NULL,
+  -- definitions that were not kept
+  left_out     integer NOT NULL,
+  definitions  uuid[] NOT NULL,
+  PRIMARY KEY (workspace_id, id)
 );
 
 ---------------------------------------------------------------------------------------------------

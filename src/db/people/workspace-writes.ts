@@ -2,6 +2,7 @@
 import { OperatorError, SluiceError } from '../../errors.ts';
 import type { Actor, Plan } from '../../model/people.ts';
 import { type Connection, type Database, inTransaction } from '../database.ts';
+import { removeToolTexts } from '../tools/tool-writes.ts';
 import { appendAudit, type Change, lockLedger } from './audit.ts';
 import { recordedByAdmin } from './authority.ts';
 import { createKey, type NewKey, revokeKey, setKeyLimit } from './keys.ts';
@@ -110,7 +111,9 @@ export async function setRedaction(
   actor: Actor,
 ): Promise<number> {
   await change(database, workspaceId, 'redactExcerpts', on, actor);
-  return on ? await removeExcerpts(database, workspaceId) : 0;
+  if (!on) return 0;
+  await removeToolTexts(database, workspaceId);
+  return await removeExcerpts(database, workspaceId);
 }
 
 async function countValidKeys(connection: Connection, workspaceId: number): Promise<number> {

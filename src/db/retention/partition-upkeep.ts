@@ -8,6 +8,7 @@ import type { Database } from '../database.ts';
 import type { DatabaseClock } from '../database-clock.ts';
 import { removeOutdatedTitles } from '../runs/run-titles.ts';
 import { dropOutdated, ensureDays, ensureReceipts } from '../telemetry/partitions.ts';
+import { removeToolTexts } from '../tools/tool-writes.ts';
 import type { Retention } from './retention.ts';
 
 /**
@@ -37,6 +38,7 @@ export async function upkeepPartitions(
     await settled(dropOutdated(database, nowMs, telemetry, events, signal)),
     await settled(endHotDays(nowMs, signal)),
     await settled(removeOutdatedTitles(database, nowMs, telemetry, signal)),
+    await settled(removeToolTexts(database, null)),
     await settled(retention.deleteOutdated(database, nowMs, events, signal)),
   ];
   for (const result of results) if (result.status === 'rejected') throw result.reason;

@@ -1,10 +1,11 @@
 /**
- * Retention of the rows that are in no daily partition: runs with their findings.
+ * Retention of the rows that are in no daily partition: runs with their findings, definitions of tools.
  * docs/decisions/0019-retention.md
  */
 import type { Events } from '../../observe/events.ts';
 import type { Database } from '../database.ts';
 import { oldestDay } from '../telemetry/partitions.ts';
+import { deleteUnseenTools } from '../tools/tool-writes.ts';
 import { DeletionTurn } from './deletion.ts';
 import { OutdatedRuns } from './outdated-runs.ts';
 
@@ -45,6 +46,9 @@ export class Retention {
     const { runs, findings } = await this.#deleteRuns(turn, nowMs);
     if (runs > 0) events.outdatedDeleted('runs', runs);
     if (findings > 0) events.outdatedDeleted('findings', findings);
+    if (this.days.runs === 0) return;
+    const unseen = await deleteUnseenTools(turn, new Date(nowMs - this.days.runs * DAY_MS));
+    if (unseen > 0) events.outdatedDeleted('tool_definitions', unseen);
   }
 
   async #deleteRuns(turn: DeletionTurn, nowMs: number) {

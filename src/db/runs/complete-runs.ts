@@ -14,6 +14,7 @@ import type { Queryable } from '../database.ts';
 import { isFirstExcepted } from '../findings/exceptions.ts';
 import { mergedPlaces, withoutText } from '../findings/finding-places.ts';
 import { NAME_CHARS_MAX } from '../findings/findings.ts';
+import type { ToolList } from '../tools/store-tools.ts';
 import { WAITS } from './due-runs.ts';
 import type { ClaimedRun } from './evaluation-queue.ts';
 import { EVALUATED_PART, HAS_MORE } from './late-steps.ts';
@@ -47,6 +48,8 @@ export interface EvaluatedRun {
   /** the beginning of the first text that a user sent */
   readonly title: string | null;
   readonly tools: readonly string[];
+  /** the definitions of tools that its steps send; stored by `storeTools` in the same transaction */
+  readonly toolList?: ToolList | null;
 }
 
 type EvaluatingCorpus = Pick<Snapshot, 'version' | 'identity'>;
@@ -110,6 +113,7 @@ const MARK = `
            cost_usd = ${plus('cost_usd', 'cost')},
            tools = CASE WHEN (SELECT NOT redact_excerpts FROM workspaces WHERE id = own.workspace_id)
                         THEN ${words('tools')} END,
+           tool_list_id = coalesce(r.tool_list_id, own.tool_list),
            title = CASE WHEN own.late AND r.title IS NOT NULL THEN r.title ELSE
                      (SELECT own.title FROM workspaces
                        WHERE id = own.workspace_id AND NOT redact_excerpts) END
@@ -164,14 +168,14 @@ const storing = (mark: string, others = ''): string => `
            ${known('session_id', 'session')}, ${known('user_id', '"user"')},
            t.gaps, t.surfaces, t.cap, t.unparsed, t.hint, t.attempt, t.input_tokens, t.output_tokens,
            t.cost, t.title, t.repeated, t.unread_texts, t.unread_keys, t.unknown_roles,
-           t.rule_set, t.tools, r.claimed_to, r.claimed_without, r.claimed_rows,
+           t.rule_set, t.tools, t.tool_list, r.claimed_to, r.claimed_without, r.claimed_rows,
            left(r.service_name, ${NAME_CHARS_MAX}) AS service, r.late_waits AS late FROM (
       SELECT * FROM unnest($2::int[], $3::uuid[], $4::bigint[], $5::int[], $6::int[], $7::int[],
         $8::int[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[], $14::text[],
         $15::json[], $16::smallint[], $17::int[], $18::int[], $19::text[], $40::int[], $43::float8[], $44::float8[], $45::float8[], $46::text[], $47::int[], $48::int[], $49::json[], $50::json[],
-        $52::bigint[], $53::json[]) WITH ORDINALITY
+        $52::bigint[], $53::json[], $54::bigint[]) WITH ORDINALITY
         AS t (workspace_id, run_id, claim, steps, unread, texts, truncated, digest, state, agent,
-              model, session, "user", gaps, surfaces, cap, unparsed, hint, attempt, input_tokens, output_tokens, cost, title, repeated, unread_texts, unread_keys, unknown_roles, rule_set, tools, place)
+              model, session, "user", gaps, surfaces, cap, unparsed, hint, attempt, input_tokens, output_tokens, cost, title, repeated, unread_texts, unread_keys, unknown_roles, rule_set, tools, tool_list, place)
        ORDER BY workspace_id, run_id
     ) AS t CROSS JOIN LATERAL (
       SELECT service_name, agent_name, model, session_id, user_id, late_waits, claimed_to,
@@ -326,6 +330,7 @@ async function store(
       evaluations.map(({ tools, redactExcerpts }) =>
         JSON.stringify(redactExcerpts ? [] : tools, wellFormed),
       ),
+      evaluations.map(({ toolList }) => toolList?.id ?? null),
     ],
   });
   const stored = new Map(rows.map(({ place, severities }) => [place, severities]));

@@ -16,6 +16,7 @@ import { listRules, showRule, showSettings } from './rules/rule-routes.ts';
 import { exportRun, listRuns, searchRuns, showRun } from './runs/run-routes.ts';
 import { listLogs } from './telemetry/log-routes.ts';
 import { listMetrics, showSeries } from './telemetry/metric-routes.ts';
+import { listTools, showTool } from './tools/tool-routes.ts';
 
 export interface ReadDependencies extends AuthorizedDependencies, ApiContext {
   readonly version: string;
@@ -49,6 +50,8 @@ export function readRoutes(deps: ReadDependencies): Route[] {
     getOne('/platform/v1/runs/{runId}', 'workspace', showRun(deps)),
     get('/platform/v1/runs/{runId}/otlp', 'workspace', exportRun(deps)),
     get('/platform/v1/entities', 'workspace', showEntity(deps)),
+    get('/platform/v1/tools', 'workspace', listTools(deps)),
+    getOne('/platform/v1/tools/{toolId}', 'workspace', showTool(deps)),
     get('/platform/v1/logs', 'workspace', listLogs(deps)),
     get('/platform/v1/metrics', 'workspace', listMetrics(deps)),
     get('/platform/v1/metrics/series', 'workspace', showSeries(deps)),

@@ -21,6 +21,7 @@ import { listFindings, showFinding } from '../api/findings/finding-routes.ts';
 import { listIncidents } from '../api/findings/incident-routes.ts';
 import { listRules, showRule } from '../api/rules/rule-routes.ts';
 import { listRuns, searchRuns, showRun } from '../api/runs/run-routes.ts';
+import { listTools, showTool } from '../api/tools/tool-routes.ts';
 import { keyForm, limitForm, REVOKED_KEYS_LISTED } from '../dashboard/key-pages.ts';
 import { name, requireId } from '../dashboard/sign-in/person-fields.ts';
 import { ADMINS } from '../dashboard/sign-in/signed-in.ts';
@@ -54,6 +55,8 @@ function readRoutes(deps: CliDependencies): Route[] {
     get('/runs', listRuns(deps)),
     get('/runs/search', searchRuns(deps)),
     get('/runs/{runId}', showRun(deps)),
+    get('/tools', listTools(deps)),
+    get('/tools/{toolId}', showTool(deps)),
     get('/rules', listRules(deps)),
     get('/rules/{ruleId}', showRule(deps)),
   ];

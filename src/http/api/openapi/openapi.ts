@@ -29,6 +29,7 @@ import { ruleOperations } from '../rules/rule-routes.ts';
 import { runOperations, runSearchOperations } from '../runs/run-routes.ts';
 import { LOG_OPERATION } from '../telemetry/log-routes.ts';
 import { METRIC_OPERATIONS } from '../telemetry/metric-routes.ts';
+import { TOOL_OPERATIONS } from '../tools/tool-routes.ts';
 import { componentSchemas, schemaOf } from './component.ts';
 import type { ApiSettings, Content, Operation, ResponseEntry } from './operation.ts';
 
@@ -76,6 +77,7 @@ export function operationsOf(settings: ApiSettings): readonly Operation[] {
     ...runOperations(settings),
     ...runSearchOperations(settings),
     ENTITY_OPERATION,
+    ...TOOL_OPERATIONS,
     LOG_OPERATION,
     ...METRIC_OPERATIONS,
     PROVIDER_OPERATION,

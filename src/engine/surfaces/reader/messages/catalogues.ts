@@ -1,6 +1,7 @@
 /**
  * Owns the recognition of tool catalogues in a request: lists of tools with their descriptions and
- * schemas, as n8n sends them in `gen_ai.prompt`. They are the operator's text, the same in every run.
+ * schemas, as n8n sends them in `gen_ai.prompt`. They are no text of a run: the same in every run, and kept in the
+ * inventory of tools (`src/engine/tools/`).
  *
  * Must recognise nothing else: a definition with any member that definitions do not have is text.
  */
@@ -8,15 +9,15 @@ import type { JsonObject, JsonValue } from '../../../../model/json.ts';
 import { isObject } from '../value-text.ts';
 import { wordsOf } from './words.ts';
 
-const SCHEMA =
+export const SCHEMA =
   /^(?:parameters|schema|(?:input|output|args?|arguments|parameters|json)_?(?:json_?)?schema)$/i;
 const OTHER =
   /^(?:name|title|description|type|kind|strict|annotations|id|version|cache_?control|icons|examples|_meta|defer_?loading)$/i;
 /** Members that hold one definition, or a list of them. */
-const WRAPPERS = ['function', 'toolSpec', 'functionDeclarations', 'function_declarations'];
+export const WRAPPERS = ['function', 'toolSpec', 'functionDeclarations', 'function_declarations'];
 
 /** `tools`, `functions`, `tool_definitions`, `availableTools` */
-function isCatalogueName(name: string): boolean {
+export function isCatalogueName(name: string): boolean {
   const words = wordsOf(name);
   const last = words.at(-1) ?? '';
   if (/^(?:tools|functions|toolset)$/.test(last)) return true;
