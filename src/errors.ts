@@ -77,7 +77,6 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS;
 
-/** The full resource behind an answer `overloaded`. */
 export type Shortage =
   | 'unknown_keys'
   | 'key_lookups'

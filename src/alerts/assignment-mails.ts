@@ -79,7 +79,6 @@ async function sendOne(mail: ClaimedMail, parts: AssignmentMailParts): Promise<v
   events.assignmentMailSent({ workspace: mail.workspaceId, outcome, failure, status });
 }
 
-/** Sends up to `MAILS_AT_ONCE` e-mails that are due. */
 export async function sendAssignmentMails(parts: AssignmentMailParts): Promise<void> {
   const mails = await claimAssignmentMails(parts.database, MAILS_AT_ONCE);
   // All of them end before the next turn begins, and before the process stops.

@@ -121,7 +121,6 @@ export class AlertDelivery {
     await releaseDestination(database, destination, { messages, last });
   }
 
-  /** The findings that are to be sent; the others leave the outbox. */
   async #findingsOf(
     destination: ClaimedDestination,
     ids: readonly Hex16[],

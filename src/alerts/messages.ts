@@ -34,7 +34,6 @@ export interface MessageSource {
   readonly toOcsf: (finding: FindingFacts) => object;
 }
 
-/** An event, before it has the form of its destination. */
 export type Alert =
   | {
       readonly kind: 'incident';
@@ -91,7 +90,6 @@ const runUrl = (
   { id, runId }: Pick<AlertedFinding, 'id' | 'runId'>,
 ): string => `${baseUrl}/app/runs/${runId}?finding=${id}#found`;
 
-/** The incidents that were found in the time of a digest's findings. */
 function incidentsUrl({ baseUrl }: MessageSource, findings: AlertedFindings): string {
   const times = findings.map(({ createdAt }) => createdAt.getTime());
   const query = new URLSearchParams({
@@ -201,7 +199,6 @@ function plainBody(alert: Alert, destination: Destination, source: MessageSource
   };
 }
 
-/** A message for people: a title, lines and a link. */
 interface Notice {
   readonly title: string;
   readonly lines: readonly string[];

@@ -18,7 +18,6 @@ export function answer(options: OutputOptions, value: unknown, text: () => strin
   );
 }
 
-/** A moment as people read it in a terminal. */
 export function shownTime(time: Date | null): string {
   return time === null ? '–' : time.toISOString().slice(0, 16).replace('T', ' ');
 }

@@ -4,7 +4,6 @@ import { Argument, type Command, type Option } from 'commander';
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
 type Shell = (typeof SHELLS)[number];
 
-/** A word that can come next, and what it is. */
 interface Word {
   readonly word: string;
   readonly about: string;

@@ -155,7 +155,6 @@ function failedExamples(rule: Rule): string {
   return `fails ${failed.length} of ${cases} tests; ${cause}`;
 }
 
-/** Text for a table cell, escaped for Markdown and HTML. */
 function cell(text: string): string {
   return text.replaceAll('|', '\\|').replaceAll('<', '&lt;').replaceAll('\n', ' ');
 }
@@ -221,10 +220,6 @@ function share({ texts, found }: Measured): string {
   return texts === 0 ? '–' : `${found} of ${texts}`;
 }
 
-/**
- * @param rows cells, escaped
- * @returns the lines of the table
- */
 export function table(titles: readonly string[], rows: readonly (readonly string[])[]): string[] {
   const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
   return [line(titles), line(titles.map(() => '---')), ...rows.map(line)];

@@ -169,7 +169,6 @@ async function setLimit(id: number, limit: number, options: Options): Promise<vo
   });
 }
 
-/** Adds `key create`, `key list`, `key limit` and `key revoke`. */
 export function addKeyCommands(program: Command): void {
   const key = program.command('key').description('manage API keys');
   key

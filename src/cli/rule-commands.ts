@@ -62,7 +62,6 @@ function ruleId(text: string): string {
   return text;
 }
 
-/** A workspace's slug and what it has set. */
 interface InWorkspace {
   readonly slug: string;
   readonly settings: RuleSettings;

@@ -131,7 +131,6 @@ function qualityLines(quality: DescribedQuality): string[] {
   ];
 }
 
-/** The last lines of `sluice rules show`: the state of the rule in a workspace. */
 export function describeState(workspace: string, label: string): string {
   return `${heading(`In workspace "${workspace}"`)}\n  ${label}`;
 }

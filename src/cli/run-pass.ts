@@ -6,7 +6,6 @@ import { prepareMatching } from '../pool/workers.ts';
 import { answer, type OutputOptions } from './answer.ts';
 import { withDatabase } from './with-database.ts';
 
-/** @throws {OperatorError} as `withDatabase` does */
 export async function runPass(options: OutputOptions): Promise<void> {
   await withDatabase(async (open, config) => {
     const { events } = createObserver(config.logLevel);

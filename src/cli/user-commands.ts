@@ -138,7 +138,6 @@ async function reset(email: string, options: ListOptions): Promise<void> {
   });
 }
 
-/** Adds `user create`, `user list` and `user reset-password`. */
 export function addUserCommands(program: Command): void {
   const user = program.command('user').description('manage users and reset passwords');
   user

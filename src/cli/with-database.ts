@@ -11,7 +11,6 @@ import { type OpenDatabase, openForCommand } from '../main/open-database.ts';
 import { onStopSignal, SIGNAL_EXIT_CODES, type StopSignal } from '../main/stop-signals.ts';
 import { reportFailure } from '../terminal/failure.ts';
 
-/** PostgreSQL's clock, read once. */
 export async function readClock(database: Queryable): Promise<DatabaseClock> {
   const clock = new DatabaseClock(database, { clockCompared: () => {} });
   await clock.read();

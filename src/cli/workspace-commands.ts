@@ -152,7 +152,6 @@ function rulesText(book: RuleBook, slug: string, settings: RuleSettings): string
   ].join('\n');
 }
 
-/** Adds `workspace create`, `list`, `plan`, `rules` and `redact`. */
 export function addWorkspaceCommands(program: Command): void {
   const workspace = program
     .command('workspace')

@@ -26,7 +26,6 @@ type Values = { readonly [Name in SettingName as CamelCase<Name>]: SettingValue<
 /** Settings whose values depend on other ones. */
 type Derived = 'baseUrl' | 'observeUrl' | 'ingestDeduplicate' | 'smtpUrl' | 'smtpFrom';
 
-/** The value of each setting; settings.ts describes them. */
 export interface Config extends Omit<Values, Derived>, OauthClients {
   /** without a trailing slash */
   readonly baseUrl: string;
@@ -36,7 +35,6 @@ export interface Config extends Omit<Values, Derived>, OauthClients {
   readonly smtp: { readonly url: string; readonly from: string } | null;
 }
 
-/** A provider that people sign in through. */
 interface OauthClient {
   readonly provider: string;
   readonly clientId: string;

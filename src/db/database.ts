@@ -43,7 +43,6 @@ export type DatabasePool = pg.Pool;
 /** A pool, or the part of one that a reader may use (connection-turns.ts). */
 export type Database = Pick<DatabasePool, 'query' | 'connect' | 'end'>;
 export type Connection = pg.PoolClient;
-/** Runs single statements, inside a transaction or not. */
 export type Queryable = Pick<Database, 'query'> | Pick<Connection, 'query'>;
 
 function loginOf(url: string): { connectionString: string; Client: typeof pg.Client } {

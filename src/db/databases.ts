@@ -24,7 +24,6 @@ type Call = <Given extends unknown[], Result>(
   ...given: Given
 ) => Promise<Result>;
 
-/** The databases of routes; several may be the same one. */
 export interface DatabaseSources {
   readonly reads: DatabaseFor;
   readonly writes: DatabaseFor;

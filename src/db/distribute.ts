@@ -23,7 +23,6 @@ const TIMEOUT_MS = 6 * 3_600_000;
 /** Earlier ones were not tried. */
 const CITUS_MIN = 12;
 
-/** The result, which a command prints or a server logs. */
 export interface Distribution {
   /** false: they were distributed before */
   readonly isNew: boolean;
@@ -42,7 +41,6 @@ interface Cluster {
   readonly workers: number;
 }
 
-/** The cluster that a connection leads to; null for plain PostgreSQL. */
 async function findCluster(database: Database | Connection): Promise<Cluster | null> {
   const extension = await database.query<{ version: string }>(
     `SELECT extversion AS version FROM pg_extension WHERE extname = 'citus'`,

@@ -30,7 +30,6 @@ interface Migration {
   readonly sha256: string;
 }
 
-/** The migrations this version of the program knows, in order. */
 export function loadMigrations(): Migration[] {
   return readdirSync(FOLDER)
     .sort()

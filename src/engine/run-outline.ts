@@ -25,7 +25,6 @@ export interface OutlinedSteps {
   readonly owners: readonly Step[];
 }
 
-/** The parts of the texts to show and to mark. */
 export interface OutlineView {
   /** of the run; those of other steps are left out */
   readonly findings: readonly Finding[];
@@ -43,7 +42,6 @@ export interface OutlineView {
 const PAGE_UNITS_MAX = 192 * 1024;
 const PAGE_TEXTS_MAX = 500;
 
-/** A page of steps with the shown parts of their texts. */
 export interface Outlined {
   readonly steps: ShownStep[];
   /** of a run that begins with these steps */

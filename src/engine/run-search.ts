@@ -11,7 +11,6 @@ import { phrasePattern } from './text-marks.ts';
 /** Text searched in one turn, and what the next turn searches again: a hit may be on the edge. */
 const TURN_UNITS = 32 * 1024;
 const EDGE_UNITS = 1024;
-/** Text shown on either side of a hit. */
 const AROUND_UNITS = 80;
 
 interface SearchResult {

@@ -33,12 +33,10 @@ const checker = new RequestChecker();
 
 type Order = Extract<ToDecodeProcess, { kind: 'decode' }>;
 
-/** Sends the messages of one exchange and waits for the replies. */
 class Conversation {
   #answer: SendAnswer<FromDecodeProcess> | null = null;
   #onReply: ((message: ToDecodeProcess) => void) | null = null;
 
-  /** Takes the next message of the parent, and the way to answer it. */
   take(message: ToDecodeProcess, answer: SendAnswer<FromDecodeProcess>): void {
     this.#answer = answer;
     this.#onReply?.(message);

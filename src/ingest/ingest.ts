@@ -39,7 +39,6 @@ export interface IngestRequest extends Pick<DecodedRequest, 'signal' | 'rejectio
   readonly store: () => Promise<StoredAnswer>;
 }
 
-/** The answer to a request after its records are committed. */
 export interface StoredAnswer {
   /** the request was stored before, and its answer is the first one's */
   readonly isResend: boolean;

@@ -330,7 +330,6 @@ export class OrdinaryRecords implements OrdinaryTaken {
 
 let program: Program | null | undefined;
 let isFailureNoted = false;
-/** The scanners of a thread, made when they are first needed. */
 const scanners = new Map<Signal, OrdinaryRecords | null>();
 
 /**

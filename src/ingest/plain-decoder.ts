@@ -21,7 +21,6 @@ export type ReadyResult =
   | { readonly ok: true; readonly request: ReadyRequest }
   | Exclude<DecodeResult, { readonly ok: true }>;
 
-/** The workspace that sent the request, and values that are stored with its records. */
 export interface RequestContext {
   readonly workspaceId: number;
   /** milliseconds since 1970, by PostgreSQL's clock; its UTC day chooses the partition */

@@ -17,12 +17,10 @@ export const AGENT_MATCHES = ['contains', 'equals'] as const;
 export type AgentMatch = (typeof AGENT_MATCHES)[number];
 
 export const DESTINATIONS_MAX = 20;
-/** Addresses of one e-mail destination. */
 export const RECIPIENTS_MAX = 10;
 export const URL_CHARS_MAX = 1000;
 /** Messages that the delivery log keeps of a workspace; a page shows them all. */
 export const DELIVERIES_KEPT = 100;
-/** Undelivered messages that a page shows. */
 export const DEAD_SHOWN = 100;
 
 export interface AlertFilter {
@@ -106,7 +104,6 @@ export interface SendResult {
 export type DeliveryKind = 'incident' | 'digest' | 'test';
 export type DeliveryOutcome = 'delivered' | 'failed' | 'dead';
 
-/** One attempt to send a message, as the log shows it. */
 export interface LoggedAlert {
   readonly at: Date;
   readonly name: string;

@@ -19,7 +19,6 @@ export const EXCEPTION_DAYS_DEFAULT = 30;
 export const EXCEPTION_DAYS_MAX = 365;
 export const REASON_CHARS_MAX = 500;
 
-/** How many of a rule's newest findings an exception hides. */
 export interface Hidden {
   readonly count: number;
   /** when the newest of them was found; null when there is none */

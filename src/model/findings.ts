@@ -102,7 +102,6 @@ export interface Finding
   readonly others?: OtherMatches | null;
 }
 
-/** The distinct matches of a finding beside the one that it shows. */
 export interface OtherMatches {
   readonly count: number;
   /** there are more than are kept: no exception for a text or a tool covers them all */

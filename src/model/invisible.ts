@@ -69,7 +69,6 @@ function nameOf(run: string): string {
   return names;
 }
 
-/** Writes out the invisible characters of a text, and puts it on one line. */
 export function showOnOneLine(text: string): string {
   return showInvisible(text.replaceAll(/[\t\n\r]+/g, ' '));
 }

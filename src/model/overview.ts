@@ -1,7 +1,6 @@
 /** The overview of a workspace: what arrived, was found and waits, by hour and day, and what is new. Plain data. */
 import type { Category, Severity } from './rules.ts';
 
-/** Runs whose first step arrived in an hour. */
 export interface HourCounts {
   readonly runs: number;
   readonly steps: number;
@@ -14,14 +13,12 @@ export interface HourCounts {
   readonly lagMs: { readonly mean: number; readonly most: number } | null;
 }
 
-/** Findings of one severity and category in a day. */
 export interface KindCount {
   readonly severity: Severity;
   readonly category: Category;
   readonly findings: number;
 }
 
-/** Findings of an agent, a service or a rule. */
 export interface NamedCount {
   readonly by: 'agent' | 'service' | 'rule';
   readonly name: string;

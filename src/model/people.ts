@@ -120,7 +120,6 @@ export interface CliToken {
   readonly role: Role;
 }
 
-/** The answer to a command line that asks for its token. */
 export type DevicePoll =
   | { readonly state: 'waiting' | 'slow_down' | 'denied' | 'expired' }
   | ({ readonly state: 'approved' } & CliToken);
@@ -164,7 +163,6 @@ export interface ProviderAccount extends Identity {
   readonly displayName: string | null;
 }
 
-/** The author of a change, as recorded in the ledger. */
 export interface Actor {
   /** null unless it is a signed-in user */
   readonly userId: number | null;

@@ -25,7 +25,6 @@ export class SentSpans<S> {
   }
 }
 
-/** A step as it is known before its content is read. */
 export type UnreadStep = Pick<Step, 'source' | 'spanId' | 'startUnixNano'>;
 
 /**

@@ -28,7 +28,6 @@ export const ORDER_LABELS: Readonly<Record<RuleOrder, string>> = {
   confidence: 'Lowest confidence',
 };
 
-/** Counts of findings in a workspace, by rule id. */
 export type RuleRecords = ReadonlyMap<string, RuleRecord>;
 
 export const WORKSPACE_ORDERS: readonly RuleOrder[] = [

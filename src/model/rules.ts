@@ -30,7 +30,6 @@ export type Severity = (typeof SEVERITIES)[number];
 export const SUPPORTS = ['as_written', 'degraded', 'unsupported', 'fails_own_examples'] as const;
 export type Support = (typeof SUPPORTS)[number];
 
-/** How the screens and commands name each support class. */
 export const SUPPORT_LABELS: Readonly<Record<Support, string>> = {
   as_written: 'Fully supported',
   degraded: 'Partly supported',
@@ -223,7 +222,6 @@ export interface RuleSettings {
   readonly overrides: ReadonlyMap<string, boolean>;
 }
 
-/** The loaded corpus, and what follows from it for a workspace. */
 export interface RuleBook {
   readonly snapshot: Snapshot;
   readonly rules: readonly Rule[];

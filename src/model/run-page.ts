@@ -34,7 +34,6 @@ export interface TextView {
   readonly query: string | null;
 }
 
-/** Which steps of a run are read, and what is marked in their texts. */
 export interface StepsView {
   /** of steps, from 1 */
   readonly page: number;

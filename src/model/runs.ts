@@ -194,7 +194,6 @@ export const RUNS_NOT_SEARCHED =
 export const RUN_ORDERS = ['newest', 'longest', 'tokens', 'findings'] as const;
 export type RunOrder = (typeof RUN_ORDERS)[number];
 
-/** Where a searched text is, with what is around it. */
 export interface TextMatch {
   readonly before: string;
   readonly match: string;

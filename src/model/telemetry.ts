@@ -20,13 +20,11 @@ export interface SpanFacts {
   readonly session: LogSession | null;
 }
 
-/** The facts of a root span that become those of its run. */
 export interface RootFacts {
   readonly name: string;
   readonly isFailed: boolean;
 }
 
-/** The facts of one log record that decide about its run. */
 export interface LogFacts {
   readonly traceId: Hex16 | null;
   /** "0" when the sender did not know it */

@@ -49,7 +49,6 @@ export interface Triage {
   readonly history: readonly HistoryEntry[];
 }
 
-/** The triage of a finding, as lists, exports and alerts show it. */
 export interface TriageMark {
   readonly state: FindingState;
   /** e-mail address; null when nobody is assigned */

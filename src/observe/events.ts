@@ -72,7 +72,6 @@ const LEVELS: Readonly<Record<number, string>> = {
 };
 const LEVEL_WIDTH = 5;
 
-/** Parts of the local time of day, to the millisecond. */
 function clockOf(ms: number): string {
   const at = new Date(ms);
   const two = (part: number): string => String(part).padStart(2, '0');

@@ -6,7 +6,6 @@ import type { Signal } from '../model/telemetry.ts';
 import { eventKinds } from './event-kinds.ts';
 import { type LogDestination, openLog } from './events.ts';
 
-/** The state of the queue and the server when `/metrics` is read. */
 export interface RelayState {
   readonly queueBytes: number;
   readonly queueBytesMax: number;

@@ -33,7 +33,6 @@ export type DecodeResult =
     }
   | { readonly ok: false; readonly message: string; readonly path: string };
 
-/** One signal's member names and functions. */
 export interface Envelope {
   readonly signal: Signal;
   readonly resourceList: string;

@@ -11,7 +11,6 @@ import type { Hex16, JsonObject, JsonValue } from '../model/json.ts';
 import type { LogSession, Origin } from '../model/telemetry.ts';
 import { isObject } from './fields.ts';
 
-/** An event's name, and the attributes that it must have. */
 interface EndEvent {
   readonly name: string;
   readonly attributes?: Readonly<Record<string, string>>;

@@ -217,7 +217,6 @@ function checkExponentialHistogram(point: JsonObject, recorded: boolean, fault: 
   checkDoubles(point, ['sum', 'min', 'max'], fault);
 }
 
-/** Checks a summary: count, sum and the values at some quantiles. */
 function checkSummary(point: JsonObject, recorded: boolean, fault: Fault): void {
   checkDoubles(point, ['sum'], fault);
   checkElements(point.quantileValues, 'quantileValues', checkQuantile, fault);

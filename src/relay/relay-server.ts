@@ -198,7 +198,6 @@ export function createRelayServer(options: RelayServerOptions): Server {
   return server;
 }
 
-/** Records of a request that the server set aside. */
 interface PartialSuccess {
   readonly rejected: bigint;
   readonly message: string;

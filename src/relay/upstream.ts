@@ -115,7 +115,6 @@ function reasonOf(error: unknown): string {
   return typeof code === 'string' ? code : 'error';
 }
 
-/** An upstream of one server; connections are kept open. */
 export function createUpstream({ url, key, keyHeader, userAgent }: UpstreamOptions): Upstream {
   const keyHeaders = (): Record<string, string> => {
     const present = key();

@@ -6,7 +6,6 @@ import { OperatorError } from '../errors.ts';
 import { paint } from './paint.ts';
 import { note } from './printable.ts';
 
-/** Writes why a command failed to standard error. */
 export function reportFailure(error: unknown): void {
   const isExpected = error instanceof OperatorError || error instanceof CorpusError;
   const text = isExpected

@@ -15,7 +15,6 @@ export function printable(text: string): string {
   return betweenColours(text, showInvisible);
 }
 
-/** Writes a line to standard error. */
 export function note(text: string): void {
   process.stderr.write(`${printable(text)}\n`);
 }

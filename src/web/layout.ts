@@ -1,7 +1,6 @@
 /** The shell of every page: head, header, main, footer. Dashboard and documentation share it. */
 import { type Html, type HtmlValue, html } from './html.ts';
 
-/** Where the files that pages refer to are served. */
 export interface AssetPaths {
   readonly style: string;
   readonly script: string;
@@ -16,7 +15,6 @@ interface NavigationEntry {
 
 interface Shell {
   readonly title: string;
-  /** the product's name here */
   readonly brand: string;
   readonly assets: AssetPaths;
   readonly navigation: readonly NavigationEntry[];

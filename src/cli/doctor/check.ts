@@ -71,7 +71,6 @@ function count(checks: readonly Check[], state: CheckState): string {
   return `${number} ${state}${number === 1 ? '' : 's'}`;
 }
 
-/** All checks for people, by area, and a last line that counts them. */
 export function renderChecks(checks: readonly Check[]): string {
   const areas = CHECK_AREAS.flatMap((area) => {
     const own = checks.filter((check) => check.area === area);

@@ -55,7 +55,6 @@ function versionChecks(settings: ServerSettings): Check[] {
   return checks;
 }
 
-/** Checks whether a commit that was acknowledged survives a crash. */
 function durabilityChecks(settings: ServerSettings): Check[] {
   const { fsync, fullPageWrites, synchronousCommit, dataChecksums, autovacuum } = settings;
   const checks: Check[] = [];
@@ -148,7 +147,6 @@ export function blocksCheck({ checked, faults, unsupported }: BlockCheck): Check
   return problem('Blocks', `${faults.length} of ${checked} read: ${first}`, change);
 }
 
-/** Checks whether places of runs fit the blocks that they name. */
 export function placesCheck({ checked, faults }: PlaceCheck): Check {
   const [first] = faults;
   if (first === undefined) {

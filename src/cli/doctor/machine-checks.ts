@@ -25,7 +25,6 @@ const DISK_SHARE_MIN = 0.1;
 const OPEN_FILES_MIN = 4096;
 const HEALTH_MS_MAX = 10_000;
 
-/** Checks whether Sluice runs on this Node.js and its C library. */
 export function runtimeCheck(runtime: NodeRuntime): Check {
   const { version, glibc, platform, arch } = runtime;
   const where = glibc === null ? `${platform} ${arch}` : `glibc ${glibc}, ${arch}`;
@@ -121,7 +120,6 @@ export function dataDirCheck(
       );
 }
 
-/** Free space where DATA_DIR is, or will be. */
 export function diskCheck(dataDir: string, holdsDatabase: boolean): Check {
   const { bavail, blocks, bsize } = statfsSync(existingFolder(dataDir));
   const free = bavail * bsize;
@@ -193,7 +191,6 @@ async function portCheck(name: string, host: string, port: number): Promise<Chec
   return problem(name, `${where} cannot be used: ${fault}`, change);
 }
 
-/** Checks whether the server could listen, or does so already. */
 export async function portChecks(config: Config): Promise<Check[]> {
   const { port, observePort, adminPort, host, adminHost } = config;
   const ports: (readonly [string, string, number])[] = [['PORT', host, port]];

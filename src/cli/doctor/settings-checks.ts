@@ -12,7 +12,6 @@ export function invalidSettings(problems: readonly string[]): Check[] {
   });
 }
 
-/** Settings that are right by themselves and probably not meant together. */
 export function settingChecks(config: Config): Check[] {
   const found: Check[] = config.warnings.map((line) =>
     warning(

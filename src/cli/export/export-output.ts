@@ -38,7 +38,6 @@ export interface ExportOutput {
   readonly sync: (files: Iterable<string>) => Promise<void>;
 }
 
-/** Stops an export whose reader has ended. */
 export class OutputClosed extends Error {}
 
 export const standardOutput: ExportOutput = {
@@ -136,7 +135,6 @@ async function namesIn(folder: string): Promise<readonly string[]> {
   }
 }
 
-/** Checks whether records that arrived on a day may be in the file of this name (`selectLines`). */
 function mayHold(name: string, arrivedOn: string | null): boolean {
   const [, day, others] = HOURLY.exec(name) ?? [];
   if (day === undefined) return false;

@@ -11,7 +11,6 @@ const PIECE_BYTES = 2 * 1024 * 1024;
 const BUFFERED_BYTES = 32 * 1024 * 1024;
 /** Lines between two records of how far the export came. */
 const CHECKPOINT_BYTES = 64 * 1024 * 1024;
-/** Pieces that are compressed or written at the same time. */
 const PIECES_MAX = 2;
 
 interface Waiting {
@@ -114,7 +113,6 @@ export class ExportWriter {
     if (this.#sinceCheckpoint >= enough) await this.checkpoint(after, false);
   }
 
-  /** Writes everything, and records how far the export came. */
   async checkpoint(after: string, isDone: boolean): Promise<void> {
     await this.#flushAll();
     await Promise.all(this.#pieces.splice(0));

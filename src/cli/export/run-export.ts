@@ -36,7 +36,6 @@ import type { ExportWriter } from './export-writer.ts';
 const DAY_MS = 86_400_000;
 /** After the end of a day, requests that arrived on it may still be stored for a moment. */
 const DAY_SETTLES_MS = 2 * 60_000;
-/** Longest pause after a read. */
 const REST_MS_MAX = 5000;
 /** Unreadable blocks that are named; the export stops at more than `UNREADABLE_MAX`. */
 const UNREADABLE_NAMED = 20;

@@ -155,7 +155,6 @@ async function show(id: string, options: OutputOptions & PlaceOptions): Promise<
   });
 }
 
-/** Adds `findings list` and `findings show`. */
 export function addFindingCommands(program: Command): void {
   const findings = program.command('findings').description('findings: where rules matched');
   const listed = findings.command('list').description('list findings, the newest first');

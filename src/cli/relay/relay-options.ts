@@ -13,7 +13,6 @@ export const QUEUE_MAX_DEFAULT = '256MiB';
 /** Below it, a usual request would not fit. */
 const QUEUE_BYTES_MIN = 1024 * 1024;
 
-/** Where a command sends telemetry, and with which key. */
 export interface ServerOptions {
   readonly url?: string;
   readonly keyFile?: string;

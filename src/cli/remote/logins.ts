@@ -111,7 +111,6 @@ export function readLogins(folder: string): ServerLogins {
   return { all, default: all.find((one) => one.server === server) ?? null };
 }
 
-/** Checks whether there is any login, without reading the file. */
 export function hasLogins(folder: string): boolean {
   return existsSync(join(folder, FILE));
 }

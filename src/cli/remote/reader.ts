@@ -61,7 +61,6 @@ function localReader(handlers: Handlers, workspaceId: number): Reader {
   };
 }
 
-/** Runs a command that reads, wherever it works (place.ts). */
 export async function withReader(
   options: PlaceOptions,
   work: (reader: Reader) => Promise<void>,

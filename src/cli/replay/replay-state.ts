@@ -99,7 +99,6 @@ export class ReplayState {
     if (this.#path !== null) await replaceJsonFile(this.#path, this.#state);
   }
 
-  /** Writes the state, or removes it when everything was sent. */
   async end(isComplete: boolean): Promise<void> {
     await this.#writing?.catch(() => {});
     if (this.#path === null) return;

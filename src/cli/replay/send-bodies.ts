@@ -64,7 +64,6 @@ function messageOf(outcome: Exclude<SendOutcome, { kind: 'unavailable' }>): stri
 
 type PaceSettings = Pick<SendSettings, 'perSecond' | 'wait' | 'interruption' | 'nowMs'>;
 
-/** When the next request may begin. */
 class Pacer {
   readonly #settings: PaceSettings;
   readonly #nowMs: () => number;

@@ -46,7 +46,6 @@ export interface ScanResult {
   readonly checked: readonly Surface[];
 }
 
-/** A file that could not be read, and why. */
 export interface ScanFailure {
   readonly file: string;
   readonly why: string;

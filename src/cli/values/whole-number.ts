@@ -1,7 +1,6 @@
 /** Whole numbers as values of options. */
 import { InvalidArgumentError } from 'commander';
 
-/** A parser of an option's value: a whole number from 1 to `max`. */
 export function wholeNumber(max: number): (text: string) => number {
   return (text) => {
     const value = Number(text);

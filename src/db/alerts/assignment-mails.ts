@@ -57,7 +57,6 @@ export interface AssignedFinding {
   readonly ruleId: string;
 }
 
-/** A finding whose assignee changes. */
 interface Reassigned {
   readonly id: Hex16;
   /** before the change */
@@ -166,7 +165,6 @@ export async function readAssignmentNotice(
   return { kind, ...people, findings, isFull: findingIds.length === MAIL_FINDINGS_MAX };
 }
 
-/** Removes an e-mail that was sent, or is not to be sent. */
 export async function removeAssignmentMail(
   database: Database,
   { workspaceId, id }: ClaimedMail,

@@ -22,7 +22,6 @@ export interface Address {
   readonly socketFolder: string | null;
 }
 
-/** The urls for `pg` and psql, with `require_auth` and the password. */
 export interface DatabaseUrls {
   /** by the socket where there is one */
   readonly url: string;
@@ -41,7 +40,6 @@ export async function chooseAddress(home: string): Promise<Address> {
   return { port, socketFolder: isShort ? folder : null };
 }
 
-/** The address to try next when the port was taken. */
 export async function otherAddress(address: Address): Promise<Address> {
   return { ...address, port: await freePort(0) };
 }

@@ -28,7 +28,6 @@ export async function openServerLog(home: string): Promise<{ file: FileHandle; s
   return { file: await open(path, 'a', 0o600), start: 0 };
 }
 
-/** The last lines of the log from byte `start` on, in one line. */
 export async function serverLogTail(home: string, start: number): Promise<string> {
   let file: FileHandle;
   try {

@@ -16,7 +16,6 @@ interface ProgramResult {
   readonly code: number | null;
   /** standard output and standard error, in that order, trimmed */
   readonly output: string;
-  /** true when there is no such program */
   readonly missing: boolean;
 }
 
@@ -106,7 +105,6 @@ function notStarted(error: unknown): ProgramResult {
   return { code: null, output, missing: errorCode(error) === 'ENOENT' };
 }
 
-/** A program's output as part of a one-line message. */
 export function oneLine(output: string): string {
   return output.replace(/\s*\n\s*/g, ' · ').slice(0, 1000);
 }

@@ -35,7 +35,6 @@ export const EXPORT_READ_MAX = 5000;
 export const NAME_CHARS_MAX = 256;
 
 const AT_MICROS = `${toMicros('f.created_at')} AS "atMicros"`;
-/** A text of the place that a finding shows. */
 function valueShown(column: string, key: string): string {
   return `CASE WHEN shown.place IS NULL THEN f.${column} ELSE shown.place->>'${key}' END`;
 }
@@ -76,7 +75,6 @@ export const COLUMNS = `${FACTS},
 export const BESIDE = `JOIN workspaces w ON w.id = f.workspace_id ${JOIN_SHOWN}`;
 export const SOURCE = 'findings f JOIN workspaces w ON w.id = f.workspace_id';
 
-/** Where a finding is in the order of time. */
 export interface Place {
   readonly id: Hex16;
   readonly atMicros: string;

@@ -152,7 +152,6 @@ async function waitingOf(
   return onlyRow(await database.query<WorkspaceOverview['runs']>(WAITING, [workspaceId]));
 }
 
-/** Cached counts of a workspace's past slots, by their beginning. */
 interface PastCounts {
   readonly hours: Map<number, HourCounts>;
   readonly days: Map<number, readonly KindCount[]>;

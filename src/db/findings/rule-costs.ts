@@ -6,7 +6,6 @@ import type { Database } from '../database.ts';
 
 const COST_DAYS = 30;
 
-/** A part of what matching a rule took. */
 export interface RuleCost {
   readonly ruleId: string;
   readonly searches: number;

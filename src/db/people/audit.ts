@@ -23,7 +23,6 @@ import {
 
 /** First half of the advisory lock of a workspace's ledger; the second is the workspace's id. */
 const LOCK_CLASS = 0x61756474;
-/** Entries that a verification reads at a time. */
 const VERIFY_ROWS = 1000;
 
 export const COMMAND_LINE: Actor = { userId: null, name: 'operator', origin: 'command line' };

@@ -7,7 +7,6 @@ import type { Member, Membership, Role } from '../../model/people.ts';
 import type { Connection, Queryable } from '../database.ts';
 import type { Change } from './audit.ts';
 
-/** A new member's ledger entry. */
 export const memberJoined = (email: string, role: Role): Change => ({
   action: 'member.joined',
   subject: email,

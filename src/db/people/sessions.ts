@@ -154,7 +154,6 @@ async function find(
   return session;
 }
 
-/** The open sessions of a user, the latest used first. */
 export async function listSessions(database: Queryable, userId: number): Promise<ListedSession[]> {
   const { rows } = await database.query<ListedSession>(
     `SELECT s.id, s.kind, s.created_at AS "createdAt", s.last_seen_at AS "lastSeenAt",

@@ -18,7 +18,6 @@ import {
 } from './users.ts';
 import { accountOfAddress, lockLinkMade, mergeLinkMade } from './workspace-accounts.ts';
 
-/** Selects one of an address's accounts. */
 interface Selection {
   /** only this account */
   readonly userId?: number;

@@ -30,7 +30,6 @@ export interface ProvenUser extends User {
   readonly proof: string;
 }
 
-/** A user with the workspaces it belongs to, as `slug (role)`. */
 export interface ListedUser extends User {
   readonly memberships: readonly string[];
   /** slug of the only workspace that the account may join; null when it may join any */

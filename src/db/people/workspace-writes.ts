@@ -18,7 +18,6 @@ interface Attributes {
 
 const COLUMNS = { name: 'name', plan: 'plan', redactExcerpts: 'redact_excerpts' } as const;
 
-/** The first entry of a workspace's ledger. */
 export function workspaceCreated({ slug, name, plan }: Workspace): Change {
   return { action: 'workspace.created', subject: 'workspace', after: { slug, name, plan } };
 }

@@ -120,7 +120,6 @@ export class OutdatedRuns {
   /** where the next turn begins: one that took too long ended there */
   #place: Place | null = null;
 
-  /** Deletes what is outdated, workspace after workspace. */
   async delete(turn: DeletionTurn, before: OutdatedBefore): Promise<DeletedRuns> {
     let total = NOTHING;
     let from = this.#place?.workspaceId ?? 0;

@@ -124,7 +124,6 @@ export function shareOut(amount: number, wanted: readonly number[], first = 0): 
   return shares;
 }
 
-/** One process's position in the round of workspaces. */
 export class ClaimTurns {
   /** id of the workspace after which the next claim starts */
   #last = 0;

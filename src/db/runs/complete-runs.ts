@@ -20,7 +20,6 @@ import type { ClaimedRun } from './evaluation-queue.ts';
 import { EVALUATED_PART, HAS_MORE } from './late-steps.ts';
 import { toBits } from './surface-bits.ts';
 
-/** One run's outcome, ready to be stored. */
 export interface EvaluatedRun {
   readonly run: ClaimedRun;
   readonly facts: RunFacts;

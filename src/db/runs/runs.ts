@@ -110,7 +110,6 @@ function toRun({
   };
 }
 
-/** Conditions of a WHERE clause and the values of their parameters. */
 class Conditions {
   readonly values: unknown[] = [];
   readonly #texts: string[] = [];

@@ -358,7 +358,6 @@ export function mayMissPartition(error: unknown, placement: TelemetryPlacement):
   return Reflect.get(error, 'code') === INTERNAL_ERROR;
 }
 
-/** Checks whether PostgreSQL can never store these rows. */
 export function isRowFault(error: unknown): boolean {
   return isDataError(error) && !isMissingPartition(error);
 }

@@ -157,7 +157,6 @@ class BatchLanes {
     }, waitMs);
   }
 
-  /** Takes batches until nothing waits. */
   async #runLane(): Promise<void> {
     this.#busyLanes += 1;
     this.#takenAtMs = performance.now();
@@ -235,7 +234,6 @@ export class CopyWriter {
     this.#lanes = new BatchLanes(settings, () => this.#inflightBytes, store);
   }
 
-  /** Bytes accepted but not yet committed. */
   get inflightBytes(): number {
     return this.#inflightBytes;
   }

@@ -109,7 +109,6 @@ export class LogRuns {
   /** prompts by session, in the order of time; sessions in the order of their last use */
   readonly #sessions = new Map<string, Prompt[]>();
 
-  /** The runs that a request's records with a session belong to. */
   assign(request: FactsOfRequest, workspaceId: number): LogRunsOfRequest {
     const named = recordsWithSession(request);
     // Most requests have no such record.

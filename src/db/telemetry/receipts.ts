@@ -37,7 +37,6 @@ const ROW_BYTES = 2 + FIELDS * 4 + 4 + 4 + HASH_BYTES;
 const DUPLICATE_KEY = '23505';
 const LOCK_NOT_AVAILABLE = '55P03';
 
-/** The identity of a request, and the answer it got. */
 export interface Receipt {
   readonly bodyHash: Hex16;
   /** the body of the answer; null for `{}` */

@@ -43,7 +43,6 @@ type CorpusProblemKind =
 
 export interface CorpusProblem {
   readonly kind: CorpusProblemKind;
-  /** the offending file, package or key */
   readonly subject: string;
 }
 

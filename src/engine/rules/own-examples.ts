@@ -76,7 +76,6 @@ export function tryOwnExamples(
   return withOutcome(rule, document, { failed, measured });
 }
 
-/** The results of its author's texts. */
 interface Outcome {
   readonly failed: readonly FailedExample[];
   readonly measured: Rule['measured'];

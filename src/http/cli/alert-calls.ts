@@ -77,7 +77,6 @@ function toUndeliveredItem(one: DeadMessage) {
   };
 }
 
-/** Destinations, the log, and what is not tried again. */
 export async function alertsBody({ readFresh }: Databases, workspaceId: number) {
   return {
     destinations: (await readFresh(listDestinations, workspaceId)).map(toDestinationItem),

@@ -22,7 +22,6 @@ import { answeredError, problem } from '../transport/problem.ts';
 import { checkControls, requireNoQuery } from '../transport/query.ts';
 import type { Handler, Parameters } from '../transport/router.ts';
 
-/** The parts that the routes of a command line use. */
 export interface CliDependencies extends AppDependencies {
   readonly pollLimiter: PollLimiter;
 }

@@ -31,7 +31,6 @@ import {
   withSession,
 } from './sign-in/signed-in.ts';
 
-/** The parts that pages and forms use. */
 export interface AppDependencies extends ApiContext, SessionDependencies {
   readonly look: Look;
   readonly observeUrl: string;
@@ -56,7 +55,6 @@ export interface View {
 
 type PageHandler = (view: View) => Promise<Html | Answer | StreamedAnswer>;
 
-/** The signed-in user, as pages show them. */
 export function viewerOf({
   session,
   workspace,
@@ -138,7 +136,6 @@ export function pageRoutes(deps: AppDependencies) {
   });
 }
 
-/** A form that was sent; its fields are in the exchange's body. */
 interface SentForm<Request extends BrowserRequest> {
   readonly exchange: Exchange;
   readonly request: Request;
@@ -155,7 +152,6 @@ function formAnswer(result: FormResult): Answer {
   return 'location' in result ? redirect(result.location, result.headers) : result;
 }
 
-/** Makes the routes of forms that change something of the workspace. */
 export function formRoutes(deps: AppDependencies) {
   return (path: string, needs: Needs, handler: FormHandler<SignedInRequest>): Route => ({
     method: 'POST',

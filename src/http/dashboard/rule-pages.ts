@@ -318,7 +318,6 @@ export function previewPages(deps: AppDependencies): Route[] {
   ];
 }
 
-/** Facts of a workspace's rules that several pages show. */
 export function ruleFactsOf(
   { snapshot, counts, countStates, orphans }: RuleBook,
   settings: RuleSettings,

@@ -48,7 +48,6 @@ export const TYPE_MESSAGE =
   'Set OTEL_EXPORTER_OTLP_PROTOCOL=http/json in the exporter; if it sends only protobuf, run ' +
   '`sluice relay` beside it.';
 
-/** OTLP's own default paths. */
 export const BARE_PATHS: Readonly<Record<Signal, string>> = {
   traces: '/v1/traces',
   metrics: '/v1/metrics',
@@ -57,7 +56,6 @@ export const BARE_PATHS: Readonly<Record<Signal, string>> = {
 
 const SIGNALS: readonly Signal[] = ['traces', 'metrics', 'logs'];
 
-/** A decoded request that PostgreSQL refused. */
 export interface RejectedBody {
   readonly workspaceId: number;
   readonly signal: Signal;

@@ -140,7 +140,6 @@ class KeyCache {
     this.#shares = new NetworkShares(SHARE_LIMITS, nowMs);
   }
 
-  /** The credential if it is cached, else the look-up that it needs. */
   read(id: string, key: Buffer, sender: Sender): Credential | null | Promise<Credential | null> {
     const entry = this.#valid.get(id) ?? this.#unknown.get(id);
     const now = this.#nowMs();

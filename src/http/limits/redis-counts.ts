@@ -116,7 +116,6 @@ export function connectRedis(
   });
 }
 
-/** Knows if Redis answers; each change is an event. */
 class Health {
   readonly #events: CountEvents;
   #isAway: boolean | null = null;

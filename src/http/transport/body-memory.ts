@@ -41,7 +41,6 @@ function sizeFor(bytes: number): number {
 /** Limits a buffer to this many times the arrived bytes: declaring a large length costs nothing. */
 const GROWTH = 4;
 
-/** A body being received, in one growing buffer. */
 export class BodyBytes {
   readonly #memory: BodyMemory;
   #buffer: Buffer | null = null;
@@ -80,7 +79,6 @@ export class BodyBytes {
     this.#memory.release(before);
   }
 
-  /** Releases the buffer; the body is empty again. */
   release(): void {
     if (this.#buffer !== null) this.#memory.release(this.#buffer);
     this.#buffer = null;

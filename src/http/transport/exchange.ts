@@ -150,7 +150,6 @@ export class Exchange extends RequestHead {
     return this.#left.signal;
   }
 
-  /** Milliseconds since its head arrived. */
   get ageMs(): number {
     return performance.now() - this.#openedAtMs;
   }
@@ -170,7 +169,6 @@ export class Exchange extends RequestHead {
     return clientAddress({ forwardedFor, peerAddress }, this.#settings.trustedHops);
   }
 
-  /** Checks whether `answer` can still reach the client. */
   get #isAwaited(): boolean {
     return this.#open && !this.#answered && this.#refusal === null;
   }

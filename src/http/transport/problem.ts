@@ -77,7 +77,6 @@ export function problem(
   };
 }
 
-/** The part of the server that answers a request; for the log and the counters. */
 export type AnswerPlace = 'app' | 'cli' | 'dispatch' | 'ingest' | 'mcp' | 'read';
 
 /**

@@ -107,7 +107,6 @@ export function requireNoPageQuery(query: string): void {
 
 const DIGITS = /^\d{1,15}$/;
 
-/** A whole number in digits, within a range, with a default. */
 export function wholeNumber(min: number, max: number, fallback: number) {
   const error = `must be a whole number from ${min} to ${max}, in digits`;
   const number = z.int({ error }).min(min, { error }).max(max, { error });

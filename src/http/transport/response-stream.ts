@@ -40,7 +40,6 @@ interface StreamSettings {
   readonly isStopping: () => boolean;
 }
 
-/** Sends one body; used once. */
 export class ResponseStream {
   readonly #response: HttpResponse;
   readonly #settings: StreamSettings;

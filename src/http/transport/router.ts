@@ -62,7 +62,6 @@ function parametersOf(pattern: readonly string[], path: readonly string[]): Para
 const withoutSlash = (path: string): string =>
   path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path;
 
-/** Builds the look-up of a listener's routes. */
 export function createRouter(routes: readonly Route[]): (method: string, path: string) => Match {
   const exact = new Map<string, Target>();
   const patterns: Target[] = [];

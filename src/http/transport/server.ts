@@ -50,7 +50,6 @@ export interface ListenerSettings extends ListenAddress {
   readonly answerBrowser?: AnswerBrowser;
 }
 
-/** The state that listeners share, so that its bounds apply to the process. */
 export interface ListenerMemory {
   readonly unsent: UnsentAnswers;
   readonly memory: BodyMemory;

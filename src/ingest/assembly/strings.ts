@@ -60,7 +60,6 @@ export function skipString(at: i32): i32 {
   return 0;
 }
 
-/** Checks whether there are four hexadecimal digits. */
 function isUnit(at: i32): bool {
   for (let index = 0; index < 4; index += 1) {
     const byte = <i32>load<u8>(at + index);

@@ -116,7 +116,6 @@ function optionalProbesOf(
   return probes;
 }
 
-/** The parts that take telemetry, from the key to the commit. */
 function ingestOf(
   { config, databases, clock, minuteCounts, compressor, events }: AcceptorDependencies,
   stops: Pick<StopOrder, 'add'>,

@@ -19,7 +19,6 @@ export interface SplitText extends CollectedDocuments {
 
 const DAMAGED = 'its parts do not fit';
 
-/** Where something was taken out of a text. */
 export class Holes {
   /** positions, in rising order */
   readonly positions: readonly number[];

@@ -19,7 +19,6 @@ export interface LogFilter {
   readonly text?: string | undefined;
 }
 
-/** Where the next page begins. */
 export interface BlockCursor {
   /** UTC day of arrival, as `2026-11-20` */
   readonly day: string;

@@ -56,7 +56,6 @@ interface QueueFile {
   size: number;
 }
 
-/** A part of a file that was read: a request, or bytes that are damaged. */
 interface ReadPart<Attached> {
   readonly file: QueueFile;
   /** offset behind it */

@@ -50,7 +50,6 @@ export function pathOf(folder: string, number: number): string {
   return join(folder, `${String(number).padStart(8, '0')}.queue`);
 }
 
-/** The files of earlier starts, oldest first. */
 export function listFiles(folder: string): KeptFile[] {
   return readdirSync(folder)
     .flatMap((name) => {

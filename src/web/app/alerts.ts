@@ -79,7 +79,6 @@ function statusOf(destination: ListedDestination): HtmlValue {
   return html`<div>${state}${waiting}${lost}</div>`;
 }
 
-/** Sends a test, and shows the result on a separate page. */
 function testForm({ id, name }: { id: number; name: string }, viewer: Viewer): Html {
   return html`<form method="post" action="${writeTo(`${PATH}/${id}/test`, viewer)}"><button class="quiet">Send test<span class="hidden"> to ${name}</span></button></form>`;
 }

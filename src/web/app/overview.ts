@@ -128,7 +128,6 @@ function newCard({ visit: { since, newFindings }, nowMs }: OverviewPage): HtmlVa
 <p class="soft">findings since you looked ${time(since, nowMs)}</p></section>`;
 }
 
-/** Shows the number of open findings that are assigned to the member. */
 function assignedCard({ visit: { assigned } }: OverviewPage): Html {
   const list = withParameters('state=open', { assignee: 'me' });
   return html`<section class="panel"><h2>Assigned to you</h2><p class="figure"><a href="${list}">${upTo(assigned)}</a></p>

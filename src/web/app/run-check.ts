@@ -29,7 +29,6 @@ function capOf(bytes: number): string {
   return bytes % KIB === 0 ? `${count(bytes / KIB)} KiB` : `${count(bytes)} bytes`;
 }
 
-/** Why not everything was checked, one sentence for each reason. */
 export function limitsOf(run: RunSummary): string[] {
   const { truncatedTexts, textCapBytes, unreadSteps, unparsedValues, textGaps } = run;
   const { unreadTexts, unreadKeys, unknownRoles } = run;
@@ -106,7 +105,6 @@ function lateLine({ lateEvaluatedAt, lateEvaluatedSteps }: RunSummary): HtmlValu
   return html` ${many(lateEvaluatedSteps ?? 0, 'late step')}, evaluated at <time datetime="${iso}">${iso}</time>.`;
 }
 
-/** The line of the run's page that shows what was checked. */
 export function checkedLine(run: RunSummary): HtmlValue {
   return html`${wholeLine(run)}${lateLine(run)}`;
 }

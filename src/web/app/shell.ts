@@ -3,7 +3,6 @@ import type { Severity } from '../../model/rules.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { type AssetPaths, page } from '../layout.ts';
 
-/** The signed-in user, and the workspace that the page shows. */
 export interface Viewer {
   readonly email: string;
   readonly role: string;
@@ -81,7 +80,6 @@ export function appPage(look: Look, viewer: Viewer, view: AppPage): Html {
   });
 }
 
-/** A page without a signed-in user, for errors. */
 function plainPage(look: Look, title: string, main: HtmlValue): Html {
   const navigation = [
     { href: '/app', label: 'Dashboard', isCurrent: false },
@@ -147,7 +145,6 @@ export function severityBadge(severity: Severity): Html {
   return html`<span class="badge ${severity}">${severity}</span>`;
 }
 
-/** The link to the list that a page belongs to. */
 export function crumb(href: string, label: string): Html {
   return html`<nav class="crumb" aria-label="Breadcrumb"><a href="${href}">${label}</a></nav>`;
 }

@@ -34,7 +34,6 @@ function providerLink(provider: string, next: string): Html {
   return html`<li><a class="button quiet" href="${href}">Sign in with ${provider}</a></li>`;
 }
 
-/** The form for a password, and links to the providers. */
 export function signInPage(look: Look, view: SignInView): string {
   const { next, providers, email } = view;
   return sheet(look, {
@@ -65,7 +64,6 @@ interface InvitationView {
   readonly passwordCharsMin: number;
 }
 
-/** Accepting an invitation, as the signed-in user or with a new account. */
 export function invitationPage(look: Look, view: InvitationView): string {
   const path = `/app/invitation/${view.token}`;
   const account = html`<p><label for="name">Your name</label>

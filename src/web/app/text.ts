@@ -21,7 +21,6 @@ interface Marking {
 
 const NOTHING_SOUGHT: Marking = { soughtId: null, at: null };
 
-/** A text with its invisible characters written out. */
 export function seenText(text: string): HtmlValue {
   return seenParts(text).map(({ text: part, isSeen }) =>
     isSeen ? part : html`<span class="unseen" title="invisible characters">${part}</span>`,

@@ -12,7 +12,6 @@ export interface Site {
   readonly assets: AssetPaths;
 }
 
-/** A part of the index: which documents, in which order. */
 export interface Chapter {
   readonly title: string;
   readonly documents: readonly Document[];
@@ -87,7 +86,6 @@ ${link('Next', 'next', documents[at + 1])}
 </nav>`;
 }
 
-/** One document, between the menu of all pages and the list of its headings. */
 export function documentPage(document: Document, chapters: readonly Chapter[], site: Site): Html {
   const { slug, title, headings } = document;
   const contents = headings.filter(({ depth }) => depth === 2);
@@ -163,7 +161,6 @@ The documentation of this server, version ${site.version}, by task. Append \`.md
 ${parts.join('\n')}`;
 }
 
-/** The index for machines: every document by its absolute URL. */
 export function llmsTxt(chapters: readonly Chapter[], site: Site): string {
   const { brand, baseUrl, version } = site;
   const link = ({ slug, title, description }: Document) =>

@@ -13,7 +13,6 @@ export const DEPTH_MAX = 64;
 /** JSON nodes per value, enough for a few thousand messages or tool results. */
 const NODES_MAX = 100_000;
 
-/** The remaining budget for one attribute, event or status of a step. */
 export interface Budget {
   chars: number;
   nodes: number;

@@ -205,7 +205,6 @@ export type KindRow =
   /** by the span's name, or its part up to the first space */
   | { readonly names: Readonly<Record<string, StepKind>> };
 
-/** A product's attributes about the run as a whole. */
 export interface RunRows {
   /**
    * Attributes that name the agent, model, session or user, with their rank. Of all products' keys

@@ -50,7 +50,6 @@ function markAt(text: string): number {
   return found === -1 ? -1 : text.length - tail.length + found;
 }
 
-/** A list or object that is open at the end. */
 interface Frame {
   readonly isList: boolean;
   /** the end of its last complete element or member */
@@ -62,7 +61,6 @@ interface Frame {
   isValue: boolean;
 }
 
-/** The state of JSON's syntax at the end of a text. */
 interface End {
   /** outermost first */
   readonly frames: readonly Frame[];

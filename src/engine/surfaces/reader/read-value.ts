@@ -24,11 +24,6 @@ export function surfaceOn(byKind: SurfaceByKind, kind: StepKind): Surface {
   return typeof byKind === 'string' ? byKind : (byKind[kind] ?? byKind.else);
 }
 
-/**
- * The texts of a value.
- * @param value plain JSON
- * @param kind of its step
- */
 export function readValue(
   value: JsonValue,
   read: ValueReading,

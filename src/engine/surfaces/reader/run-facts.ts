@@ -37,7 +37,6 @@ const USER_KEYS = nameKeys('userId');
 const ANONYMOUS_ID = /^[0-9a-f]{64}$/;
 const ADDRESS_KEYS = ['user.email'];
 
-/** Facts of a run's texts that an evaluation stores (`Evaluation`). */
 interface NotedInTexts {
   readonly cutSteps: number;
   readonly unreadTexts: number;
@@ -229,7 +228,6 @@ function noteGaps(attributes: JsonObject, { gaps, sizes, texts }: NotedGaps): vo
   }
 }
 
-/** The senders that a run's steps show, each once. */
 interface Sender {
   readonly scopes: ReadonlySet<string>;
   readonly services: ReadonlySet<string>;

@@ -92,7 +92,6 @@ async function pageOf(
   return { findings, next: toSkipCursor(found.next), searchedTo: found.searchedTo };
 }
 
-/** `GET /platform/v1/risk-findings` */
 export function listFindings(context: ApiContext): AuthorizedHandler {
   return async (exchange, { workspaceId, email: me = null }) => {
     const query = parseQuery(findingsQuery, exchange.query);

@@ -71,7 +71,6 @@ const runMembers = {
   ),
 };
 
-/** People's decisions about the finding. */
 const triageMembers = {
   state: z.enum(FINDING_STATES).describe('What people decided; `new` until then.'),
   assignee: z.string().nullable().describe('E-mail address of the user it is assigned to.'),
@@ -233,10 +232,6 @@ function toGroup(group: FindingGroup): FindingBody['group'] {
   };
 }
 
-/**
- * A finding as the API shows it.
- * @param group the findings that it stands for
- */
 export function toFinding(
   finding: Finding,
   { baseUrl, references }: { readonly baseUrl: string; readonly references: ReferenceIndex },

@@ -20,7 +20,6 @@ export type BodyOf<Schema extends z.ZodType> = Immutable<z.infer<Schema>>;
 /** Every named body, under the name that the document gives it. */
 export const components = z.registry<{ readonly id: string }>();
 
-/** Gives a body its name; call once for each. */
 export function component<Schema extends z.ZodType>(id: string, schema: Schema): Schema {
   components.add(schema, { id });
   return schema;

@@ -9,7 +9,6 @@ import type { KeyKind } from '../../../model/people.ts';
 import type { RuleBook } from '../../../model/rules.ts';
 import { hex16 } from './component.ts';
 
-/** The values of this deployment that the document contains. */
 export interface ApiSettings {
   readonly baseUrl: string;
   readonly observeUrl: string;

@@ -196,7 +196,6 @@ export function toRule(
   };
 }
 
-/** The switch, the counts, and the overrides without effect. */
 export function toRuleSettings(
   settings: RuleSettings,
   { counts, snapshot, countStates, orphans }: RuleBook,
@@ -213,7 +212,6 @@ export function toRuleSettings(
   };
 }
 
-/** `GET /platform/v1/atr/rules` */
 export function listRules({ db, rules }: ApiContext): AuthorizedHandler {
   return async (exchange, { workspaceId }) => {
     const query = parseQuery(rulesQuery, exchange.query);
@@ -223,7 +221,6 @@ export function listRules({ db, rules }: ApiContext): AuthorizedHandler {
   };
 }
 
-/** `GET /platform/v1/atr/rules/{ruleId}` */
 export function showRule({ db, rules }: ApiContext): AuthorizedHandler {
   return async (_exchange, { workspaceId }, { ruleId }) => {
     const rule = requireRule(rules, ruleId);
@@ -233,7 +230,6 @@ export function showRule({ db, rules }: ApiContext): AuthorizedHandler {
   };
 }
 
-/** `GET /platform/v1/atr/settings` */
 export function showSettings({ db, rules }: ApiContext): AuthorizedHandler {
   return async (_exchange, { workspaceId }) =>
     json(toRuleSettings(await db.readFresh(readRuleSettings, workspaceId), rules));

@@ -157,7 +157,6 @@ export function listRuns({ db, runs: { times } }: ApiContext): AuthorizedHandler
   };
 }
 
-/** `GET /platform/v1/runs/{runId}` */
 export function showRun({ runs }: ApiContext): AuthorizedHandler {
   return async (_exchange, { workspaceId }, { runId }) => {
     const id = idOf(runId);
@@ -175,7 +174,6 @@ export function showRun({ runs }: ApiContext): AuthorizedHandler {
   };
 }
 
-/** `GET /platform/v1/runs/{runId}/otlp` */
 export function exportRun({ runs }: ApiContext): AuthorizedHandler<StreamedAnswer> {
   return async (exchange, { workspaceId }, { runId }) => {
     const { signal } = parseQuery(otlpQuery, exchange.query);

@@ -160,7 +160,6 @@ export async function sessionOf(
   return session;
 }
 
-/** A rate limit was reached; the answer says whose. */
 class RateLimited extends SluiceError {
   readonly scope: string;
   constructor(scope: string, retryAfterSeconds: number) {

@@ -115,7 +115,6 @@ export function put(length: i32): bool {
   return true;
 }
 
-/** Checks whether a string is the key of a member. @param closing its closing quote */
 function isKey(closing: i32, end: i32): bool {
   return isAt(COLON, skipSpace(closing + 1, end), end);
 }

@@ -49,7 +49,6 @@ Metrics alone make no run.</p>`
 }</div>`;
 }
 
-/** The guides and the status below a new agent key. */
 export function connectSection(
   keyId: number,
   key: string,

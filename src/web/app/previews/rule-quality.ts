@@ -3,7 +3,6 @@ import type { Rule } from '../../../model/rules.ts';
 import { type Html, type HtmlValue, html } from '../../html.ts';
 import { percentText } from '../format.ts';
 
-/** The quality of a rule as its authors state it, in two lines. */
 export function qualityCell({ quality: { confidence, maturity, wildFpRate } }: Rule): HtmlValue {
   const words = [
     confidence !== null && `confidence ${confidence}`,

@@ -69,7 +69,6 @@ function section({ kind, label, groups }: FrameworkCoverage, since: string): Htm
 ${groups.map((one) => group(one, since))}</section>`;
 }
 
-/** How much of a framework is covered, and the way to its part of the page. */
 function summary(framework: FrameworkCoverage): Html {
   const entries = entriesOf(framework);
   const covered = entries.filter(({ on }) => on > 0).length;

@@ -25,7 +25,6 @@ export function stateBadge(state: FindingState): Html {
   return html`<span class="state ${state}">${words(state)}</span>`;
 }
 
-/** Of a finding that an active exception covers. */
 export function exceptedBadge(): Html {
   return html`<span class="state excepted" title="An active exception hides it from the default list and from alerts">excepted</span>`;
 }

@@ -34,7 +34,6 @@ import {
   thoughtOf,
 } from './words.ts';
 
-/** A text and its surface, before it has a step. */
 export interface Piece {
   readonly surface: Surface;
   readonly text: string;

@@ -150,7 +150,6 @@ const ONE_MESSAGE = new Set([
   'outputs',
 ]);
 
-/** Checks whether this is a request or a response, with its messages as a member. */
 export function isEnvelope(value: JsonObject, budget: Budget): boolean {
   if ('messages' in value) return true;
   return Object.entries(value).some(([name, inner]) => holdsMessages(name, inner, budget));

@@ -192,7 +192,6 @@ export function thoughtOf(type: string): 'thought' | 'opaque' | undefined {
   return words.some((word) => OPAQUE.test(word)) ? 'opaque' : 'thought';
 }
 
-/** Checks whether this type of part is a picture, a recording, a file. */
 export function isMediaType(type: string): boolean {
   return MEDIA.test(wordsOf(type).at(-1) ?? '');
 }
