@@ -100,8 +100,6 @@ export function requireOwnFiles(folder: string): void {
  * Opens a regular file of this user, never through a symbolic link.
  *
  * @param flags as of open(2)
- * @param mode of a new file
- * @returns the descriptor
  * @throws OperatorError when the file belongs to another user or is not a regular file
  */
 export function openOwnFile(path: string, flags: number, mode = 0o600): number {

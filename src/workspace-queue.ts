@@ -19,10 +19,6 @@ export class WorkspaceQueue<Item> {
   #runningCount = 0;
   #size = 0;
 
-  /**
-   * @param atOnce maximum number of running items
-   * @param perWorkspace maximum number of running items of a workspace
-   */
   constructor(atOnce = 1, perWorkspace = 1) {
     this.#atOnce = atOnce;
     this.#perWorkspace = perWorkspace;

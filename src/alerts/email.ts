@@ -67,7 +67,6 @@ function needsTls({ password, hostname }: URL): boolean {
  * A message is delivered when the server has taken it for at least one of its addresses.
  *
  * @param host of the ids of messages
- * @param timeoutMs for tests
  */
 export function createMailer(
   { url, from }: SmtpSettings,

@@ -37,11 +37,7 @@ function pad(text: string, width: number, align: 'left' | 'right' = 'left'): str
   return align === 'right' ? `${space}${text}` : `${text}${space}`;
 }
 
-/**
- * Renders a table with a head.
- *
- * @param width columns of the terminal
- */
+/** Renders a table with a head. */
 export function renderTable<Row>(
   rows: readonly Row[],
   columns: readonly TableColumn<Row>[],

@@ -62,7 +62,6 @@ function loginOf(url: string): { connectionString: string; Client: typeof pg.Cli
  *
  * @param url postgres://…, also of several hosts (database-url.ts); `require_auth=scram-sha-256` in it
  *   is kept (scram-client.ts)
- * @param max most connections at a time
  * @param events receives `connectionLost` for idle connections that the server closed, and
  *   `connectionOpened` for new ones
  * @param waiting for how long, and how many callers, wait for a connection before they are refused
@@ -172,7 +171,6 @@ export function onlyRow<Row>({ rows: [row] }: { readonly rows: readonly Row[] })
 /**
  * Checks that the server answers and is new enough.
  *
- * @param setting that has its url
  * @throws {OperatorError} naming the setting and what is wrong
  */
 export async function checkServer(database: Database, setting = 'DATABASE_URL'): Promise<void> {
@@ -198,7 +196,6 @@ export async function checkServer(database: Database, setting = 'DATABASE_URL'):
 /**
  * Checks that the server allows as many connections as this process may open.
  *
- * @param needed connections of this process
  * @throws {OperatorError} naming both numbers and what to change
  */
 export async function checkConnections(database: Database, needed: number): Promise<void> {

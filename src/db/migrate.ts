@@ -102,7 +102,6 @@ export function historyFault(
  * Applies what is missing.
  *
  * @param known fewer only in tests, as an older version of the program
- * @returns the names of the migrations applied now
  * @throws {OperatorError} when the database has another history (`historyFault`); it is unchanged
  */
 export async function migrate(

@@ -259,7 +259,6 @@ export interface PipelineSettings {
  * Runs the steps in one transaction, on a connection that is in none.
  *
  * @param steps iterated as they are sent
- * @returns resolves once it is committed
  * @throws PostgreSQL's error of the first step that fails; the transaction is then still open, and the
  *   caller rolls it back or destroys the connection
  */

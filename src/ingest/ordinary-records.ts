@@ -213,10 +213,6 @@ export class OrdinaryRecords implements OrdinaryTaken {
   hasTraced = false;
   hasUntraced = false;
 
-  /**
-   * @param program the compiled program
-   * @param windowBytes maximum bytes of a body that are scanned at a time
-   */
   constructor(program: Program, signal: Signal, windowBytes = Number.POSITIVE_INFINITY) {
     const doubleOf = (start: number, end: number): number =>
       Number(this.#buffer.toString('latin1', start, end));
@@ -267,7 +263,6 @@ export class OrdinaryRecords implements OrdinaryTaken {
    * @param request the same number means the same body
    * @param until no record is taken after one that ends there or later
    * @param end no byte after it is read
-   * @param kind of the records, from `codes`
    * @returns false when the first one is not ordinary or does not fit
    */
   take(

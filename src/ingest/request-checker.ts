@@ -56,8 +56,6 @@ export class RequestChecker implements RecordSink {
   /**
    * Scans a body, pausing every 128 KiB; null when the plain decoder must decode it. The generator must end,
    * or be closed by `return`, before the next one.
-   *
-   * @param recordBytesMax maximum bytes of a record
    */
   *scan(
     signal: Signal,

@@ -41,10 +41,7 @@ export class LimitedProcess<To, From> {
   #child: ChildProcess | null = null;
   #waiting: Waiting<From> | null = null;
 
-  /**
-   * @param entry the built file that the process runs; it calls `serveParent`
-   * @param heapMib limit of its V8 heap
-   */
+  /** @param entry the built file that the process runs; it calls `serveParent` */
   constructor(entry: string, heapMib: number) {
     this.#entry = entry;
     this.#heapMib = heapMib;

@@ -10,11 +10,7 @@ import { flushUntilStop } from './upkeep.ts';
 
 const INTERVAL_MS = 60_000;
 
-/**
- * @param rules in the order of the match threads
- * @param record adds to what is stored
- * @returns to be called with what a thread has measured
- */
+/** @returns to be called with what a thread has measured */
 export function keepRuleCosts(
   rules: readonly { readonly id: string }[],
   record: (costs: readonly RuleCost[]) => Promise<void>,

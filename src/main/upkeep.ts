@@ -20,7 +20,6 @@ interface Upkeep {
 /**
  * Repeats `turn` until stopped; turns never overlap and do not keep the process alive.
  *
- * @param onFailure called for every failed turn
  * @param options.onSuccess called for every other one
  * @param options.atOnce the first turn begins now instead of after the first interval
  */

@@ -77,7 +77,6 @@ export function encodedBytesMax(ranges: RecordRanges): number {
  * it; the first from 0.
  *
  * @param into has room for `encodedBytesMax` from `at` on
- * @returns where they end
  */
 export function encodeRanges(ranges: RecordRanges, into: Buffer, at: number): number {
   let end = at;

@@ -28,10 +28,7 @@ export class Facts {
   }
 }
 
-/**
- * @param prefix of the names of all metrics
- * @param faultsHelp describes the counter of faults
- */
+/** @param faultsHelp describes the counter of faults */
 export function eventKinds(log: Logger, prefix: string, faultsHelp: string) {
   const registry = new Registry();
   const registers = [registry];

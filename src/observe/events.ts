@@ -53,7 +53,6 @@ export interface Observer {
 /**
  * The one observer of a process.
  *
- * @param level pino's level names
  * @param destination where lines go
  */
 export function createObserver(level: string, destination: LogDestination = openLog()): Observer {

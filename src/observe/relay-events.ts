@@ -18,7 +18,6 @@ export interface RelayState {
 /**
  * The log and the metrics of a relay.
  *
- * @param level pino's level names
  * @param state read for every `/metrics`
  */
 export function createRelayObserver(

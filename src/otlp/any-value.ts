@@ -28,7 +28,6 @@ export function checkAttributes(raw: Raw, field: string, fault: Fault): void {
  * Checks one AnyValue. If several members are set, which OTLP forbids, the first in the order below counts;
  * a value with unknown members only is empty.
  *
- * @param raw an AnyValue; absent and null are empty
  * @param depth the value's own level, 1 outermost
  */
 export function checkAnyValue(raw: Raw, depth: number, fault: Fault): void {

@@ -109,7 +109,6 @@ export class RequestDraft {
    * Notes an object in which nothing is known, unless one was noted before: no record is rejected.
    *
    * @param beside keys that are known there beside the list
-   * @param path of the object; empty for the body
    */
   noteUnknown(object: JsonObject, list: string, beside: readonly string[], path: string): void {
     if (this.rejections.has('nothing_known')) return;
@@ -268,7 +267,6 @@ const PLAIN_KEY = /^[\w.$-]+$/;
  *
  * @param list key of the list that belongs there
  * @param beside other keys that are known there
- * @param path of the object; empty for the body
  * @returns null when the list is there, or nothing unknown is
  */
 function describeUnknown(

@@ -48,7 +48,6 @@ const LOGS: Envelope = {
  * Decodes the body of one log export.
  *
  * @param body JSON bytes, decompressed; only read during the call
- * @returns `logs`, or why the body is undecodable; never throws
  */
 export function decodeLogs(body: Buffer): DecodeResult {
   return decodeEnvelope(body, LOGS);

@@ -5,11 +5,7 @@ import { checkAttributes } from './any-value.ts';
 import type { Fault } from './fault.ts';
 import { isObject, parseDropped, parseObject, parseText, type Raw } from './fields.ts';
 
-/**
- * Checks a ResourceSpans, ResourceLogs or ResourceMetrics entry, except its list of scopes.
- *
- * @returns the service's name
- */
+/** Checks a ResourceSpans, ResourceLogs or ResourceMetrics entry, except its list of scopes. */
 export function readResource(entry: JsonObject, fault: Fault): Origin['serviceName'] {
   const resource = parseObject(entry.resource, 'resource', fault);
   checkAttributes(resource.attributes, 'resource.attributes', fault);
@@ -18,11 +14,7 @@ export function readResource(entry: JsonObject, fault: Fault): Origin['serviceNa
   return serviceNameIn(resource.attributes);
 }
 
-/**
- * Checks a ScopeSpans, ScopeLogs or ScopeMetrics entry, except its list of items.
- *
- * @returns the scope's name
- */
+/** Checks a ScopeSpans, ScopeLogs or ScopeMetrics entry, except its list of items. */
 export function readScope(entry: JsonObject, fault: Fault): Origin['scopeName'] {
   const scope = parseObject(entry.scope, 'scope', fault);
   const name = parseText(scope.name, 'scope.name', fault);

@@ -55,7 +55,6 @@ export function encodeExportResponse(
 /**
  * Encodes google.rpc.Status, the body of every OTLP response other than 200.
  *
- * @param code determines the google.rpc.Code
  * @param message for a person; without client data
  * @param violations sent as one google.rpc.BadRequest in `details`
  */

@@ -171,11 +171,7 @@ export function clockCheck(differenceMs: number, isTooFar: boolean): Check {
   return ok('Clock', found);
 }
 
-/**
- * Checks whether another process of Sluice fits next to the present connections.
- *
- * @param needed connections that one process may open
- */
+/** Checks whether another process of Sluice fits next to the present connections. */
 export function connectionCheck(
   { allowed, used, roleLimit, databaseLimit }: ServerConnections,
   needed: number,

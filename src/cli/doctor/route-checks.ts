@@ -58,11 +58,7 @@ function unusedReplica(error: unknown): Check {
   return problem('Read replica', found, connectionAdvice(error, 'DATABASE_READ_URL'));
 }
 
-/**
- * Checks whether reads would go to the standby of DATABASE_READ_URL.
- *
- * @param primary of DATABASE_URL
- */
+/** Checks whether reads would go to the standby of DATABASE_READ_URL. */
 export async function replicaChecks(config: Config, primary: Database): Promise<Check[]> {
   const { databaseReadUrl, databaseReadLagMaxMs } = config;
   if (databaseReadUrl === null) return [];

@@ -101,10 +101,7 @@ function writeFile(folder: string, content: z.infer<typeof logins>): void {
   renameSync(temporary, join(folder, FILE));
 }
 
-/**
- * @param folder of `readLoginFolder`
- * @throws {OperatorError} when the file is not usable
- */
+/** @throws {OperatorError} when the file is not usable */
 export function readLogins(folder: string): ServerLogins {
   const { default: server, servers } = readFile(folder);
   const all = Object.entries(servers).map(([url, one]) => ({ server: url, ...one }));

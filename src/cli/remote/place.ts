@@ -62,12 +62,7 @@ export function chooseServer({ server, workspace }: PlaceOptions): ServerLogin |
   return login;
 }
 
-/**
- * The action of a command that works in both places.
- *
- * @param local on the local database
- * @param remote through a login
- */
+/** The action of a command that works in both places. */
 export function localOrRemote<Given extends readonly unknown[]>(
   local: (...given: Given) => Promise<void>,
   remote: (login: ServerLogin, ...given: Given) => Promise<void>,

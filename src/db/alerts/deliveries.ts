@@ -82,11 +82,7 @@ export async function listDead(database: Database, workspaceId: number): Promise
   return rows;
 }
 
-/**
- * Queues an undelivered message again, with the same id.
- *
- * @returns whether there was one
- */
+/** Queues an undelivered message again, with the same id. */
 export async function sendAgain(
   database: Queryable,
   workspaceId: number,

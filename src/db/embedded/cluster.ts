@@ -150,7 +150,6 @@ async function readIfThere(path: string): Promise<string | null> {
  * nothing in the cluster can open a socket, switch durability off or log customers' text.
  *
  * @param address where it listens, and nowhere else
- * @param connectionsMax connections of all its users together
  */
 export function serverArguments(address: Address, connectionsMax: number): string[] {
   const settings = {

@@ -47,7 +47,6 @@ const SOCKET_TIMEOUT_MS = 5000;
  * killed while starting it, that one is returned.
  *
  * @param installation whose lock the server inherits
- * @param connectionsMax most connections it will take
  * @param again.address the address it must have; by default the last one, or another when that is taken
  * @param again.signal ends the start, and the server that was started
  * @throws OperatorError with the last lines of its log when it does not come up

@@ -45,7 +45,6 @@ export function asAccount(account: SystemAccount): { uid?: number; gid?: number 
  * Runs a program to its end, from the root directory, which every account can enter.
  *
  * @param options.timeoutMs the program is killed after this long
- * @param options.input its standard input
  * @param options.inherited an open file that it gets as number 3
  * @returns always; a program that fails, is missing or takes too long is a value, not an error
  */

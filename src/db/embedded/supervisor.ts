@@ -41,7 +41,6 @@ export class Supervisor {
   #restarts = 0;
 
   /**
-   * @param server the running server
    * @param start starts it again, or finds the one that another process has started
    * @param onGivenUp called once, after the last start has failed
    * @param timing other than the service's, for tests

@@ -86,8 +86,6 @@ function toGroup(row: Row): FindingGroup {
 /**
  * One page of a workspace's findings in groups.
  *
- * @param skip groups of the pages before
- * @param limit most groups of the page
  * @returns the page; how many groups to skip for the next, null at the end; and the time before which no
  *   finding was read, null when all were
  */

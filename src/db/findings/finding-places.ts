@@ -44,7 +44,6 @@ const isSame = (one: string, other: string): string =>
 /**
  * The further places of a finding with those of a later evaluation of the run that it lacks.
  *
- * @param kept the stored finding
  * @param added the same rule's finding of the later evaluation
  */
 export const mergedPlaces = (kept: string, added: string): string => `

@@ -199,7 +199,6 @@ const EXPORT_PAGE_SEARCHED = exportPage(MATCHES);
  * `EXPORT_READ_MAX` findings at most, so it may have few or none and yet have a next one.
  *
  * @param range its `before` from `settledBefore`, the same for all pages of one reading
- * @param limit most findings of the page
  * @returns the page, and where the next begins (null at the end)
  */
 export async function listFindingFacts(
@@ -231,8 +230,6 @@ export async function listFindingFacts(
 /**
  * Findings by their ids, in no order; those that are gone, and those that an active exception covers, are
  * left out. Without excerpts, and without the names of step and tool.
- *
- * @param ids of findings of the workspace
  */
 export async function findAlertedFindings(
   database: Database,

@@ -210,12 +210,7 @@ export interface IncidentList {
 /** Lets the event loop do something else. */
 const turn = (): Promise<void> => new Promise((resume) => setImmediate(resume));
 
-/**
- * One page of a workspace's incidents, those that deserve a look first on top.
- *
- * @param skip incidents of the pages before
- * @param limit most incidents of the page
- */
+/** One page of a workspace's incidents, those that deserve a look first on top. */
 export async function listIncidents(
   database: Database,
   workspaceId: number,

@@ -63,7 +63,6 @@ export interface UnusableOverride {
  * Overrides of all workspaces that have no effect, by workspace and rule.
  *
  * @param runnable ids of the rules that can run
- * @param max most that are returned
  */
 export async function listUnusableOverrides(
   database: Database,

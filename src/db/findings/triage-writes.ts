@@ -174,7 +174,6 @@ async function addNotes(
  *
  * @param change its `ids` may repeat; undefined members change nothing
  * @param canEmail whether other people whose assignments change get an e-mail
- * @returns how many findings were changed
  * @throws {SluiceError} `not_found` when the workspace lacks one of the findings; `conflict` when the
  *   assignee is not a member, or a finding has `NOTES_MAX` notes; `bad_request` for too many ids;
  *   `not_signed_in`, `role_required` as `recordedByMember`

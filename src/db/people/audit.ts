@@ -176,7 +176,6 @@ const CHANGED_HEADS = `
 /**
  * Compares the last entries of the ledgers with kept entries.
  *
- * @param kept by workspace id
  * @param limit maximum number of workspaces, oldest first
  * @returns the workspaces whose last entry differs
  */

@@ -50,7 +50,6 @@ async function approverOf(
  * Creates the session of an approved command line, if the user who approved it still may. In a
  * transaction.
  *
- * @param brand beginning of the token: `<brand>_cli_…`
  * @returns the token, which cannot be read again; null when the approver has signed out, changed the
  *   password or left the workspace
  */
@@ -97,7 +96,6 @@ type Ending = { readonly only: Hex16 } | { readonly except: Hex16 };
  * Ends open sessions of a user. The end of a command line's is recorded in its workspace.
  *
  * @param action how the ledger names it
- * @returns how many ended
  */
 export async function endSessions(
   database: Database,

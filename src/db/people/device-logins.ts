@@ -173,11 +173,7 @@ interface PolledRow extends Approval {
   readonly isEarly: boolean;
 }
 
-/**
- * A command line's request for its token. An approved login gives it once.
- *
- * @param brand beginning of the token
- */
+/** A command line's request for its token. An approved login gives it once. */
 export async function pollDeviceLogin(
   database: Database,
   deviceCode: string,

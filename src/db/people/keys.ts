@@ -104,8 +104,6 @@ export async function listKeys(
 
 /**
  * Finds the first run since a key was created; another key may have sent it. Index `runs_by_arrival`.
- *
- * @returns null when the workspace has no such key
  */
 export async function findKeyArrival(
   database: Queryable,

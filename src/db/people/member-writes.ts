@@ -145,7 +145,6 @@ async function signedInInvitee(
  * access to an existing one. The result is the same whether or not the address has an account
  * elsewhere.
  *
- * @param origin address of the client
  * @throws {SluiceError} `not_found` when it is not open; `conflict` when the signed-in account
  *   cannot accept, or the address has become a member's
  */

@@ -28,7 +28,6 @@ export interface NewMember {
  * Adds a person to a workspace, and creates an account if the e-mail address has no verified one.
  * An account that an invitation link created does not count as the address's account.
  *
- * @returns whether the account is new
  * @throws {SluiceError} `conflict` when the address is already a member's
  */
 export async function createMember(
@@ -95,7 +94,6 @@ async function chooseAccount(
  *
  * @param workspace slug of a workspace that the account belongs to; null if the address has one
  *   account
- * @returns how many sessions ended
  * @throws {OperatorError} when the e-mail address has no account, or several
  */
 export async function resetPassword(

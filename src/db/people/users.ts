@@ -116,7 +116,6 @@ export async function hashPasswordOf(
 /**
  * Replaces a user's password if it is still the given one: of concurrent calls one succeeds.
  *
- * @param former the hash to replace
  * @returns false when another one is stored; nothing changes
  */
 export async function replacePassword(

@@ -100,7 +100,6 @@ export async function setPlan(
  * that an excerpt was cut from is not affected. Titles of runs are not read from the switch on, and
  * removed by the next upkeep (run-titles.ts).
  *
- * @returns how many findings lost their excerpt
  * @throws {OperatorError} when it was switched off again before all were removed
  */
 export async function setRedaction(

@@ -153,7 +153,6 @@ const REMOVE = `
  * @param database not in a transaction: findings are removed in statements of `REMOVAL_ROWS`, newest
  *   first, so that storing findings does not wait
  *
- * @returns the number of findings
  * @throws {OperatorError} when it does not redact
  */
 export async function removeExcerpts(database: Queryable, workspaceId: number): Promise<number> {

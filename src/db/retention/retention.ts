@@ -33,7 +33,6 @@ export class Retention {
    * process is found to be deleting.
    *
    * @param nowMs milliseconds since 1970, by PostgreSQL's clock
-   * @param signal aborted when the server stops
    * @throws the database's error
    */
   async deleteOutdated(

@@ -104,7 +104,6 @@ const sum = (amounts: readonly number[]): number => amounts.reduce((all, one) =>
 /**
  * Splits an amount equally (max-min fairness): what one cannot use goes to the others.
  *
- * @param wanted the most that each gets
  * @param first index of the one that is served first, and so gets one more of a remainder
  */
 export function shareOut(amount: number, wanted: readonly number[], first = 0): number[] {

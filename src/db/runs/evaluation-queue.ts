@@ -141,8 +141,6 @@ export async function claimRuns(
 
 /**
  * Sets runs whose last attempt has failed or was lost to `evaluation_failed`; nothing else does.
- *
- * @returns how many, at most GIVE_UP_MAX
  */
 export async function giveUpRuns(database: Database): Promise<number> {
   const { rowCount } = await database.query(

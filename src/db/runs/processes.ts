@@ -121,7 +121,6 @@ export async function endLeasesOfDead(database: Database): Promise<DeadProcesses
  * lost after its COMMIT. Nobody would renew or complete them, and they would last to their end.
  *
  * @param known the runs that the process knows to have
- * @returns how many runs are due again
  */
 export async function endForgottenLeases(
   database: Database,

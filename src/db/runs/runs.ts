@@ -224,8 +224,6 @@ function timeAfter(last: PageCursor | null): Date | null {
 /**
  * One page of the newest `RUNS_READ_MAX` runs of a filter, sorted.
  *
- * @param skip runs of the pages before
- * @param limit most runs of the page
  * @returns the page, how many to skip for the next (null at the end), and the time that it has read back to (null when it has read all)
  */
 export async function listSortedRuns(
@@ -263,7 +261,6 @@ export async function listSortedRuns(
  * `RUNS_READ_MAX` runs: with a filter that few of them match, the page may have fewer than `limit`
  * runs, even none, and not be the last.
  *
- * @param limit most runs of the page
  * @returns the page, and where the next begins (null at the end)
  */
 export async function listRuns(

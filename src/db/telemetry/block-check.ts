@@ -56,11 +56,7 @@ async function sampleRows<Row extends object>(
   return rows;
 }
 
-/**
- * Checks up to `CHECKED_BLOCKS_MAX` blocks.
- *
- * @param codecs those of this process
- */
+/** Checks up to `CHECKED_BLOCKS_MAX` blocks. */
 export async function checkBlocks(
   database: Queryable,
   codecs: Codecs = CODECS,

@@ -141,7 +141,6 @@ function codecOf(number: number): { readonly number: number; readonly codec: Cod
 /**
  * Reads a block.
  *
- * @param codecs those of this process
  * @returns its lines, each with a line feed at its end
  * @throws {UnreadableBlockError} when it is damaged
  * @throws {UnsupportedCodecError}

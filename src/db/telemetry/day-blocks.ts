@@ -95,11 +95,7 @@ function firstOf(listed: readonly ListedBlock[]): readonly ListedBlock[] {
   return end < 0 ? listed : listed.slice(0, end);
 }
 
-/**
- * Reads the next blocks of a day.
- *
- * @param after `FIRST_ID`, or `next` of the slice before
- */
+/** Reads the next blocks of a day. */
 export async function readSlice(
   database: Database,
   { workspaceId, signals, day, last }: BlocksOfDay,

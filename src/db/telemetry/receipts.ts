@@ -166,7 +166,6 @@ async function lookUp(connection: Connection, requests: readonly ReceivedRequest
  * The receipts of those requests that are stored. Reading them is committed like a write, so that
  * with a synchronous standby the first COMMIT has reached it too before a resend is acknowledged.
  *
- * @returns by `receiptKey`
  * @throws the database's error
  */
 export async function findReceipts(

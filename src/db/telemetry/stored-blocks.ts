@@ -137,7 +137,6 @@ const BLOCKS = `
  * compressed blocks of usual size and three texts are held at a time, or one long block.
  *
  * @param keys are taken when their slice is read
- * @param codecs those of this process
  * @throws the database's error; a block that cannot be read is an answer
  */
 export async function* readBlocks(

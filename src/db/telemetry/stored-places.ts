@@ -114,9 +114,6 @@ interface FoundRow extends Pick<RunPlace, 'arrivedOn' | 'isInPart' | 'arrivedAtM
  * Finds the places of runs. Each run is looked for on the days of its arrival, with a day to spare on
  * either side for clocks that differ. If the late steps of a run are claimed, the places of its
  * other steps come too.
- *
- * @param placesMax maximum number of places of each run: the first that arrived
- * @returns for each run its places
  */
 export async function findPlaces(
   database: Database,
@@ -141,7 +138,6 @@ export async function findPlaces(
 /**
  * @param counts how many records each claim is for; of distributed runs also those of unclaimed runs
  * @param parts of distributed runs: `ShardOfRuns.parts`
- * @param rowsMax maximum rows of a run in each table
  */
 async function findIn(
   database: Database,

@@ -123,7 +123,6 @@ export function buildManifest(packageDir: string, integrity: string): Manifest {
 
 /**
  * Reads every rule file once and compares it with the manifest.
- * @returns the verified bytes, sorted by path
  * @throws CorpusError naming every missing, extra, altered or irregular file, another package or
  *   version, and a manifest whose digest does not fit its list
  */

@@ -132,10 +132,7 @@ export interface RuleDocument {
   readonly fault: UnsupportedReason | null;
 }
 
-/**
- * Parses one rule file. Never throws.
- * @param file path and verified bytes
- */
+/** Parses one rule file. Never throws. */
 export function parseRuleFile(file: CorpusFile): RuleDocument {
   const text = file.bytes.toString();
   let yaml: unknown;

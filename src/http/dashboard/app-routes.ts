@@ -49,9 +49,6 @@ export function appRoutes(deps: AppDependencies): Route[] {
  * replica may be behind, its pages are read from the primary, whichever process answers.
  *
  *   change ──► Set-Cookie, gone after the replica's greatest lag ──► pages of the primary meanwhile
- *
- * @param primary all routes
- * @param replica the same routes, which read the replica
  */
 export function readYourWrites(
   primary: readonly Route[],

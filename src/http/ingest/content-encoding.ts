@@ -90,7 +90,6 @@ export function checkEncoding(encoding: string): void {
  * Inflates a body.
  *
  * @param keepMax beyond this many bytes, the output is dropped and only counted
- * @returns the decoded body, or null if it was only counted
  */
 async function inflate(
   body: Buffer,

@@ -90,7 +90,6 @@ export interface SignInLimiter {
    * Counts one attempt.
    *
    * @param account e-mail address; null counts for the network only
-   * @param address of the client
    * @throws {SluiceError} `too_many_attempts`
    */
   readonly admit: (account: string | null, address: string) => Promise<void>;
@@ -133,7 +132,6 @@ export interface PollLimiter {
   /**
    * Counts one poll.
    *
-   * @param address of the client
    * @throws {SluiceError} `too_many_attempts`
    */
   readonly admit: (address: string) => Promise<void>;

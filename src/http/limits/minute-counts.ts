@@ -64,7 +64,6 @@ export interface MinuteCounts {
    * Counts one request. Never rejects; waits for Redis no longer than its timeout (`RedisCounts`).
    *
    * @param name as `rate:7`; the key in Redis is `sluice:rate:7`
-   * @param limit requests per minute
    */
   readonly consume: (name: string, limit: number) => Promise<CountDecision>;
   /** The `redis` probe; null when no Redis is configured. */

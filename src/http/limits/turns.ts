@@ -64,8 +64,6 @@ export class Turns {
    * Does work in pieces; the sockets may be polled between two of them, and a piece of one other
    * work may be done.
    *
-   * @param bytes size of the body
-   * @returns what `work` returns
    * @throws what `work` throws
    */
   takeInPieces<T>(workspaceId: number, work: Iterator<void, T, void>, bytes: number): Promise<T> {

@@ -13,7 +13,6 @@ const ENCODED_CONTROL = /%(?:[01][0-9a-f]|7f)|\x7f/i;
 /**
  * Refuses control characters in the path parameters and the query of a request.
  *
- * @param parameters decoded path parameters
  * @throws {InvalidInput} naming every parameter that contains one; the path's, if there are any
  */
 export function checkControls(query: string, parameters: Readonly<Record<string, string>>): void {

@@ -38,8 +38,6 @@ function skipDigits(at: i32): i32 {
 
 /**
  * Reads up to 19 digits without leading zeros into `state.value`; @returns the end of the digits
- *
- * @param most the largest value
  */
 function readDigits(at: i32, most: u64): i32 {
   let value: u64 = 0;

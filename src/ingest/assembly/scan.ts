@@ -68,8 +68,6 @@ export function configure(object: i32, members: i32, requiredMembers: u32): void
  * that is not ordinary.
  *
  * @param until at least one record is read, and none after one that ends there or later
- * @param kind of the records
- * @returns how many records were read
  */
 export function scan(length: i32, at: i32, until: i32, kind: i32): i32 {
   const limit = WINDOW + length;

@@ -241,11 +241,7 @@ export function createAcceptor(
 
 const INTERVAL_MS = 30_000;
 
-/**
- * @param record stores that the keys were used now
- * @param intervalMs between two writes
- * @returns to be called when a key is used
- */
+/** @param intervalMs between two writes */
 export function keepKeyUse(
   record: (ids: readonly number[]) => Promise<void>,
   {

@@ -23,7 +23,6 @@ function hashOf(group: number): number {
 /**
  * Makes a filter.
  *
- * @param hashes of the groups in the block (`assembly/groups.ts`)
  * @param blockBytes of the compressed block
  */
 export function createFilter(hashes: Iterable<number>, blockBytes: number): Buffer {

@@ -133,7 +133,6 @@ function differences(points: readonly MetricPoint[]): MetricPoint[] {
 /**
  * Adds points up by hour and group.
  *
- * @param points in any order
  * @returns the groups with the largest values first
  */
 export function hourlySeries(

@@ -47,7 +47,6 @@ export class MetricScanner {
    * Scans one metric.
    *
    * @param sink takes the points; if it refuses a point, the plain decoder reads the body
-   * @returns the number of points
    */
   scan(sink: RecordSink): number {
     const scanner = this.#scanner;

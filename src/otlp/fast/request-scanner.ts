@@ -77,7 +77,6 @@ export class RequestScanner {
    * one.
    *
    * @param body the request body, decompressed; read until this ends, and not after
-   * @param recordBytesMax most bytes of a record, or between two pauses
    * @returns false when the plain decoder must read the body
    */
   *scan(

@@ -198,7 +198,6 @@ function toJson(request: DecodedMessage): JsonText {
  * Decodes one export request.
  *
  * @param body decompressed; only read during the call
- * @returns the request as OTLP/JSON
  * @throws {SluiceError} `undecodable_body`; `body_too_large` for too many objects
  */
 export function decodeProtobufRequest(signal: Signal, body: Buffer): JsonText {

@@ -100,12 +100,7 @@ export class DiskQueue<Attached> {
   #waitingBytes = 0;
   #flush: Promise<void> | null = null;
 
-  /**
-   * Opens the queue of a folder that exists.
-   *
-   * @param bytesMax most bytes of all files
-   * @param takenBytesMax most bytes of taken requests
-   */
+  /** Opens the queue of a folder that exists. */
   constructor(
     folder: string,
     bytesMax: number,

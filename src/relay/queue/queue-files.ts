@@ -125,11 +125,7 @@ function bytesAt({ folder, number, offset }: RecordPlace, bytes: number): Buffer
   }
 }
 
-/**
- * Reads one record of a queue file, or finds out how much of the file cannot be read.
- *
- * @param bytesMax most bytes of a record that is read
- */
+/** Reads one record of a queue file, or finds out how much of the file cannot be read. */
 export function readRecord(place: RecordPlace, bytesMax: number): RecordRead {
   const rest = place.end - place.offset;
   const length = recordBytes(bytesAt(place, Math.min(rest, HEADER_BYTES)));

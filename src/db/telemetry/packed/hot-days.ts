@@ -289,11 +289,7 @@ export async function dropHotPlaces(database: Database, day: string): Promise<st
   return partition === undefined ? [] : [name];
 }
 
-/**
- * Drops the hot blocks of days whose places are gone, once no reader needs them any more.
- *
- * @returns the names of the dropped tables
- */
+/** Drops the hot blocks of days whose places are gone, once no reader needs them any more. */
 export async function dropHotBlocks(database: Database): Promise<string[]> {
   const placed = new Set(await hotDaysOf(database, 'hot_places'));
   const days = (await hotDaysOf(database, 'hot_blocks')).filter((day) => !placed.has(day));

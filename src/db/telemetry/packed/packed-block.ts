@@ -51,11 +51,7 @@ let documentsMemory: Buffer | null = null;
 /** Bytes of the length of a piece, at the beginning of a part. */
 const LENGTH_BYTES = 4;
 
-/**
- * Compresses lines. Runs in the thread pool, both parts at once.
- *
- * @param codec the codec of new blocks
- */
+/** Compresses lines. Runs in the thread pool, both parts at once. */
 export async function compressPacked(
   { bytes, narrow, attributes, literals, repeats }: SplitText,
   codec = BROTLI,
@@ -82,7 +78,6 @@ async function compressPart(number: number, pieces: readonly Buffer[]): Promise<
 /**
  * Reads the narrow part.
  *
- * @param codecs those of this process
  * @throws {UnreadableBlockError} when it is damaged
  * @throws {UnsupportedCodecError}
  */
@@ -94,7 +89,6 @@ export async function readNarrow(block: NarrowBlock, codecs: Codecs = CODECS): P
 /**
  * Reads all parts.
  *
- * @param codecs those of this process
  * @throws {UnreadableBlockError} when the block is damaged
  * @throws {UnsupportedCodecError}
  */

@@ -27,7 +27,6 @@ export function encodeSources(sources: readonly RecordRanges[]): Buffer {
 /**
  * Decodes the records of sources.
  *
- * @param count how many sources there are
  * @throws {RangeError} if the bytes are damaged
  */
 export function decodeSources(count: number, bytes: Buffer): readonly RecordRanges[] {

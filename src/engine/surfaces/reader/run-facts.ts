@@ -54,9 +54,6 @@ const NOTHING_NOTED: NotedInTexts = {
 /**
  * Reads a run's facts. Names are read from the topmost agent span, then from any step in time
  * order.
- * @param steps of one run, in time order
- * @param kinds of the steps, by their index
- * @param surfaces of its texts
  * @param state as the store has it: by the span without a parent, or by timeout
  * @param noted what reading its texts showed
  */

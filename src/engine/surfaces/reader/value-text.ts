@@ -80,7 +80,6 @@ const WRITTEN: ReadonlySet<Surface> = new Set(['step_input', 'agent_output']);
  * with the escapes inside strings resolved (rules match `"key": "value"`), and its strings, one per
  * line (rules match what the tool will see). A plain string is one text, quoted or not. A structure
  * that exceeds the budget is returned string by string.
- * @param surface on which the texts are matched
  */
 export function textsOf(value: JsonValue, budget: Budget, surface: Surface): ValueTexts {
   if (typeof value === 'object' && value !== null && !take(budget, 'chars', charsOf(value))) {

@@ -176,7 +176,6 @@ export function cell(value: string): string {
 export const csvRow = (cells: readonly string[]): string => `${cells.map(cell).join(',')}\r\n`;
 
 /**
- * @param slots counts the running exports
  * @param reader its signal is aborted when the client leaves: no further page is read
  * @yields the file, page by page
  * @throws {SluiceError} `overloaded` when too many exports are running

@@ -83,7 +83,6 @@ export function literalBytes(): i32 {
 /**
  * Takes a string.
  *
- * @param start of its first byte in the text
  * @returns the position of its closing quote; the text's end if there is none
  */
 export function take(start: i32, end: i32): i32 {
@@ -153,7 +152,6 @@ function continueRepeat(start: i32, end: i32): i32 {
 /**
  * Appends what is equal at a place and at a position of the text, if there is enough with what was equal before.
  *
- * @param length of the stream
  * @returns how many bytes of the text were appended; -1 if there is no repeat
  */
 function repeatAt(place: i32, length: i32, at: i32, end: i32): i32 {

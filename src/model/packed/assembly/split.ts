@@ -80,7 +80,6 @@ export function end(): void {
 /**
  * Splits the text.
  *
- * @param length of the text, which is tokens of JSON
  * @returns false when a long string does not end
  */
 export function put(length: i32): bool {

@@ -100,7 +100,6 @@ function views({ runId, shown, isList }: StepsPage): Html {
 /**
  * The steps of a page.
  *
- * @param total steps of the run, those on no page included
  * @param unreadable how many of them are in blocks that could not be read
  */
 export function stepsView(data: StepsPage, total: number, unreadable: number): Html {

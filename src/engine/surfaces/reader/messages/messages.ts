@@ -55,7 +55,6 @@ const AUTHOR_SURFACES: Readonly<Record<Side, Readonly<Record<Author, Surface | n
 /**
  * Reads a value that holds messages: a list, one message, a request or response, or plain text.
  * @param value plain JSON, or such JSON inside strings
- * @param fallback the surface of text without an author
  */
 export function readMessages(
   value: JsonValue,
