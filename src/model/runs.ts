@@ -52,11 +52,6 @@ export const namesOfRun = <Value>(of: (label: string) => Value) =>
     RUN_NAME_ROWS.map(({ name, label }) => [name, of(label.toLowerCase())]),
   ) as InApi<Value>;
 
-export const toNamed = (run: NamesOfRun) =>
-  Object.fromEntries(RUN_NAME_ROWS.map(({ key, name }) => [name, run[key]])) as InApi<
-    string | null
-  >;
-
 export const RUN_STATES = ['running', 'completed', 'failed', 'timed_out'] as const;
 export type RunState = (typeof RUN_STATES)[number];
 

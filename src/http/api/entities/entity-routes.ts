@@ -3,12 +3,12 @@ import { z } from 'zod';
 
 import { readEntity } from '../../../db/runs/entities.ts';
 import { SEVERITIES } from '../../../model/rules.ts';
-import { ENTITY_KIND_NAMES, type EntityFacts } from '../../../model/shown/entities.ts';
+import { ENTITY_KIND_NAMES } from '../../../model/shown/entities.ts';
 import { json } from '../../transport/problem.ts';
 import { parseQuery, wholeNumber } from '../../transport/query.ts';
 import type { ApiContext } from '../api-context.ts';
 import type { AuthorizedHandler } from '../authorized.ts';
-import { type BodyOf, component, count, timestamp } from '../openapi/component.ts';
+import { type BodyOf, bodyFrom, component, count, timestamp } from '../openapi/component.ts';
 import type { Operation } from '../openapi/operation.ts';
 import { badQuery, example, found, READ, READ_REFUSALS } from '../openapi/shared-answers.ts';
 import { RUN } from '../otlp/otlp-examples.ts';
@@ -37,6 +37,21 @@ const usage = {
 };
 const milliseconds = (what: string) => z.number().nullable().describe(`${what}, in milliseconds.`);
 
+const entityDay = z.object({
+  day: z.iso.date(),
+  runs: count('Runs.'),
+  errors: count('Runs that failed.'),
+  ...usage,
+});
+
+const entityRule = z.object({
+  rule_id: ruleId,
+  severity: z.enum(SEVERITIES),
+  findings: count('Findings.'),
+  false_positives: count('Findings with this state.'),
+  last_at: timestamp('When the last one was stored.'),
+});
+
 const entity = component(
   'Entity',
   z
@@ -51,16 +66,7 @@ const entity = component(
       ...usage,
       first_seen_at: timestamp('First arrival of a run of the range.').nullable(),
       last_seen_at: timestamp('Last arrival.').nullable(),
-      days: z
-        .array(
-          z.object({
-            day: z.iso.date(),
-            runs: count('Runs.'),
-            errors: count('Runs that failed.'),
-            ...usage,
-          }),
-        )
-        .describe('UTC days with runs, the oldest first.'),
+      days: z.array(entityDay).describe('UTC days with runs, the oldest first.'),
       names: z
         .object(
           Object.fromEntries(
@@ -72,30 +78,12 @@ const entity = component(
         )
         .describe('Names that its runs have, the most frequent first, at most 20 of a kind.'),
       rules: z
-        .array(
-          z.object({
-            rule_id: ruleId,
-            severity: z.enum(SEVERITIES),
-            findings: count('Findings.'),
-            false_positives: count('Findings with this state.'),
-            last_at: timestamp('When the last one was stored.'),
-          }),
-        )
+        .array(entityRule)
         .describe('Rules with findings in its runs; of a tool or server, in its calls.'),
       read_to: timestamp('Runs that arrived before were not read; null when all were.').nullable(),
     })
     .describe('The runs of an agent, service, user, session, model, tool or MCP server, counted.'),
 );
-
-const toUsage = ({
-  inputTokens,
-  outputTokens,
-  costUsd,
-}: Pick<EntityFacts, 'inputTokens' | 'outputTokens' | 'costUsd'>) => ({
-  input_tokens: inputTokens,
-  output_tokens: outputTokens,
-  cost_usd: costUsd,
-});
 
 export function showEntity({ db, nowMs }: ApiContext): AuthorizedHandler {
   return async (exchange, { workspaceId }) => {
@@ -103,33 +91,19 @@ export function showEntity({ db, nowMs }: ApiContext): AuthorizedHandler {
     const { since, until } = rangeOfDays(days, nowMs());
     const reader = { workspaceId, signal: exchange.signal };
     const facts = await db.read(readEntity, reader, { kind, name }, since, until);
-    const body: BodyOf<typeof entity> = {
+    const body = bodyFrom(entity, {
+      ...facts,
       kind,
       name,
-      runs: facts.runs,
-      errors: facts.errors,
-      not_evaluated: facts.notEvaluated,
-      duration_p50: facts.p50,
-      duration_p95: facts.p95,
-      ...toUsage(facts),
-      first_seen_at: facts.firstSeen?.toISOString() ?? null,
-      last_seen_at: facts.lastSeen?.toISOString() ?? null,
-      days: facts.days.map(({ day, runs, errors, ...own }) => ({
-        day,
-        runs,
-        errors,
-        ...toUsage(own),
-      })),
-      names: facts.names,
-      rules: facts.rules.map((rule) => ({
-        rule_id: rule.ruleId,
-        severity: rule.severity,
-        findings: rule.findings,
-        false_positives: rule.dismissed,
-        last_at: rule.lastAt.toISOString(),
-      })),
-      read_to: facts.readTo?.toISOString() ?? null,
-    };
+      durationP50: facts.p50,
+      durationP95: facts.p95,
+      firstSeenAt: facts.firstSeen,
+      lastSeenAt: facts.lastSeen,
+      days: facts.days.map((day) => bodyFrom(entityDay, day)),
+      rules: facts.rules.map((rule) =>
+        bodyFrom(entityRule, { ...rule, falsePositives: rule.dismissed }),
+      ),
+    });
     return json(body);
   };
 }

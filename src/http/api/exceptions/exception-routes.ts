@@ -9,7 +9,7 @@ import { json } from '../../transport/problem.ts';
 import { parseQuery } from '../../transport/query.ts';
 import type { ApiContext } from '../api-context.ts';
 import type { AuthorizedHandler } from '../authorized.ts';
-import { type BodyOf, component, count, timestamp } from '../openapi/component.ts';
+import { type BodyOf, bodyFrom, component, count, timestamp } from '../openapi/component.ts';
 import type { Operation } from '../openapi/operation.ts';
 import { badQuery, example, found, READ, READ_REFUSALS } from '../openapi/shared-answers.ts';
 import { ruleId } from '../rules/rule-schema.ts';
@@ -72,28 +72,10 @@ export const exceptionsQuery = z.object({
     .describe('`true`: only active exceptions; `false`: only ended and expired ones.'),
 });
 
-export function toException(exception: FindingException) {
-  const { hidden } = exception;
-  return {
-    id: exception.id,
-    rule_id: exception.ruleId,
-    text: exception.text,
-    tool: exception.tool,
-    agent: exception.agent,
-    service: exception.service,
-    reason: exception.reason,
-    created_by: exception.createdBy,
-    created_at: exception.createdAt.toISOString(),
-    expires_at: exception.expiresAt.toISOString(),
-    ended_at: exception.endedAt?.toISOString() ?? null,
-    ended_by: exception.endedBy,
-    is_active: exception.isActive,
-    hidden: {
-      count: hidden.count,
-      is_exact: !hidden.isCut,
-      last_at: hidden.last?.toISOString() ?? null,
-    },
-  };
+export function toException(one: FindingException): BodyOf<typeof exception> {
+  const { count, isCut, last } = one.hidden;
+  const hidden = { count, is_exact: !isCut, last_at: last?.toISOString() ?? null };
+  return bodyFrom(exception, { ...one, hidden });
 }
 
 /** A workspace has a bounded number of exceptions, so there are no pages. */

@@ -6,11 +6,12 @@ import type { Finding, FindingGroup } from '../../../model/findings.ts';
 import type { Hex16 } from '../../../model/json.ts';
 import type { ReferenceIndex } from '../../../model/references/rule-references.ts';
 import { CATEGORIES, RULE_STATUSES, SEVERITIES } from '../../../model/rules.ts';
-import { namesOfRun, toNamed } from '../../../model/runs.ts';
+import { namesOfRun } from '../../../model/runs.ts';
 import { SURFACES } from '../../../model/steps.ts';
 import { FINDING_STATES, type TriageMark } from '../../../model/triage.ts';
 import {
   type BodyOf,
+  bodyFrom,
   component,
   count,
   hex8,
@@ -178,25 +179,16 @@ export const ocsfUnmapped = z
 
 /** The metadata of a finding: which rule matched, and where. Never its excerpt. */
 export function ruleFacts(finding: Omit<Finding, 'excerpt'>): BodyOf<typeof findingMetadata> {
-  return {
+  return bodyFrom(findingMetadata, {
+    ...finding,
     detector: DETECTOR,
-    corpus_version: finding.corpusVersion,
-    corpus_identity: finding.corpusIdentity,
-    rule_id: finding.ruleId,
-    rule_version: finding.ruleVersion,
-    rule_status: finding.ruleStatus,
-    category: finding.category,
-    subcategory: finding.subcategory,
     condition: finding.conditionIndex,
-    condition_description: finding.conditionDescription,
-    field: finding.field,
-    surface: finding.surface,
     step: {
       span_id: finding.stepSpanId,
       name: finding.stepName,
       number: finding.place.step,
     },
-  };
+  });
 }
 
 /** Said only where it explains why an exception does not hide the finding. */
@@ -204,7 +196,7 @@ function otherMatches({ others }: Pick<Finding, 'others'>) {
   if (others == null || (!others.isCut && !others.isPartlyExcepted)) return {};
   const { count, isCut, isPartlyExcepted } = others;
   return {
-    other_matches: { count, is_exact: !isCut, is_partly_excepted: isPartlyExcepted },
+    otherMatches: { count, is_exact: !isCut, is_partly_excepted: isPartlyExcepted },
   };
 }
 
@@ -233,27 +225,21 @@ function toGroup(group: FindingGroup): FindingBody['group'] {
 }
 
 export function toFinding(
-  finding: Finding,
+  one: Finding,
   { baseUrl, references }: { readonly baseUrl: string; readonly references: ReferenceIndex },
   group: FindingGroup | null = null,
 ): FindingBody {
-  return {
-    id: finding.id,
-    created_at: finding.createdAt.toISOString(),
-    category: categoryName(finding.category),
-    severity: finding.severity,
-    description: finding.description,
-    metadata: ruleFacts(finding),
-    reference_ids: [...references.idsOf(finding.ruleId)],
-    run_id: finding.runId,
-    url: findingUrl(baseUrl, finding.id),
-    ...triageFacts(finding),
-    ...toNamed(finding),
-    tool: finding.toolName,
-    excerpt: finding.excerpt,
-    excerpt_match: finding.excerpt === null ? null : finding.place.inExcerpt,
-    ...otherMatches(finding),
-    recommended_actions: finding.recommendedActions,
+  return bodyFrom(finding, {
+    ...one,
+    category: categoryName(one.category),
+    metadata: ruleFacts(one),
+    referenceIds: references.idsOf(one.ruleId),
+    url: findingUrl(baseUrl, one.id),
+    agent: one.agentName,
+    service: one.serviceName,
+    tool: one.toolName,
+    excerptMatch: one.excerpt === null ? null : one.place.inExcerpt,
+    ...otherMatches(one),
     group: group === null ? null : toGroup(group),
-  };
+  });
 }

@@ -24,6 +24,7 @@ import type { ApiContext } from '../api-context.ts';
 import type { AuthorizedHandler } from '../authorized.ts';
 import {
   type BodyOf,
+  bodyFrom,
   component,
   count,
   hex16,
@@ -122,41 +123,20 @@ type TitleOf = (ruleId: string) => string;
 
 function toIncident(one: Incident, baseUrl: string, titleOf: TitleOf): BodyOf<typeof incident> {
   const { runId, findingId } = one;
-  return {
-    run_id: runId,
-    finding_id: findingId,
-    rule_id: one.ruleId,
+  return bodyFrom(incident, {
+    ...one,
     title: titleOf(one.ruleId),
-    severity: one.severity,
     agent: one.agentName,
     service: one.serviceName,
-    user_id: one.userId,
-    session_id: one.sessionId,
-    first_seen_at: one.firstSeenAt.toISOString(),
-    last_seen_at: one.lastSeenAt.toISOString(),
-    findings: one.findings,
-    rules: one.rules,
-    runs: one.runs,
-    repeats: one.repeats,
-    states: one.states,
-    chain: one.chain.map((link) => ({
-      run_id: link.runId,
-      step: link.step,
-      surface: link.surface,
-      tool: link.tool,
-      finding_id: link.findingId,
-      rule_id: link.ruleId,
-      title: titleOf(link.ruleId),
-      severity: link.severity,
-      category: categoryName(link.category),
-      more_rules: link.moreRules,
-      role: link.role,
-    })),
-    more_links: one.moreLinks,
-    score: one.score,
-    reasons: one.reasons,
+    chain: one.chain.map((link) =>
+      bodyFrom(chainLink, {
+        ...link,
+        title: titleOf(link.ruleId),
+        category: categoryName(link.category),
+      }),
+    ),
     url: pageUrl(baseUrl, findingLink({ id: findingId, runId })),
-  };
+  });
 }
 
 export function listIncidents(context: ApiContext): AuthorizedHandler {

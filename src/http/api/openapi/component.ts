@@ -25,6 +25,48 @@ export function component<Schema extends z.ZodType>(id: string, schema: Schema):
   return schema;
 }
 
+type Camel<Name extends string> = Name extends `${infer Head}_${infer Tail}`
+  ? `${Head}${Capitalize<Camel<Tail>>}`
+  : Name;
+
+/** The members of a body under their names in this program; a moment may be a date. */
+type Source<Body> = {
+  readonly [Name in keyof Body as Camel<Name & string>]:
+    | Body[Name]
+    | (string extends Body[Name] ? Date : never);
+};
+
+const memberNames = new WeakMap<
+  z.ZodObject,
+  readonly (readonly [member: string, name: string])[]
+>();
+
+function namesOf(schema: z.ZodObject) {
+  const known = memberNames.get(schema);
+  if (known !== undefined) return known;
+  const names = Object.keys(schema.shape).map((member) => {
+    const name = member.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
+    return [member, name] as const;
+  });
+  memberNames.set(schema, names);
+  return names;
+}
+
+/** Makes a body of the values that its schema names, in camel case; other values are left out. */
+export function bodyFrom<Schema extends z.ZodObject>(
+  schema: Schema,
+  source: Source<BodyOf<Schema>>,
+): BodyOf<Schema> {
+  const values: Readonly<Record<string, unknown>> = source;
+  const members = namesOf(schema).flatMap(([member, name]) => {
+    const value = values[name];
+    return value === undefined
+      ? []
+      : [[member, value instanceof Date ? value.toISOString() : value]];
+  });
+  return Object.fromEntries(members) as BodyOf<Schema>;
+}
+
 /** 32 hexadecimal digits: a run or a finding. */
 export const hex16 = (description: string) =>
   z

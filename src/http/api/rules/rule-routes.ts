@@ -20,7 +20,7 @@ import { json } from '../../transport/problem.ts';
 import { flag, parseQuery, wholeNumber } from '../../transport/query.ts';
 import type { ApiContext } from '../api-context.ts';
 import type { AuthorizedHandler } from '../authorized.ts';
-import type { BodyOf } from '../openapi/component.ts';
+import { type BodyOf, bodyFrom } from '../openapi/component.ts';
 import type { ApiSettings, Operation } from '../openapi/operation.ts';
 import {
   badQuery,
@@ -36,7 +36,7 @@ import {
   rule,
   type rule as ruleBody,
   ruleId,
-  type ruleItem,
+  ruleItem,
   rulePage,
   ruleSettings,
 } from './rule-schema.ts';
@@ -84,31 +84,15 @@ function toItem(
   { decide, references }: RuleBook,
   record: RuleRecord = NO_RECORD,
 ): BodyOf<typeof ruleItem> {
-  const { enabled, decidedBy, state } = decide(rule, settings);
-  return {
-    id: rule.id,
-    title: rule.title,
-    severity: rule.severity,
-    version: rule.version,
-    status: rule.status,
-    category: rule.category,
-    subcategory: rule.subcategory,
-    support: rule.support,
-    enabled,
-    decided_by: decidedBy,
-    state,
-    maturity: rule.quality.maturity,
-    confidence: rule.quality.confidence,
-    wild_fp_rate: rule.quality.wildFpRate,
-    wild_samples: rule.quality.wildSamples,
-    wild_validated: rule.quality.wildValidated,
-    reference_ids: [...references.idsOf(rule.id)],
-    recent_findings: record.findings,
-    recent_false_positives: record.falsePositives,
-    last_seen_at: record.lastSeenAt?.toISOString() ?? null,
-    matcher_share: record.matcherShare,
-    matcher_us: record.matcherUs,
-  };
+  return bodyFrom(ruleItem, {
+    ...rule,
+    ...rule.quality,
+    ...record,
+    ...decide(rule, settings),
+    referenceIds: references.idsOf(rule.id),
+    recentFindings: record.findings,
+    recentFalsePositives: record.falsePositives,
+  });
 }
 
 /** Checks whether every word occurs in one of the rule's texts, its reference ids included. */

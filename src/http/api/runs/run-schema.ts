@@ -11,11 +11,11 @@ import {
   namesOfRun,
   RUN_STATES,
   type RunSummary,
-  toNamed,
 } from '../../../model/runs.ts';
 import { type StepOutline, SURFACES } from '../../../model/steps.ts';
 import {
   type BodyOf,
+  bodyFrom,
   component,
   count,
   hex8,
@@ -274,68 +274,41 @@ const orNull = (nanos: Int64 | null): string | null => (nanos === null ? null : 
 
 export function toRunItem(run: RunSummary, times: WaitTimes): BodyOf<typeof runItem> {
   const wait = waitOf(run, times);
-  const { startUnixNano: start, endUnixNano: end } = run;
   const { checked, limits } = checkOf(run);
-  return {
-    id: run.runId,
-    state: run.state,
-    evaluation: run.evaluation,
-    name: run.name,
-    title: run.title,
-    ...toNamed(run),
-    started_at: orNull(start),
-    ended_at: orNull(end),
-    first_arrived_at: run.firstArrivalAt.toISOString(),
-    last_arrived_at: run.lastArrivalAt.toISOString(),
-    input_tokens: run.inputTokens,
-    output_tokens: run.outputTokens,
-    cost_usd: run.costUsd,
-    spans: run.spans,
-    repeated_spans: run.repeatedSpans,
-    log_records: run.logRecords,
-    waits_for: wait?.for ?? null,
-    evaluation_due_at: wait?.until.toISOString() ?? null,
-    evaluated_at: run.evaluatedAt?.toISOString() ?? null,
-    corpus_version: run.corpusVersion,
-    corpus_identity: run.corpusIdentity,
-    late_steps: lateSteps(run),
-    ...(run.lateEvaluatedAt != null && {
-      late_evaluated_steps: run.lateEvaluatedSteps ?? 0,
-      late_evaluated_at: run.lateEvaluatedAt.toISOString(),
-    }),
-    unread_steps: run.unreadSteps,
+  const { lateEvaluatedAt, lateEvaluatedSteps, ...known } = run;
+  return bodyFrom(runItem, {
+    ...known,
     checked,
-    check_limits: [...limits],
-    texts: run.texts,
-    surfaces: run.surfaces,
-    truncated_texts: run.truncatedTexts,
-    text_cap_bytes: run.textCapBytes,
-    unparsed_values: run.unparsedValues,
-    text_incomplete: run.textGaps === null ? null : run.textGaps.length > 0,
-    text_gaps: run.textGaps,
-    unread_texts: run.unreadTexts,
-    unread_keys: run.unreadKeys,
-    unknown_roles: run.unknownRoles,
-    capture_hint: run.captureHint,
+    checkLimits: limits,
+    id: run.runId,
+    agent: run.agentName,
+    service: run.serviceName,
+    startedAt: orNull(run.startUnixNano),
+    endedAt: orNull(run.endUnixNano),
+    firstArrivedAt: run.firstArrivalAt,
+    lastArrivedAt: run.lastArrivalAt,
+    waitsFor: wait?.for ?? null,
+    evaluationDueAt: wait?.until ?? null,
+    lateSteps: lateSteps(run),
+    ...(lateEvaluatedAt != null && {
+      lateEvaluatedAt,
+      lateEvaluatedSteps: lateEvaluatedSteps ?? 0,
+    }),
+    textIncomplete: run.textGaps === null ? null : run.textGaps.length > 0,
     findings: run.severities.length,
-    highest_severity: SEVERITIES.find((one) => run.severities.includes(one)) ?? null,
-  };
+    highestSeverity: SEVERITIES.find((one) => run.severities.includes(one)) ?? null,
+  });
 }
 
 const STATUS_WORDS = ['unset', 'ok', 'error'] as const;
 
 export function toRunStep(step: StepOutline): BodyOf<typeof runStep> {
-  return {
-    source: step.source,
-    name: step.name,
-    kind: step.kind,
-    span_id: step.spanId,
-    parent_span_id: step.parentSpanId,
+  return bodyFrom(runStep, {
+    ...step,
     service: step.serviceName,
-    started_at: isoOfNanos(step.startUnixNano),
-    ended_at: isoOfNanos(step.endUnixNano),
+    startedAt: isoOfNanos(step.startUnixNano),
+    endedAt: isoOfNanos(step.endUnixNano),
     status: STATUS_WORDS[step.statusCode] ?? 'unset',
-    surfaces: step.surfaces,
     cut: step.isCut,
-  };
+  });
 }

@@ -14,6 +14,7 @@ import type { ApiContext } from '../api-context.ts';
 import type { AuthorizedHandler } from '../authorized.ts';
 import {
   type BodyOf,
+  bodyFrom,
   component,
   count,
   hex16,
@@ -112,16 +113,8 @@ const logPage = component(
 );
 
 function toRecord(line: LogLine): BodyOf<typeof logRecord> {
-  return {
-    time: line.timeUnixNano === '0' ? null : isoOfNanos(line.timeUnixNano),
-    level: line.level,
-    service: line.service,
-    event_name: line.eventName,
-    text: line.text,
-    attributes: line.attributes,
-    cut: line.isCut,
-    run_id: line.runId,
-  };
+  const time = line.timeUnixNano === '0' ? null : isoOfNanos(line.timeUnixNano);
+  return bodyFrom(logRecord, { ...line, time, cut: line.isCut });
 }
 
 export function listLogs({ runs }: ApiContext): AuthorizedHandler {
@@ -129,12 +122,11 @@ export function listLogs({ runs }: ApiContext): AuthorizedHandler {
     const query = parseQuery(logsQuery, exchange.query);
     const { cursor = null, limit } = query;
     const page = await runs.logs(workspaceId, logFilterOf(query), cursor, limit, exchange.signal);
-    const body: BodyOf<typeof logPage> = {
+    const body = bodyFrom(logPage, {
+      ...page,
       records: page.records.map(toRecord),
-      next_cursor: toLogCursor(page.next),
-      blocks_read: page.blocksRead,
-      unreadable: page.unreadable,
-    };
+      nextCursor: toLogCursor(page.next),
+    });
     return json(body);
   };
 }

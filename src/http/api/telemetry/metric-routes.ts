@@ -6,14 +6,13 @@ import {
   type MetricChart,
   type MetricRange,
   type MetricSummary,
-  type MetricsRead,
   STATISTICS,
 } from '../../../model/shown/metrics.ts';
 import { json } from '../../transport/problem.ts';
 import { moment, parseQuery, wholeNumber } from '../../transport/query.ts';
 import type { ApiContext } from '../api-context.ts';
 import type { AuthorizedHandler } from '../authorized.ts';
-import { type BodyOf, component, count, timestamp } from '../openapi/component.ts';
+import { type BodyOf, bodyFrom, component, count, timestamp } from '../openapi/component.ts';
 import type { Operation } from '../openapi/operation.ts';
 import { badQuery, example, found, READ, READ_REFUSALS } from '../openapi/shared-answers.ts';
 import { RUN } from '../otlp/otlp-examples.ts';
@@ -105,46 +104,28 @@ const metricSeries = component(
     .describe('A metric by hour.'),
 );
 
-const toMetric = (one: MetricSummary): BodyOf<typeof metric> => ({
-  name: one.name,
-  unit: one.unit,
-  description: one.description,
-  kind: one.kind,
-  cumulative: one.isCumulative,
-  monotonic: one.isMonotonic,
-  services: one.services,
-  attributes: one.attributes,
-  last_value: one.lastValue,
-  last_seen_at: one.lastSeen.toISOString(),
-  points: one.points,
-});
-const toRead = ({ readTo, unreadable }: MetricsRead) => ({
-  read_to: readTo?.toISOString() ?? null,
-  unreadable,
-});
+const toMetric = (one: MetricSummary): BodyOf<typeof metric> =>
+  bodyFrom(metric, {
+    ...one,
+    cumulative: one.isCumulative,
+    monotonic: one.isMonotonic,
+    lastSeenAt: one.lastSeen,
+  });
 
 export function listMetrics({ runs, nowMs }: ApiContext): AuthorizedHandler {
   return async (exchange, { workspaceId }) => {
     const range = rangeOf(parseQuery(metricsQuery, exchange.query), nowMs());
     const listed = await runs.metrics.list(workspaceId, range, exchange.signal);
-    const body: BodyOf<typeof metricList> = {
-      metrics: listed.metrics.map(toMetric),
-      left_out: listed.leftOut,
-      ...toRead(listed),
-    };
-    return json(body);
+    return json(bodyFrom(metricList, { ...listed, metrics: listed.metrics.map(toMetric) }));
   };
 }
 
 function toSeries(chart: MetricChart): BodyOf<typeof metricSeries> {
-  return {
+  return bodyFrom(metricSeries, {
+    ...chart,
     metric: chart.metric === null ? null : toMetric(chart.metric),
-    statistic: chart.statistic,
     hours: chart.hours.map((hour) => hour.toISOString()),
-    series: chart.series,
-    left_out: chart.leftOut,
-    ...toRead(chart),
-  };
+  });
 }
 
 export function showSeries({ runs, nowMs }: ApiContext): AuthorizedHandler {
