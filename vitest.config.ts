@@ -67,7 +67,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: [
-            'test/{alerts,config,deploy,otlp,ingest,engine,observe,cli,main,web,bench,model,relay}/**/*.test.ts',
+            'test/{alerts,config,deploy,evidence,otlp,ingest,engine,observe,cli,main,web,bench,model,relay}/**/*.test.ts',
             'test/{mutants,terminal}/**/*.test.ts',
             'test/*.test.ts',
           ],

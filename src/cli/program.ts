@@ -7,6 +7,7 @@ import { addAuditCommands } from './audit-commands.ts';
 import { addCompletionCommand } from './completion.ts';
 import { addCorpusCommands } from './corpus-commands.ts';
 import { addDoctorCommand } from './doctor/doctor-command.ts';
+import { addEvidenceCommands } from './evidence/evidence-commands.ts';
 import { addExportCommand } from './export/export-command.ts';
 import { addExceptionCommands } from './findings/exception-commands.ts';
 import { addFindingCommands } from './findings/finding-commands.ts';
@@ -55,6 +56,7 @@ export function createProgram(): Command {
   addRuleCommands(program);
   addFindingCommands(program);
   addIncidentCommands(program);
+  addEvidenceCommands(program);
   addExceptionCommands(program);
   addAlertCommands(program);
   addRunCommands(program);

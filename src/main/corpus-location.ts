@@ -2,6 +2,7 @@
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
+import { corpusFiles } from '../engine/corpus/corpus.ts';
 import { OperatorError } from '../errors.ts';
 
 export const CORPUS_PACKAGE = 'agent-threat-rules';
@@ -34,4 +35,10 @@ export function corpusPackageDir(): string {
  */
 export function pinnedCorpus(): { readonly packageDir: string; readonly manifestPath: string } {
   return { packageDir: corpusPackageDir(), manifestPath: MANIFEST_PATH };
+}
+
+/** Reads a file of the pinned corpus, by its path in the manifest. */
+export function pinnedRuleFiles(): (path: string) => Promise<Buffer> {
+  const { packageDir, manifestPath } = pinnedCorpus();
+  return corpusFiles(packageDir, manifestPath);
 }

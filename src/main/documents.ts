@@ -59,7 +59,7 @@ const CHAPTERS: readonly { readonly title: string; readonly slugs: readonly stri
   },
   {
     title: 'Integrate',
-    slugs: ['api', 'cli', 'export', 'ocsf-export', 'mcp', 'otlp-conformance', 'errors'],
+    slugs: ['api', 'cli', 'export', 'ocsf-export', 'evidence', 'mcp', 'otlp-conformance', 'errors'],
   },
   { title: 'Extend', slugs: ['architecture', 'testing', 'debugging'] },
 ];

@@ -74,6 +74,9 @@ export const CHECKED = [
  */
 export type Checked = (typeof CHECKED)[number];
 
+/** Most steps of a signal in the export of a run. */
+export const EXPORTED_STEPS_MAX = 20_000;
+
 export const RUN_NOT_EXPORTED =
   'This workspace redacts excerpts: the texts of its runs are not exported.';
 

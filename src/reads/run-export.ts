@@ -18,7 +18,7 @@ import {
   firstRecords,
   type RecordRanges,
 } from '../model/record-ranges.ts';
-import { RUN_NOT_EXPORTED } from '../model/runs.ts';
+import { EXPORTED_STEPS_MAX, RUN_NOT_EXPORTED } from '../model/runs.ts';
 import { findRecords } from '../otlp/lines/block-records.ts';
 import { cutLines } from '../otlp/lines/lines.ts';
 import type { FoundRecord } from '../otlp/lines/record-finder.ts';
@@ -29,8 +29,7 @@ import type { FoundRun, RunSteps } from './run-steps.ts';
 
 export type ExportedSignal = 'traces' | 'logs';
 
-/** Most steps of an export, and most places of a run, of both signals, that it looks at. */
-const STEPS_MAX = 20_000;
+/** Most places of a run, of both signals, that an export looks at. */
 const PLACES_MAX = 40_000;
 /** Blocks that are read together, until their texts are longer than this, and the most places in them. */
 const SLICE = { blocks: 4, bytes: 2 * 1024 * 1024, places: 1000 };
@@ -165,16 +164,20 @@ export function createRunExporter(
    *
    * @throws {UnreadableBlockError} at the first block that cannot be read: an export is never silently short
    */
-  async function* chunks(run: FoundRun, signal: ExportedSignal): AsyncGenerator<Buffer> {
+  async function* chunks(
+    run: FoundRun,
+    signal: ExportedSignal,
+    isCounted: boolean,
+  ): AsyncGenerator<Buffer> {
     const { workspaceId } = run;
-    slots.take(workspaceId);
+    if (isCounted) slots.take(workspaceId);
     try {
       const [found] = await read({ workspaceId, isExport: true }, (db) =>
         findPlaces(db, [run], PLACES_MAX),
       );
       const places = found?.places ?? [];
       const exported = new ExportedSpans();
-      let left = STEPS_MAX;
+      let left = EXPORTED_STEPS_MAX;
       let blocks = new Map<string, BlockText>();
       for (let at = 0; at < places.length && left > 0; ) {
         blocks = await readSlice(workspaceId, places.slice(at, at + SLICE.places), blocks);
@@ -204,17 +207,24 @@ export function createRunExporter(
       if (error instanceof UnreadableBlockError) report(error.blockId, error);
       throw error;
     } finally {
-      slots.release(workspaceId);
+      if (isCounted) slots.release(workspaceId);
     }
   }
 
   return {
-    exportOtlp: async (workspaceId: number, runId: Hex16, signal: ExportedSignal) => {
+    /** counts the exports; a caller of several exports takes one slot for all */
+    exportSlots: slots,
+    exportOtlp: async (
+      workspaceId: number,
+      runId: Hex16,
+      signal: ExportedSignal,
+      isCounted = true,
+    ) => {
       const found = await steps.find(workspaceId, runId);
       if (found === null) throw new SluiceError('not_found', 'This workspace has no such run.');
       if (await find({ workspaceId }, (db) => redactsExcerpts(db, workspaceId)))
         throw new SluiceError('conflict', RUN_NOT_EXPORTED);
-      return chunks(found, signal);
+      return chunks(found, signal, isCounted);
     },
   };
 }

@@ -38,6 +38,7 @@ const ROOMS: Readonly<Record<string, readonly string[] | 'everything'>> = {
     'observe',
     'web',
     'alerts',
+    'evidence',
     'model',
     'errors',
     'free-memory',
@@ -75,6 +76,7 @@ const ROOMS: Readonly<Record<string, readonly string[] | 'everything'>> = {
     'stack-traces',
   ],
   terminal: ['engine', 'model', 'errors'],
+  evidence: ['model', 'errors'],
   'database-url': [],
   'redis-url': [],
   'local-host': ['errors'],
@@ -111,7 +113,7 @@ const VENDORS: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Rooms that only compute: no clock, no process, no input or output. */
-const PURE_ROOMS = ['otlp', 'engine', 'web', 'local-host'];
+const PURE_ROOMS = ['otlp', 'engine', 'evidence', 'web', 'local-host'];
 const IMPURE_GLOBALS = ['performance', 'process'];
 const IMPURE_MODULES = new RegExp(
   '^node:(fs|net|https?|http2|tls|dgram|dns|os|child_process|worker_threads|process|' +

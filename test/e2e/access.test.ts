@@ -98,6 +98,8 @@ const ROWS: Readonly<Record<string, Row>> = {
   'GET /app/runs': { for: 'members', shows: () => runId },
   'GET /app/runs/{runId}': { for: 'members', shows: () => RUN },
   'GET /app/runs/{runId}/otlp.jsonl': { for: 'members' },
+  'GET /app/findings/{findingId}/evidence.tar': { for: 'members', shows: () => findingId },
+  'GET /app/incidents/{runId}/evidence.tar': { for: 'members', shows: () => findingId },
   'GET /app/entities': members,
   'GET /app/logs': members,
   'GET /app/metrics': members,

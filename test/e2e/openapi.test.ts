@@ -425,6 +425,8 @@ describe('other refusals', () => {
   const missing: Readonly<Record<string, string>> = {
     getRule: 'ATR-2026-99999',
     getFinding: '0'.repeat(32),
+    getFindingEvidence: '0'.repeat(32),
+    getIncidentEvidence: '0'.repeat(32),
     getRun: '0'.repeat(32),
     exportRun: '0'.repeat(32),
     getDocumentationPage: 'no-such-page',

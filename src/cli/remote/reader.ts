@@ -8,6 +8,7 @@ import { findWorkspace } from '../../db/people/workspaces.ts';
 import { fromPrimary } from '../../db/replica/read-choice.ts';
 import { createRuleBook } from '../../engine/rules/rule-book.ts';
 import { OperatorError, SluiceError } from '../../errors.ts';
+import type { ApiContext } from '../../http/api/api-context.ts';
 import type { AuthorizedHandler } from '../../http/api/authorized.ts';
 import { listExceptions } from '../../http/api/exceptions/exception-routes.ts';
 import { listFindings, showFinding } from '../../http/api/findings/finding-routes.ts';
@@ -15,7 +16,8 @@ import { listIncidents } from '../../http/api/findings/incident-routes.ts';
 import { listRuns, searchRuns, showRun } from '../../http/api/runs/run-routes.ts';
 import { listTools, showTool } from '../../http/api/tools/tool-routes.ts';
 import { InvalidInput } from '../../http/transport/invalid-input.ts';
-import { pinnedCorpus } from '../../main/corpus-location.ts';
+import { pinnedCorpus, pinnedRuleFiles } from '../../main/corpus-location.ts';
+import { programVersion } from '../../main/program-version.ts';
 import { createRunReaders } from '../../main/run-reader.ts';
 import { loadKeptCatalog } from '../../pool/kept-catalog.ts';
 import { readClock, withDatabase } from '../with-database.ts';
@@ -61,6 +63,27 @@ function localReader(handlers: Handlers, workspaceId: number): Reader {
   };
 }
 
+/** Runs a command with the parts of handlers, on the local database. */
+export async function withLocalContext(
+  workspace: string | undefined,
+  work: (context: ApiContext, workspaceId: number) => Promise<void>,
+): Promise<void> {
+  await withDatabase(async ({ database }, config) => {
+    const { nowMs } = await readClock(database);
+    const { id } = await findWorkspace(database, workspace ?? null);
+    const context = {
+      db: sameForAll(database),
+      rules: createRuleBook(loadKeptCatalog(pinnedCorpus())),
+      readRuleFile: pinnedRuleFiles(),
+      runs: createRunReaders(config)(fromPrimary(() => database)),
+      version: programVersion(),
+      baseUrl: config.baseUrl,
+      nowMs,
+    };
+    await work(context, id);
+  });
+}
+
 export async function withReader(
   options: PlaceOptions,
   work: (reader: Reader) => Promise<void>,
@@ -73,16 +96,7 @@ export async function withReader(
     });
     return;
   }
-  await withDatabase(async ({ database }, config) => {
-    const { nowMs } = await readClock(database);
-    const workspace = await findWorkspace(database, options.workspace ?? null);
-    const context = {
-      db: sameForAll(database),
-      rules: createRuleBook(loadKeptCatalog(pinnedCorpus())),
-      runs: createRunReaders(config)(fromPrimary(() => database)),
-      baseUrl: config.baseUrl,
-      nowMs,
-    };
+  await withLocalContext(options.workspace, async (context, workspaceId) => {
     const handlers = {
       list: {
         findings: listFindings(context),
@@ -98,7 +112,7 @@ export async function withReader(
         tools: showTool(context),
       },
     };
-    await work(localReader(handlers, workspace.id));
+    await work(localReader(handlers, workspaceId));
   });
 }
 

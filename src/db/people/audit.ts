@@ -144,6 +144,29 @@ export async function listAudit(
   return { entries, next: rows.length > limit ? (entries.at(-1)?.seq ?? null) : older };
 }
 
+/**
+ * Returns the newest entries of a ledger since a time, oldest first.
+ *
+ * @param limit most entries; the oldest ones are left out
+ * @returns `isCut` when entries since that time were left out
+ */
+export async function newestEntries(
+  database: Queryable,
+  workspaceId: number,
+  since: Date,
+  limit: number,
+): Promise<{ readonly entries: readonly ChainedEntry[]; readonly isCut: boolean }> {
+  const { rows } = await database.query<ChainedEntry>(
+    `SELECT ${COLUMNS} FROM audit_ledger WHERE workspace_id = $1 AND seq >= $2 ORDER BY seq`,
+    [
+      workspaceId,
+      String(BigInt(await numberAfterNewest(database, workspaceId)) - BigInt(limit) - 1n),
+    ],
+  );
+  const own = rows.filter(({ at }) => at >= since);
+  return { entries: own.slice(-limit), isCut: own.length > limit };
+}
+
 async function numberAfterNewest(database: Queryable, workspaceId: number): Promise<Int64> {
   const found = await database.query<{ seq: Int64 }>(
     'SELECT COALESCE(max(seq), 0) + 1 AS seq FROM audit_ledger WHERE workspace_id = $1',

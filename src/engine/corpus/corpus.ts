@@ -176,6 +176,25 @@ export async function checkCorpus(packageDir: string, manifestPath: string): Pro
   if (problems.length > 0) throw new CorpusError(problems);
 }
 
+/**
+ * Creates a reader of single files of a verified corpus, by their paths.
+ *
+ * @returns reads a file; throws CorpusError when it is not the one of the manifest
+ */
+export function corpusFiles(
+  packageDir: string,
+  manifestPath: string,
+): (path: string) => Promise<Buffer> {
+  const manifest = loadManifest(manifestPath);
+  return async (path) => {
+    const expected = digestOf(manifest, path);
+    if (expected === undefined) throw new CorpusError([{ kind: 'file_extra', subject: path }]);
+    const bytes = await promises.readFile(join(packageDir, path));
+    if (sha256(bytes) === expected) return bytes;
+    throw new CorpusError([{ kind: 'file_altered', subject: path }]);
+  };
+}
+
 /** Problems that are found before any rule file is read. */
 function listProblems(
   manifest: Manifest,

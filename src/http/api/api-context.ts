@@ -50,13 +50,19 @@ export interface RunReader {
     workspaceId: number,
     id: Hex16,
     signal: 'traces' | 'logs',
+    /** false for a part of something that has taken one of `exportSlots` */
+    isCounted?: boolean,
   ) => Promise<AsyncIterable<Buffer>>;
+  readonly exportSlots: Readonly<Record<'take' | 'release', (workspaceId: number) => void>>;
 }
 
 export interface ApiContext {
   readonly db: Databases;
   readonly rules: RuleBook;
+  /** reads a file of the rules' corpus, as the manifest names it */
+  readonly readRuleFile: (path: string) => Promise<Buffer>;
   readonly runs: RunReader;
+  readonly version: string;
   readonly baseUrl: string;
   /** milliseconds since 1970, by PostgreSQL's clock */
   readonly nowMs: () => number;

@@ -13,10 +13,11 @@ import type { Handler, Parameters } from '../transport/router.ts';
 
 /** Reads nothing of a request but its query and path, so that commands can call it too. */
 export type AuthorizedHandler<Given extends Answer | StreamedAnswer = Answer> = (
-  exchange: Pick<Exchange, 'query'> & Partial<Pick<Exchange, 'signal'>>,
+  exchange: Pick<Exchange, 'query'> & Partial<Pick<Exchange, 'signal' | 'clientAddress'>>,
   credential: Pick<Credential, 'workspaceId'> & {
     /** of a signed-in user; a key has none */
     readonly email?: string;
+    readonly keyId?: number;
   },
   parameters: Parameters,
 ) => Given | Promise<Given>;

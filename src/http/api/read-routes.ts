@@ -6,6 +6,7 @@ import type { Route } from '../transport/router.ts';
 import type { ApiContext } from './api-context.ts';
 import { type AuthorizedDependencies, type AuthorizedHandler, authorized } from './authorized.ts';
 import { showEntity } from './entities/entity-routes.ts';
+import { downloadEvidence, showEvidenceKey } from './evidence/evidence-routes.ts';
 import { listExceptions } from './exceptions/exception-routes.ts';
 import { exportFindings } from './findings/finding-export.ts';
 import { listFindings, showFinding } from './findings/finding-routes.ts';
@@ -19,7 +20,6 @@ import { listMetrics, showSeries } from './telemetry/metric-routes.ts';
 import { listTools, showTool } from './tools/tool-routes.ts';
 
 export interface ReadDependencies extends AuthorizedDependencies, ApiContext {
-  readonly version: string;
   readonly oauthProviders: readonly string[];
 }
 
@@ -29,7 +29,11 @@ export function readRoutes(deps: ReadDependencies): Route[] {
     kind: KeyKind | 'any',
     handler: AuthorizedHandler<Answer | StreamedAnswer>,
   ): Route => ({ method: 'GET', path, handler: authorized(kind, handler, deps) });
-  const getOne = (path: string, kind: KeyKind | 'any', handler: AuthorizedHandler): Route =>
+  const getOne = (
+    path: string,
+    kind: KeyKind | 'any',
+    handler: AuthorizedHandler<Answer | StreamedAnswer>,
+  ): Route =>
     get(path, kind, (exchange, credential, parameters) => {
       requireNoQuery(exchange.query);
       return handler(exchange, credential, parameters);
@@ -44,6 +48,9 @@ export function readRoutes(deps: ReadDependencies): Route[] {
     get('/platform/v1/incidents', 'workspace', listIncidents(deps)),
     get('/platform/v1/risk-findings/ocsf', 'workspace', exportFindings(deps, ocsfSource)),
     getOne('/platform/v1/risk-findings/{findingId}', 'workspace', showFinding(deps)),
+    getOne('/platform/v1/risk-findings/{findingId}/evidence', 'workspace', downloadEvidence(deps)),
+    getOne('/platform/v1/incidents/{runId}/evidence', 'workspace', downloadEvidence(deps)),
+    getOne('/platform/v1/evidence-key', 'workspace', showEvidenceKey(deps)),
     get('/platform/v1/finding-exceptions', 'workspace', listExceptions(deps)),
     get('/platform/v1/runs', 'workspace', listRuns(deps)),
     get('/platform/v1/runs/search', 'workspace', searchRuns(deps)),

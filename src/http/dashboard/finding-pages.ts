@@ -27,6 +27,8 @@ import {
 import { listQuery } from '../../web/app/findings/list-address.ts';
 import { findingRows, findingsPage } from '../../web/app/findings.ts';
 import type { Viewer } from '../../web/app/shell.ts';
+import { evidencePackage } from '../api/evidence/evidence-package.ts';
+import { subjectOf } from '../api/evidence/evidence-routes.ts';
 import { csvOf, exportQuery, ocsfExport } from '../api/findings/finding-export.ts';
 import { filterOf, filterQuery } from '../api/findings/finding-query.ts';
 import { findingsQuery } from '../api/findings/finding-routes.ts';
@@ -69,6 +71,12 @@ const pageQuery = stateQuery.extend({
   /** the effect of the last change (list-address.ts) */
   done: z.string().optional(),
 });
+
+/** The evidence package of the finding or incident that the path names. */
+export function evidenceFile(deps: AppDependencies) {
+  return ({ request: { workspace, actor }, parameters }: View) =>
+    evidencePackage(deps, workspace.id, subjectOf(parameters), { actor, isKey: false });
+}
 
 /** Checks whether a finding is still in its list, and returns the decisions made since. */
 function isListed({ states, isExcepted, assignee }: FindingFilter, finding: Finding): boolean {
@@ -228,6 +236,7 @@ export function findingPages(deps: AppDependencies): Route[] {
       return { ...exported, headers: file('findings.ocsf.ndjson') };
     }),
     page('/app/findings/{findingId}', WITH_QUERY, one),
+    page('/app/findings/{findingId}/evidence.tar', {}, evidenceFile(deps)),
   ];
 }
 

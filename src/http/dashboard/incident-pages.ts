@@ -20,7 +20,7 @@ import {
 } from '../transport/query.ts';
 import type { Route } from '../transport/router.ts';
 import { type AppDependencies, pageRoutes, type View, WITH_QUERY } from './dashboard.ts';
-import { stateQuery } from './finding-pages.ts';
+import { evidenceFile, stateQuery } from './finding-pages.ts';
 
 const PER_PAGE = 25;
 const pageQuery = stateQuery.extend({ cursor: pageCursor.optional() });
@@ -50,9 +50,11 @@ export function incidentPages(deps: AppDependencies): Route[] {
       nowMs,
     });
   };
+  const page = pageRoutes(deps);
   return [
-    pageRoutes(deps)('/app/incidents', WITH_QUERY, list, (query) =>
+    page('/app/incidents', WITH_QUERY, list, (query) =>
       findingFilters(query, NO_NAMES, INCIDENTS_PATH),
     ),
+    page('/app/incidents/{runId}/evidence.tar', {}, evidenceFile(deps)),
   ];
 }

@@ -26,6 +26,7 @@ import { membersPage } from '../../web/app/members.ts';
 import { settingsPage } from '../../web/app/settings.ts';
 import { shownOncePage } from '../../web/app/shell.ts';
 import { devicePage } from '../../web/app/sign-in.ts';
+import { evidenceKeyOf } from '../api/evidence/evidence-routes.ts';
 import { readForm } from '../transport/json-body.ts';
 import { pageAnswer } from '../transport/page.ts';
 import { flag, parsePageQuery } from '../transport/query.ts';
@@ -66,14 +67,16 @@ function workspaceRoutes(deps: AppDependencies): Route[] {
   const form = formRoutes(deps);
   return [
     page(PATH, {}, async ({ request: { session, workspace }, viewer, nowMs }) => {
-      const [sessions, workspaces, ruleSettings] = await Promise.all([
+      const [sessions, workspaces, ruleSettings, evidenceKey] = await Promise.all([
         listSessions(db.accounts, session.userId),
         listMemberships(db.accounts, session.userId),
         db.readFresh(readRuleSettings, workspace.id),
+        evidenceKeyOf(deps, workspace.id),
       ]);
       return settingsPage(look, viewer, {
         slug: workspace.slug,
         redactExcerpts: workspace.redactExcerpts,
+        evidenceKey,
         rules: ruleFactsOf(rules, ruleSettings),
         sessions: sessions.map((one) => ({ ...one, isThis: one.id === session.id })),
         workspaces,

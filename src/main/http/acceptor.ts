@@ -49,6 +49,7 @@ import type { Events } from '../../observe/events.ts';
 import type { ApiDocument } from '../../web/docs/api-document.ts';
 import { alertSenderOf } from '../alerts.ts';
 import type { RequestDatabases } from '../connection-shares.ts';
+import { pinnedRuleFiles } from '../corpus-location.ts';
 import { loadDocumentation, pageAssets, pathsOf, sendGuides } from '../documents.ts';
 import { programVersion } from '../program-version.ts';
 import { keepRefusedRequests } from '../refused-requests.ts';
@@ -200,6 +201,8 @@ export function createAcceptor(
   const app: AppDependencies = {
     ...readsOf(fromPrimary(reads), clock.nowMs),
     rules,
+    readRuleFile: pinnedRuleFiles(),
+    version,
     baseUrl,
     observeUrl,
     trustedHops: config.trustedProxyHops,
@@ -222,7 +225,7 @@ export function createAcceptor(
   const replicaApp =
     readChoice === null ? null : { ...app, ...readsOf(readChoice, () => clock.nowMs() - lagMs) };
   const { oauthProviders } = config;
-  const read = { ...(replicaApp ?? app), authenticator, rateLimiter, version, oauthProviders };
+  const read = { ...(replicaApp ?? app), authenticator, rateLimiter, oauthProviders };
   const listeners = publicListeners(config, {
     ingest,
     read,

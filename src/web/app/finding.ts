@@ -6,7 +6,7 @@ import { type Html, type HtmlValue, html } from '../html.ts';
 import { aboutLink } from './entities/entity-link.ts';
 import { FINDINGS_PATH } from './findings/finding-filters.ts';
 import { findingPath, listPath } from './findings/list-address.ts';
-import { findingLink, stepName } from './findings.ts';
+import { EVIDENCE_HINT, findingLink, stepName } from './findings.ts';
 import { count, term, time, words } from './format.ts';
 import { corpusName } from './rule-counts.ts';
 import { stateText } from './runs.ts';
@@ -169,7 +169,7 @@ ${facts([
   ],
   ['Rule field', html`<code>${finding.field}</code>`],
 ])}
-${data.run !== null && html`<p><a class="button" href="${findingLink(finding)}" data-on-key="r">Show in run</a></p>`}</section>
+<p>${data.run !== null && html`<a class="button" href="${findingLink(finding)}" data-on-key="r">Show in run</a> `}<a class="button quiet" href="${FINDINGS_PATH}/${finding.id}/evidence.tar" download title="${EVIDENCE_HINT}">Download evidence</a></p></section>
 ${triagePanel(finding.id, data, viewer, nowMs, data.list)}
 ${related(data)}
 <div class="grid wide">

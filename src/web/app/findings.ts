@@ -64,6 +64,9 @@ export interface FindingsPage extends Rows {
   readonly views: readonly FindingView[];
 }
 
+/** Says what an evidence package is. */
+export const EVIDENCE_HINT = 'A signed file of records, findings, rules and decisions';
+
 /** Characters before the match that a row shows. */
 const LEAD_CHARS = 32;
 

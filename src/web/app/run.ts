@@ -14,7 +14,7 @@ import { FINDING_STATES, NOTE_CHARS_MAX } from '../../model/triage.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { aboutLink } from './entities/entity-link.ts';
 import { changeText } from './findings/list-address.ts';
-import { findingLink, stepName } from './findings.ts';
+import { EVIDENCE_HINT, findingLink, stepName } from './findings.ts';
 import { count, duration, many, nanoMoment, term, time, words } from './format.ts';
 import { corpusName } from './rule-counts.ts';
 import { stepsView } from './run/run-steps.ts';
@@ -230,7 +230,8 @@ ${rest.length > 0 && html`<details><summary>${count(rest.length)} more</summary>
   const fields: Html = html`<input type="hidden" name="run" value="${run.runId}">${list}${form}`;
   return html`<section class="panel run-panel" id="findings"><h2>Findings <span class="soft">${count(findings.length)}</span></h2>
 ${changed !== null && html`<p class="done" role="status">${changed}</p>`}
-${writeForm(writeTo('/app/findings/triage', viewer), fields, 'run-findings')}</section>`;
+${writeForm(writeTo('/app/findings/triage', viewer), fields, 'run-findings')}
+<p><a class="button quiet" href="/app/incidents/${run.runId}/evidence.tar" download title="${EVIDENCE_HINT}">Download evidence</a></p></section>`;
 }
 
 const REASONS: Readonly<Record<RunWait['for'], string>> = {

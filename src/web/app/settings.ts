@@ -26,6 +26,8 @@ type ShownSession = ListedSession & { readonly isThis: boolean };
 export interface SettingsPage {
   readonly slug: string;
   readonly redactExcerpts: boolean;
+  /** public */
+  readonly evidenceKey: string;
   readonly rules: RuleFacts;
   readonly sessions: readonly ShownSession[];
   readonly workspaces: readonly { readonly slug: string; readonly name: string }[];
@@ -79,6 +81,12 @@ function excerpts(data: SettingsPage, viewer: Viewer): Html {
       : html`${term('finding', 'Findings')} keep a short excerpt of the text around the match. It is shown in the dashboard and the API, and never exported.`
   }</p>
 ${viewer.isAdmin && redaction(data, viewer)}</section>`;
+}
+
+function evidence({ evidenceKey }: SettingsPage): Html {
+  return html`<section class="panel"><h2>Evidence</h2>
+<p>The evidence packages of findings and incidents are signed with this workspace’s key. Keep its public part elsewhere, to <a href="/docs/evidence">verify</a> them with.</p>
+<p><code class="secret">${evidenceKey}</code></p></section>`;
 }
 
 function alerts(): Html {
@@ -137,7 +145,7 @@ export function settingsPage(look: Look, viewer: Viewer, data: SettingsPage): Ht
     current: PATH,
     main: html`<h1>Settings</h1>
 <p class="lead">Settings of this workspace and of your account, ${viewer.email}.</p>
-<div class="grid wide">${workspace(data, viewer)}${excerpts(data, viewer)}${viewer.isAdmin && alerts()}${rules(data, viewer)}</div>
+<div class="grid wide">${workspace(data, viewer)}${excerpts(data, viewer)}${viewer.isAdmin && alerts()}${rules(data, viewer)}${evidence(data)}</div>
 ${sessions(data)}
 ${password(data, viewer)}`,
   });

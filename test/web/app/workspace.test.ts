@@ -187,6 +187,7 @@ describe('settings', () => {
   const data: SettingsPage = {
     slug: 'crew',
     redactExcerpts: false,
+    evidenceKey: 'MCowBQYDK2VwAyEA',
     rules: ruleFacts(),
     sessions: [session, { ...session, id: 'b'.repeat(32), isThis: false }],
     workspaces: [{ slug: 'crew', name: 'Crew' }],

@@ -31,6 +31,7 @@ import {
 } from '../../transport/query.ts';
 import type { ApiContext } from '../api-context.ts';
 import type { AuthorizedHandler } from '../authorized.ts';
+import { evidenceOperations } from '../evidence/evidence-routes.ts';
 import type { BodyOf } from '../openapi/component.ts';
 import { type ApiSettings, idParameter, type Operation } from '../openapi/operation.ts';
 import {
@@ -259,5 +260,6 @@ export function findingOperations(settings: ApiSettings): Operation[] {
         ...READ_REFUSALS,
       },
     },
+    ...evidenceOperations(examples.findingId),
   ];
 }

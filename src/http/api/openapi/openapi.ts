@@ -38,6 +38,7 @@ const OPENAPI_VERSION = '3.1.1';
 const TAGS = [
   { name: 'Ingest', description: 'Send telemetry: OTLP/HTTP with JSON bodies, with an agent key.' },
   { name: 'Risk findings', description: 'What the rules found in finished runs.' },
+  { name: 'Evidence', description: 'Signed files of a finding or an incident.' },
   { name: 'Runs', description: 'Agent runs and their steps.' },
   { name: 'Logs and metrics', description: 'Log records and metrics as they were sent.' },
   {
