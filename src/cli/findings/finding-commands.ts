@@ -14,7 +14,7 @@ import { type PlaceOptions, serverOption } from '../remote/place.ts';
 import { parts, withReader } from '../remote/reader.ts';
 import { renderTable } from '../table.ts';
 
-interface ListOptions extends OutputOptions, PlaceOptions {
+export interface ListOptions extends OutputOptions, PlaceOptions {
   readonly sort?: string;
   readonly groupBy?: string;
   readonly limit?: string;
@@ -76,7 +76,13 @@ function filterOption({ flag, help, choices }: (typeof FILTERS)[number]): Option
   return choices === undefined ? option : option.choices(choices);
 }
 
-function queryOf(options: ListOptions) {
+/** Adds the filters of findings, which choose incidents too. */
+export function withFilters(command: Command): Command {
+  for (const one of FILTERS) command.addOption(filterOption(one));
+  return command;
+}
+
+export function queryOf(options: ListOptions) {
   const { sort, groupBy, limit, cursor } = options;
   const given = new Map<string, string>(Object.entries(options));
   const filters = FILTERS.map((one) => [one.name, given.get(filterOption(one).attributeName())]);
@@ -157,9 +163,8 @@ async function show(id: string, options: OutputOptions & PlaceOptions): Promise<
 
 export function addFindingCommands(program: Command): void {
   const findings = program.command('findings').description('findings: where rules matched');
-  const listed = findings.command('list').description('list findings, the newest first');
-  for (const one of FILTERS) listed.addOption(filterOption(one));
-  listed
+  withFilters(findings.command('list'))
+    .description('list findings, the newest first')
     .addOption(new Option('--sort <order>').choices(FINDING_ORDERS))
     .addOption(
       new Option('--group-by <what>', 'one line per run, or per rule, agent and text').choices(

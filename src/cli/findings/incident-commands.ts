@@ -1,31 +1,14 @@
 /** `sluice incidents list`: which runs deserve a look, and why, locally or on a remote server. */
 
-import { type Command, Option } from 'commander';
+import type { Command } from 'commander';
 import { z } from 'zod';
-import { SEVERITIES } from '../../model/rules.ts';
 import { surfaceLabel } from '../../model/steps.ts';
-import { LIST_STATES } from '../../model/triage.ts';
 import { paint } from '../../terminal/paint.ts';
 import { plain } from '../../terminal/printable.ts';
-import { answer, type OutputOptions, shownTime } from '../answer.ts';
-import { type PlaceOptions, serverOption } from '../remote/place.ts';
+import { answer, shownTime } from '../answer.ts';
+import { serverOption } from '../remote/place.ts';
 import { parts, withReader } from '../remote/reader.ts';
-import { nextPage } from './finding-commands.ts';
-
-interface ListOptions extends OutputOptions, PlaceOptions {
-  readonly severity?: string;
-  readonly rule?: string;
-  readonly agent?: string;
-  readonly service?: string;
-  readonly user?: string;
-  readonly session?: string;
-  readonly state?: string;
-  readonly assignee?: string;
-  readonly since?: string;
-  readonly until?: string;
-  readonly limit?: string;
-  readonly cursor?: string;
-}
+import { type ListOptions, nextPage, queryOf, withFilters } from './finding-commands.ts';
 
 const incident = z.object({
   run_id: z.string(),
@@ -82,23 +65,8 @@ function describe(one: IncidentBody): string {
 }
 
 async function list(options: ListOptions): Promise<void> {
-  const { rule, user, session, severity, agent, service, state, assignee } = options;
-  const { since, until, limit, cursor } = options;
   await withReader(options, async (reader) => {
-    const body = await reader.list('incidents', {
-      severity,
-      rule_id: rule,
-      agent,
-      service,
-      user_id: user,
-      session_id: session,
-      state,
-      assignee,
-      since,
-      until,
-      limit,
-      cursor,
-    });
+    const body = await reader.list('incidents', queryOf(options));
     answer(options, body, () => {
       const { incidents, next_cursor: next, searched_to: searchedTo } = parts(page, body);
       const older =
@@ -116,21 +84,8 @@ export function addIncidentCommands(program: Command): void {
   const incidents = program
     .command('incidents')
     .description('incidents: runs with findings, ranked');
-  incidents
-    .command('list')
+  withFilters(incidents.command('list'))
     .description('list incidents with their chain and rank, those that deserve a look first on top')
-    .addOption(new Option('--severity <severity>').choices(SEVERITIES))
-    .option('--rule <id>', 'only with findings of this rule, for example ATR-2026-00001')
-    .option('--agent <text>', 'only of agents whose name contains this text')
-    .option('--service <text>', 'only of services whose name contains this text')
-    .option('--user <text>', 'only of users whose name contains this text')
-    .option('--session <text>', 'only of sessions whose id contains this text')
-    .addOption(
-      new Option('--state <state>', 'with findings in it; default open').choices(LIST_STATES),
-    )
-    .option('--assignee <email>', 'only with findings assigned to this user; me, none')
-    .option('--since <time>', 'stored since: 24h, 7d, or an ISO 8601 date, or date and time')
-    .option('--until <time>', 'stored before this time, as --since')
     .option('--limit <n>', 'incidents on a page, 1 to 100')
     .option('--cursor <cursor>', 'continue after the previous page')
     .option('--workspace <slug>', 'workspace; can be omitted if there is only one')
