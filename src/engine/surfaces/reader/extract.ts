@@ -12,7 +12,7 @@ import { CONVENTIONS } from '../conventions/conventions.ts';
 import { createBudget } from './budget.ts';
 import type { KindRow } from './convention.ts';
 import { ConventionIndex, type StepConventions } from './convention-index.ts';
-import { type ConventionTables, logEvent } from './convention-tables.ts';
+import { logEvent } from './convention-tables.ts';
 import { type Piece, textsOn } from './messages/message-parts.ts';
 import { readStepInPieces } from './read-rows.ts';
 import { surfaceOn } from './read-value.ts';
@@ -61,8 +61,8 @@ export function* extractInPieces(
   const conventions = steps.map((step) => INDEX.conventionsOf(step));
   const kinds = kindsBy(conventions, steps);
   for (const [index, step] of steps.entries()) {
-    const { tables } = conventions[index] ?? INDEX.conventionsOf(step);
-    const pieces = extractStepInPieces(step, kinds[index] ?? 'other', tables);
+    const own = conventions[index] ?? INDEX.conventionsOf(step);
+    const pieces = extractStepInPieces(step, kinds[index] ?? 'other', own);
     let piece = pieces.next();
     for (; piece.done !== true; piece = pieces.next()) yield null;
     yield piece.value;
@@ -75,7 +75,7 @@ const COMPARED_TEXTS = 500;
 function* extractStepInPieces(
   step: Step,
   kind: StepKind,
-  tables: ConventionTables,
+  conventions: StepConventions,
 ): Generator<void, StepExtraction, void> {
   if (kind === 'duplicate') {
     return {
@@ -89,7 +89,7 @@ function* extractStepInPieces(
       unreadKeys: () => [],
     };
   }
-  const own = yield* readStepInPieces(step, kind, tables);
+  const own = yield* readStepInPieces(step, kind, conventions);
   const status = readStatus(step, kind);
   const all = [...own.pieces, ...status.pieces];
   /** of each surface: text → its index in `texts` */
@@ -122,7 +122,7 @@ function* extractStepInPieces(
     exceeded: own.exceeded + status.exceeded,
     isCut: own.isCut,
     unknownRoles: own.unknownRoles,
-    unreadKeys: () => unreadKeysOf(step, tables, isKnown),
+    unreadKeys: () => unreadKeysOf(step, conventions, isKnown),
   };
 }
 

@@ -14,6 +14,7 @@ import type {
   RowReading,
   Side,
 } from './convention.ts';
+import type { StepConventions } from './convention-index.ts';
 import { type ConventionTables, eventRow, logEvent } from './convention-tables.ts';
 import { isSchema } from './envelope.ts';
 import { type Piece, textsOn } from './messages/message-parts.ts';
@@ -43,9 +44,9 @@ const PIECE_EVENTS = 50;
 export function* readStepInPieces(
   step: Step,
   kind: StepKind,
-  tables: ConventionTables,
+  conventions: Pick<StepConventions, 'tables' | 'rows'>,
 ): Generator<void, StepTexts, void> {
-  const reading = new StepReading(step, kind, tables);
+  const reading = new StepReading(step, kind, conventions);
   const pieces = yield* reading.inPieces();
   const { exceeded, isCut, unknownRoles } = reading;
   return { pieces, exceeded, isCut, unknownRoles };
@@ -61,21 +62,27 @@ class StepReading {
   readonly #step: Step;
   readonly #kind: StepKind;
   readonly #tables: ConventionTables;
+  readonly #rows: readonly AttributeRow[];
   /** sides with a text from an attribute or event that is not `raw` */
   readonly #sidesRead = new Set<Side>();
   exceeded = 0;
   isCut = false;
   readonly unknownRoles = new Set<string>();
 
-  constructor(step: Step, kind: StepKind, tables: ConventionTables) {
+  constructor(
+    step: Step,
+    kind: StepKind,
+    { tables, rows }: Pick<StepConventions, 'tables' | 'rows'>,
+  ) {
     this.#step = step;
     this.#kind = kind;
     this.#tables = tables;
+    this.#rows = rows;
   }
 
   *inPieces(): Generator<void, Piece[], void> {
-    const { attributes, source } = this.#step;
-    const applicable = this.#tables.rows.rowsFor(attributes);
+    const { source } = this.#step;
+    const applicable = this.#rows;
     const pieces: Piece[] = [];
     yield* this.#rowsInPieces(applicable, [undefined], pieces);
     yield* this.#eventsInPieces(pieces);

@@ -7,17 +7,13 @@
  */
 import type { JsonObject, JsonValue } from '../../../model/json.ts';
 import type { Step } from '../../../model/steps.ts';
-import {
-  LEFT_OUT,
-  LEFT_OUT_SPANS,
-  NOT_TEXT_NAMES,
-  SERVICE_NAMESPACES,
-} from '../conventions/not-text.ts';
+import { LEFT_OUT_SPANS } from '../conventions/not-text.ts';
 import { createBudget } from './budget.ts';
-import type { EventRow } from './convention.ts';
-import { type ConventionTables, eventRow, logEvent } from './convention-tables.ts';
+import type { StepConventions } from './convention-index.ts';
+import { eventRow, logEvent } from './convention-tables.ts';
 import { isSchema } from './envelope.ts';
 import { RowTable } from './row-table.ts';
+import { isOfService, mayHoldText } from './text-names.ts';
 import { isObject } from './value-text.ts';
 
 export const FREE_TEXT_CHARS_MIN = 32;
@@ -61,25 +57,27 @@ const EVENT_NAME = /^[a-z][a-z\d]*(?:[._:-]\w+)+$/;
  */
 export function unreadKeysOf(
   step: Step,
-  tables: ConventionTables,
+  { tables, unread }: Pick<StepConventions, 'tables' | 'unread'>,
   known: (text: string) => boolean,
 ): string[] {
   if (LEFT_OUT_SPANS.has(step.name)) return [];
-  const isRead = (key: string): boolean => tables.rows.reads(key);
   if (step.source === 'log') {
     const row = logEvent(step, tables);
     const name = String(step.attributes['event.name'] ?? step.name);
     if (row === undefined ? !EVENT_NAME.test(name) : row.carries !== 'own') return [];
     const own = row?.carries === 'own' ? new RowTable(row.attributes) : tables.rows;
-    const keys = unreadIn(step.attributes, (key) => isRead(key) || own.reads(key), known);
+    const others = unread.filter((key) => !own.reads(key));
+    const keys = unreadIn(step.attributes, others, known);
     if (row === undefined) keys.push(...unreadInBody(step, name, known));
     return keys;
   }
-  const keys = unreadIn(step.attributes, isRead, known);
+  const keys = unreadIn(step.attributes, unread, known);
   for (const { name, attributes } of step.events) {
     const row = eventRow(tables.events, name);
     if (row === undefined || row.carries === 'attributes' || row.carries === 'own') {
-      for (const key of unreadIn(attributes, readsOn(row, isRead), known)) keys.push(key);
+      const rows = row?.carries === 'own' ? new RowTable(row.attributes) : tables.rows;
+      const others = Object.keys(attributes).filter((key) => mayHoldText(key) && !rows.reads(key));
+      for (const key of unreadIn(attributes, others, known)) keys.push(key);
     }
   }
   return keys;
@@ -95,24 +93,20 @@ function unreadInBody(
   const members = isObject(body)
     ? Object.entries(body).map(([key, value]) => [`body.${key}`, value] as const)
     : [['body', body] as const];
-  return unreadIn(Object.fromEntries(members), () => false, known);
+  const keys = members.map(([key]) => key).filter(mayHoldText);
+  return unreadIn(Object.fromEntries(members), keys, known);
 }
 
-function readsOn(row: EventRow | undefined, isRead: (key: string) => boolean) {
-  if (row?.carries !== 'own') return isRead;
-  const own = new RowTable(row.attributes);
-  return (key: string) => own.reads(key);
-}
-
+/** @param keys of attributes that may be texts, and that nothing reads */
 function unreadIn(
   attributes: JsonObject,
-  isRead: (key: string) => boolean,
+  keys: readonly string[],
   known: (text: string) => boolean,
 ): string[] {
-  return Object.entries(attributes).flatMap(([key, value]) => {
+  return keys.flatMap((key) => {
+    const value = attributes[key] ?? null;
     const text = asText(value);
-    const isUnread =
-      text !== null && !isRead(key) && mayHoldText(key) && isFreeText(text) && !known(text);
+    const isUnread = text !== null && isFreeText(text) && !known(text);
     return isUnread && !isSchema(value, createBudget()) ? [listed(key)] : [];
   });
 }
@@ -134,19 +128,6 @@ function asText(value: JsonValue): string | null {
   }
   // A blank line between them: words of two values are no sentence.
   return parts.length === 0 ? null : parts.join('\n\n\n\n\n');
-}
-
-function mayHoldText(key: string): boolean {
-  return (
-    !isOfService(key) &&
-    !NOT_TEXT_NAMES.test(key) &&
-    !LEFT_OUT.some((prefix) => key.startsWith(prefix))
-  );
-}
-
-function isOfService(name: string): boolean {
-  const [namespace = ''] = name.split('.', 1);
-  return SERVICE_NAMESPACES.has(namespace.toLowerCase());
 }
 
 const NAME = /^[\w.:/@-]+$/;

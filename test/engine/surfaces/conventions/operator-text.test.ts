@@ -81,9 +81,9 @@ function textsOf({ convention, row, read, kind }: Case, value: JsonValue): strin
   const conditions = [row.where, row.jsonBy].flatMap((one) => (one ? [[one.key, one.value]] : []));
   const attributes: JsonObject = Object.fromEntries([...leaves, ...conditions]);
   const tables = mergeTables([{ ...convention, attributes: [row], events: [] }]);
-  return toEnd(readStepInPieces(span({ attributes }), kind, tables)).pieces.map(
-    ({ surface, text }) => `${surface}: ${text}`,
-  );
+  const conventions = { tables, rows: tables.rows.rowsFor(attributes) };
+  const { pieces } = toEnd(readStepInPieces(span({ attributes }), kind, conventions));
+  return pieces.map(({ surface, text }) => `${surface}: ${text}`);
 }
 
 /** The member of the envelope that may hold a list of messages. */

@@ -42,7 +42,7 @@ test('a table finds the rows that can read anything, in their order', () => {
 const convention = (name: string, appliesTo: Convention['appliesTo']): Convention => ({
   name,
   ...(appliesTo === undefined ? {} : { appliesTo }),
-  kinds: [{ has: `kind-of-${name}`, kind: 'llm' }],
+  kinds: [{ names: { [name]: 'llm' } }, { has: 'a', kind: 'llm' }, { key: 'b', kinds: {} }],
   attributes: [{ key: name, read }],
   events: [],
 });
@@ -57,7 +57,9 @@ const CONVENTIONS = [
 /** The names of the conventions that apply to a step, by their kinds. */
 function namesOf(index: ConventionIndex, facts: Partial<Step>): string[] {
   const step = { scopeName: null, serviceName: null, attributes: {}, ...facts } as Step;
-  return index.conventionsOf(step).kinds.map((kind) => ('has' in kind ? kind.has.slice(8) : ''));
+  return index
+    .conventionsOf(step)
+    .kinds.flatMap((kind) => ('names' in kind ? Object.keys(kind.names) : []));
 }
 
 test.each<[string, Partial<Step>, string[]]>([
@@ -88,4 +90,31 @@ test('more combinations and scopes than are cached', () => {
     const facts = { scopeName: `x${bits}`, attributes: Object.fromEntries(present) };
     expect(namesOf(index, facts)).toEqual(expected);
   }
+});
+
+test('steps with the same keys have the conventions and rows of each', () => {
+  const shared = new ConventionIndex(CONVENTIONS);
+  const keys = ['a', 'b', 'by scope', 'always', 'note', 'http.url', 'x'.repeat(200)];
+  const steps = fc.record({
+    scopeName: fc.constantFrom('', 'acme.agents', 'other'),
+    serviceName: fc.constantFrom(null, '', 'claude-code'),
+    attributes: fc.dictionary(fc.constantFrom(...keys), fc.constant('text')),
+  });
+  fc.assert(
+    fc.property(fc.array(steps), (some) => {
+      for (const step of some as Step[]) {
+        const own = shared.conventionsOf(step);
+        expect(own).toEqual(new ConventionIndex(CONVENTIONS).conventionsOf(step));
+        const rows = own.tables.rows.rowsFor(step.attributes);
+        expect(own.rows).toEqual(rows);
+        expect(own.unread).toEqual(
+          Object.keys(step.attributes).filter(
+            (key) => key !== 'http.url' && !own.tables.rows.reads(key),
+          ),
+        );
+        expect(own.kinds.some((kind) => 'has' in kind)).toBe('a' in step.attributes);
+        expect(own.kinds.some((kind) => 'key' in kind)).toBe('b' in step.attributes);
+      }
+    }),
+  );
 });

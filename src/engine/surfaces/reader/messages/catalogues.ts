@@ -43,6 +43,9 @@ function isDefinition(value: JsonValue, needs: 'name' | 'schema' | 'both'): bool
   return isNamed && hasSchema && names.every((name) => OTHER.test(name) || SCHEMA.test(name));
 }
 
+/** Checks whether this is the definition of a tool, as a list of nothing else has them. */
+export const isToolDefinition = (value: JsonValue): boolean => isDefinition(value, 'both');
+
 function isCatalogue(value: JsonValue): boolean {
   if (Array.isArray(value)) return value.every((one) => isDefinition(one, 'name'));
   // The AI SDK: by the tools' names.
@@ -55,7 +58,7 @@ function isCatalogue(value: JsonValue): boolean {
  */
 export function withoutCatalogues(value: JsonValue): JsonValue {
   if (Array.isArray(value)) {
-    const isAll = value.length > 0 && value.every((one) => isDefinition(one, 'both'));
+    const isAll = value.length > 0 && value.every(isToolDefinition);
     return isAll ? null : value;
   }
   if (!isObject(value)) return value;

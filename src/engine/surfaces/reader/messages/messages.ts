@@ -38,7 +38,7 @@ import {
   SPOKEN_MEMBERS,
   usuallySpelt,
 } from './message-shapes.ts';
-import { readOnce } from './read-before.ts';
+import { readListOnce, readOnce } from './read-before.ts';
 import { type Author, actOfMember, authorByRole, listedRole, noteRoles } from './words.ts';
 
 /** A step's output is not the operator's, whatever the role (a fault of Gemini CLI). */
@@ -62,15 +62,18 @@ export function readMessages(
   fallback: Surface,
   budget: Budget,
 ): Piece[] {
+  const how = `${side} ${fallback} `;
+  const read = (one: JsonValue, own: Budget) => readOne(one, side, fallback, own);
+  const list =
+    typeof value === 'string' ? readListOnce(value, how, side === 'input', budget, read) : null;
+  if (list !== null) return list;
   const whole = open(value, budget);
   const opened = side === 'input' ? withoutCatalogues(whole) : whole;
   if (opened === null) return [];
   if (Array.isArray(opened)) {
     const isCut = isOpenEnded(whole, budget) || isOpenEnded(opened, budget);
     return opened.flatMap((one) =>
-      isObject(one) && !isCut
-        ? readOnce(one, `${side} ${fallback} `, budget, (own) => readOne(one, side, fallback, own))
-        : readOne(one, side, fallback, budget),
+      isObject(one) && !isCut ? readOnce(one, how, budget, read) : read(one, budget),
     );
   }
   if (isObject(opened)) {

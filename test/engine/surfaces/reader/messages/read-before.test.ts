@@ -50,6 +50,36 @@ describe('a list of messages', () => {
     );
   });
 
+  test('in JSON is read as the same list that was parsed, from any budget', () => {
+    const budgets = fc.record({ chars: fc.nat(900), nodes: fc.nat(60) });
+    const definition = fc.constant({ name: 'lookup', parameters: {} });
+    const lists = fc.array(fc.oneof(fc.record({ role: roles, content }), definition), {
+      minLength: 1,
+      maxLength: 4,
+    });
+    fc.assert(
+      fc.property(lists, budgets, fc.boolean(), (list, small, isSmall) => {
+        const json = JSON.stringify(list);
+        const change = isSmall ? small : {};
+        const first = readAll(json, change);
+        expect(readAll(json, change)).toEqual(first);
+        // White space before a list: it is parsed whole. The texts of a list that is not parsed have it, too.
+        const { pieces, ...rest } = readAll(
+          ` ${json}`,
+          isSmall ? { ...small, chars: small.chars + 1 } : {},
+        );
+        if (!first.exceeded) expect(pieces).toEqual(first.pieces);
+        expect({ ...rest, chars: rest.exceeded ? 0 : rest.chars - (isSmall ? 0 : -1) }).toEqual({
+          nodes: first.nodes,
+          exceeded: first.exceeded,
+          cut: first.cut,
+          unknownRoles: first.unknownRoles,
+          chars: first.exceeded ? 0 : first.chars,
+        });
+      }),
+    );
+  });
+
   test('is read on the surfaces of its side', () => {
     const list = [{ role: 'system', content: `policy ${fresh++}` }];
     expect(readAll(list).pieces).toEqual([]);
