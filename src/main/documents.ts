@@ -37,7 +37,7 @@ const CHAPTERS: readonly { readonly title: string; readonly slugs: readonly stri
   },
   {
     title: 'Look',
-    slugs: ['dashboard', 'alerts', 'matching', 'rules-coverage', 'rule-attributes'],
+    slugs: ['dashboard', 'alerts', 'tools', 'matching', 'rules-coverage', 'rule-attributes'],
   },
   {
     title: 'Operate',

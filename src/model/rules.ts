@@ -229,6 +229,8 @@ export interface RuleBook {
   readonly find: (ruleId: string) => Rule | null;
   /** the title of a rule; its id when the snapshot has no such rule */
   readonly titleOf: (ruleId: string) => string;
+  /** rules about descriptions of tools with a pattern that matches this one; they never run */
+  readonly describedBy: (description: string) => readonly Rule[];
   readonly references: ReferenceIndex;
   /** of the corpus itself, the same for every workspace */
   readonly counts: SupportCounts;

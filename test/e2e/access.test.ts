@@ -17,6 +17,7 @@ import { PLANS, type Plan, type Role } from '../../src/model/people.ts';
 import { insertPreview } from '../support/evaluation.ts';
 import { addPerson, type Person } from '../support/people.ts';
 import { nameOf, routesOf } from '../support/served-routes.ts';
+import { storeTool } from '../support/stored-tools.ts';
 import { sendAttack } from './attack.ts';
 import { Browser, type Fields } from './browser.ts';
 import { type Answer, type Gateway, type Keys, openGateway, read } from './gateway.ts';
@@ -52,6 +53,7 @@ interface Row {
 
 let ruleTitle = '';
 let findingId = '';
+let toolId = '';
 let runId = '';
 
 const RULE_FORM = { enabled: 'null' };
@@ -101,6 +103,9 @@ const ROWS: Readonly<Record<string, Row>> = {
   'GET /app/findings/{findingId}/evidence.tar': { for: 'members', shows: () => findingId },
   'GET /app/incidents/{runId}/evidence.tar': { for: 'members', shows: () => findingId },
   'GET /app/entities': members,
+  'GET /app/tools': { for: 'members', shows: () => toolId },
+  'GET /app/tools/{toolId}': { for: 'members', shows: () => toolId },
+  'POST /app/tools/{toolId}/seen': { for: 'members', form: { version: '1' }, ok: 303 },
   'GET /app/logs': members,
   'GET /app/metrics': members,
   'GET /app/rules': tab({ shows: () => ruleTitle }),
@@ -244,6 +249,7 @@ beforeAll(async () => {
   await setPlan('team');
   await addDestination(database);
   ({ findingId, runId } = await sendAttack(gateway, crew.agent, RUN));
+  toolId = await storeTool(gateway.database, crew.id, 'send_mail');
   const rule = `${server.baseUrl}/platform/v1/atr/rules/${RULE_ID}`;
   ruleTitle = (await read<{ title: string }>(rule, crew.workspace)).title;
 });
@@ -332,7 +338,7 @@ async function target(name: string, asker: Asker, role: Role): Promise<string> {
     );
     return rows[0]?.id ?? '';
   }
-  return { findingId, runId, ruleId: RULE_ID, token: 'x'.repeat(43) }[name] ?? 'nowhere';
+  return { findingId, runId, toolId, ruleId: RULE_ID, token: 'x'.repeat(43) }[name] ?? 'nowhere';
 }
 
 async function ask(

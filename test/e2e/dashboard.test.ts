@@ -11,6 +11,7 @@ import { sendRun } from '../../demo/send-run.ts';
 import { openBrowser, type TestBrowser } from '../support/chromium.ts';
 import { chromiumPath } from '../support/programs.ts';
 import { routesOf } from '../support/served-routes.ts';
+import { storeTool } from '../support/stored-tools.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { sendAttack } from './attack.ts';
 import { post, rawSpan, read, traceBody } from './gateway.ts';
@@ -106,6 +107,8 @@ const OTHER_PAGES: Readonly<Record<string, readonly string[]>> = {
     '/app/entities?kind=agent',
     `/app/entities?kind=service&name=${'x'.repeat(200)}`,
   ],
+  '/app/tools': ['/app/tools', '/app/tools?changed=true&name=none'],
+  '/app/tools/{toolId}': ['/app/tools/{toolId}'],
   '/app/logs': ['/app/logs', '/app/logs?level=warn'],
   '/app/metrics': ['/app/metrics', `/app/metrics?name=${'x'.repeat(200)}`],
   '/app/rules/{ruleId}': ['/app/rules/ATR-2026-00021'],
@@ -725,7 +728,8 @@ describe.skipIf(chromiumPath === null)('the dashboard', () => {
                  (SELECT replace(id::text, '-', '') FROM rule_previews WHERE workspace_id = $1) AS "previewId"`,
       [gateway.workspace.id, long.slice(0, 100)],
     );
-    const ids: Readonly<Record<string, unknown>> = { runId, findingId, ...rows[0] };
+    const toolId = await storeTool(gateway.database, gateway.workspace.id, long.slice(0, 200));
+    const ids: Readonly<Record<string, unknown>> = { runId, findingId, toolId, ...rows[0] };
     const wide: string[] = [];
     const faults: string[] = [];
     await page.setViewportSize(TELEPHONE);

@@ -116,6 +116,7 @@ const ASKS: Readonly<Record<string, Ask>> = {
     own: 303,
     as: 'session',
   },
+  'POST /app/tools/{toolId}/seen': { form: { version: '2' }, own: 303, as: 'session' },
   'POST /app/exceptions/{exceptionId}/end': { form: {}, own: 303, as: 'session' },
   'PUT /app/api/findings/triage': {
     body: { ids: ['{findingId}'], state: 'closed', note: MARK },
@@ -600,6 +601,8 @@ const SHOWN: Readonly<Record<string, readonly string[]>> = {
   'GET /platform/v1/risk-findings': ['findingId', 'runId'],
   'GET /platform/v1/risk-findings/ocsf': ['findingId', 'runId'],
   'GET /platform/v1/risk-findings/{findingId}': ['findingId', 'runId'],
+  'GET /app/tools': ['toolId'],
+  'GET /app/tools/{toolId}': ['toolId'],
   'GET /app/incidents': ['findingId', 'runId'],
   'GET /app/findings': ['findingId', 'viewId'],
   'GET /app/findings/rows': ['findingId'],

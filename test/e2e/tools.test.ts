@@ -1,6 +1,10 @@
 /** The inventory of tools through the running server: from what agents send to the list, the page and the inbox. */
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { findWorkspace } from '../../src/db/people/workspaces.ts';
+import { openBrowser } from '../support/chromium.ts';
 import { runCommand } from '../support/command.ts';
+import { addPerson } from '../support/people.ts';
+import { chromiumPath } from '../support/programs.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { type Gateway, openGateway, post, randomId, rawSpan, read, traceBody } from './gateway.ts';
 
@@ -130,4 +134,36 @@ test('the command line lists tools and shows what changed', async () => {
   const shown = await runCommand(['tools', 'show', String(mail?.id)], here);
   expect(shown.stdout).toContain('    - Sends a mail.\n    + Sends a mail. <IMPORTANT>');
   expect(shown.stdout).toContain('schema: as before');
+});
+
+describe.skipIf(chromiumPath === null)('in a browser', () => {
+  test('from the change above the incidents to what changed, and marked as seen', async () => {
+    const { id } = await findWorkspace(gateway.database, 'default');
+    const { token } = await addPerson(gateway.database, id, 'member');
+    const browser = await openBrowser();
+    const { baseUrl } = gateway.server;
+    await browser.context.addCookies([{ name: 'sluice_session', value: token, url: baseUrl }]);
+    const page = await browser.context.newPage();
+    await page.goto(`${baseUrl}/app/incidents`);
+    const changes = page.getByRole('region', { name: 'Changed tools' });
+    await changes.getByRole('link', { name: 'mcp__mail__send' }).click();
+    await page.getByRole('heading', { name: 'mcp__mail__send' }).waitFor();
+    expect(await page.locator('ins').first().textContent()).toContain('<IMPORTANT>');
+    expect(await page.getByText('1 run used the newest definition').count()).toBe(1);
+    expect(await page.getByText('not a finding').count()).toBeGreaterThan(0);
+    await page.getByRole('button', { name: 'Mark as seen' }).click();
+    await page.getByText('change marked as seen by').waitFor();
+    await page.getByRole('navigation', { name: 'Breadcrumb' }).getByRole('link').click();
+    await page.getByRole('link', { name: 'Changes not seen' }).click();
+    await page.getByText('Nobody has to look at a change.').waitFor();
+    await page.getByRole('link', { name: 'All tools' }).click();
+    const rows = page.getByRole('table', { name: 'Tools' }).locator('tbody tr');
+    expect(await rows.count()).toBe(2);
+    await rows.getByRole('link', { name: 'mail', exact: true }).click();
+    await page.getByRole('link', { name: 'Tools', exact: true }).click();
+    expect(await rows.count()).toBe(1);
+    await page.goto(`${baseUrl}/app/incidents`);
+    expect(await changes.count()).toBe(0);
+    await browser.close();
+  });
 });

@@ -61,18 +61,6 @@ export async function listTools(
   };
 }
 
-/** How many tools have a change that nobody has marked as seen. */
-export async function countChangedTools(database: Database, workspaceId: number): Promise<number> {
-  const { tools } = onlyRow(
-    await database.query<{ tools: number }>(
-      `SELECT count(DISTINCT tool_id)::int AS tools FROM tool_definitions
-        WHERE workspace_id = $1 AND is_change AND acknowledged_at IS NULL`,
-      [workspaceId],
-    ),
-  );
-  return tools;
-}
-
 const VERSIONS = `
   WITH own AS (
     SELECT * FROM tool_definitions WHERE workspace_id = $1 AND tool_id = $2

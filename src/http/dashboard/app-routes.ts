@@ -19,6 +19,7 @@ import { entityPages, runPages, telemetryPages } from './run-pages.ts';
 import { devicePages, memberPages, settingsPages } from './settings-pages.ts';
 import type { CookieJar } from './sign-in/session-cookie.ts';
 import { signInPages } from './sign-in/sign-in-pages.ts';
+import { toolPages } from './tool-pages.ts';
 import { exceptionPages, triageRoutes } from './triage-routes.ts';
 
 export function appRoutes(deps: AppDependencies): Route[] {
@@ -32,6 +33,7 @@ export function appRoutes(deps: AppDependencies): Route[] {
     ...exceptionPages(deps),
     ...runPages(deps),
     ...entityPages(deps),
+    ...toolPages(deps),
     ...telemetryPages(deps),
     ...rulePages(deps),
     ...previewPages(deps),

@@ -2,9 +2,11 @@
 import { suggestNames } from '../../db/findings/finding-totals.ts';
 import { listFindingViews } from '../../db/findings/finding-views.ts';
 import { listIncidents } from '../../db/findings/incidents.ts';
+import { listTools } from '../../db/tools/tool-list.ts';
 import {
   findingFilters,
   INCIDENTS_PATH,
+  isNarrow,
   NO_NAMES,
   viewPath,
 } from '../../web/app/findings/finding-filters.ts';
@@ -23,6 +25,8 @@ import { type AppDependencies, pageRoutes, type View, WITH_QUERY } from './dashb
 import { evidenceFile, stateQuery } from './finding-pages.ts';
 
 const PER_PAGE = 25;
+/** Changed tools above the incidents. */
+const CHANGES_SHOWN = 5;
 const pageQuery = stateQuery.extend({ cursor: pageCursor.optional() });
 
 export function incidentPages(deps: AppDependencies): Route[] {
@@ -41,12 +45,17 @@ export function incidentPages(deps: AppDependencies): Route[] {
     // One after the other: a page must not hold several of the few connections for reads.
     const reader = { workspaceId: id, signal: exchange.signal };
     const found = await db.read(listIncidents, reader, filter, skip, PER_PAGE);
+    const isWhole = !isNarrow(exchange.query) && skip === 0;
+    const changes = isWhole
+      ? await db.readFresh(listTools, reader, { changed: true }, 0, CHANGES_SHOWN)
+      : { tools: [], next: null };
     return incidentsPage(look, viewer, {
       ...found,
       next: toCursor(toSkipCursor(found.next)),
       query: exchange.query,
       names: await db.read(suggestNames, id),
       titleOf: deps.rules.titleOf,
+      changes,
       nowMs,
     });
   };

@@ -136,6 +136,20 @@ function conversation({ conversation: runs, nowMs }: EntityPage): HtmlValue {
   );
 }
 
+/** The definitions of a tool, or of the tools of an agent or MCP server. */
+function definitionsLink({ kind, name }: EntityRef): HtmlValue {
+  const filters: Partial<Record<EntityKind, string>> = {
+    agent: 'agent',
+    mcp_server: 'mcp_server',
+    tool: 'name',
+  };
+  const filter = filters[kind];
+  return (
+    filter !== undefined &&
+    html` · <a href="/app/tools?${filter}=${encodeURIComponent(name)}">${kind === 'tool' ? 'Definitions' : 'Tools'}</a>`
+  );
+}
+
 export function entityPage(look: Look, viewer: Viewer, data: EntityPage): Html {
   const { facts, entity, days, nowMs } = data;
   const query = listQuery(entity);
@@ -146,7 +160,7 @@ export function entityPage(look: Look, viewer: Viewer, data: EntityPage): Html {
     current: RUNS_PATH,
     isWide: true,
     main: html`<div class="way">${crumb(PATH, 'Entities')}</div>
-<div class="title-line"><h1>${entity.name}</h1><p class="soft always">${ENTITY_KINDS[entity.kind].label}${query !== null && html` · <a href="${RUNS_PATH}?${query}">Runs</a> · <a href="${FINDINGS_PATH}?${query}">Findings</a>`}</p></div>
+<div class="title-line"><h1>${entity.name}</h1><p class="soft always">${ENTITY_KINDS[entity.kind].label}${query !== null && html` · <a href="${RUNS_PATH}?${query}">Runs</a> · <a href="${FINDINGS_PATH}?${query}">Findings</a>`}${definitionsLink(entity)}</p></div>
 ${ranges(entity, days)}
 ${cutNote(facts, nowMs)}
 ${
@@ -177,7 +191,7 @@ export function entitiesPage(look: Look, viewer: Viewer, data: EntitiesPage): Ht
     current: RUNS_PATH,
     isWide: true,
     main: html`<div class="way">${crumb(RUNS_PATH, 'Runs')}</div>
-<div class="title-line"><h1>Entities</h1><p class="soft">Agents, services, users, sessions, models and tools that runs name, the most frequent first.</p></div>
+<div class="title-line"><h1>Entities</h1><p class="soft">Agents, services, users, sessions, models and tools that runs name, the most frequent first. <a href="/app/tools">Definitions of tools</a></p></div>
 ${ranges(null, days)}
 ${cutNote(facts, nowMs)}
 ${facts.runs === 0 ? empty('No runs in this range', html`<p>Choose a longer range.</p>`) : neighbours(facts, null)}`,

@@ -1,6 +1,7 @@
 /** The list of incidents: what happened in a run, and why its line is where it is. */
 import type { FindingNames } from '../../../model/findings.ts';
 import type { ChainLink, Incident, RankReason } from '../../../model/incidents/incidents.ts';
+import type { ToolInventory } from '../../../model/shown/tools.ts';
 import { surfaceLabel } from '../../../model/steps.ts';
 import { FINDING_STATES } from '../../../model/triage.ts';
 import { type Html, html } from '../../html.ts';
@@ -16,6 +17,7 @@ import {
   severityBadge,
   type Viewer,
 } from '../shell.ts';
+import { toolChanges } from '../tools/tools.ts';
 import { stateBadge } from '../triage/triage-panel.ts';
 import {
   findingFilters,
@@ -36,6 +38,8 @@ export interface IncidentsPage {
   readonly query: string;
   readonly names: FindingNames;
   readonly titleOf: (ruleId: string) => string;
+  /** tools with a change that nobody has seen; none on a list with a filter */
+  readonly changes: Pick<ToolInventory, 'tools' | 'next'>;
   readonly nowMs: number;
 }
 
@@ -148,6 +152,7 @@ export function incidentsPage(look: Look, viewer: Viewer, data: IncidentsPage): 
 <p class="soft exports"><a href="/app/exceptions">Exceptions</a></p></div>
 ${incidentViews(query)}
 ${findingFilters(query, names, INCIDENTS_PATH)}
+${toolChanges(viewer, data.changes, data.nowMs)}
 <p class="total">${many(total, 'incident')}</p>
 ${incidents.length === 0 ? emptyState(query) : table(data)}
 ${olderNote(data)}
