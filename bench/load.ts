@@ -10,7 +10,7 @@ export interface LoadResult {
   readonly latenciesMs: readonly number[];
 }
 
-function post(
+export function post(
   url: URL,
   key: string,
   body: Buffer,

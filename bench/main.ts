@@ -23,6 +23,7 @@ import { type MatchOptions, matchBench, quickMatchBench, worstBench } from './ma
 import { positive, setting } from './options.ts';
 import { packBench } from './pack.ts';
 import { type PassOptions, passBench, passBeside, USUAL_RUNS } from './pass.ts';
+import { type PeersOptions, peersBench } from './peers.ts';
 import { type PreviewBenchOptions, previewBench } from './preview.ts';
 import { printOnly, printResult, publish } from './publish.ts';
 import { BUSY_SHARE_MAX, busyNow, useOf } from './quiet.ts';
@@ -254,6 +255,17 @@ program
   .option('--bodies <number>', 'exports of 100 spans that are stored before', positive, 2000)
   .addHelpText('after', '\nTakes about three minutes.')
   .action((options: ExportBenchOptions) => exportBench(options));
+program
+  .command('peers')
+  .description('the same spans into Sluice and into what one would build instead, killed as well')
+  .option('--rounds <number>', 'rounds of everything in turn', positive, 3)
+  .option('--bodies <number>', 'exports of 100 spans in each', positive, 300)
+  .option('--kills <number>', 'how often each server is killed under load', positive, 3)
+  .addHelpText(
+    'after',
+    '\nTakes about five minutes.\n\nExample:\n  npm run bench -- peers --rounds 1 --kills 1',
+  )
+  .action(async (options: PeersOptions) => publish('peers', await peersBench(options)));
 program
   .command('preview')
   .description(

@@ -23,6 +23,8 @@ import { matchParts } from './match/page.ts';
 import type { MatchResult } from './match.ts';
 import { passParts } from './pass/page.ts';
 import type { PassResult } from './pass.ts';
+import { peersParts } from './peers/page.ts';
+import type { PeersResult } from './peers.ts';
 import { previewParts } from './preview/page.ts';
 import type { PreviewResult } from './preview.ts';
 import { relayParts } from './relay/page.ts';
@@ -39,6 +41,7 @@ export interface Results {
   readonly 'limits-small-exports': LimitsResult;
   readonly match: MatchResult;
   readonly pass: PassResult;
+  readonly peers: PeersResult;
   readonly preview: PreviewResult;
   readonly relay: RelayResult;
   readonly dashboard: DashboardResult;
@@ -66,6 +69,7 @@ const PAGES: { readonly [N in ResultName]: Page<Results[N]> } = {
   'fairness-pass': { path: PERFORMANCE, parts: fairnessPassParts },
   'fairness-reads': { path: PERFORMANCE, parts: fairnessReadsParts },
   'loop-delay': { path: PERFORMANCE, parts: loopDelayParts },
+  peers: { path: PERFORMANCE, parts: peersParts },
   preview: { path: PERFORMANCE, parts: previewParts },
   relay: { path: PERFORMANCE, parts: relayParts },
   dashboard: { path: PERFORMANCE, parts: dashboardParts },
@@ -120,6 +124,7 @@ export const MEASURED_CODE: { readonly [N in ResultName]: readonly string[] } = 
     'bench/fairness',
   ],
   'loop-delay': [...INGEST_CODE, 'bench/loop-delay', 'bench/loop-delay.ts'],
+  peers: [...INGEST_CODE, 'bench/peers', 'bench/peers.ts'],
   limits: ['src/http/limits', 'bench/limits', 'bench/limits.ts'],
   'limits-small-exports': ['src/http/limits', 'bench/limits', 'bench/limits.ts'],
   match: [...MATCH_CODE, 'bench/match.ts'],

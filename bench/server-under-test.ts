@@ -115,9 +115,11 @@ export async function startServer(
     agentKey: (JSON.parse(made) as { key: string }).key,
     databaseUrl,
     close: async () => {
-      const ended = once(child, 'exit');
-      child.kill('SIGTERM');
-      await ended;
+      if (child.exitCode === null && child.signalCode === null) {
+        const ended = once(child, 'exit');
+        child.kill('SIGTERM');
+        await ended;
+      }
       rmSync(dataDir, { recursive: true, force: true });
     },
   };

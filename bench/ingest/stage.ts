@@ -55,7 +55,7 @@ export interface Stage {
   readonly postmasterPid: number;
 }
 
-async function startInsertServer(
+export async function startInsertServer(
   databaseUrl: string,
   batchMs: number,
   children: ChildProcess[],
