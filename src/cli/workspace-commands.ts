@@ -12,6 +12,7 @@ import type { RuleBook, RuleSettings } from '../model/rules.ts';
 import { loadKeptCatalog } from '../pool/kept-catalog.ts';
 import { corpusLine, stateLines } from '../terminal/rule-counts.ts';
 import { answer, type OutputOptions, shownTime } from './answer.ts';
+import { addRedactionCommand } from './redaction-command.ts';
 import { renderTable } from './table.ts';
 import { withDatabase } from './with-database.ts';
 
@@ -155,7 +156,7 @@ function rulesText(book: RuleBook, slug: string, settings: RuleSettings): string
 export function addWorkspaceCommands(program: Command): void {
   const workspace = program
     .command('workspace')
-    .description('manage workspaces: plan, rules, redaction of excerpts');
+    .description('manage workspaces: plan, rules, redaction');
   workspace
     .command('create')
     .description('create a workspace')
@@ -193,4 +194,5 @@ export function addWorkspaceCommands(program: Command): void {
     .option('--json', 'print JSON')
     .addHelpText('after', REDACT_HELP)
     .action(redact);
+  addRedactionCommand(workspace);
 }

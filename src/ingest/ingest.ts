@@ -15,6 +15,7 @@ import { LogRuns } from '../db/telemetry/log-runs.ts';
 import type { Receipt } from '../db/telemetry/receipts.ts';
 import type { Hex16 } from '../model/json.ts';
 import type { DecodedRequest, Signal } from '../model/telemetry.ts';
+import { REASONS } from '../otlp/fault.ts';
 import type { Pieces } from '../otlp/pieces.ts';
 import { encodeExportResponse } from '../otlp/responses.ts';
 import { createLargeBodies, type LargeBodyContext, type LargeBodyResult } from './large-bodies.ts';
@@ -35,6 +36,8 @@ export const PLAIN_BYTES_MAX = 128 * 1024;
 export interface IngestRequest extends Pick<DecodedRequest, 'signal' | 'rejections'> {
   /** whether `store` reads the body: its memory must not be used again until the promise settles */
   readonly readsBody: boolean;
+  /** the body that was decoded: the one that was sent, or its redacted copy */
+  readonly body: Buffer;
   /** resolves once every record is committed, by this request or by one that it repeats */
   readonly store: () => Promise<StoredAnswer>;
 }
@@ -65,7 +68,18 @@ interface DecodingWays {
   readonly elsewhere: () => Promise<LargeBodyResult>;
 }
 
-export type RequestSource = Pick<LargeBodyContext, 'workspaceId' | 'whenUnawaited'>;
+/** A body whose secrets are replaced. */
+interface RedactedBody {
+  /** the same body if nothing was replaced */
+  readonly body: Buffer;
+  /** texts that could not be redacted: the records that need them are rejected */
+  readonly refused: number;
+}
+
+export interface RequestSource extends Pick<LargeBodyContext, 'workspaceId' | 'whenUnawaited'> {
+  /** null unless the workspace redacts; nothing else reads the body before it */
+  readonly redact: ((body: Buffer) => Pieces<RedactedBody>) | null;
+}
 
 /**
  * Decodes one export request, in pieces on the event loop or in another process. The generator must
@@ -113,17 +127,18 @@ export class Ingest {
    * Decodes one export request. A request whose generator starts before another one's has ended
    * takes its own checker; a promise that it returns need not be settled by then.
    *
-   * @param body decompressed; must not change until the generator has ended, its promise is settled, and
+   * @param sent decompressed; must not change until the generator has ended, its promise is settled, and
    *   `store` too if it reads the body
    * @param deduplicates false: it is stored whatever was stored before
    * @throws {SluiceError} the error for the response
    */
   *decode(
     signal: Signal,
-    body: Buffer,
-    { workspaceId, whenUnawaited }: RequestSource,
+    sent: Buffer,
+    { workspaceId, whenUnawaited, redact }: RequestSource,
     deduplicates = true,
   ): Pieces<IngestResult | Promise<IngestResult>> {
+    const { body, refused } = redact === null ? { body: sent, refused: 0 } : yield* redact(sent);
     const context = { workspaceId, arrivedAtMs: this.#nowMs(), logRuns: this.#logRuns };
     const bodyHash = this.#deduplicates && deduplicates ? yield* hashBody(signal, body) : null;
     const checker = this.#idle.pop() ?? new RequestChecker(this.#noteScannerFailure);
@@ -136,11 +151,11 @@ export class Ingest {
       if (result instanceof Promise) {
         return result.then((later) =>
           'receipt' in later
-            ? resent(signal, later.receipt)
-            : this.#storable(later, bodyHash, false),
+            ? resent(signal, body, later.receipt)
+            : this.#storable(later, { body, refused }, bodyHash, false),
         );
       }
-      return this.#storable(result, bodyHash, true);
+      return this.#storable(result, { body, refused }, bodyHash, true);
     } finally {
       this.#idle.push(checker);
     }
@@ -151,26 +166,42 @@ export class Ingest {
     await this.#largeBodies.close();
   }
 
-  #storable(result: ReadyResult, bodyHash: Hex16 | null, readsBody: boolean): IngestResult {
+  #storable(
+    result: ReadyResult,
+    { body, refused }: RedactedBody,
+    bodyHash: Hex16 | null,
+    readsBody: boolean,
+  ): IngestResult {
     if (!result.ok) return result;
     // Not as the rest of an object, which V8 copies property by property.
-    const { encoded, signal, rejections } = result.request;
+    const { encoded, signal } = result.request;
+    const rejections =
+      refused === 0 ? result.request.rejections : withUnredactable(result.request, refused);
     const request = { signal, rejections };
     const store = async (): Promise<StoredAnswer> => {
-      const body = encodeExportResponse(request);
-      if (encoded.records === 0) return { isResend: false, body };
-      const answer = rejections.length === 0 ? null : body.toString();
+      const response = encodeExportResponse(request);
+      if (encoded.records === 0) return { isResend: false, body: response };
+      const answer = rejections.length === 0 ? null : response.toString();
       const own = bodyHash === null ? null : { bodyHash, answer };
       const { isResend, receipt } = await this.#writer.offer(encoded, own);
-      return { isResend, body: receipt?.answer ?? (isResend ? '{}' : body) };
+      return { isResend, body: receipt?.answer ?? (isResend ? '{}' : response) };
     };
-    return { ok: true, request: { signal, rejections, readsBody, store } };
+    return { ok: true, request: { signal, rejections, readsBody, body, store } };
   }
 }
 
-function resent(signal: Signal, { answer }: Receipt): IngestResult {
+function resent(signal: Signal, body: Buffer, { answer }: Receipt): IngestResult {
   const store = async (): Promise<StoredAnswer> => ({ isResend: true, body: answer ?? '{}' });
-  return { ok: true, request: { signal, rejections: [], readsBody: false, store } };
+  return { ok: true, request: { signal, rejections: [], readsBody: false, body, store } };
+}
+
+/** The decoder counts the records; this says why their texts were no texts. */
+function withUnredactable(
+  { rejections }: Pick<DecodedRequest, 'rejections'>,
+  refused: number,
+): DecodedRequest['rejections'] {
+  const message = `not_redacted (${refused}): ${REASONS.not_redacted}`;
+  return [{ reason: 'not_redacted', count: 0, firstPath: '', message }, ...rejections];
 }
 
 // The hash by which a request that is sent again is recognised: 128 bits of its path and its

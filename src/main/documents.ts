@@ -48,6 +48,7 @@ const CHAPTERS: readonly { readonly title: string; readonly slugs: readonly stri
       'operations',
       'limits',
       'security',
+      'redaction',
       'high-availability',
       'reliability',
       'performance',

@@ -1,5 +1,6 @@
 /** People, keys and the audit ledger: stored records and the parts of them that are shown. */
 import type { Hex16, Int64, JsonObject } from './json.ts';
+import type { StoredRedaction } from './redaction/redaction.ts';
 
 export const ROLES = ['owner', 'admin', 'member'] as const;
 export type Role = (typeof ROLES)[number];
@@ -16,6 +17,8 @@ export interface Credential {
   readonly workspaceId: number;
   readonly kind: KeyKind;
   readonly rateLimitPerMinute: number;
+  /** null unless its workspace redacts telemetry before it is stored */
+  readonly redaction: StoredRedaction | null;
 }
 
 /** Requests per minute that a key may be given. */

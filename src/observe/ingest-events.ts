@@ -47,6 +47,11 @@ export function ingestEvents(log: Logger, kinds: EventKinds) {
     'signal',
     'reason',
   ]);
+  const redacted = counter(
+    'redacted_texts_total',
+    "Matches replaced before storage, by pattern of the library; `custom` for workspaces' patterns.",
+    ['pattern'],
+  );
   const rows = summed('store_rows_total', 'Spans, log records and data points committed.');
   const bytes = summed('store_bytes_total', 'Bytes committed, before compression.');
   const batches = counted<[outcome: string]>(
@@ -105,6 +110,9 @@ export function ingestEvents(log: Logger, kinds: EventKinds) {
         rejected.inc({ signal, reason: reason.slice(0, REASON_LENGTH_MAX) }, count);
       }
       log.debug({ signal, rejections: rejections.length }, 'records rejected');
+    },
+    textsRedacted(counts: ReadonlyMap<string, number>): void {
+      for (const [pattern, count] of counts) redacted.inc({ pattern }, count);
     },
     /** Decoding in JavaScript gives the same result, and takes more CPU time. */
     scannerFailed: fault(

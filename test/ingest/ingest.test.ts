@@ -39,6 +39,7 @@ function collecting(stored: Receipt | null = null, settings: IngestSettings = {}
 const sourceOf = (workspaceId: number): RequestSource => ({
   workspaceId,
   whenUnawaited: () => {},
+  redact: null,
 });
 
 async function storeIt(result: IngestResult | Promise<IngestResult>): Promise<StoredAnswer> {

@@ -39,12 +39,19 @@ CREATE TABLE workspaces (
       || sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())),
   -- the private key (Ed25519) that signs evidence packages, 244 bits of it random
   evidence_key    bytea NOT NULL DEFAULT
+    sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())),
+  -- what is redacted before it is stored (src/model/redaction/redaction.ts); null for nothing
+  redaction       jsonb,
+  -- the key of the digests in its marks, which servers read with the keys of a workspace that redacts
+  redaction_key   bytea NOT NULL DEFAULT
     sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()))
 );
 ALTER TABLE workspaces
   ALTER COLUMN match_key_inner SET STATISTICS 0,
   ALTER COLUMN match_key_outer SET STATISTICS 0,
-  ALTER COLUMN evidence_key SET STATISTICS 0;
+  ALTER COLUMN evidence_key SET STATISTICS 0,
+  ALTER COLUMN redaction SET STATISTICS 0,
+  ALTER COLUMN redaction_key SET STATISTICS 0;
 
 -- Accounts. One made through an invitation's link shows that its owner held the link, not that the e-mail
 -- address is theirs: it belongs to the workspace of the link alone (src/db/people/workspace-accounts.ts).

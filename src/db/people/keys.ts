@@ -174,13 +174,23 @@ export async function findCredential(
   database: Queryable,
   digest: Buffer,
 ): Promise<Credential | null> {
-  const { rows } = await database.query<Credential>({
-    text: `SELECT id AS "keyId", workspace_id AS "workspaceId", kind,
-                  rate_limit_per_minute AS "rateLimitPerMinute"
-             FROM api_keys WHERE secret_sha256 = $1 AND revoked_at IS NULL`,
+  type Row = Omit<Credential, 'redaction'> & {
+    readonly settings: string | null;
+    readonly key: Buffer | null;
+  };
+  const { rows } = await database.query<Row>({
+    text: `SELECT k.id AS "keyId", k.workspace_id AS "workspaceId", k.kind,
+                  k.rate_limit_per_minute AS "rateLimitPerMinute",
+                  w.redaction::text AS settings,
+                  CASE WHEN w.redaction IS NOT NULL THEN w.redaction_key END AS key
+             FROM api_keys k JOIN workspaces w ON w.id = k.workspace_id
+            WHERE k.secret_sha256 = $1 AND k.revoked_at IS NULL`,
     values: [digest],
   });
-  return rows[0] ?? null;
+  const [row] = rows;
+  if (row === undefined) return null;
+  const { settings, key, ...credential } = row;
+  return { ...credential, redaction: settings === null || key === null ? null : { settings, key } };
 }
 
 export async function recordKeyUse(database: Queryable, ids: readonly number[]): Promise<void> {

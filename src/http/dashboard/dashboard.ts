@@ -6,6 +6,7 @@ import type { AlertSender } from '../../alerts/sender.ts';
 import { ERRORS, type SluiceError } from '../../errors.ts';
 import type { ReplicaState, WorkspaceOverview } from '../../model/overview.ts';
 import type { Session } from '../../model/people.ts';
+import type { RedactionSettings } from '../../model/redaction/redaction.ts';
 import type { SendGuide } from '../../web/app/keys/connect.ts';
 import { errorPage, type Look, type Viewer } from '../../web/app/shell.ts';
 import type { Html } from '../../web/html.ts';
@@ -41,6 +42,8 @@ export interface AppDependencies extends ApiContext, SessionDependencies {
   readonly ocsf: OcsfSource;
   readonly exportSlots: ExportSlots;
   readonly alertSender: Pick<AlertSender, 'canEmail' | 'faultOfUrl' | 'sendTest'>;
+  /** the faults of settings, one sentence each */
+  readonly redactionFaults: (settings: RedactionSettings) => readonly string[];
   /** Returns the pages of `docs/send/`. */
   readonly sendGuides: () => readonly SendGuide[];
 }

@@ -18,15 +18,18 @@ import {
   setRole,
 } from '../../db/people/member-writes.ts';
 import { listMembers, listMemberships } from '../../db/people/memberships.ts';
+import { readStoredRedaction, setStoredRedaction } from '../../db/people/redaction-writes.ts';
 import { listSessions, switchSession } from '../../db/people/sessions.ts';
 import { renameWorkspace, setRedaction } from '../../db/people/workspace-writes.ts';
 import { SluiceError } from '../../errors.ts';
 import type { DeviceLogin } from '../../model/people.ts';
+import { LIBRARY, type RedactionSettings } from '../../model/redaction/redaction.ts';
 import { membersPage } from '../../web/app/members.ts';
 import { settingsPage } from '../../web/app/settings.ts';
 import { shownOncePage } from '../../web/app/shell.ts';
 import { devicePage } from '../../web/app/sign-in.ts';
 import { evidenceKeyOf } from '../api/evidence/evidence-routes.ts';
+import { InvalidInput } from '../transport/invalid-input.ts';
 import { readForm } from '../transport/json-body.ts';
 import { pageAnswer } from '../transport/page.ts';
 import { flag, parsePageQuery } from '../transport/query.ts';
@@ -55,11 +58,44 @@ import { ADMINS, type Needs, type SignedInRequest } from './sign-in/signed-in.ts
 
 const PATH = '/app/settings';
 
+const OWN_PATTERNS_CHARS_MAX = 10_000;
+
 const workspaceForm = z
-  .strictObject({ name: name.optional(), redact_excerpts: flag.optional() })
-  .refine((sent) => Object.keys(sent).length > 0, 'must name something to change');
+  .strictObject({
+    name: name.optional(),
+    redact_excerpts: flag.optional(),
+    redact_before_storage: flag.optional(),
+    own_patterns: z.string().max(OWN_PATTERNS_CHARS_MAX).default(''),
+    ...Object.fromEntries(
+      LIBRARY.map((one) => [`library_${one.name}`, z.literal('on').optional()] as const),
+    ),
+  })
+  .refine(
+    (sent) => [sent.name, sent.redact_excerpts, sent.redact_before_storage].some(isGiven),
+    'must name something to change',
+  );
 const passwordForm = z.object({ current_password: password, new_password: newPassword });
 const switchForm = z.object({ workspace: slug });
+
+const isGiven = (value: unknown): boolean => value !== undefined;
+
+/** @throws {InvalidInput} with every fault */
+function redactionOf(
+  sent: z.infer<typeof workspaceForm>,
+  faultsOf: AppDependencies['redactionFaults'],
+): RedactionSettings {
+  const chosen = new Set(Object.keys(sent));
+  const library = LIBRARY.map((one) => one.name).filter((one) => chosen.has(`library_${one}`));
+  const lines = sent.own_patterns.split(/\r?\n/).filter((line) => line.trim() !== '');
+  const patterns = lines.map((line) => {
+    const [, first = '', pattern = ''] = /^(\S*)\s+(.*)$/.exec(line) ?? [];
+    return { name: first, pattern };
+  });
+  const settings = { library, patterns };
+  const faults = faultsOf(settings).map((message) => ({ path: 'patterns', message }));
+  if (faults.length > 0) throw new InvalidInput('bad_body', faults);
+  return settings;
+}
 
 function workspaceRoutes(deps: AppDependencies): Route[] {
   const { db, look, rules } = deps;
@@ -67,16 +103,18 @@ function workspaceRoutes(deps: AppDependencies): Route[] {
   const form = formRoutes(deps);
   return [
     page(PATH, {}, async ({ request: { session, workspace }, viewer, nowMs }) => {
-      const [sessions, workspaces, ruleSettings, evidenceKey] = await Promise.all([
+      const [sessions, workspaces, ruleSettings, evidenceKey, redaction] = await Promise.all([
         listSessions(db.accounts, session.userId),
         listMemberships(db.accounts, session.userId),
         db.readFresh(readRuleSettings, workspace.id),
         evidenceKeyOf(deps, workspace.id),
+        db.readFresh(readStoredRedaction, workspace.id),
       ]);
       return settingsPage(look, viewer, {
         slug: workspace.slug,
         redactExcerpts: workspace.redactExcerpts,
         evidenceKey,
+        redaction,
         rules: ruleFactsOf(rules, ruleSettings),
         sessions: sessions.map((one) => ({ ...one, isThis: one.id === session.id })),
         workspaces,
@@ -91,6 +129,12 @@ function workspaceRoutes(deps: AppDependencies): Route[] {
       }
       if (sent.redact_excerpts !== undefined) {
         await db.write(setRedaction, workspace.id, sent.redact_excerpts, actor);
+      }
+      if (sent.redact_before_storage !== undefined) {
+        const settings = sent.redact_before_storage
+          ? redactionOf(sent, deps.redactionFaults)
+          : null;
+        await db.write(setStoredRedaction, workspace.id, settings, actor);
       }
       return PATH;
     }),

@@ -7,12 +7,20 @@
  * head (`body-gate.ts`).
  */
 import { ERRORS, SluiceError } from '../../errors.ts';
-import type { Ingest, IngestRequest, IngestResult, StoredAnswer } from '../../ingest/ingest.ts';
+import type {
+  Ingest,
+  IngestRequest,
+  IngestResult,
+  RequestSource,
+  StoredAnswer,
+} from '../../ingest/ingest.ts';
+import type { Credential } from '../../model/people.ts';
 import { NOTHING_KNOWN } from '../../model/refused-requests.ts';
 import type { Signal } from '../../model/telemetry.ts';
 import type { Events } from '../../observe/events.ts';
 import type { RequestTrace } from '../../observe/trace-events.ts';
 import { readDeduplicate } from '../../otlp/deduplicate-header.ts';
+import type { Pieces } from '../../otlp/pieces.ts';
 import { encodeStatus, type FieldViolation } from '../../otlp/responses.ts';
 import { withinLimit } from '../../time-limit.ts';
 import type { BodyOf } from '../api/openapi/component.ts';
@@ -56,6 +64,13 @@ export const BARE_PATHS: Readonly<Record<Signal, string>> = {
 
 const SIGNALS: readonly Signal[] = ['traces', 'metrics', 'logs'];
 
+/** Redacts a body, and counts by pattern. */
+type Redact = (body: Buffer) => Pieces<{
+  readonly body: Buffer;
+  readonly refused: number;
+  readonly counts: ReadonlyMap<string, number>;
+}>;
+
 export interface RejectedBody {
   readonly workspaceId: number;
   readonly signal: Signal;
@@ -78,11 +93,18 @@ export interface IngestDependencies extends AdmissionDependencies, AnswerLimitSe
   readonly turns: Turns;
   /** stores a request that PostgreSQL refused, for the operator */
   readonly keepRejected: (rejected: RejectedBody) => Promise<void>;
+  /** null unless the workspace redacts before it stores */
+  readonly redactorOf: (credential: Credential) => Redact | null;
   /** counts refusals, for the sender's workspace or the operator */
   readonly refused: Pick<RefusedRequests, 'note' | 'noteNothingKnown'>;
   readonly events: Pick<
     Events,
-    'requestAnswered' | 'requestBegun' | 'recordsRejected' | 'requestFailed' | 'requestUnavailable'
+    | 'requestAnswered'
+    | 'requestBegun'
+    | 'recordsRejected'
+    | 'requestFailed'
+    | 'requestUnavailable'
+    | 'textsRedacted'
   >;
 }
 
@@ -125,13 +147,14 @@ interface DecodedBody extends Pick<RejectedBody, 'body' | 'bodyBytes'> {
 async function readAndDecode(
   exchange: Exchange,
   signal: Signal,
-  workspaceId: number,
+  credential: Credential,
   account: AdmittedBody,
   deps: IngestDependencies,
   trace: RequestTrace | null,
 ): Promise<DecodedBody | null> {
   const { maxBodyBytes, maxDecodedBodyBytes, answerMs, ingest, contentDecoder, turns } = deps;
   const { reserve } = account;
+  const { workspaceId } = credential;
   const wire = await exchange.readBody({
     bytesMax: maxBodyBytes,
     deadlineMs: Math.max(0, bodyLimitMs(answerMs) - exchange.ageMs),
@@ -144,6 +167,7 @@ async function readAndDecode(
   const allocate = (bytes: number): Buffer => exchange.allocate(bytes);
   const whenUnawaited = (listener: () => void): void => exchange.whenUnawaited(listener);
   const bytesMax = maxDecodedBodyBytes;
+  const redact = redactOf(credential, reserve, deps);
   const limits = { workspaceId, bytesMax, reserve, allocate, takeTurn, whenUnawaited };
   const decoded = await contentDecoder.decode(
     wire,
@@ -152,10 +176,10 @@ async function readAndDecode(
     async (body) => {
       const result = await turns.takeInPieces(
         workspaceId,
-        ingest.decode(signal, body, { workspaceId, whenUnawaited }, deduplicates),
+        ingest.decode(signal, body, { workspaceId, whenUnawaited, redact }, deduplicates),
         body.length,
       );
-      return decodedBody(exchange, result, body);
+      return decodedBody(exchange, result);
     },
   );
   account.decoded();
@@ -164,9 +188,26 @@ async function readAndDecode(
   return decoded;
 }
 
-function decodedBody(exchange: Exchange, result: IngestResult, body: Buffer): DecodedBody {
+/** The copy that redaction makes counts as memory of the body. */
+function redactOf(
+  credential: Credential,
+  reserve: AdmittedBody['reserve'],
+  { redactorOf, events }: IngestDependencies,
+): RequestSource['redact'] {
+  const redactor = redactorOf(credential);
+  if (redactor === null) return null;
+  return function* (body) {
+    const redacted = yield* redactor(body);
+    if (redacted.body !== body && !reserve(redacted.body.length)) throw noRoom();
+    events.textsRedacted(redacted.counts);
+    return redacted;
+  };
+}
+
+function decodedBody(exchange: Exchange, result: IngestResult): DecodedBody {
   if (!result.ok) throw new UndecodableBody(result.message, result.path);
   const { request } = result;
+  const { body } = request;
   const bodyBytes = body.length;
   // A large body that was decoded in another process is not in memory until the commit.
   const isKept = request.readsBody || bodyBytes <= KEPT_BODY_BYTES_MAX;
@@ -208,14 +249,15 @@ async function ingestRequest(
   deps: IngestDependencies,
   trace: RequestTrace | null,
 ): Promise<Answer['body'] | null> {
-  const { workspaceId } = await admit(exchange, 'agent', deps);
+  const credential = await admit(exchange, 'agent', deps);
+  const { workspaceId } = credential;
   trace?.('key accepted', { workspaceId });
   checkHead(exchange, deps);
   const declared = exchange.contentLength ?? 0;
   if (!deps.rowBudget.hasRoom(workspaceId, declared)) throw noRoom();
   const account = await deps.gate.enter(workspaceId, declared);
   try {
-    const decoded = await readAndDecode(exchange, signal, workspaceId, account, deps, trace);
+    const decoded = await readAndDecode(exchange, signal, credential, account, deps, trace);
     if (decoded === null) return null;
     const { isResend, body } = await store(decoded, workspaceId, deps);
     trace?.('committed', { isResend });

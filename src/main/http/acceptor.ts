@@ -19,6 +19,7 @@ import type { ReadReplica } from '../../db/replica/read-replica.ts';
 import type { BlockCompressor } from '../../db/telemetry/block-codec.ts';
 import { CopyWriter } from '../../db/telemetry/copy-writer.ts';
 import { keepRejectedRequest, recordRefusedRequests } from '../../db/telemetry/refused-requests.ts';
+import { redactionFaults } from '../../engine/redaction/redactor.ts';
 import type { Catalog } from '../../engine/rules/catalog.ts';
 import { createRuleBook } from '../../engine/rules/rule-book.ts';
 import { ExportSlots } from '../../http/api/findings/finding-export.ts';
@@ -56,6 +57,7 @@ import { keepRefusedRequests } from '../refused-requests.ts';
 import { createRunReaders, runTimesOf } from '../run-reader.ts';
 import type { StopOrder } from '../stop-order.ts';
 import { flushUntilStop } from '../upkeep.ts';
+import { createRedactors } from './redactors.ts';
 import { publicListeners } from './sites.ts';
 
 export interface PartProbes {
@@ -149,6 +151,7 @@ function ingestOf(
     answerMs: config.ingestAnswerMs,
     keepRejected: (rejected) => keepRejectedRequest(ingest, rejected),
     ingest: bodies,
+    redactorOf: createRedactors(),
     contentDecoder: new ContentDecoder(),
     turns: new Turns(),
     refused,
@@ -214,6 +217,7 @@ export function createAcceptor(
     changedHeaders:
       replica === null ? [] : [['set-cookie', cookies.writeChanged(Math.ceil(lagMs / 1000))]],
     replicaState: () => replica?.state() ?? null,
+    redactionFaults,
     alertSender: alertSenderOf(config, catalog, clock),
     sessionLimiter: createSessionLimiter(minuteCounts),
     signInLimiter: createSignInLimiter(minuteCounts),

@@ -1,5 +1,14 @@
-/** The settings of the workspace (name, redaction) and of the user (workspace, sessions, password). */
+/**
+ * The settings of the workspace (name, redaction of excerpts and before storage) and of the user (workspace,
+ * sessions, password).
+ */
 import type { ListedSession } from '../../model/people.ts';
+import {
+  LIBRARY,
+  OWN_PATTERNS_MAX,
+  PATTERN_CHARS_MAX,
+  type RedactionSettings,
+} from '../../model/redaction/redaction.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { term, time } from './format.ts';
 import {
@@ -28,6 +37,8 @@ export interface SettingsPage {
   readonly redactExcerpts: boolean;
   /** public */
   readonly evidenceKey: string;
+  /** before storage; null for none */
+  readonly redaction: RedactionSettings | null;
   readonly rules: RuleFacts;
   readonly sessions: readonly ShownSession[];
   readonly workspaces: readonly { readonly slug: string; readonly name: string }[];
@@ -89,6 +100,40 @@ function evidence({ evidenceKey }: SettingsPage): Html {
 <p><code class="secret">${evidenceKey}</code></p></section>`;
 }
 
+function redactionFields({ library, patterns }: RedactionSettings, isNew: boolean): Html {
+  const choices = LIBRARY.map(
+    ({ name, title }) =>
+      html`<label><input type="checkbox" name="library_${name}"${(isNew || library.includes(name)) && html` checked`}> ${title} <span class="soft">${name}</span></label>`,
+  );
+  const own = patterns.map(({ name, pattern }) => `${name} ${pattern}`).join('\n');
+  return html`<input type="hidden" name="redact_before_storage" value="true">
+<fieldset class="whole"><legend>Patterns</legend>${choices}</fieldset>
+<label class="whole">Further patterns, one on a line: a name, a space, an RE2 pattern (up to ${OWN_PATTERNS_MAX}, of ${PATTERN_CHARS_MAX} characters)<textarea name="own_patterns" rows="3" spellcheck="false">${own}</textarea></label>
+<div><button>${isNew ? 'Redact before storage' : 'Save'}</button></div>`;
+}
+
+function redactionPanel({ redaction }: SettingsPage, viewer: Viewer): Html {
+  const names = [
+    ...(redaction?.library ?? []),
+    ...(redaction?.patterns ?? []).map(({ name }) => name),
+  ];
+  const change = html`<details class="page-fold"><summary>${redaction === null ? 'Choose patterns' : 'Change patterns'}</summary>${writeForm(
+    writeTo(PATH, viewer),
+    redactionFields(redaction ?? { library: [], patterns: [] }, redaction === null),
+    'stacked',
+  )}</details>`;
+  const stop = writeForm(
+    writeTo(PATH, viewer),
+    html`<input type="hidden" name="redact_before_storage" value="false"><button class="quiet">Stop redacting before storage</button>`,
+  );
+  return html`<section class="panel"><h2>Redaction before storage</h2><p>${
+    redaction === null
+      ? html`Telemetry is stored as it was sent.`
+      : html`What these patterns match is replaced by a mark before telemetry is stored, so that rules match the redacted text: ${names.join(', ')}.`
+  } <a href="/docs/redaction">How it works</a></p>
+${viewer.isAdmin && change}${viewer.isAdmin && redaction !== null && stop}</section>`;
+}
+
 function alerts(): Html {
   return html`<section class="panel"><h2>Alerts</h2><p>Findings can be sent to Slack, to another webhook or by e-mail as they appear.</p>
 <p><a class="button quiet" href="/app/alerts">Alerts</a></p></section>`;
@@ -145,7 +190,7 @@ export function settingsPage(look: Look, viewer: Viewer, data: SettingsPage): Ht
     current: PATH,
     main: html`<h1>Settings</h1>
 <p class="lead">Settings of this workspace and of your account, ${viewer.email}.</p>
-<div class="grid wide">${workspace(data, viewer)}${excerpts(data, viewer)}${viewer.isAdmin && alerts()}${rules(data, viewer)}${evidence(data)}</div>
+<div class="grid wide">${workspace(data, viewer)}${excerpts(data, viewer)}${redactionPanel(data, viewer)}${viewer.isAdmin && alerts()}${rules(data, viewer)}${evidence(data)}</div>
 ${sessions(data)}
 ${password(data, viewer)}`,
   });

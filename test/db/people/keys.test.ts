@@ -67,6 +67,7 @@ test('a key is found by its digest, with what the request path needs', async () 
     workspaceId,
     kind: 'workspace',
     rateLimitPerMinute: 7,
+    redaction: null,
   });
   expect(await find(`${key}x`)).toBeNull();
 });

@@ -8,8 +8,20 @@ import {
 } from '../../../src/http/limits/authentication.ts';
 import type { Credential, KeyKind } from '../../../src/model/people.ts';
 
-const AGENT: Credential = { keyId: 1, workspaceId: 7, kind: 'agent', rateLimitPerMinute: 10 };
-const READER: Credential = { keyId: 2, workspaceId: 7, kind: 'workspace', rateLimitPerMinute: 10 };
+const AGENT: Credential = {
+  keyId: 1,
+  workspaceId: 7,
+  kind: 'agent',
+  rateLimitPerMinute: 10,
+  redaction: null,
+};
+const READER: Credential = {
+  keyId: 2,
+  workspaceId: 7,
+  kind: 'workspace',
+  rateLimitPerMinute: 10,
+  redaction: null,
+};
 
 const AGENT_KEY = `sluice_live_${'a'.repeat(43)}`;
 const READER_KEY = `sluice_key_${'b'.repeat(43)}`;

@@ -7,7 +7,7 @@ import type { Credential } from '../../../src/model/people.ts';
 const UNHEARD = { limiterUnavailable: () => {}, limiterAnswered: () => {}, countedHere: () => {} };
 
 function credential(keyId: number, rateLimitPerMinute: number): Credential {
-  return { keyId, workspaceId: 1, kind: 'agent', rateLimitPerMinute };
+  return { keyId, workspaceId: 1, kind: 'agent', rateLimitPerMinute, redaction: null };
 }
 
 test('keys of one workspace are counted apart, under the limit each was made with', async () => {

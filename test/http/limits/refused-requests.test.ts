@@ -14,7 +14,13 @@ import {
 const keyOf = (number: number): string => `sluice_live_${String(number).padStart(43, 'x')}`;
 const digest = (secret: string): Buffer => createHash('sha256').update(secret).digest();
 const VALID = keyOf(1);
-const KEY = { keyId: 1, workspaceId: 7, kind: 'agent', rateLimitPerMinute: 1 } as const;
+const KEY = {
+  keyId: 1,
+  workspaceId: 7,
+  kind: 'agent',
+  rateLimitPerMinute: 1,
+  redaction: null,
+} as const;
 
 async function setUp() {
   const authenticator = createAuthenticator({

@@ -188,6 +188,7 @@ describe('settings', () => {
     slug: 'crew',
     redactExcerpts: false,
     evidenceKey: 'MCowBQYDK2VwAyEA',
+    redaction: null,
     rules: ruleFacts(),
     sessions: [session, { ...session, id: 'b'.repeat(32), isThis: false }],
     workspaces: [{ slug: 'crew', name: 'Crew' }],

@@ -13,6 +13,7 @@ const CREDENTIAL: Credential = {
   workspaceId: 7,
   kind: 'workspace',
   rateLimitPerMinute: 10,
+  redaction: null,
 };
 const MADE = new Date('2026-11-20T12:00:00.123Z');
 

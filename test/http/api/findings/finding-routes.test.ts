@@ -16,6 +16,7 @@ const CREDENTIAL: Credential = {
   workspaceId: 7,
   kind: 'workspace',
   rateLimitPerMinute: 10,
+  redaction: null,
 };
 const RECORD: Finding = {
   ...findingDraft(),

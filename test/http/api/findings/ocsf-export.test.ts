@@ -90,6 +90,7 @@ async function ask(query = '', workspaceId = 7): Promise<StreamedAnswer> {
     workspaceId,
     kind: 'workspace',
     rateLimitPerMinute: 10,
+    redaction: null,
   };
   // The handler reads the query and nothing else of the exchange.
   return await handler({ query } as Exchange, credential, {});
