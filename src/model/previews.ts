@@ -190,47 +190,36 @@ export function tierRules({ rules, decide }: RuleBook, { overrides }: RuleSettin
   });
 }
 
-const SUGGESTED_MAX = 10;
-/** A rule that matches this part of the runs, or of its authors' harmless documents, is suggested. */
+/** Most rules that are suggested to be left off, and that one form leaves off. */
+export const LEAVE_OFF_MAX = 50;
+/** Share of the runs from which on a rule is suggested. */
 const NOISY_PERCENT = 1;
-
 /** With fewer runs, one attack looks like noise. */
-const RUNS_ENOUGH = 100;
+export const PREVIEW_RUNS_ENOUGH = 100;
 
+/** A rule that matched often in a preview. */
 export interface NoisyRule {
   readonly ruleId: string;
-  /** of 100 runs of the preview; null without a preview of enough runs */
-  readonly percentOfRuns: number | null;
-  /** of 100 harmless documents, as its authors state */
-  readonly wildFpRate: number | null;
+  /** of the runs that the preview looked at */
+  readonly runs: number;
+  readonly percentOfRuns: number;
 }
 
-/**
- * The noisiest rules of a tier: those that match at least one in a hundred runs of a preview, or of the
- * harmless documents of their authors.
- */
+/** The rules that match at least one in a hundred runs of a preview; none of a preview of few runs. */
 export function noisyRules(
-  rules: readonly Pick<Rule, 'id' | 'quality'>[],
+  rules: readonly Pick<Rule, 'id'>[],
   preview: Pick<Preview, 'tally'> | null,
 ): NoisyRule[] {
-  const { read = 0 } = preview?.tally ?? {};
-  const isEnough = read >= RUNS_ENOUGH;
-  return rules
-    .map(({ id, quality: { wildFpRate } }) => {
-      const runs = preview?.tally.rules[id]?.runs ?? 0;
-      return { ruleId: id, percentOfRuns: isEnough ? (100 * runs) / read : null, wildFpRate };
-    })
-    .filter(
-      ({ percentOfRuns, wildFpRate }) =>
-        (percentOfRuns ?? 0) >= NOISY_PERCENT || (wildFpRate ?? 0) >= NOISY_PERCENT,
-    )
-    .sort(
-      (a, b) =>
-        (b.percentOfRuns ?? 0) - (a.percentOfRuns ?? 0) ||
-        (b.wildFpRate ?? 0) - (a.wildFpRate ?? 0) ||
-        (a.ruleId < b.ruleId ? -1 : 1),
-    )
-    .slice(0, SUGGESTED_MAX);
+  if (preview === null || preview.tally.read < PREVIEW_RUNS_ENOUGH) return [];
+  const ids = new Set(rules.map(({ id }) => id));
+  return noisiestOf(preview)
+    .map(({ ruleId, runs }) => ({
+      ruleId,
+      runs,
+      percentOfRuns: (100 * runs) / preview.tally.read,
+    }))
+    .filter(({ ruleId, percentOfRuns }) => ids.has(ruleId) && percentOfRuns >= NOISY_PERCENT)
+    .slice(0, LEAVE_OFF_MAX);
 }
 
 export function percentDone({ runsPlanned, tally, state }: Preview): number {

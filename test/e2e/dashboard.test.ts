@@ -120,7 +120,7 @@ const OTHER_PAGES: Readonly<Record<string, readonly string[]>> = {
   '/app/{rest*}': ['/app/there-is-no-such-page'],
 };
 /** Routes that answer with a file, a part of a page or a redirect. */
-const NO_PAGES = /\.(?:csv|ocsf|jsonl?)$|\/rows$|^\/app\/(?:api|sign-in\/\{provider\})(?:\/|$)/;
+const NO_PAGES = /\.(?:csv|ocsf|jsonl?|tar)$|\/rows$|^\/app\/(?:api|sign-in\/\{provider\})(?:\/|$)/;
 
 const DESKTOP = { width: 1280, height: 900 };
 const TELEPHONE = { width: 360, height: 740 };

@@ -20,6 +20,8 @@ import {
 import { SluiceError } from '../../errors.ts';
 import { RULE_PLANS } from '../../model/people.ts';
 import {
+  isOpen,
+  LEAVE_OFF_MAX,
   noisyRules,
   PREVIEW_DAYS_DEFAULT,
   PREVIEW_DAYS_MAX,
@@ -63,7 +65,6 @@ const API = '/app/api/atr';
 const RECORD_DAYS = 30;
 const DAY_MS = 86_400_000;
 
-const LEAVE_OFF_MAX = 50;
 const tierForm = z.object({
   experimental: flag,
   leave_off: z
@@ -125,8 +126,9 @@ function pages(deps: AppDependencies): Route[] {
         const records = await db.read(readRuleRecords, id);
         const found = toRulePage(query, settings, book, records);
         const last = await db.readFresh(latestPreview, id, null);
+        const previews = await db.readFresh(listPreviews, id);
         return rulesPage(look, viewer, {
-          tier: tierPreviewOf(book, settings, last),
+          tier: tierPreviewOf(book, settings, last, previews.find(isOpen) ?? null),
           ...ruleFactsOf(book, settings),
           rules: found.rules.map((one) => decided(requireRule(book, one.id), settings)),
           records,
@@ -244,12 +246,17 @@ const startForm = z.object({
 });
 
 /** The counts that a workspace sees before it switches the experimental tier on. */
-function tierPreviewOf(book: RuleBook, settings: RuleSettings, last: Preview | null): TierPreview {
-  const rules = tierRules(book, settings);
-  const noisy = noisyRules(rules, last).map((one) => {
+function tierPreviewOf(
+  book: RuleBook,
+  settings: RuleSettings,
+  latest: Preview | null,
+  open: Preview | null,
+): TierPreview {
+  const last = latest?.corpusIdentity === book.snapshot.identity ? latest : null;
+  const noisy = noisyRules(tierRules(book, settings), last).map((one) => {
     return { ...one, title: book.titleOf(one.ruleId) };
   });
-  return { last, noisy };
+  return { last, open, noisy };
 }
 
 /** The rules that a form asks for. @throws {SluiceError} when a rule cannot run */

@@ -161,7 +161,7 @@ function tierSwitch(data: RulesPage, viewer: Viewer): Html {
 <span class="soft">Changes apply to ${term('run', 'runs')} ${term('evaluation', 'evaluated')} from now on. Runs that were already evaluated are not evaluated again.</span></p>
 ${
   viewer.isAdmin &&
-  (experimental ? writeForm(writeTo(PATH, viewer), off) : tierPreview(data.tier, viewer))
+  html`${experimental && writeForm(writeTo(PATH, viewer), off)}${tierPreview(data.tier, viewer, experimental)}`
 }
 ${reset(data, viewer)}</section>`;
 }

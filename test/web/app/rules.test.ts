@@ -32,7 +32,7 @@ function decided(fields: Partial<DecidedRule> = {}): DecidedRule {
 function data(fields: Partial<RulesPage> = {}): RulesPage {
   return {
     ...ruleFacts(),
-    tier: { last: null, noisy: [] },
+    tier: { last: null, open: null, noisy: [] },
     rules: [decided()],
     records: new Map(),
     nowMs: NOW_MS,

@@ -75,7 +75,8 @@ ${ruleId !== null && html`<input type="hidden" name="rule_id" value="${ruleId}">
 <button class="quiet">Preview${ruleId === null && ' the experimental tier'}</button></form>`;
 }
 
-function progress(preview: Preview): Html {
+/** How far a preview is. */
+export function progress(preview: Preview): Html {
   const { tally, runsPlanned, runsInRange, sample } = preview;
   const looked = count(tally.read + tally.skipped);
   const percent = percentDone(preview);
@@ -176,7 +177,12 @@ export function previewPage(
       }`
     }</section>
 <section class="panel"><h2>Expected findings</h2><p class="figure">${perDayText(allPerDay(preview))}</p>
-<p class="soft">${percentText(foundPercent(preview))} of the runs would have at least one finding.</p>${spread(preview)}</section>
+<p class="soft">${percentText(foundPercent(preview))} of the runs would have at least one finding.</p>${spread(preview)}${
+      preview.kind === 'experimental' &&
+      preview.state === 'done' &&
+      viewer.isAdmin &&
+      html`<p><a class="button quiet" href="${RULES}#tier">Choose the rules to leave off</a></p>`
+    }</section>
 <section class="panel"><h2>About</h2>${about(preview, nowMs)}</section></div>
 <h2>Results by rule</h2>
 ${results(preview, findRule)}</div>`,

@@ -131,40 +131,92 @@ test('the list begins one as an admin, and links each', () => {
   expect(previewsPage(LOOK, MEMBER, [], pageContext).text).toContain('No previews yet');
 });
 
-describe('before the experimental tier is switched on', () => {
-  const { quality } = rule();
-  const of = (id: string, wildFpRate: number | null) =>
-    rule({ id, quality: { ...quality, wildFpRate } });
-  const rules = [of('ATR-2026-00001', null), of('ATR-2026-00002', 0.5), of('ATR-2026-00003', 52)];
+describe('the rules that are suggested to be left off', () => {
+  const rules = ['ATR-2026-00001', 'ATR-2026-00002', 'ATR-2026-00003'].map((id) => rule({ id }));
+  const of = (rules_: Readonly<Record<string, number>>, read = 7000) =>
+    preview({
+      tally: {
+        ...preview().tally,
+        read,
+        rules: Object.fromEntries(
+          Object.entries(rules_).map(([id, runs]) => [id, { runs, examples: [] }]),
+        ),
+      },
+    });
 
-  test('the rules that match many runs or harmless documents are suggested', () => {
-    expect(noisyRules(rules, null).map(({ ruleId }) => ruleId)).toEqual(['ATR-2026-00003']);
-    expect(noisyRules(rules, preview())).toEqual([
-      { ruleId: 'ATR-2026-00001', percentOfRuns: 10, wildFpRate: null },
-      { ruleId: 'ATR-2026-00003', percentOfRuns: 0, wildFpRate: 52 },
+  test('are those that matched one in a hundred runs, the noisiest first', () => {
+    const measured = { 'ATR-2026-00001': 70, 'ATR-2026-00002': 69, 'ATR-2026-00003': 700 };
+    expect(noisyRules(rules, of(measured))).toEqual([
+      { ruleId: 'ATR-2026-00003', runs: 700, percentOfRuns: 10 },
+      { ruleId: 'ATR-2026-00001', runs: 70, percentOfRuns: 1 },
     ]);
   });
 
-  test('a preview of few runs suggests nothing', () => {
-    const few = preview({ tally: { ...preview().tally, read: 99 } });
-    expect(noisyRules(rules, few).map(({ ruleId }) => ruleId)).toEqual(['ATR-2026-00003']);
+  test('are none without a preview, or with one of few runs, whatever their authors state', () => {
+    const { quality } = rule();
+    const stated = rules.map((one) => ({ ...one, quality: { ...quality, wildFpRate: 52 } }));
+    expect(noisyRules(stated, null)).toEqual([]);
+    expect(noisyRules(stated, of({ 'ATR-2026-00001': 99 }, 99))).toEqual([]);
   });
 
-  test('the last preview is shown, with the choice to leave the noisiest off', () => {
-    const noisy = noisyRules(rules, preview()).map((one) => ({ ...one, title: 'A title' }));
-    const { text } = tierPreview({ last: preview(), noisy }, viewer());
-    expect(text).toContain('<strong>105 a day</strong> more findings');
-    expect(text).toContain('name="leave_off" value="ATR-2026-00001,ATR-2026-00003"');
-    expect(text).toContain('Switch on, leave the 2 noisiest rules off');
-    expect(text).toContain('10% of your runs');
+  test('are not rules that the tier does not switch on', () => {
+    expect(noisyRules(rules.slice(1), of({ 'ATR-2026-00001': 700 }))).toEqual([]);
+  });
+
+  test('may be many', () => {
+    const many = Array.from({ length: 60 }, (_, index) =>
+      rule({ id: `ATR-2026-001${index + 10}` }),
+    );
+    const measured = Object.fromEntries(many.map(({ id }) => [id, 700]));
+    expect(noisyRules(many, of(measured))).toHaveLength(50);
+  });
+});
+
+describe('the experimental tier on the Rules page', () => {
+  const noisy = noisyRules([rule({ id: 'ATR-2026-00001' })], preview()).map((one) => {
+    return { ...one, title: HOSTILE };
+  });
+  const shown = { last: preview(), open: null, noisy };
+
+  test('has the last preview and its noisy rules, with one button that leaves them off', () => {
+    const { text } = tierPreview(shown, viewer());
+    expect(text).toContain('<strong>105 a day</strong> findings');
+    expect(text).toContain('fired in 10% of the runs: 700 of 7,000');
+    expect(text).toContain('name="leave_off" value="ATR-2026-00001"');
+    expect(text).toContain('Switch on, leave the noisy rule off');
     expect(text).toContain('Switch on with all rules');
+    expect(holdsAsText(text)).toBe(true);
   });
 
-  test('a preview is offered where there is none', () => {
-    const { text } = tierPreview({ last: null, noisy: [] }, viewer());
-    expect(text).toContain('No preview yet');
+  test('has the same list while it is on, to leave rules off', () => {
+    const { text } = tierPreview(shown, viewer(), true);
+    expect(text).toContain('Leave the noisy rule off');
+    expect(text).toContain('name="experimental" value="true"');
+    expect(text).not.toContain('Switch on');
+  });
+
+  test('asks for a preview where there is none', () => {
+    const { text } = tierPreview({ last: null, open: null, noisy: [] }, viewer());
+    expect(text).toContain('Preview these rules on your own runs first');
     expect(text).toContain('action="/app/rules/previews?workspace=crew"');
     expect(text).not.toContain('leave_off');
+    expect(text).not.toContain('data-poll');
+  });
+
+  test('shows the progress of the preview that runs, and stays fresh', () => {
+    const open = preview({ state: 'running', tally: { ...EMPTY_TALLY, read: 1400 } });
+    const { text } = tierPreview({ last: null, open, noisy: [] }, viewer());
+    expect(text).toContain('<progress max="100" value="20"');
+    expect(text).toContain('data-fresh="tier" data-poll');
+    expect(text).not.toContain('action="/app/rules/previews?workspace=crew"');
+  });
+
+  test('says that few runs, or no noisy rule, suggest nothing', () => {
+    const few = preview({ tally: { ...preview().tally, read: 99 } });
+    expect(tierPreview({ last: few, open: null, noisy: [] }, viewer()).text).toContain(
+      'too few runs',
+    );
+    expect(tierPreview({ ...shown, noisy: [] }, viewer()).text).toContain('No rule fired on 1%');
   });
 });
 
