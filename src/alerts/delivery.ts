@@ -17,6 +17,7 @@ import { pendingAlerts, tidyOutbox } from '../db/alerts/outbox-upkeep.ts';
 import type { Database } from '../db/database.ts';
 import { findAlertedFindings } from '../db/findings/findings.ts';
 import { incidentOfRun } from '../db/findings/incidents.ts';
+import { findToolChange } from '../db/tools/tool-list.ts';
 import type { SendResult } from '../model/alerts.ts';
 import type { Hex16 } from '../model/json.ts';
 import type { Events } from '../observe/events.ts';
@@ -132,12 +133,23 @@ export class AlertDelivery {
     return found;
   }
 
+  /** A change that was marked as seen since leaves the outbox. */
+  async #changeOf(destination: ClaimedDestination, ids: readonly Hex16[]): Promise<Alert | null> {
+    const { database, nowMs } = this.#parts;
+    const [id = ''] = ids;
+    const tool = await findToolChange(database, destination.workspaceId, id);
+    if (tool !== null) return { kind: 'tool_change', tool, at: new Date(nowMs()) };
+    await dropFromOutbox(database, destination, ids);
+    return null;
+  }
+
   /** @returns null when nothing is left to send */
   async #alertOf(
     destination: ClaimedDestination,
     { kind, findingIds }: OutboxMessage,
   ): Promise<Alert | null> {
     const { database, nowMs } = this.#parts;
+    if (kind === 'tool_change') return await this.#changeOf(destination, findingIds);
     const [first, ...others] = await this.#findingsOf(destination, findingIds);
     if (first === undefined) return null;
     const event = { findings: [first, ...others] as const, at: new Date(nowMs()) };

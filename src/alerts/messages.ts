@@ -1,7 +1,8 @@
 /**
  * The texts of alerts: bodies of webhooks and e-mails. Pure. A message is about a run with new findings, or about many
  * runs. It holds rules, severities, the chain of matches, times, ids and links, with the names of agent and service, and
- * the user's name if the destination wants it; never an excerpt or the names of step and tool.
+ * the user's name if the destination wants it; never an excerpt or the names of step and tool. A message about a changed
+ * tool names the tool, and has no text of its definition.
  */
 import type { FindingFacts } from '../db/findings/findings.ts';
 import type { Destination } from '../model/alerts.ts';
@@ -9,6 +10,7 @@ import type { Incident } from '../model/incidents/incidents.ts';
 import { escapeInvisible, showInvisible } from '../model/invisible.ts';
 import type { Hex16 } from '../model/json.ts';
 import { SEVERITIES, type Severity } from '../model/rules.ts';
+import { type ToolChange, toolLabel, toolPath } from '../model/shown/tools.ts';
 import { surfaceLabel } from '../model/steps.ts';
 
 /** Version of the bodies in JSON. It rises when a member goes or changes its meaning. */
@@ -44,6 +46,7 @@ export type Alert =
       readonly at: Date;
     }
   | { readonly kind: 'digest'; readonly findings: AlertedFindings; readonly at: Date }
+  | { readonly kind: 'tool_change'; readonly tool: ToolChange; readonly at: Date }
   | { readonly kind: 'test'; readonly at: Date };
 
 export const capital = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
@@ -157,8 +160,48 @@ function plainRun(
   };
 }
 
+const toolUrl = ({ baseUrl }: MessageSource, { id }: ToolChange): string =>
+  `${baseUrl}${toolPath(id)}`;
+const changedParts = (tool: ToolChange): string[] =>
+  (['description', 'schema'] as const).filter((part) => tool[part]);
+
+function plainTool(tool: ToolChange, source: MessageSource): object {
+  return {
+    id: tool.id,
+    agent: tool.agent,
+    mcp_server: tool.server,
+    name: tool.name,
+    version: tool.version,
+    changed: changedParts(tool),
+    first_seen_at: tool.firstSeenAt.toISOString(),
+    first_run_id: tool.firstRunId,
+    url: toolUrl(source, tool),
+  };
+}
+
+/** A change is no finding: it has no severity, and the message says nothing of what the definition says. */
+function toolNotice(tool: ToolChange, { workspace }: Destination, source: MessageSource): Notice {
+  const parts = changedParts(tool).join(' and ') || 'definition';
+  const name = (label: string, value: string | null) =>
+    value ? [`${label}: ${cut(showInvisible(value), SENT_NAME_CHARS)}`] : [];
+  return {
+    title: `Tool changed: ${cut(toolLabel(tool), SENT_NAME_CHARS)}`,
+    lines: [
+      `Its ${parts} changed. This is no finding: read the new definition before you trust it.`,
+      ...name('MCP server', tool.server),
+      ...name('Agent', tool.agent),
+      `Version: ${tool.version}`,
+      `Workspace: ${workspace}`,
+      `Time: ${tool.firstSeenAt.toISOString()}`,
+    ],
+    url: toolUrl(source, tool),
+    link: 'Open tool',
+  };
+}
+
 function plainData(alert: Alert, destination: Destination, source: MessageSource): object {
   if (alert.kind === 'test') return { url: listUrl(source) };
+  if (alert.kind === 'tool_change') return { tool: plainTool(alert.tool, source) };
   const { findings } = alert;
   const ids = findings.map(({ id }) => id);
   if (alert.kind === 'incident') {
@@ -188,7 +231,12 @@ function plainData(alert: Alert, destination: Destination, source: MessageSource
   };
 }
 
-const TYPES = { incident: 'incident.created', digest: 'incidents.digest', test: 'alert.test' };
+const TYPES = {
+  incident: 'incident.created',
+  digest: 'incidents.digest',
+  tool_change: 'tool.changed',
+  test: 'alert.test',
+};
 
 function plainBody(alert: Alert, destination: Destination, source: MessageSource): object {
   return {
@@ -236,6 +284,7 @@ function noticeAsGiven(alert: Alert, destination: Destination, source: MessageSo
     const title = `Test message of ${destination.workspace}`;
     return { title, lines, url: listUrl(source), link: 'Open findings' };
   }
+  if (alert.kind === 'tool_change') return toolNotice(alert.tool, destination, source);
   return alert.kind === 'incident'
     ? incidentNotice(alert, destination, source)
     : digestNotice(alert.findings, destination, source);
@@ -328,7 +377,7 @@ const ocsfEvent = (finding: AlertedFinding, { toOcsf }: MessageSource): object =
 function bodyOf(alert: Alert, destination: Destination, source: MessageSource): object {
   const { format } = destination.target;
   if (format === 'slack') return slackBody(alert, destination, source);
-  if (format !== 'ocsf' || alert.kind === 'test') return plainBody(alert, destination, source);
+  if (format !== 'ocsf' || !('findings' in alert)) return plainBody(alert, destination, source);
   const events = alert.findings.map((finding) => ocsfEvent(finding, source));
   const [event] = events;
   return events.length === 1 && event !== undefined ? event : events;

@@ -49,6 +49,8 @@ export interface DestinationSettings {
   readonly filter: AlertFilter;
   /** messages name the user of a run */
   readonly showsUser: boolean;
+  /** changed definitions of tools are sent, too */
+  readonly toolChanges?: boolean;
 }
 
 /** A destination as a page shows it: never its secret. */
@@ -101,7 +103,7 @@ export interface SendResult {
   readonly isGone: boolean;
 }
 
-export type DeliveryKind = 'incident' | 'digest' | 'test';
+export type DeliveryKind = 'incident' | 'digest' | 'tool_change' | 'test';
 export type DeliveryOutcome = 'delivered' | 'failed' | 'dead';
 
 export interface LoggedAlert {

@@ -9,7 +9,8 @@ import {
 import type { Hex16 } from '../../model/json.ts';
 import type { Database, Queryable } from '../database.ts';
 
-export const MESSAGE_KIND = `CASE WHEN count(DISTINCT o.run_id) > 1 THEN 'digest' ELSE 'incident' END`;
+export const MESSAGE_KIND = `CASE WHEN bool_or(o.is_change) THEN 'tool_change'
+  WHEN count(DISTINCT o.run_id) > 1 THEN 'digest' ELSE 'incident' END`;
 
 /** An attempt before it is logged. */
 export type NewAlertLog = Omit<LoggedAlert, 'at' | 'name'>;

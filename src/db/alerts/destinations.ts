@@ -44,7 +44,13 @@ function recordedTarget(target: AlertTarget): string {
   return target.format === 'email' ? target.recipients.join(', ') : new URL(target.url).origin;
 }
 
-function recordOf({ name, target, filter, showsUser }: DestinationSettings): JsonObject {
+function recordOf({
+  name,
+  target,
+  filter,
+  showsUser,
+  toolChanges = false,
+}: DestinationSettings): JsonObject {
   return {
     name,
     format: target.format,
@@ -54,11 +60,18 @@ function recordOf({ name, target, filter, showsUser }: DestinationSettings): Jso
     agent: filter.agent,
     agent_match: filter.agentMatch,
     shows_user: showsUser,
+    tool_changes: toolChanges,
   };
 }
 
-/** `$3` to `$11` of the statements below. */
-function valuesOf({ name, target, filter, showsUser }: DestinationSettings): unknown[] {
+/** `$3` to `$12` of the statements below. */
+function valuesOf({
+  name,
+  target,
+  filter,
+  showsUser,
+  toolChanges = false,
+}: DestinationSettings): unknown[] {
   const isEmail = target.format === 'email';
   return [
     name,
@@ -70,6 +83,7 @@ function valuesOf({ name, target, filter, showsUser }: DestinationSettings): unk
     filter.agent,
     filter.agentMatch,
     showsUser,
+    toolChanges,
   ];
 }
 
@@ -84,10 +98,11 @@ interface SettingsRow {
   readonly agentMatch: AgentMatch;
   readonly paused: boolean;
   readonly showsUser: boolean;
+  readonly toolChanges: boolean;
 }
 
 const SETTINGS = `d.name, d.format, d.url, d.recipients, d.severities, d.categories, d.agent,
-  d.agent_match AS "agentMatch", d.paused, d.shows_user AS "showsUser"`;
+  d.agent_match AS "agentMatch", d.paused, d.shows_user AS "showsUser", d.tool_changes AS "toolChanges"`;
 
 function filterOf(row: SettingsRow): AlertFilter {
   return {
@@ -99,8 +114,8 @@ function filterOf(row: SettingsRow): AlertFilter {
 }
 
 function settingsOf(row: SettingsRow): DestinationSettings {
-  const { name, showsUser } = row;
-  return { name, target: targetOf(row), filter: filterOf(row), showsUser };
+  const { name, showsUser, toolChanges } = row;
+  return { name, target: targetOf(row), filter: filterOf(row), showsUser, toolChanges };
 }
 
 /** @throws {SluiceError} `not_found` */
@@ -134,8 +149,9 @@ export async function createDestination(
   return await recordedByAdmin(database, workspaceId, actor, async (connection, record) => {
     const { rows } = await connection.query<{ id: number }>(
       `INSERT INTO alert_destinations (workspace_id, secret, name, format, url, recipients,
-                                       severities, categories, agent, agent_match, shows_user)
-       SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11
+                                       severities, categories, agent, agent_match, shows_user,
+                                       tool_changes)
+       SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12
         WHERE (SELECT count(*) FROM alert_destinations WHERE workspace_id = $1) < ${DESTINATIONS_MAX}
        RETURNING id`,
       [workspaceId, secret, ...valuesOf(settings)],
@@ -178,7 +194,7 @@ export async function updateDestination(
     await connection.query(
       `UPDATE alert_destinations
           SET name = $3, format = $4, url = $5, recipients = $6, severities = $7, categories = $8,
-              agent = $9, agent_match = $10, shows_user = $11, next_at = now(), failures = 0
+              agent = $9, agent_match = $10, shows_user = $11, tool_changes = $12, next_at = now(), failures = 0
         WHERE workspace_id = $1 AND id = $2`,
       [workspaceId, id, ...valuesOf(changed)],
     );

@@ -64,6 +64,23 @@ export const QUEUE_ALERTS = `
                     ELSE strpos(lower(own.agent), lower(d.agent)) > 0 END)
     ON CONFLICT (workspace_id, destination_id, finding_id) DO NOTHING`;
 
+/**
+ * Queues changes of tools, `$2`, of the workspace `$1`. A tool with an earlier change that nobody has marked as seen
+ * has had its message: one that changes in each run does not send a message for each.
+ */
+export const QUEUE_TOOL_CHANGES = `
+    INSERT INTO alert_outbox (workspace_id, destination_id, finding_id, run_id, is_change)
+    SELECT t.workspace_id, d.id, t.id, t.first_run_id, true
+      FROM tool_definitions t JOIN alert_destinations d ON d.workspace_id = t.workspace_id
+     WHERE t.workspace_id = $1 AND t.id = ANY ($2::uuid[]) AND t.is_change
+       AND d.tool_changes AND NOT d.paused AND d.format <> 'ocsf'
+       AND (d.agent IS NULL OR CASE d.agent_match WHEN 'equals' THEN lower(t.agent) = lower(d.agent)
+                                    ELSE strpos(lower(t.agent), lower(d.agent)) > 0 END)
+       AND NOT EXISTS (SELECT FROM tool_definitions o
+                        WHERE o.workspace_id = t.workspace_id AND o.tool_id = t.tool_id
+                          AND o.version < t.version AND o.is_change AND o.acknowledged_at IS NULL)
+    ON CONFLICT (workspace_id, destination_id, finding_id) DO NOTHING`;
+
 /** A destination that this process may send to, until its lease ends. */
 export interface ClaimedDestination extends Destination {
   readonly lease: string;
@@ -173,21 +190,26 @@ async function groupUntried(
   { workspaceId, id, target: { format } }: Destination,
 ): Promise<void> {
   const max = format === 'ocsf' ? OCSF_DIGEST_FINDINGS_MAX : DIGEST_FINDINGS_MAX;
-  const { rows } = await database.query<{ findingId: Hex16; runId: Hex16 }>(
-    `SELECT o.finding_id AS "findingId", o.run_id AS "runId" FROM alert_outbox o
+  const { rows } = await database.query<{ findingId: Hex16; runId: Hex16; isChange: boolean }>(
+    `SELECT o.finding_id AS "findingId", o.run_id AS "runId", o.is_change AS "isChange" FROM alert_outbox o
       WHERE ${OF_DESTINATION} AND ${IS_DUE} AND NOT o.tried
       ORDER BY o.queued_at, o.run_id, o.finding_id LIMIT ${max}`,
     [workspaceId, id],
   );
   if (rows.length === 0) return;
   const digestId = randomUUID();
-  const ids = new Map(rows.map(({ runId }) => [runId, randomUUID()]));
-  const idOf = (runId: Hex16) => (ids.size > SINGLES_MAX ? digestId : (ids.get(runId) ?? digestId));
+  const ids = new Map(
+    rows.filter(({ isChange }) => !isChange).map(({ runId }) => [runId, randomUUID()]),
+  );
+  const idOf = ({ runId, isChange }: (typeof rows)[number]) => {
+    if (isChange) return randomUUID();
+    return ids.size > SINGLES_MAX ? digestId : (ids.get(runId) ?? digestId);
+  };
   await database.query(
     `UPDATE alert_outbox o SET message_id = own.message_id
        FROM unnest($3::uuid[], $4::uuid[]) AS own (finding_id, message_id)
       WHERE ${OF_DESTINATION} AND o.finding_id = own.finding_id AND NOT o.tried`,
-    [workspaceId, id, rows.map(({ findingId }) => findingId), rows.map(({ runId }) => idOf(runId))],
+    [workspaceId, id, rows.map(({ findingId }) => findingId), rows.map(idOf)],
   );
 }
 

@@ -871,6 +871,8 @@ CREATE TABLE alert_destinations (
   paused           boolean NOT NULL DEFAULT false,
   -- messages name the user of a run
   shows_user       boolean NOT NULL DEFAULT false,
+  -- changed definitions of tools are sent, too; never as OCSF, because they are no findings
+  tool_changes     boolean NOT NULL DEFAULT false,
   name             text NOT NULL,
   -- json, slack, ocsf: the body of a webhook; email
   format           text NOT NULL,
@@ -896,7 +898,8 @@ ALTER TABLE alert_destinations
   ALTER COLUMN old_secret SET STATISTICS 0;
 CREATE INDEX alert_destinations_of_workspace ON alert_destinations (workspace_id);
 
--- Findings to be sent: written in the transaction of the finding, deleted once they are delivered.
+-- Findings to be sent, and changed definitions of tools: written in the transaction of the finding or the change, deleted
+-- once they are delivered.
 -- Without foreign keys, so that removing a destination never fails a finding that is being stored.
 CREATE TABLE alert_outbox (
   queued_at      timestamptz NOT NULL DEFAULT now(),
@@ -905,8 +908,11 @@ CREATE TABLE alert_outbox (
   dead_at        timestamptz,
   workspace_id   integer NOT NULL,
   destination_id integer NOT NULL,
+  -- or the definition
   finding_id     uuid NOT NULL,
   run_id         uuid NOT NULL,
+  -- a change of a tool, which is a message by itself
+  is_change      boolean NOT NULL DEFAULT false,
   -- findings of one message; it does not change once the message was tried
   message_id     uuid,
   attempts       smallint NOT NULL DEFAULT 0,
@@ -930,7 +936,7 @@ CREATE TABLE alert_deliveries (
   -- of the destination, which may be removed
   name           text NOT NULL,
   message_id     text NOT NULL,
-  -- incident, digest, test
+  -- incident, digest, tool_change, test
   kind           text NOT NULL,
   -- delivered, failed, dead
   outcome        text NOT NULL,

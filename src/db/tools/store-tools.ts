@@ -16,6 +16,7 @@ import {
   TOOL_VERSIONS_MAX,
   type ToolDefinition,
 } from '../../model/shown/tools.ts';
+import { QUEUE_TOOL_CHANGES } from '../alerts/outbox.ts';
 import { poolOf } from '../connection-turns.ts';
 import { type Connection, type Database, onlyRow } from '../database.ts';
 
@@ -191,6 +192,8 @@ async function storeList(
     const sent = versioned(kept, rows).map((one) => ({ ...one, agent, runId }));
     await connection.query(INSERT, [workspaceId, JSON.stringify(sent)]);
     await connection.query(REMOVE_OLD_VERSIONS, [workspaceId, toolIds]);
+    const changes = sent.filter(({ isChange }) => isChange).map((one) => one.id);
+    if (changes.length > 0) await connection.query(QUEUE_TOOL_CHANGES, [workspaceId, changes]);
   }
   if (before.length > 0) await connection.query(TOUCH, [workspaceId, JSON.stringify(before)]);
   const refused = unknown.length - kept.length;

@@ -3,6 +3,7 @@ import type { Hex16 } from '../../model/json.ts';
 import {
   type ListedTool,
   TOOL_DEFINITIONS_MAX,
+  type ToolChange,
   type ToolFilter,
   type ToolInventory,
   type ToolPage,
@@ -104,4 +105,24 @@ export async function findTool(
       newestRuns: row.newestRuns.map((id) => id.replaceAll('-', '')),
     })),
   };
+}
+
+/** A change that nobody has marked as seen; null once somebody has, or when it is gone. */
+export async function findToolChange(
+  database: Database,
+  workspaceId: number,
+  definitionId: Hex16,
+): Promise<ToolChange | null> {
+  const { rows } = await database.query<ToolChange>(
+    `SELECT d.tool_id AS id, d.agent, ${shown('server')}, ${shown('name')}, d.version,
+            d.first_seen_at AS "firstSeenAt", d.first_run_id AS "firstRunId",
+            (before.description_hash <> d.description_hash) IS TRUE AS description,
+            (before.schema_hash <> d.schema_hash) IS TRUE AS schema
+       FROM tool_definitions d JOIN workspaces w ON w.id = d.workspace_id
+       LEFT JOIN tool_definitions before ON before.workspace_id = d.workspace_id AND before.tool_id = d.tool_id
+        AND before.version = d.version - 1
+      WHERE d.workspace_id = $1 AND d.id = $2 AND d.is_change AND d.acknowledged_at IS NULL`,
+    [workspaceId, definitionId],
+  );
+  return rows[0] ?? null;
 }

@@ -19,7 +19,8 @@ import {
 export type TestSender = Pick<AlertSender, 'sendTest'>;
 
 function toDestinationItem(one: ListedDestination) {
-  const { id, name, target, filter, showsUser, paused, createdAt, pending, dead, last } = one;
+  const { id, name, target, filter, showsUser, toolChanges = false, paused, createdAt } = one;
+  const { pending, dead, last } = one;
   return {
     id,
     name,
@@ -30,6 +31,7 @@ function toDestinationItem(one: ListedDestination) {
     agent: filter.agent,
     agent_match: filter.agentMatch,
     shows_user: showsUser,
+    tool_changes: toolChanges,
     paused,
     created_at: createdAt.toISOString(),
     pending_findings: pending,

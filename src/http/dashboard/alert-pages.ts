@@ -56,6 +56,7 @@ const destinationForm = z.object({
   agent: z.string().trim().max(AGENT_CHARS_MAX).default(''),
   agent_match: z.enum(AGENT_MATCHES).default('contains'),
   shows_user: z.literal('on').optional(),
+  tool_changes: z.literal('on').optional(),
   ...categoryFields,
 });
 
@@ -80,7 +81,12 @@ async function readDestination(
     agent: sent.agent === '' ? null : sent.agent,
     agentMatch: sent.agent_match,
   };
-  const settings = { name: sent.name, filter, showsUser: sent.shows_user === 'on' };
+  const settings = {
+    name: sent.name,
+    filter,
+    showsUser: sent.shows_user === 'on',
+    toolChanges: sent.tool_changes === 'on',
+  };
   if (sent.format === 'email') {
     if (!canEmail) throw fault('format', 'e-mail is not set up on this server (SMTP_URL)');
     if (sent.recipients.length === 0) throw fault('recipients', 'must have an e-mail address');

@@ -107,6 +107,16 @@ export interface ToolPage {
   readonly versions: readonly ToolVersion[];
 }
 
+/** A change as an alert names it: never a text of the definition. */
+export interface ToolChange
+  extends Pick<ListedTool, 'id' | 'agent' | 'server' | 'name' | 'version'> {
+  readonly firstSeenAt: Date;
+  readonly firstRunId: Hex16;
+  /** the parts that differ from the version before */
+  readonly description: boolean;
+  readonly schema: boolean;
+}
+
 /** A tool's name for people. */
 export const toolLabel = ({ name, id }: Pick<ListedTool, 'name' | 'id'>): string =>
   name ?? `tool ${id.slice(0, 8)}`;

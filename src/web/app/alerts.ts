@@ -112,17 +112,18 @@ function destinationTable({ destinations, nowMs }: AlertsPage, viewer: Viewer): 
 function deadRow(message: DeadMessage, viewer: Viewer, nowMs: number): Html {
   const { destinationId, name, id, runId, kind, findings, attempts } = message;
   const fields = html`<input type="hidden" name="message" value="${id}"><button class="quiet">Send again<span class="hidden"> to ${name}</span></button>`;
-  const subject =
-    kind === 'incident'
-      ? html`<a href="/app/runs/${runId}">${many(findings, 'finding')} of a run</a>`
-      : html`Digest of ${count(findings)} findings`;
+  const subjects: Readonly<Record<DeadMessage['kind'], Html>> = {
+    incident: html`<a href="/app/runs/${runId}">${many(findings, 'finding')} of a run</a>`,
+    digest: html`Digest of ${count(findings)} findings`,
+    tool_change: html`<a href="/app/runs/${runId}">Changed tool</a>`,
+  };
   const ended = {
     outcome: 'dead',
     httpStatus: message.httpStatus,
     failure: message.failure,
   } as const;
   return html`<tr><td data-label="Given up">${time(message.deadAt, nowMs)}</td><td data-label="Destination">${name}</td>
-<td data-label="Message">${subject}</td><td data-label="Attempts" class="number">${count(attempts)}</td>
+<td data-label="Message">${subjects[kind]}</td><td data-label="Attempts" class="number">${count(attempts)}</td>
 <td data-label="Reason"><div>${outcomeText(ended)}</div></td>
 <td data-label="Send again">${writeForm(writeTo(`${PATH}/${destinationId}/send-again`, viewer), fields, 'inline')}</td></tr>
 `;
@@ -139,6 +140,7 @@ function deadTable({ dead, nowMs }: AlertsPage, viewer: Viewer): HtmlValue {
 
 function subjectOf({ kind, findings }: LoggedAlert): string {
   if (kind === 'test') return 'Test';
+  if (kind === 'tool_change') return 'Changed tool';
   return kind === 'digest' ? `Digest of ${count(findings)}` : many(findings, 'finding');
 }
 
@@ -316,5 +318,6 @@ ${targetFields(one, canEmail)}
 <label>Agent name<select name="agent_match">${AGENT_MATCHES.map((match) => option(match, match, filter.agentMatch))}</select></label>
 <label>Agent (empty: every agent)<input name="agent" value="${filter.agent}" maxlength="${AGENT_CHARS_MAX}" autocomplete="off"></label></div>
 <label class="check"><input type="checkbox" name="shows_user"${one?.showsUser === true && html` checked`}> Name the user of the run in messages</label>
+<label class="check"><input type="checkbox" name="tool_changes"${one?.toolChanges === true && html` checked`}> Send changed definitions of tools, too (no findings; not in OCSF)</label>
 ${categoryFields(filter)}${!canEmail && html`<p class="soft">E-mail is not set up on this server: an operator sets <code>SMTP_URL</code> and <code>SMTP_FROM</code>.</p>`}`;
 }
