@@ -25,7 +25,6 @@ export function seeded(seed: number): () => number {
   };
 }
 
-/** So many random hexadecimal digits. */
 export function hex(random: () => number, digits: number): string {
   let text = '';
   while (text.length < digits) {
@@ -45,12 +44,9 @@ export function sentence(random: () => number, words: number): string {
   return `${chosen.join(' ')}.\nPlease answer "briefly" and mind the ${chosen[0]}.`;
 }
 
-/** A string attribute. */
 export const text = (key: string, value: string) => ({ key, value: { stringValue: value } });
-/** An integer attribute. */
 export const whole = (key: string, value: number) => ({ key, value: { intValue: String(value) } });
 
-/** The resource and scope of every body. */
 export const RESOURCE = {
   attributes: [
     text('service.name', 'helpdesk-agent'),

@@ -39,7 +39,6 @@ const DELETION_DAYS = 30;
 /** Spans of the day before a checkpoint, and after it, by seconds at full rate. */
 const LATER = { fillSeconds: 12, seconds: 3 };
 interface Load {
-  /** of one record */
   readonly name: string;
   readonly kind: BodyKind;
   /** of the requests that the option names */
@@ -313,7 +312,6 @@ function medianRun(all: readonly RunCost[]): RunCost {
   };
 }
 
-/** Evaluates the runs of a load again and again. */
 async function measureLoadOfRuns(
   bench: PassBench,
   load: BenchRuns,
@@ -331,7 +329,6 @@ async function measureLoadOfRuns(
   return medianRun(all);
 }
 
-/** Runs the benchmark. */
 export async function capacityBench(options: CapacityOptions): Promise<CapacityResult> {
   const machine = machineFacts();
   const { arrived, others } = await onStage(false, async (stage) => {

@@ -3,7 +3,6 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 
-/** Every child may answer that it failed. */
 export interface Failed {
   readonly type: 'failed';
   readonly message: string;
@@ -55,7 +54,6 @@ export class Child<Request extends object, Reply extends { readonly type: string
   }
 }
 
-/** Sends a message to the parent unless it has gone. */
 export function sendToParent(message: object): void {
   if (process.connected) process.send?.(message);
 }

@@ -96,7 +96,6 @@ async function measure(
 
 const oneDecimal = (value: number): string => value.toFixed(1);
 
-/** @throws when the machine has no cluster */
 export async function citusBench(options: CitusBenchOptions): Promise<string> {
   const url = citusUrl;
   if (url === null) throw new Error('CITUS_DATABASE_URL names no database of a coordinator');

@@ -46,7 +46,6 @@ export interface DashboardResult {
   readonly pages: readonly MeasuredPage[];
 }
 
-/** Signs in and returns the session's cookie. */
 async function signIn(
   baseUrl: string,
   owner: { email: string; password: string },
@@ -62,11 +61,9 @@ async function signIn(
   return cookie;
 }
 
-/** Of a large run, which is sent to the server. */
 const LARGE_RUN_STEPS = 20_000;
 const EVALUATED_WITHIN_MS = 120_000;
 
-/** Of one page. */
 const REFUSALS_MAX = 20;
 
 type Headers = Readonly<Record<string, string>>;
@@ -121,7 +118,6 @@ async function namesIn(
   return { ...rows[0], large, day: new Date(Date.now() - 86_400_000).toISOString() };
 }
 
-/** Requests each page in turn. */
 async function measure(
   paths: readonly string[],
   names: Readonly<Record<string, string>>,

@@ -17,7 +17,6 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const GENERATOR = new URL('./ingest/generator-process.ts', import.meta.url);
 const SPANS_PER_BODY = 100;
 const CONNECTIONS = 64;
-/** Of the fixed rate. */
 const SPANS_PER_SECOND = 20_000;
 const KB_PER_MB = 1024;
 
@@ -34,7 +33,6 @@ class Exporting {
   #child: ChildProcess | null = null;
   #isEnded = false;
   exports = 0;
-  /** of all processes */
   residentMb = 0;
 
   constructor(databaseUrl: string) {
@@ -83,7 +81,6 @@ async function measure(generator: Generator, plan: LoadPlan): Promise<Measured> 
   return { rate: rows / seconds, p50: latency.p50 ?? 0, p99: latency.p99 ?? 0 };
 }
 
-/** Prints rates and latencies. */
 export async function exportBench({ rounds, seconds, bodies }: ExportBenchOptions): Promise<void> {
   const server = await startServer();
   const generator: Generator = new LoadProcess(GENERATOR);

@@ -23,7 +23,6 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? upper) + upper) / 2;
 }
 
-/** One line of progress, on standard error. */
 export function log(line: string): void {
   process.stderr.write(`${line}\n`);
 }

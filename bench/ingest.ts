@@ -70,7 +70,6 @@ async function measureAll(stage: Stage, options: IngestOptions): Promise<IngestR
   };
 }
 
-/** Runs the benchmark. */
 export async function ingest(options: IngestOptions): Promise<IngestResult> {
   return await onStage(true, (stage) => measureAll(stage, options));
 }

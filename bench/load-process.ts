@@ -35,7 +35,6 @@ export class LoadProcess<Plan, Result> {
   }
 }
 
-/** In the child. */
 export function runLoadProcess<Plan, Result>(
   prepare: (plan: Plan) => Promise<void>,
   send: () => Promise<Result>,

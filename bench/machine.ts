@@ -52,7 +52,6 @@ export function machineFacts(): MachineFacts {
   };
 }
 
-/** The facts as the beginning of a sentence. */
 export function machineLine(facts: MachineFacts): string {
   const { at, cores, cpu, memoryGib, kernel, node, loadBefore, commit } = facts;
   return (

@@ -36,7 +36,6 @@ import {
 
 type Run = readonly BlockRecord[];
 
-/** Steps of the tree whose reading is measured. */
 const TREE_STEPS = 20_000;
 
 const bytesOf = (run: Run): number => run.reduce((sum, { bytes }) => sum + bytes.length, 0);
@@ -127,7 +126,6 @@ async function readTree(blocks: readonly PackedBlock[], spans: number): Promise<
   }
 }
 
-/** Reads a run of 20 steps in a block, as a page does. */
 async function openSteps(block: PackedBlock): Promise<void> {
   const { text, widen } = await readPacked({ id: '', ...block });
   const wanted = [0, 20];

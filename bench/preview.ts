@@ -38,11 +38,9 @@ const GENERATOR = new URL('./ingest/generator-process.ts', import.meta.url);
 export interface PreviewBenchOptions {
   readonly runs: number;
   readonly rounds: number;
-  /** of ingest, each time */
   readonly seconds: number;
 }
 
-/** A preview of all runs. */
 export interface PreviewRound {
   readonly runsPerSecond: number;
   /** milliseconds of CPU time a run: the server's process, PostgreSQL's, and matching, which is in the first */
@@ -114,7 +112,6 @@ async function look({ client }: Bench) {
 const cpuOf = ({ server, postmaster }: Bench) =>
   [cpuSeconds(server.pid), familyCpuSeconds(postmaster)] as const;
 
-/** A preview of all runs, with nothing beside it. */
 async function measurePreview(bench: Bench, ruleIds: readonly string[]): Promise<PreviewRound> {
   const { runs } = bench.load;
   const [server, postgres] = cpuOf(bench);
@@ -236,7 +233,6 @@ async function measurePlace(
   }
 }
 
-/** Runs the benchmark. */
 export async function previewBench(options: PreviewBenchOptions): Promise<PreviewResult> {
   const machine = machineFacts();
   const load = benchRuns(options.runs);

@@ -75,7 +75,6 @@ async function measure(
   };
 }
 
-/** Runs the benchmark. */
 export async function relayBench({ rounds, bodies }: RelayBenchOptions): Promise<RelayResult> {
   const machine = machineFacts();
   const json = Array.from({ length: bodies }, (_, seed) => traceBody(seed, SPANS_PER_BODY));

@@ -36,9 +36,7 @@ type Stage = (typeof STAGES)[number];
 
 export interface RunRowsOptions {
   readonly cycles: number;
-  /** whether the runs name a session */
   readonly sessions: boolean;
-  /** whether the runs have a title */
   readonly titles: boolean;
 }
 
@@ -96,7 +94,6 @@ async function arrive({ database }: Bench, cycle: number): Promise<void> {
   }
 }
 
-/** Claims as many as a match thread has at a time. */
 async function claim({ database }: Bench): Promise<ClaimedRun[][]> {
   const tasks: ClaimedRun[][] = [];
   while (tasks.length < TASKS_AT_A_TIME) {
@@ -258,7 +255,6 @@ async function measureDeletion({ client, database, postmaster }: Bench, runs: nu
   );
 }
 
-/** Runs the benchmark. */
 export async function runRowsBench(options: RunRowsOptions): Promise<void> {
   const server = await startServer({ PASS_INTERVAL_MS: '60000' });
   const client = new pg.Client({ connectionString: server.databaseUrl });

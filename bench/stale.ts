@@ -35,7 +35,6 @@ export function agesOf(
   });
 }
 
-/** The list as it is printed. */
 export function ageTable(ages: readonly Age[]): string {
   const rows = ages.map(({ name, commit, behind }) => [
     name,

@@ -18,7 +18,6 @@ export interface Contents {
 const OLDER_TABLES = { traces: 'spans', logs: 'log_records', metrics: 'metric_points' } as const;
 const BLOCK_TABLES = ['hot_blocks', 'hot_places', 'blocks', 'places', 'receipts'];
 
-/** The tables of a list that the database has. */
 export async function presentTables(
   client: pg.Client,
   names: readonly string[],
@@ -42,7 +41,6 @@ export async function tablesOf(client: pg.Client, signal: Signal): Promise<strin
   return await presentTables(client, inBlocks ? BLOCK_TABLES : [OLDER_TABLES[signal], 'receipts']);
 }
 
-/** The number of stored records. @param workspaceId absent: of all workspaces */
 export async function countRecords(
   client: pg.Client,
   signal: Signal,

@@ -1,6 +1,5 @@
 /** Names of the data that benchmarks measure beside their own bodies. Pure. */
 
-/** Model calls of a run, by the data's name. */
 export const MODEL_CALLS = { conv3: 3, conv10: 10, conv30: 30 } as const;
 export type AgentData = keyof typeof MODEL_CALLS;
 export type RunData = AgentData | 'plain';

@@ -14,7 +14,6 @@ const PROSE_CHARS_MAX = 600;
 /** A paragraph that begins with a letter: no heading, list, table or block of code. */
 const PROSE = /^[A-Z][^|]*[.:]$/;
 const COMPOUND_NAME = /\b[a-z]+[A-Z]\w{3,}/g;
-/** Lines that a search returns. */
 export const FOUND_LINES = { min: 3, max: 16 };
 
 export interface TextFile {

@@ -80,7 +80,6 @@ function clientDraft(random: Random): Draft {
 const CALLS = [databaseDraft, databaseDraft, clientDraft, databaseDraft];
 export const SPANS_PER_REQUEST = CALLS.length + 1;
 
-/** The spans of one request, in the order in which they end. */
 export function serviceSpans(random: Random, request: number): Span[] {
   const traceId = hex(random, 32);
   const rootId = hex(random, 16);

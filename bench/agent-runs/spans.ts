@@ -33,7 +33,6 @@ export const attributesOf = (values: Readonly<Record<string, JsonValue>>): Attri
 
 export const SPAN_KINDS = { internal: 1, server: 2, client: 3 } as const;
 
-/** A span before it has ids and times. */
 export interface Draft {
   readonly name: string;
   readonly kind: keyof typeof SPAN_KINDS;
@@ -43,7 +42,6 @@ export interface Draft {
 /** Runs of a service begin about this long after each other. */
 const RUN_EVERY_NANOS = 700_000_000n;
 
-/** The first moment of a run. */
 export const startOf = (random: Random, run: number): bigint =>
   START_UNIX_NANO + BigInt(run) * RUN_EVERY_NANOS + BigInt(between(random, 0, 400_000_000));
 

@@ -124,7 +124,6 @@ function evaluatedLine({ span, later, run }: SpanCosts): string {
   );
 }
 
-/** The parts that `capacity` measures, and what follows from them. */
 export function capacityParts(result: CapacityResult): Map<string, string> {
   const { machine, rounds, bodies, spans, others, deletion } = result;
   const plans = spans.flatMap((one) =>

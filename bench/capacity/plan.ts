@@ -3,7 +3,6 @@ import type { DeletionCost, SpanCosts } from './result.ts';
 
 /** Cores are busy for at most this share on average, so that peaks of twice the average fit. */
 export const BUSY_MAX = 0.5;
-/** Share of a disk that is filled. */
 export const FILLED_MAX = 0.8;
 /** Most of one PostgreSQL: not measured, but what one machine with network volumes is usually given. */
 export const DATABASE_VCPUS_MAX = 64;

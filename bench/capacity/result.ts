@@ -34,7 +34,6 @@ export interface LaterWal {
   readonly walBytes: number;
 }
 
-/** What the evaluation of one run costs. */
 export interface RunCost {
   readonly runs: number;
   readonly spansPerRun: number;

@@ -10,7 +10,6 @@ export interface BarChart {
   /** bars of a group are drawn end to end (a sum) or one below the other */
   readonly arrangement: 'stacked' | 'grouped';
   readonly groups: readonly { readonly name: string; readonly values: readonly number[] }[];
-  /** how a figure is written */
   readonly show: (value: number) => string;
 }
 

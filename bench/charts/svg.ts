@@ -10,7 +10,6 @@ export const SERIES_MAX = 4;
 export interface Frame {
   readonly width: number;
   readonly height: number;
-  /** short: what is shown */
   readonly title: string;
   /** the figures in words, for screen readers */
   readonly description: string;
@@ -44,7 +43,6 @@ const ENTITIES: Readonly<Record<string, string>> = {
   '"': '&quot;',
 };
 
-/** Text for an element or an attribute. */
 export function escapeXml(text: string): string {
   return text.replace(/[&<>"]/g, (character) => ENTITIES[character] ?? '');
 }
@@ -59,7 +57,6 @@ export interface TextOptions {
   readonly className?: string;
 }
 
-/** One line of text whose baseline is at y. */
 export function textAt(
   x: number,
   y: number,
@@ -94,7 +91,6 @@ export function roundUp(value: number): number {
   return step * power;
 }
 
-/** A whole file around the elements of a chart. */
 export function svgFile({ width, height, title, description }: Frame, elements: string[]): string {
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" ` +

@@ -14,7 +14,6 @@ const ms = (value: number): string =>
 const times = ({ alone, beside }: FairnessRound): number =>
   beside.storedLatency.p99 / alone.storedLatency.p99;
 
-/** Share of requests that were not stored. */
 function share({ stored, refused, lost }: FairnessLoad, which: 'refused' | 'lost'): string {
   const part = { refused, lost }[which];
   return `${((part / (stored + refused + lost)) * 100).toFixed(0)} %`;

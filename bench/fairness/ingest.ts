@@ -41,7 +41,6 @@ export interface FairnessOptions {
   readonly beside: string | null;
 }
 
-/** One round of one server. */
 export interface FairnessRound {
   readonly alone: FairnessLoad;
   readonly beside: FairnessLoad;

@@ -15,7 +15,6 @@ export interface FairnessPlan {
   readonly perSecond: number | null;
 }
 
-/** The outcome of the requests. */
 export interface FairnessLoad {
   readonly stored: number;
   readonly refused: number;

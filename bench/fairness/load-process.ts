@@ -43,7 +43,6 @@ class Tally {
   }
 }
 
-/** One connection, reopened whenever it is lost. */
 class Connection {
   readonly #url: URL;
   #sender: Sender | null = null;
@@ -83,7 +82,6 @@ class Connection {
   }
 }
 
-/** Counts stamped requests, so that every stamp is unique. */
 let stamped = 0;
 let plan: FairnessPlan | null = null;
 let requests: PreparedRequest[] = [];

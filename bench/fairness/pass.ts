@@ -34,7 +34,6 @@ const BACKLOG_RUNS = 100_000;
 const RUNS_PER_LOAD = 10_000;
 
 export interface FairnessPassOptions {
-  /** quiet runs per scene */
   readonly runs: number;
 }
 
@@ -120,7 +119,6 @@ const smallRun = (name: string) =>
     'Your parcel 4471 arrives on Tuesday between nine and eleven.',
   );
 
-/** Stores the quiet runs. */
 async function fillQuiet({ client, sendQuiet, options }: Bench): Promise<string[]> {
   await emptyTables(client);
   const names = Array.from({ length: options.runs }, (_, index) => `quiet ${index}`);
@@ -128,7 +126,6 @@ async function fillQuiet({ client, sendQuiet, options }: Bench): Promise<string[
   return names.map((name) => idOf(name, 32));
 }
 
-/** Stores a backlog of small runs. */
 async function fillBacklog({ send }: Bench, count: number): Promise<void> {
   for (let first = 0; first < count; first += RUNS_PER_LOAD) {
     const bodies = Array.from({ length: RUNS_PER_LOAD / SPANS_PER_BODY }, (_, body) =>
@@ -204,7 +201,6 @@ async function measureScene(
   return { name, waitedMs, medianMs: median(waitedMs), mostMs: Math.max(...waitedMs), noisy };
 }
 
-/** Waits for the runs of more than one step. */
 async function noisyRuns(bench: Bench): Promise<NoisyRun[]> {
   const own = 'workspace_id = 1 AND spans > 1';
   await waitUntil(
@@ -221,7 +217,6 @@ async function noisyRuns(bench: Bench): Promise<NoisyRun[]> {
   return rows;
 }
 
-/** Runs the benchmark. */
 export async function fairnessPass(options: FairnessPassOptions): Promise<FairnessPassResult> {
   const machine = machineFacts();
   const corpus = verifyCorpus(corpusPackageDir(), loadManifest(MANIFEST_PATH));

@@ -38,7 +38,6 @@ export interface FairnessReadsOptions {
   readonly seconds: number;
 }
 
-/** Answers of one tenant. */
 export interface ReadLoad {
   /** milliseconds to a 200, its body read */
   readonly latency: Latency;
@@ -155,7 +154,6 @@ async function addQuiet(client: pg.Client): Promise<number> {
   return id;
 }
 
-/** Runs the benchmark. */
 export async function fairnessReads(options: FairnessReadsOptions): Promise<FairnessReadsResult> {
   const machine = machineFacts();
   const dataDir = mkdtempSync(join(tmpdir(), 'sluice-bench-'));

@@ -23,7 +23,6 @@ const LOADS: readonly (readonly [kind: BodyKind, bodies: number])[] = [
 ];
 
 export interface BesideOptions {
-  /** of every load on both servers */
   readonly rounds: number;
   /** the first loads of `LOADS` only */
   readonly kinds: number;

@@ -13,11 +13,9 @@ const STEAL_FIELD = 7;
 interface Stat {
   readonly parent: number;
   readonly own: number;
-  /** of children that have ended and were waited for */
   readonly ended: number;
 }
 
-/** null when the process has ended. */
 function statOf(pid: number): Stat | null {
   let text: string;
   try {
@@ -35,14 +33,12 @@ function statOf(pid: number): Stat | null {
   };
 }
 
-/** CPU seconds of a process that runs. */
 export function cpuSeconds(pid: number): number {
   const stat = statOf(pid);
   if (stat === null) throw new Error(`process ${pid} has ended`);
   return stat.own;
 }
 
-/** The parent of a process that runs. */
 export function parentOf(pid: number): number {
   const stat = statOf(pid);
   if (stat === null) throw new Error(`process ${pid} has ended`);
@@ -71,7 +67,6 @@ export function movedBytes(pid: number): { readonly read: number; readonly writt
   return { read: field('rchar'), written: field('wchar') };
 }
 
-/** Resident memory of a process, megabytes. */
 export function residentMb(pid: number): number {
   const kib = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
   return Math.round(Number(kib) / KIB_PER_MB);

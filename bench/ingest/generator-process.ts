@@ -12,7 +12,6 @@ import { Sender } from './sender.ts';
 /** Requests are cached, so that the same load need not be built again in the next round. */
 const KEPT_LOADS = 6;
 const kept = new Map<string, PreparedRequest[]>();
-/** Counts stamped requests, so that every stamp is unique. */
 let stamped = 0;
 
 function requestsOf({ kind, url, key, connections, pace }: LoadPlan): PreparedRequest[] {

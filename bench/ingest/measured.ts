@@ -2,7 +2,6 @@
 import { median } from '../harness.ts';
 import type { Latency } from './latency.ts';
 
-/** CPU seconds per million rows. */
 export interface CpuCost {
   /** the process that takes requests; 0 where there is none */
   readonly server: number;
@@ -32,7 +31,6 @@ export interface Measured {
   readonly stored?: { readonly wal: number; readonly disk: number };
 }
 
-/** A load, measured once in every round. */
 export interface Series {
   readonly name: string;
   readonly raw: readonly Measured[];
@@ -60,7 +58,6 @@ function medianStored(raw: readonly Measured[]): Pick<Measured, 'stored'> {
   };
 }
 
-/** The median of every figure, each taken by itself. */
 export function medianOf({ raw }: Pick<Series, 'raw'>): Measured {
   const of = (pick: (one: Measured) => number): number => median(raw.map(pick));
   return {
@@ -99,7 +96,6 @@ export function seriesOf(all: readonly Series[], name: string): Series {
   return found;
 }
 
-/** One line of progress. */
 export function lineOf(name: string, { rowsPerSecond, latency, cpu }: Measured): string {
   const times = latency === null ? '' : `, p50 ${latency.p50} p99 ${latency.p99} ms`;
   return (

@@ -70,7 +70,6 @@ async function watch(stage: Stage, minutes: number): Promise<MemoryResult> {
   };
 }
 
-/** Runs the benchmark. */
 export async function ingestMemory(minutes: number): Promise<MemoryResult> {
   return await onStage(false, (stage) => watch(stage, minutes));
 }

@@ -20,7 +20,6 @@ export interface Rounds {
   readonly seconds: number;
 }
 
-/** Offers so many spans per second for so long. */
 export async function measurePaced(
   stage: Stage,
   spansPerSecond: number,

@@ -184,7 +184,6 @@ function probeTable({ probes }: IngestResult): string {
   );
 }
 
-/** The parts that `ingest` measures. */
 export function ingestParts(result: IngestResult): Map<string, string> {
   const { machine, rounds, spansPerBody, bytesPerSpan, bytesPerLogRecord } = result;
   const facts =
@@ -204,7 +203,6 @@ export function ingestParts(result: IngestResult): Map<string, string> {
   ]);
 }
 
-/** The part that `ingest-memory` measures. */
 export function memoryParts(result: MemoryResult): Map<string, string> {
   const { machine, minutes, offered, peakRowsPerSecond, rows } = result;
   const facts =

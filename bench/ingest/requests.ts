@@ -56,7 +56,6 @@ function placesOf(bytes: Buffer): number[] {
   return places;
 }
 
-/** One request to `url` with a key. */
 export function prepareRequest(
   kind: BodyKind,
   seed: number,

@@ -4,7 +4,6 @@ import type { MachineFacts } from '../machine.ts';
 import type { Latency } from './latency.ts';
 import type { Measured, Series } from './measured.ts';
 
-/** The names that loads are measured under. */
 export const NAMES = {
   sluice: 'Sluice',
   gzip: 'Sluice, gzip',
@@ -32,7 +31,6 @@ export interface IngestOptions {
 /** A load that came at a fixed rate. */
 export interface Paced {
   readonly name: string;
-  /** rows per second that were offered */
   readonly offered: number;
   /** medians, and what they are of */
   readonly measured: Measured;
@@ -42,7 +40,6 @@ export interface Paced {
   readonly postgresCores: number;
 }
 
-/** Probes during a load. */
 export interface Probed {
   readonly name: string;
   /** bytes of one body; 0 when nothing was sent */
@@ -80,7 +77,6 @@ export interface IngestResult extends IngestOptions {
   readonly throughput: readonly Series[];
   /** by kind and size of the bodies */
   readonly bodies: readonly Series[];
-  /** by number of connections */
   readonly connections: readonly Series[];
   /** null in results from before it was measured */
   readonly sustained: Sustained | null;
@@ -88,7 +84,6 @@ export interface IngestResult extends IngestOptions {
   readonly probes: readonly Probed[];
 }
 
-/** Resident memory of the server at a moment. */
 export interface MemorySample {
   readonly minutes: number;
   readonly residentMb: number;

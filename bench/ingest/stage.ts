@@ -71,9 +71,7 @@ export async function startInsertServer(
 
 /** The server that is started, if it is not this checkout's with the benchmarks' settings. */
 interface OtherServer {
-  /** the folder of its checkout */
   readonly root?: string;
-  /** the Node.js that runs it */
   readonly node?: string;
   readonly settings?: Readonly<Record<string, string>>;
 }
@@ -158,7 +156,6 @@ async function verify(
   if (stored.sum !== expected.sum) throw new VoidRun('records of another content are stored');
 }
 
-/** CPU seconds so far of the server, of PostgreSQL and of the client. */
 function costsSoFar(
   { postmasterPid }: Stage,
   serverPid: number | null,

@@ -1,7 +1,6 @@
 /** Bytes that PostgreSQL writes for rows: to the WAL, and in the files of tables and indexes. */
 import type pg from 'pg';
 
-/** The position in the WAL, in bytes. */
 export async function walBytes(client: pg.Client): Promise<number> {
   const { rows } = await client.query<{ bytes: number }>(
     "SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::float8 AS bytes",
@@ -9,7 +8,6 @@ export async function walBytes(client: pg.Client): Promise<number> {
   return rows[0]?.bytes ?? Number.NaN;
 }
 
-/** Bytes of a table, its partitions included: rows, and indexes. */
 export async function sizeOf(
   client: pg.Client,
   table: string,
@@ -24,7 +22,6 @@ export async function sizeOf(
   return rows[0] ?? { rows: Number.NaN, indexes: Number.NaN };
 }
 
-/** Bytes of tables with their indexes, together. */
 export async function diskBytes(client: pg.Client, tables: readonly string[]): Promise<number> {
   let bytes = 0;
   for (const table of tables) {

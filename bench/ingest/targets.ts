@@ -41,7 +41,6 @@ export const whole = (value: number): string => Math.round(value).toLocaleString
 
 export const percent = (share: number): string => `${(share * 100).toFixed(0)} %`;
 
-/** The 99th percentile of every round. */
 function each(raw: readonly (Latency | null)[]): string {
   const all = raw.flatMap((one) => (one === null ? [] : one.p99.toFixed(0)));
   return all.length > 1 ? ` (${all.join(', ')})` : '';
@@ -170,7 +169,6 @@ function throughputVerdicts(result: IngestResult): Verdict[] {
   ];
 }
 
-/** Every target of the run, in the order of the page. */
 export function verdictsOf(result: IngestResult): Verdict[] {
   const [steady, ...shares] = result.paced;
   if (steady === undefined) throw new Error('the paced loads are missing');

@@ -44,7 +44,6 @@ export interface ThroughputSettings {
   readonly share: number;
 }
 
-/** A load of different bodies to one server. */
 export function loadOf(
   stage: Stage,
   name: string,
@@ -123,7 +122,6 @@ async function runVariants(stage: Stage, share: number): Promise<Variant<Measure
   return variants;
 }
 
-/** Sluice, raw COPY and the servers for comparison, in turn. */
 export async function measureThroughput(
   stage: Stage,
   settings: ThroughputSettings,
@@ -200,7 +198,6 @@ export async function measureBodies(
   return await inTurn(variants, rounds, lineOf);
 }
 
-/** The usual bodies over few and many connections. */
 export async function measureConnections(
   stage: Stage,
   rounds: number,

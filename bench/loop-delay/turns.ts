@@ -11,7 +11,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** Settings of a watched server, and its longest turns. */
 export interface TurnWatch {
   readonly settings: Readonly<Record<string, string>>;
   /** CPU time of the longest turn since the last call, in milliseconds; 0 when none took 10 ms */

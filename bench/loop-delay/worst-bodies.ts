@@ -9,9 +9,7 @@ export interface WorstBody {
   readonly name: string;
   readonly signal: Signal;
   readonly body: Buffer;
-  /** the Content-Encoding to send */
   readonly encoding?: 'gzip' | 'deflate';
-  /** expected status */
   readonly status: 200 | 400 | 413;
 }
 
@@ -21,7 +19,6 @@ const SURROGATE = '\\ud800';
 /** A body has at most a million objects and lists: this many items of a few each. */
 const ITEMS_MAX = 150_000;
 
-/** Items up to a number of bytes, with the text around them. */
 function list(
   bytes: number,
   [before, after]: readonly [string, string],

@@ -36,7 +36,6 @@ export interface Span {
   readonly status: { readonly code: number };
 }
 
-/** A span that arrived. */
 export interface ArrivedSpan {
   readonly record: BlockRecord;
   readonly span: Span;
@@ -69,7 +68,6 @@ export function byEnd(spans: readonly ArrivedSpan[]): readonly ArrivedSpan[] {
   return [...spans].sort((one, other) => (end(one) < end(other) ? -1 : 1));
 }
 
-/** The records of each run, in the order of their arrival. */
 export function runsOf(spans: readonly ArrivedSpan[]): readonly (readonly BlockRecord[])[] {
   const runs = new Map<string, BlockRecord[]>();
   for (const { record, span } of spans) {

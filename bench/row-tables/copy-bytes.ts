@@ -42,7 +42,6 @@ function field(value: Value, encode: Encoder): Buffer[] {
   return content === null ? [head] : [head, content];
 }
 
-/** A row, without header and trailer. */
 export function encodeRow({ columns }: Pick<RowTable, 'columns'>, row: Row): Buffer {
   const encoders = Object.values(columns).map((type) => ENCODERS[type]);
   const count = bytes(2, (buffer) => buffer.writeInt16BE(encoders.length));
@@ -50,7 +49,6 @@ export function encodeRow({ columns }: Pick<RowTable, 'columns'>, row: Row): Buf
   return Buffer.concat([count, ...fields]);
 }
 
-/** The rows of COPY bytes. */
 export function* rowsIn(copied: Buffer): Generator<Buffer> {
   for (let at = COPY_HEADER.length, end = at; copied.readInt16BE(at) !== -1; at = end) {
     end = at + 2;
@@ -61,7 +59,6 @@ export function* rowsIn(copied: Buffer): Generator<Buffer> {
   }
 }
 
-/** A field of a row; empty where it is null. */
 export function fieldOf(row: Buffer, place: number): Buffer {
   let at = 2;
   for (let before = 0; before < place; before += 1) at += 4 + Math.max(0, row.readInt32BE(at));

@@ -45,7 +45,6 @@ export function inferenceTexts(
   };
 }
 
-/** The attributes of a model call beside its texts. */
 export function inferenceFacts(
   { model }: Service,
   texts: Readonly<Record<string, JsonValue>>,

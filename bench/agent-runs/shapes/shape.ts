@@ -12,7 +12,6 @@ export interface Shape {
   readonly tool: (service: Service, call: ToolCall) => Draft;
 }
 
-/** The calls before a model call, and itself. */
 export function callsTo(
   { calls }: Conversation,
   place: number,
@@ -22,7 +21,6 @@ export function callsTo(
   return { before: calls.slice(0, place), own };
 }
 
-/** The answer to the person. */
 export const answerIn = ({ calls }: Conversation): string => calls.at(-1)?.said ?? '';
 
 const CHARS_PER_TOKEN = 4;
