@@ -29,7 +29,7 @@ import { findingRows, findingsPage } from '../../web/app/findings.ts';
 import type { Viewer } from '../../web/app/shell.ts';
 import { evidencePackage } from '../api/evidence/evidence-package.ts';
 import { subjectOf } from '../api/evidence/evidence-routes.ts';
-import { csvOf, exportQuery, ocsfExport } from '../api/findings/finding-export.ts';
+import { csvOf, ocsfExport, ocsfQuery as ocsfFilterQuery } from '../api/findings/finding-export.ts';
 import { filterOf, filterQuery } from '../api/findings/finding-query.ts';
 import { findingsQuery } from '../api/findings/finding-routes.ts';
 import type { Answer } from '../transport/exchange.ts';
@@ -204,7 +204,7 @@ export function findingPages(deps: AppDependencies): Route[] {
 
   const slots = deps.exportSlots;
   const asOcsf = ocsfExport(db, deps.ocsf, slots);
-  const ocsfQuery = exportQuery.extend({ state });
+  const ocsfQuery = ocsfFilterQuery.extend({ state });
   const file = (name: string) =>
     [
       ['content-disposition', `attachment; filename="${name}"`],
@@ -229,10 +229,10 @@ export function findingPages(deps: AppDependencies): Route[] {
       };
     }),
     page('/app/findings.ocsf', WITH_QUERY, async ({ exchange, request, viewer }) => {
-      const query = parsePageQuery(ocsfQuery, exchange.query);
+      const { version, ...query } = parsePageQuery(ocsfQuery, exchange.query);
       const filter = listFilterOf(query, viewer);
       const reader = { workspaceId: request.workspace.id, signal: exchange.signal };
-      const exported = await asOcsf(reader, filter, query.after);
+      const exported = await asOcsf(reader, filter, query.after, version);
       return { ...exported, headers: file('findings.ocsf.ndjson') };
     }),
     page('/app/findings/{findingId}', WITH_QUERY, one),

@@ -6,6 +6,7 @@
  * requests everything `after` the last finding it has gets every finding once, whatever is stored in
  * the meantime and wherever a transfer broke.
  */
+import { z } from 'zod';
 import type { WorkspaceReader } from '../../../db/connection-turns.ts';
 import type { Databases } from '../../../db/databases.ts';
 import { type ExportRange, findPlace, listFindingFacts } from '../../../db/findings/findings.ts';
@@ -21,7 +22,7 @@ import type { ApiContext } from '../api-context.ts';
 import type { AuthorizedHandler } from '../authorized.ts';
 import { filterOf, filterQuery } from './finding-query.ts';
 import { findingUrl } from './finding-schema.ts';
-import { type OcsfSource, toOcsf } from './ocsf.ts';
+import { OCSF_VERSIONS, type OcsfSource, type OcsfVersion, toOcsf } from './ocsf.ts';
 
 /** Findings in memory for one export: about half a MiB of text. */
 const PAGE_FINDINGS = 200;
@@ -31,6 +32,10 @@ const EXPORTS_MAX = 32;
 
 export const exportQuery = filterQuery.extend({
   after: hexId.optional().describe('Id of the last finding you have: only later ones.'),
+});
+
+export const ocsfQuery = exportQuery.extend({
+  version: z.enum(OCSF_VERSIONS).optional().describe('Of OCSF; 1.5 by default.'),
 });
 
 export class ExportSlots {
@@ -64,6 +69,7 @@ export type OcsfExport = (
   reader: WorkspaceReader,
   filter: FindingFilter,
   after: Hex16 | undefined,
+  version: OcsfVersion | undefined,
 ) => Promise<StreamedAnswer>;
 
 export function ocsfExport(db: Databases, source: OcsfSource, slots: ExportSlots): OcsfExport {
@@ -71,6 +77,7 @@ export function ocsfExport(db: Databases, source: OcsfSource, slots: ExportSlots
     reader: WorkspaceReader,
     filter: FindingFilter,
     start: PageCursor | null,
+    version: OcsfVersion | undefined,
   ): AsyncGenerator<Buffer> {
     const { workspaceId } = reader;
     slots.take(workspaceId);
@@ -81,7 +88,9 @@ export function ocsfExport(db: Databases, source: OcsfSource, slots: ExportSlots
         const range = { after, before };
         const page = await db.read(listFindingFacts, reader, filter, range, PAGE_FINDINGS);
         const { findings, next } = page;
-        const lines = findings.map((finding) => `${JSON.stringify(toOcsf(finding, source))}\n`);
+        const lines = findings.map(
+          (finding) => `${JSON.stringify(toOcsf(finding, source, version))}\n`,
+        );
         yield Buffer.from(lines.join(''));
         after = next;
       } while (after !== null);
@@ -90,7 +99,7 @@ export function ocsfExport(db: Databases, source: OcsfSource, slots: ExportSlots
     }
   }
 
-  return async (caller, filter, after) => {
+  return async (caller, filter, after, version) => {
     const reader = { ...caller, isExport: true };
     const start = after === undefined ? null : await db.find(findPlace, caller.workspaceId, after);
     if (after !== undefined && start === null) {
@@ -98,7 +107,7 @@ export function ocsfExport(db: Databases, source: OcsfSource, slots: ExportSlots
         { path: 'after', message: 'is no finding of this workspace, or past retention; use since' },
       ]);
     }
-    return { contentType: NDJSON_TYPE, chunks: linesOf(reader, filter, start) };
+    return { contentType: NDJSON_TYPE, chunks: linesOf(reader, filter, start, version) };
   };
 }
 
@@ -109,9 +118,10 @@ export function exportFindings(
 ): AuthorizedHandler<StreamedAnswer> {
   const exported = ocsfExport(context.db, source, new ExportSlots());
   return async (exchange, { workspaceId }) => {
-    const query = parseQuery(exportQuery, exchange.query);
+    const { version, ...query } = parseQuery(ocsfQuery, exchange.query);
     const filter = filterOf(query, context, null);
-    return await exported({ workspaceId, signal: exchange.signal }, filter, query.after);
+    const reader = { workspaceId, signal: exchange.signal };
+    return await exported(reader, filter, query.after, version);
   };
 }
 

@@ -43,7 +43,7 @@ import {
   READ_REFUSALS,
 } from '../openapi/shared-answers.ts';
 import { ATTACK, RUN, SPAN_IDS, STORED_AT, TRACE_ID } from '../otlp/otlp-examples.ts';
-import { exportQuery } from './finding-export.ts';
+import { ocsfQuery } from './finding-export.ts';
 import { filterExamples, filterOf, filterQuery } from './finding-query.ts';
 import { finding, type finding as findingBody, findingPage, toFinding } from './finding-schema.ts';
 import { incidentOperation } from './incident-routes.ts';
@@ -235,8 +235,8 @@ export function findingOperations(settings: ApiSettings): Operation[] {
       description:
         'One event per line, oldest first, without excerpts. Send the id of the last finding you have as ' +
         '`after` to continue: every finding is sent once, even if a transfer was interrupted.',
-      query: exportQuery,
-      queryExamples: filterExamples,
+      query: ocsfQuery,
+      queryExamples: { ...filterExamples, version: '1.9' },
       responses: {
         200: {
           description: 'Newline-delimited JSON: each line is one event of this form.',

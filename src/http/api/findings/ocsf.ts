@@ -3,7 +3,9 @@
  * Pure. Its input has no excerpt.
  *
  * Attributes and numbers: schema.ocsf.io/1.5.0/classes/detection_finding and its objects. Values
- * without an attribute in OCSF are under `unmapped`, named as in the findings list.
+ * without an attribute in OCSF are under `unmapped`, named as in the findings list. OCSF 1.9 has the agent
+ * itself, as evidence; its profile `ai_operation` is not for findings, and events are not signed, so that
+ * `record_integrity` does not apply.
  */
 import { z } from 'zod';
 import type { FindingFacts } from '../../../db/findings/findings.ts';
@@ -25,6 +27,10 @@ import {
   triageFacts,
 } from './finding-schema.ts';
 
+/** The versions that an export can choose from; importers know the first. */
+export const OCSF_VERSIONS = ['1.5', '1.9'] as const;
+export type OcsfVersion = (typeof OCSF_VERSIONS)[number];
+
 const milliseconds = count('When the finding was stored, in milliseconds since 1970.');
 
 const technique = z.object({
@@ -32,6 +38,17 @@ const technique = z.object({
   name: z.string().optional(),
   src_url: z.url().optional(),
 });
+
+const aiAgent = z
+  .object({
+    name: z.string(),
+    instance_uid: hex16('The run.'),
+    ai_model: z
+      .object({ name: z.string(), ai_provider: z.literal('Unknown') })
+      .optional()
+      .describe('The model of the run.'),
+  })
+  .describe('The agent of the run, in OCSF 1.9; absent when unknown.');
 
 export const ocsfEvent = component(
   'OcsfDetectionFinding',
@@ -67,7 +84,7 @@ export const ocsfEvent = component(
       is_alert: z.literal(true),
       message: z.string(),
       metadata: z.object({
-        version: z.literal('1.5.0').describe('Of OCSF.'),
+        version: z.enum(['1.5.0', '1.9.0']).describe('Of OCSF.'),
         profiles: z.tuple([z.literal('incident')]).describe('Of verdict and assignee.'),
         product: z.object({ name: z.string(), vendor_name: z.string(), version: z.string() }),
         uid: hex16('Id of the finding; send the last one back as `after`.'),
@@ -95,25 +112,36 @@ export const ocsfEvent = component(
       evidences: z
         .array(
           z.object({
-            actor: z.object({
-              user: z.object({ uid: z.string() }).optional().describe('The user of the run.'),
-              session: z.object({ uid: z.string() }).optional().describe('The session of the run.'),
-            }),
+            actor: z
+              .object({
+                user: z.object({ uid: z.string() }).optional().describe('The user of the run.'),
+                session: z
+                  .object({ uid: z.string() })
+                  .optional()
+                  .describe('The session of the run.'),
+              })
+              .optional(),
+            uid: z.string().optional().describe('Span id of the step, in OCSF 1.9.'),
+            ai_agent: aiAgent.optional(),
+            data: z
+              .object({ surface: z.string() })
+              .optional()
+              .describe('In OCSF 1.9 without an actor: which text was matched, not the text.'),
           }),
         )
         .optional()
-        .describe('For whom the agent worked; absent when unknown.'),
+        .describe('For whom the agent worked; absent in OCSF 1.5 when unknown.'),
       resources: z
         .array(z.object({ type: z.enum(['agent', 'service', 'model']), name: z.string() }))
         .optional()
         .describe('Agent, service and model of the run, as far as known.'),
       unmapped: ocsfUnmapped,
     })
-    .describe('A finding as a Detection Finding (class 2004) of OCSF 1.5. Never the excerpt.'),
+    .describe('A finding as a Detection Finding (class 2004) of OCSF. Never the excerpt.'),
 );
 
-/** The schema's version, which every event names; the first to have `is_alert` is 1.4. */
-const OCSF_VERSION = '1.5.0';
+/** OCSF requires a provider of a model. */
+const UNKNOWN_PROVIDER = 'Unknown' as const;
 
 const CATEGORY_UID = 2;
 const CLASS_UID = 2004;
@@ -218,16 +246,38 @@ export function ocsfSourceOf(
   };
 }
 
-/** Who the agent worked for: the run's user and session. */
-function actorOf({ userId, sessionId }: FindingFacts) {
+type Evidence = NonNullable<BodyOf<typeof ocsfEvent>['evidences']>[number];
+
+/** For whom the agent worked: the run's user and session. */
+function actorOf({ userId, sessionId }: FindingFacts): Pick<Evidence, 'actor'> {
   if (userId === null && sessionId === null) return {};
+  return {
+    actor: {
+      ...(userId === null ? {} : { user: { uid: userId } }),
+      ...(sessionId === null ? {} : { session: { uid: sessionId } }),
+    },
+  };
+}
+
+function agentOf({ agentName, model, runId }: FindingFacts): Pick<Evidence, 'ai_agent'> {
+  if (agentName === null) return {};
+  const aiModel =
+    model === null ? {} : { ai_model: { name: model, ai_provider: UNKNOWN_PROVIDER } };
+  return { ai_agent: { name: agentName, instance_uid: runId, ...aiModel } };
+}
+
+/** OCSF 1.9 asks for more than an agent. */
+function evidencesOf(finding: FindingFacts, version: OcsfVersion): { evidences?: Evidence[] } {
+  const known = actorOf(finding);
+  const hasActor = known.actor !== undefined;
+  if (version === '1.5') return hasActor ? { evidences: [known] } : {};
+  const { stepSpanId, surface } = finding;
   return {
     evidences: [
       {
-        actor: {
-          ...(userId === null ? {} : { user: { uid: userId } }),
-          ...(sessionId === null ? {} : { session: { uid: sessionId } }),
-        },
+        ...(stepSpanId === null ? {} : { uid: stepSpanId }),
+        ...(hasActor ? known : { data: { surface } }),
+        ...agentOf(finding),
       },
     ],
   };
@@ -248,6 +298,7 @@ function resourcesOf({ agentName, serviceName, model }: FindingFacts) {
 export function toOcsf(
   finding: FindingFacts,
   { productVersion, baseUrl, ruleTitle, ruleAttacks, references }: OcsfSource,
+  version: OcsfVersion = '1.5',
 ): BodyOf<typeof ocsfEvent> {
   const { id, ruleId, runId, description } = finding;
   const time = finding.createdAt.getTime();
@@ -274,7 +325,7 @@ export function toOcsf(
     is_alert: true,
     message: description,
     metadata: {
-      version: OCSF_VERSION,
+      version: `${version}.0`,
       profiles: ['incident'],
       product: { name: 'Sluice', vendor_name: 'Sluice', version: productVersion },
       uid: id,
@@ -296,7 +347,7 @@ export function toOcsf(
       },
       ...(attacks.length === 0 ? {} : { attacks: [...attacks] }),
     },
-    ...actorOf(finding),
+    ...evidencesOf(finding, version),
     ...resourcesOf(finding),
     unmapped: {
       ...ruleFacts(finding),

@@ -83,6 +83,36 @@ const actor = z
     session: z.strictObject({ uid: text }).optional(),
   })
   .refine(({ user, session }) => user !== undefined || session !== undefined);
+/**
+ * OCSF 1.9 alone: `objects/ai_agent.json`, `ai_model.json` and `evidences.json` of github.com/ocsf/ocsf-schema at
+ * a5cfc68e (1.9.0-dev, 23 July 2026). A model needs a name and a provider, an agent a name or an id; evidence
+ * needs one of a list that has actor and data, and not the agent.
+ */
+const aiModel = z.strictObject({
+  ai_provider: text,
+  name: text,
+  uid: text.optional(),
+  version: text.optional(),
+});
+const aiAgent = z
+  .strictObject({
+    uid: text.optional(),
+    instance_uid: text.optional(),
+    name: text.optional(),
+    type: text.optional(),
+    type_id: oneOf(0, 1, 2, 3, 4, 99).optional(),
+    ai_model: aiModel.optional(),
+    version: text.optional(),
+  })
+  .refine(isNamed);
+const evidence = z
+  .strictObject({
+    actor: actor.optional(),
+    ai_agent: aiAgent.optional(),
+    data: z.json().optional(),
+    uid: text.optional(),
+  })
+  .refine((one) => one.actor !== undefined || one.data !== undefined);
 const detectionFinding = z
   .strictObject({
     // required
@@ -93,7 +123,7 @@ const detectionFinding = z
     time: timestamp,
     severity_id: oneOf(0, 1, 2, 3, 4, 5, 6, 99),
     metadata: z.strictObject({
-      version: z.literal('1.5.0'),
+      version: z.literal(['1.5.0', '1.9.0']),
       product,
       profiles: z.array(z.enum(['cloud', 'datetime', 'host', 'incident', 'osint'])).optional(),
       uid: text.optional(),
@@ -125,9 +155,14 @@ const detectionFinding = z
     message: text.optional(),
     unmapped: z.record(z.string(), z.json()).optional(),
     resources: z.array(resource).min(1).optional(),
-    evidences: z.array(z.strictObject({ actor })).min(1).optional(),
+    evidences: z.array(evidence).min(1).optional(),
   })
-  .refine((event) => event.type_uid === event.class_uid * 100 + event.activity_id);
+  .refine((event) => event.type_uid === event.class_uid * 100 + event.activity_id)
+  .refine(
+    ({ metadata, evidences = [] }) =>
+      metadata.version === '1.9.0' ||
+      evidences.every((one) => one.ai_agent === undefined && one.uid === undefined),
+  );
 
 /** As it arrives: what JSON leaves out or turns into something else is gone. */
 const sent = (finding: FindingFacts): unknown =>
@@ -315,4 +350,40 @@ test.each([
   expect([event.verdict_id, event.verdict]).toEqual(verdict);
   expect(event.assignee).toEqual({ name: 'ann@crew.test', email_addr: 'ann@crew.test' });
   expect(event.unmapped).toMatchObject({ state: fields.state, assignee: 'ann@crew.test' });
+});
+
+describe('OCSF 1.9', () => {
+  const newer = (fields: Partial<FindingFacts>) =>
+    JSON.parse(JSON.stringify(toOcsf(facts(fields), SOURCE, '1.9')));
+
+  test('has the agent and its model as evidence, with the step', () => {
+    const event = newer({ agentName: 'planner', model: 'model-1', userId: 'user-1' });
+    expect(event.metadata.version).toBe('1.9.0');
+    expect(event.evidences).toEqual([
+      {
+        uid: '0000000000000001',
+        actor: { user: { uid: 'user-1' } },
+        ai_agent: {
+          name: 'planner',
+          instance_uid: hex16(2),
+          ai_model: { name: 'model-1', ai_provider: 'Unknown' },
+        },
+      },
+    ]);
+    expect(detectionFinding.safeParse(event).error).toBeUndefined();
+  });
+
+  test('is valid without names, and differs from 1.5 in version and evidence alone', () => {
+    const event = newer({ stepSpanId: null });
+    expect(event.evidences).toEqual([{ data: { surface: 'tool_result' } }]);
+    expect(detectionFinding.safeParse(event).error).toBeUndefined();
+    const older = sent(facts({ stepSpanId: null })) as typeof event;
+    const { evidences: _, ...rest } = event;
+    expect({ ...rest, metadata: { ...rest.metadata, version: '1.5.0' } }).toEqual(older);
+  });
+
+  test('has no excerpt', () => {
+    const whole = { ...facts(), excerpt: 'words of a customer' };
+    expect(JSON.stringify(toOcsf(whole, SOURCE, '1.9'))).not.toContain('words of a customer');
+  });
 });
