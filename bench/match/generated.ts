@@ -18,7 +18,8 @@ const PROSE = [
   'find-my-way/README.md',
   'zod/README.md',
 ];
-const UNIT_END = /(?<=\n)|(?<=[;。؟.!?])(?!\n)/;
+/** A number at the beginning of a line is no sentence: numbers in a row look like an address. */
+const UNIT_END = /(?<=\n)|(?<=[;。؟!?]|\D\.)(?!\n)/;
 const WORD = /\p{Script=Han}|\p{L}{3,}|\d+/gu;
 /** Share of words that are replaced; few in attacks, or nothing of them would be left. */
 const REPLACED = 0.3;
