@@ -6,7 +6,7 @@
  * status message last.
  */
 import type { JsonValue } from '../../../model/json.ts';
-import { type Step, type StepKind, SURFACES, type SurfaceText } from '../../../model/steps.ts';
+import type { Step, StepKind, Surface, SurfaceText } from '../../../model/steps.ts';
 import { textKey } from '../../matcher/text-key.ts';
 import { CONVENTIONS } from '../conventions/conventions.ts';
 import { createBudget } from './budget.ts';
@@ -93,7 +93,7 @@ function* extractStepInPieces(
   const status = readStatus(step, kind);
   const all = [...own.pieces, ...status.pieces];
   /** of each surface: text → its index in `texts` */
-  const seen = SURFACES.map(() => new Map<string, number>());
+  const seen = new Map<Surface, Map<string, number>>();
   const texts: StepExtraction['texts'][number][] = [];
   /** of each piece: the index of its text; -1 without a text */
   const textOf: number[] = [];
@@ -102,17 +102,17 @@ function* extractStepInPieces(
     if (index % COMPARED_TEXTS === COMPARED_TEXTS - 1) yield;
     const text = surface === 'step_input' ? withoutClientTexts(read) : read;
     const key = textKey(text);
-    const known = seen[SURFACES.indexOf(surface)];
-    const before = known?.get(key);
+    const known = seen.get(surface) ?? new Map<string, number>();
+    const before = known.get(key);
     textOf.push(before ?? (isText(text) ? texts.length : -1));
     if (textOf[index] !== texts.length) continue;
-    known?.set(key, texts.length);
+    seen.set(surface, known.set(key, texts.length));
     if (repeats > 0) forms.add(texts.length);
     texts.push({ surface, text });
   }
   const isKnown = (text: string): boolean => {
     const key = textKey(text);
-    return seen.some((onSurface) => onSurface.has(key));
+    return [...seen.values()].some((onSurface) => onSurface.has(key));
   };
   return {
     kind,

@@ -8,16 +8,16 @@ import type { AttributeRow } from './convention.ts';
 /** Rows in reading order. */
 export class RowTable {
   readonly #rows: readonly AttributeRow[];
-  /** key → index of the first row for it */
-  readonly #byKey = new Map<string, number>();
+  /** key → indexes of the rows for it */
+  readonly #byKey = new Map<string, number[]>();
   readonly #prefixes: (readonly [prefix: string, index: number])[] = [];
-  /** indexes of the rows that are always tried: without a key, or not the first row for theirs */
+  /** indexes of the rows that are always tried, because they read no attribute */
   readonly #others: number[] = [];
 
   constructor(rows: readonly AttributeRow[]) {
     this.#rows = rows;
     for (const [index, row] of rows.entries()) {
-      if ('key' in row && !this.#byKey.has(row.key)) this.#byKey.set(row.key, index);
+      if ('key' in row) this.#byKey.set(row.key, [...(this.#byKey.get(row.key) ?? []), index]);
       else if ('prefix' in row) this.#prefixes.push([row.prefix, index]);
       else this.#others.push(index);
     }
@@ -39,8 +39,7 @@ export class RowTable {
   rowsFor(attributes: JsonObject): AttributeRow[] {
     const indexes = new Set(this.#others);
     for (const key of Object.keys(attributes)) {
-      const exact = this.#byKey.get(key);
-      if (exact !== undefined) indexes.add(exact);
+      for (const index of this.#byKey.get(key) ?? []) indexes.add(index);
       for (const [prefix, index] of this.#prefixes) if (key.startsWith(prefix)) indexes.add(index);
     }
     const inOrder = [...indexes].sort((one, other) => one - other);
