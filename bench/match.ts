@@ -19,6 +19,7 @@ import { log, median, VoidRun } from './harness.ts';
 import { type MachineFacts, machineFacts } from './machine.ts';
 import { type BesideRun, runBeside } from './match/beside.ts';
 import { createGenerator } from './match/generated.ts';
+import { redactionRows } from './match/redaction.ts';
 import { type AgainstReference, againstReference } from './match/reference.ts';
 import { type TextKind, textKinds } from './match/texts.ts';
 import { measureWorkers, type WorkerFacts } from './match/workers.ts';
@@ -147,8 +148,9 @@ function besideOf(runs: readonly BesideRun[]): BesideMeasured | null {
   return { ...first, mbPerSecond: Number(median(raw).toFixed(2)), raw };
 }
 
-/** Prints how fast the fast matcher alone is, to compare versions of Node.js in half a minute. */
+/** Prints what redaction takes, and how fast the fast matcher alone is, to compare versions of Node.js in half a minute. */
 export function quickMatchBench(): void {
+  redactionRows();
   const { corpus, rules } = readRules();
   const fast = createFastMatcher(rules, createPatternCompiler());
   const kinds = textKinds(corpus);
