@@ -14,6 +14,11 @@ export interface CaptureRow {
 /** The first row that fits any step of a run counts: products before what they build on. */
 export const CAPTURE: readonly CaptureRow[] = [
   {
+    // Its services have the names of the agents, which have other switches.
+    fits: { scopes: ['arize-'] },
+    line: 'ARIZE_LOG_PROMPTS=true ARIZE_LOG_TOOL_DETAILS=true ARIZE_LOG_TOOL_CONTENT=true',
+  },
+  {
     fits: { scopes: ['com.anthropic.claude_code'], services: ['claude-code'] },
     line: 'OTEL_LOG_USER_PROMPTS=1 OTEL_LOG_TOOL_DETAILS=1 OTEL_LOG_RAW_API_BODIES=1',
   },

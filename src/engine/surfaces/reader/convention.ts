@@ -227,6 +227,8 @@ export interface RunRows {
   readonly clientTexts?: readonly string[];
   /** strings that replace a text that the product withholds */
   readonly placeholders?: readonly string[];
+  /** the form of those that hold a number, such as a length */
+  readonly placeholderForm?: RegExp;
   /** keys whose value refers to a text that the sender stores elsewhere */
   readonly references?: RegExp;
   /** attributes that are there when a text was withheld */

@@ -17,11 +17,13 @@ export function nameKeys(name: ReadName): readonly string[] {
 export const PLACEHOLDERS: ReadonlySet<string> = new Set(
   RUN.flatMap(({ placeholders }) => placeholders ?? []),
 );
+const PLACEHOLDER_FORMS = RUN.flatMap(({ placeholderForm }) => placeholderForm ?? []);
 const PLACEHOLDER_CHARS_MAX = Math.max(...[...PLACEHOLDERS].map(({ length }) => length));
 
 /** Checks whether this is a placeholder that a product writes for a text. Long texts are not hashed for it. */
 export function isPlaceholder(text: string): boolean {
-  return text.length <= PLACEHOLDER_CHARS_MAX && PLACEHOLDERS.has(text);
+  if (text.length > PLACEHOLDER_CHARS_MAX) return false;
+  return PLACEHOLDERS.has(text) || PLACEHOLDER_FORMS.some((form) => form.test(text));
 }
 
 const CLIENT_TEXTS = RUN.flatMap(({ clientTexts }) => clientTexts ?? []);

@@ -393,3 +393,11 @@ describe('extractSurfaces', () => {
     );
   });
 });
+
+it.each(['create_memory_store', 'delete_memory_store', 'upsert_memory', 'apply_guardrail'])(
+  '%s is no model call, whatever model it names',
+  (name) => {
+    const step = operation(name, { 'gen_ai.request.model': 'm', 'gen_ai.tool.name': 't' });
+    expect(extractSurfaces([step]).kinds).toEqual(['other']);
+  },
+);

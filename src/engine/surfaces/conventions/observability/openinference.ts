@@ -1,6 +1,7 @@
 /**
  * OpenInference (Arize `spec/semantic_conventions.md`, `spec/tool_calling.md`): flattened messages,
- * `input.value` and `output.value` by the span's kind. Data only.
+ * `input.value` and `output.value` by the span's kind. Also Arize's tracing of coding agents
+ * (`coding-harness-tracing` 0.1.0), which names parts of a tool's arguments beside them. Data only.
  *
  * Left out: `llm.tools.*`, `llm.invocation_parameters`, `metadata`, `tag.tags` and
  * `llm.prompt_template.template` (the operator's), `reranker.input_documents` (read from the retriever),
@@ -8,7 +9,7 @@
  * products and their schema with others; a schema is no text.
  */
 import type { StepKind } from '../../../../model/steps.ts';
-import type { Convention } from '../../reader/convention.ts';
+import type { AttributeRow, Convention } from '../../reader/convention.ts';
 import { INPUT_SURFACE, OUTPUT_SURFACE } from '../../reader/step-surfaces.ts';
 
 const KIND = 'openinference.span.kind';
@@ -98,6 +99,16 @@ export const OPENINFERENCE: Convention = {
       onKinds: ['tool'],
       read: { as: 'exchange', side: 'input', surface: INPUT_SURFACE },
     },
+    ...['tool.command', 'tool.file_path', 'tool.query', 'tool.url'].map(
+      (key): AttributeRow => ({
+        key,
+        onKinds: ['tool'],
+        raw: 'input',
+        read: { as: 'text', surface: 'tool_args' },
+      }),
+    ),
+    // Devin's thoughts.
+    { key: 'llm.reasoning', aside: true, read: { as: 'text', surface: 'agent_output' } },
     // Beside flattened messages these repeat the whole request and response, tools included.
     {
       key: 'input.value',
@@ -134,5 +145,7 @@ export const OPENINFERENCE: Convention = {
       model: { 'llm.response.model_name': 40, 'llm.model_name': 50, 'embedding.model_name': 120 },
     },
     placeholders: ['__REDACTED__'],
+    // Of Arize's tracing of coding agents.
+    placeholderForm: /^<redacted \(\d+ chars\)>$/,
   },
 };

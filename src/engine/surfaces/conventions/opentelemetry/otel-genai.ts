@@ -1,6 +1,7 @@
 /**
  * OpenTelemetry GenAI semantic conventions, current (semantic-conventions ≤ v1.41 `docs/gen-ai`,
- * since then semantic-conventions-genai `model/gen-ai/registry.yaml`). Data only.
+ * since then semantic-conventions-genai `model/gen-ai/registry.yaml`, unreleased, as of November 2026).
+ * Data only.
  *
  * Left out on purpose: `gen_ai.system_instructions` and `gen_ai.tool.definitions` (the operator's
  * own text, the same in every run), ids, descriptions and evaluations (not text of the run).
@@ -42,6 +43,9 @@ const OPERATIONS: Readonly<Record<string, StepKind>> = {
   update_memory: 'other',
   upsert_memory: 'other',
   delete_memory: 'other',
+  create_memory_store: 'other',
+  delete_memory_store: 'other',
+  apply_guardrail: 'other',
 };
 
 export const OTEL_GENAI: Convention = {
