@@ -107,15 +107,19 @@ export function toDefinition({
   schema,
 }: Pick<ToolDefinition, 'name' | 'server' | 'description' | 'schema'>): ToolDefinition | null {
   if (name === '' || (schema === null && (description ?? '') === '')) return null;
-  return {
-    name: kept(name, TOOL_NAME_CHARS_MAX),
+  const named = {
     server: kept(SERVER_OF_NAME.exec(name)?.[1] ?? server, TOOL_NAME_CHARS_MAX),
+    name: kept(name, TOOL_NAME_CHARS_MAX),
+    descriptionHash: description === null ? null : hashOf(description),
+    schemaHash: schema === null ? null : hashOf(schema),
+  };
+  return {
+    ...named,
+    key: JSON.stringify(Object.values(named)),
     description: description === null ? null : kept(description, DESCRIPTION_CHARS_MAX),
     schema: schema === null ? null : kept(schema, SCHEMA_CHARS_MAX),
     descriptionChars: description?.length ?? 0,
     schemaChars: schema?.length ?? 0,
-    descriptionHash: description === null ? null : hashOf(description),
-    schemaHash: schema === null ? null : hashOf(schema),
   };
 }
 

@@ -24,11 +24,12 @@ const LISTS = [
   'model_request_parameters',
   'openclaw.content.tool_definitions',
 ] as const;
-/** Requests with a list of tools in them: of n8n and Google ADK, and the settings that OpenInference sends. */
+/** Requests with a list of tools in them: of n8n, Google ADK and Claude Code, and the settings that OpenInference sends. */
 const REQUESTS = [
   'gen_ai.prompt',
   'gcp.vertex.agent.llm_request',
   'llm.invocation_parameters',
+  'body',
 ] as const;
 /** The answer of an MCP server to `tools/list`. */
 const ANSWERS = [
@@ -89,8 +90,8 @@ class RunReading {
   readonly #incomplete = new Set<string>();
   #leftOut = 0;
   #chars = 0;
-  /** the list of the step before: steps of one agent mostly have the same */
-  #last: RunTools | null = null;
+  /** attribute → its last value: steps of one agent mostly have the same */
+  readonly #last = new Map<string, JsonValue>();
 
   read({ name, attributes, events, source, body }: Step): void {
     this.#readAttributes(name, attributes);
@@ -111,30 +112,30 @@ class RunReading {
   }
 
   #readAttributes(name: string, attributes: JsonObject): void {
-    for (const key of LISTS) this.#readValue(attributes[key], '');
-    this.#readNumbered((at) => attributes[`llm.tools.${at}.tool.json_schema`]);
-    this.#readNumbered((at) => functionOf(attributes, `llm.request.functions.${at}.`));
+    for (const key of LISTS) this.#readValue(key, attributes[key], '');
+    for (let at = 0; ; at += 1) {
+      const key = `llm.tools.${at}.tool.json_schema`;
+      if (attributes[key] === undefined) break;
+      this.#readValue(key, attributes[key], '');
+    }
+    for (let at = 0; ; at += 1) {
+      const key = `llm.request.functions.${at}.`;
+      const value = functionOf(attributes, key);
+      if (value === undefined) break;
+      this.#readValue(key, value, '');
+    }
     for (const key of REQUESTS) {
       const sent = attributes[key];
       if (typeof sent === 'string') {
-        for (const list of listsIn(sent)) this.#readValue(list, '');
+        for (const list of listsIn(sent)) this.#readValue(key, list, '');
       }
     }
     const method = attributes['mcp.method.name'] ?? attributes['rpc.method'];
     if (method === 'tools/list' || name.includes('tools/list')) {
       const server = textOf(attributes, SERVERS) ?? '';
-      for (const key of ANSWERS) this.#readValue(attributes[key], server);
+      for (const key of ANSWERS) this.#readValue(key, attributes[key], server);
     }
     this.#readCall(attributes);
-  }
-
-  /** Reads tools that are sent one by one, with a number in the key. */
-  #readNumbered(valueAt: (at: number) => JsonValue | undefined): void {
-    for (let at = 0; ; at += 1) {
-      const value = valueAt(at);
-      if (value === undefined) return;
-      this.#readValue(value, '');
-    }
   }
 
   #readCall(attributes: JsonObject): void {
@@ -147,14 +148,17 @@ class RunReading {
     if (definition !== null) this.#add(this.#called, definition);
   }
 
-  #readValue(value: JsonValue | undefined, server: string): void {
+  /** @param from the attribute, or the beginning of several */
+  #readValue(from: string, value: JsonValue | undefined, server: string): void {
     if (value === undefined || value === null || typeof value === 'number' || value === '') return;
+    const last = this.#last.get(from);
+    if (server === '' && last !== undefined && isSame(last, value)) return;
+    if (server === '') this.#last.set(from, value);
     const sent = typeof value === 'string' ? value : JSON.stringify(value);
     const key = `${server}\n${sampleOf(sent)}`;
     const before = READ_BEFORE.get(key);
     const tools = before?.sent === sent ? before.tools : this.#parse(sent, value, server, key);
-    if (tools === null || tools === this.#last) return;
-    this.#last = tools;
+    if (tools === null) return;
     for (const definition of tools.definitions) this.#add(this.#listed, definition);
     if (tools.leftOut > 0 && !this.#incomplete.has(key)) {
       this.#incomplete.add(key);
@@ -174,13 +178,29 @@ class RunReading {
   }
 
   #add(into: Map<string, ToolDefinition>, definition: ToolDefinition): void {
-    const { server, name, descriptionHash, schemaHash } = definition;
-    const key = JSON.stringify([server, name, descriptionHash, schemaHash]);
+    const { key } = definition;
     if (into.has(key)) return;
     // One more than is kept, so that the result counts it.
     if (into.size > RUN_DEFINITIONS_MAX) this.#leftOut += 1;
     else into.set(key, definition);
   }
+}
+
+/** Compares without a copy: structures of the same shape, in the same order. At most 64 deep (`toPlain`). */
+function isSame(one: JsonValue, other: JsonValue): boolean {
+  if (typeof one !== 'object' || one === null || typeof other !== 'object' || other === null) {
+    return one === other;
+  }
+  const keys = Object.keys(one);
+  const [a, b] = [one as JsonObject, other as JsonObject];
+  return (
+    Array.isArray(one) === Array.isArray(other) &&
+    keys.length === Object.keys(other).length &&
+    keys.every((key) => {
+      const [inner, same] = [a[key], b[key]];
+      return inner !== undefined && same !== undefined && isSame(inner, same);
+    })
+  );
 }
 
 function textOf(attributes: JsonObject, keys: readonly string[]): string | null {
@@ -216,6 +236,8 @@ function* listsIn(sent: string): Generator<string> {
     if (found === null) return;
     const start = LIST_BEGINS.lastIndex - 1;
     const end = endOfList(sent, start);
+    // The rest of a list that was cut counts as left out.
+    if (end === -1) yield sent.slice(start);
     if (end === -1) return;
     LIST_BEGINS.lastIndex = end;
     yield sent.slice(start, end);

@@ -15,6 +15,8 @@ export interface ToolDefinition {
   readonly schemaChars: number;
   readonly descriptionHash: Hex16 | null;
   readonly schemaHash: Hex16 | null;
+  /** server, name and hashes: equal for equal definitions */
+  readonly key: string;
 }
 
 /** The definitions that the steps of a run send. */

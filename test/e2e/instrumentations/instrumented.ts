@@ -55,6 +55,8 @@ export interface Instrumented {
   readonly plant: (place: keyof Story, tell: (story: Story) => Promise<void>) => Promise<string>;
   /** Runs the quiet story: what was read of it, each text with its surface, in order. */
   readonly surfaces: (tell: (story: Story) => Promise<void>) => Promise<string[]>;
+  /** The definitions of tools that its runs have sent so far. */
+  readonly tools: () => Promise<string[]>;
   readonly close: () => Promise<void>;
 }
 
@@ -142,6 +144,14 @@ export async function openInstrumented(): Promise<Instrumented> {
       });
       const texts = extractSurfaces(steps).texts.map(({ surface, text }) => `${surface}: ${text}`);
       return [...new Set(texts)].sort();
+    },
+    tools: async () => {
+      const { rows } = await gateway.database.query<{ tool: string }>(
+        `SELECT concat_ws(' ', name || ':', description, schema) AS tool FROM tool_definitions
+          WHERE workspace_id = $1 ORDER BY 1`,
+        [gateway.workspace.id],
+      );
+      return rows.map(({ tool }) => tool);
     },
     close: async () => {
       await tracerProvider.shutdown();

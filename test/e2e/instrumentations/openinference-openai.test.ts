@@ -40,3 +40,9 @@ describe.each([
     expect(await read).toEqual(SURFACES);
   });
 });
+
+test('the definition of its tool is kept, once', async () => {
+  expect(await instrumented.tools()).toEqual([
+    'run_shell: Runs a command. {"properties":{"command":{"type":"string"}},"type":"object"}',
+  ]);
+});

@@ -126,3 +126,10 @@ describe.each([
     ]);
   });
 });
+
+test('the definition of its tool is kept, once', async () => {
+  expect(await instrumented.tools()).toEqual([
+    'run_shell: Runs a command. {"$schema":"http://json-schema.org/draft-07/schema#","additionalProperties":false,' +
+      '"properties":{"command":{"type":"string"}},"required":["command"],"type":"object"}',
+  ]);
+});

@@ -92,6 +92,16 @@ describe('every shape gives the same definition', () => {
       },
     ],
     [
+      'Claude Code, raw bodies',
+      {
+        body: json({
+          model: 'm',
+          tools: [{ ...DESCRIBED, input_schema: PARAMETERS }],
+          system: 'x',
+        }),
+      },
+    ],
+    [
       'Google ADK',
       {
         'gcp.vertex.agent.llm_request': json({
@@ -199,6 +209,7 @@ describe('limits', () => {
   it('a list that its sender cut is not read, because half a description looks like a change', () => {
     const cut = json([OPENAI, OPENAI]).slice(0, -40);
     expect(toolsOf({ 'gen_ai.tool.definitions': cut })).toEqual({ definitions: [], leftOut: 1 });
+    expect(toolsOf({ body: `{"tools":${cut}` })).toEqual({ definitions: [], leftOut: 1 });
   });
   it('definitions of a run', () => {
     const tools = Array.from({ length: RUN_DEFINITIONS_MAX + 7 }, (_, index) => ({

@@ -1,5 +1,5 @@
 /**
- * System prompts and tool definitions are the operator's own text: under no convention are they
+ * System prompts are the operator's own text, and no field of rules is for tool definitions: under no convention are they
  * matched as a user's or a tool's. Every row of every convention that holds messages gets a
  * conversation with both planted; every attribute that is named for them gets them alone.
  */

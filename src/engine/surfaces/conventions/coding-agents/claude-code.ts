@@ -2,8 +2,8 @@
  * Claude Code (code.claude.com/docs/en/monitoring-usage): log events, spans of its beta tracing, the
  * span event `tool.output`, and raw bodies of the Messages API. Data only.
  *
- * Left out: `system_prompt_preview`, `user_system_prompt`, the `system` and `tools` of raw bodies
- * (the operator's), `hook_definitions` (configuration), names of hooks, plugins, servers and
+ * Left out: `system_prompt_preview`, `user_system_prompt`, the `system` of raw bodies (the
+ * operator's) and their `tools`, `hook_definitions` (configuration), names of hooks, plugins, servers and
  * commands, ids, counts. `body_ref` names a file of the sender's: there is no text to read.
  */
 

@@ -3,7 +3,7 @@
  * keys of content have a part `pii`; since 1.8.0 there is OpenTelemetry GenAI beside them, which
  * `otel-genai.ts` reads. Data only.
  *
- * Left out: `lk.instructions` and `lk.function_tools` (the operator's), rooms, participants and phone
+ * Left out: `lk.instructions` (the operator's), `lk.function_tools`, rooms, participants and phone
  * numbers, session options, timings, ids.
  */
 import type { AttributeRow, Convention, RowReading } from '../../reader/convention.ts';

@@ -6,7 +6,7 @@
  * span's type. It writes a string as it is and anything else as JSON. Data only.
  *
  * Left out: settings (`mastra.<type>.max_steps`, `.mode`), times, `gen_ai.system_instructions` and
- * `gen_ai.tool.definitions` (the operator's), vectors.
+ * `gen_ai.tool.definitions` (no field of rules is for them), vectors.
  */
 import type { AttributeRow, Convention, ValueEnvelope } from '../../reader/convention.ts';
 import { INPUT_SURFACE, OUTPUT_SURFACE } from '../../reader/step-surfaces.ts';

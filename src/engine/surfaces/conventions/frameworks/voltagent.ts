@@ -3,7 +3,7 @@
  * mlflow/mlflow `mlflow/tracing/otel/translation/voltagent.py`): plain keys, read on its spans only. It
  * writes a string as it is and anything else as JSON. Data only.
  *
- * Left out: `agent.instructions`, `tool.description` and `tool.parameters` (the operator's), `ai.model.*`,
+ * Left out: `agent.instructions` (the operator's), `tool.description` and `tool.parameters`, `ai.model.*`,
  * usage, ids, `error.stack`.
  */
 import type { Convention } from '../../reader/convention.ts';

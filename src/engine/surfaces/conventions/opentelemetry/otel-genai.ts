@@ -3,8 +3,8 @@
  * since then semantic-conventions-genai `model/gen-ai/registry.yaml`, unreleased, as of November 2026).
  * Data only.
  *
- * Left out on purpose: `gen_ai.system_instructions` and `gen_ai.tool.definitions` (the operator's
- * own text, the same in every run), ids, descriptions and evaluations (not text of the run).
+ * Left out on purpose: `gen_ai.system_instructions` (the operator's own text), `gen_ai.tool.definitions` (kept in the
+ * inventory of tools: no field of rules is for them), both the same in every run; ids, descriptions and evaluations (not text of the run).
  */
 
 import type { StepKind } from '../../../../model/steps.ts';
