@@ -35,8 +35,8 @@ export const REASONS = {
   bad_quantile: 'must be a number from 0 to 1',
   nothing_known: 'no key is known here',
   not_redacted:
-    'texts that cannot be redacted were left out, and records that need them are rejected: a text may have 4 MiB, and ' +
-    'JSON in it may nest 8 strings deep',
+    'texts that cannot be redacted were left out, and records that need them are rejected: a text may have 4 MiB ' +
+    'and 10,000 matches, and JSON in it may nest 8 strings deep',
 } as const;
 
 export type Reason = keyof typeof REASONS;

@@ -32,6 +32,8 @@ import {
 
 /** Most bytes of a string that is redacted. */
 export const STRING_BYTES_MAX = 4 * 1024 * 1024;
+/** Most bytes by which marks make a body longer. */
+export const GROWN_BYTES_MAX = 16 * 1024 * 1024;
 /** Bytes searched between two pauses. */
 const PIECE_BYTES = 128 * 1024;
 /** The name under which marks of patterns that workspaces wrote are counted. */
@@ -169,6 +171,7 @@ function* redactBody(
   const walk = new StringWalk(body);
   let refused = 0;
   let copied = 0;
+  let grown = 0;
   for (let at = 0; at < body.length; ) {
     if (at > 0) yield;
     const start = at;
@@ -194,8 +197,10 @@ function* redactBody(
           continue;
         }
       }
-      const replaced = yield* replacementOf(walk, redactor, counts);
+      let replaced = yield* replacementOf(walk, redactor, counts);
       if (replaced !== null) {
+        grown += Math.max(0, replaced.length - (walk.end - walk.start));
+        if (grown > GROWN_BYTES_MAX) replaced = UNREDACTABLE;
         if (replaced === UNREDACTABLE) refused += 1;
         parts.push(body.subarray(copied, walk.start), Buffer.from(replaced));
         copied = walk.end;

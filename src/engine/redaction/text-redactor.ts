@@ -10,6 +10,11 @@ import type { ByteRange, Pattern } from '../matcher/pattern.ts';
 /** How deep strings of JSON may be nested in strings of JSON. */
 export const TEXT_DEPTH_MAX = 8;
 
+/** Most matches in a text. */
+export const TEXT_MATCHES_MAX = 10_000;
+/** Matches between two pauses. */
+const PAUSE_MATCHES = 100;
+
 /** Digits of a mark's digest. */
 const DIGEST_DIGITS = 16;
 const MARK = /\[redacted:[a-z0-9-]{1,40}:[0-9a-f]{16}\]/g;
@@ -114,7 +119,7 @@ export class TextRedactor {
       if (this.#sought.any.findFrom(one, 0) === null) continue;
       for (const by of this.#sought.patterns) {
         if (bytes.length > PAUSE_BYTES) yield;
-        found.push(...matchesOf(by, one));
+        for (const match of yield* matchesOf(by, one)) found.push(match);
       }
     }
     if (found.length === 0) return text;
@@ -122,7 +127,10 @@ export class TextRedactor {
     const sought = outsideMarks(found, bytes);
     let out = '';
     let copied = 0;
+    let marks = 0;
     for (let index = 0; index < sought.length; ) {
+      marks += 1;
+      if (marks % PAUSE_MATCHES === 0) yield;
       const { start, by } = sought[index] as Found;
       let { end } = sought[index] as Found;
       // Overlapping matches become one mark, so that no end of one is left.
@@ -216,10 +224,13 @@ function outsideMarks(found: readonly Found[], bytes: Buffer): readonly Found[] 
   });
 }
 
-function matchesOf(by: SoughtPattern, bytes: Buffer): Found[] {
+/** @throws {Unredactable} for too many */
+function* matchesOf(by: SoughtPattern, bytes: Buffer): Steps<Found[]> {
   const found: Found[] = [];
   let from = 0;
-  while (from < bytes.length) {
+  for (let tried = 1; from < bytes.length; tried += 1) {
+    if (tried > TEXT_MATCHES_MAX) throw new Unredactable('a text has too many matches');
+    if (tried % PAUSE_MATCHES === 0) yield;
     const match = by.pattern.findFrom(bytes, from);
     if (match === null) break;
     const { start } = match;

@@ -5,7 +5,7 @@ import { traceBody } from '../../../bench/bodies.ts';
 import { createPatternCompiler } from '../../../src/engine/matcher/pattern.ts';
 import { toRawPattern } from '../../../src/engine/redaction/raw-pattern.ts';
 import { redactionFaults, STRING_BYTES_MAX } from '../../../src/engine/redaction/redactor.ts';
-import { TEXT_DEPTH_MAX } from '../../../src/engine/redaction/text-redactor.ts';
+import { TEXT_DEPTH_MAX, TEXT_MATCHES_MAX } from '../../../src/engine/redaction/text-redactor.ts';
 import { OWN_PATTERNS_MAX } from '../../../src/model/redaction/redaction.ts';
 import { redactorOf, redactText } from './redaction.ts';
 
@@ -283,6 +283,15 @@ describe('a string that cannot be redacted becomes {}', () => {
     expect(read[0]).toEqual(read[3]);
     expect([refused, counts.get('email')]).toEqual([1, 2]);
   });
+});
+
+test('many matches pause, and too many are left out', () => {
+  const emails = (count: number) => JSON.stringify([{ stringValue: 'a@b.cd '.repeat(count) }]);
+  const { body: kept, counts } = redact(emails(TEXT_MATCHES_MAX / 2));
+  expect(JSON.parse(kept.toString())[0].stringValue).not.toContain('@');
+  expect(counts.get('email')).toBe(TEXT_MATCHES_MAX / 2);
+  const { body: left, refused } = redact(emails(TEXT_MATCHES_MAX + 1));
+  expect([left.toString(), refused]).toEqual(['[{"stringValue":{}}]', 1]);
 });
 
 test('numbers in lists stay where they are numbers', () => {
