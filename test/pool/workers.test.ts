@@ -152,6 +152,8 @@ const oneRun = (outcome: object) => ({
   unreadableBlocks: [],
   packed: expect.any(Object),
   notPacked: null,
+  tools: [],
+  refusedTools: 0,
 });
 const withRules = (task: EvaluateTask, rules: Partial<typeof RULES>): EvaluateTask => ({
   ...task,
@@ -267,6 +269,8 @@ test('several runs are read and stored together; what went to somebody else is l
     // All three share a block.
     packed: expect.objectContaining({ runs: 0, blocks: 0 }),
     notPacked: null,
+    tools: [],
+    refusedTools: 0,
     runs: [
       { kind: 'evaluated', findings: ['high'], checked: 'fully', isOverBudget: false, ...READ },
       { kind: 'lost' },
@@ -449,6 +453,8 @@ test('a run that is too large to be read together with others is left to a long 
     unreadableBlocks: [],
     packed: expect.objectContaining({ runs: 1, blocks: 1 }),
     notPacked: null,
+    tools: [],
+    refusedTools: 0,
     runs: [
       { kind: 'long', isLarge: true },
       { kind: 'evaluated', findings: ['high'], checked: 'fully', isOverBudget: false, ...READ },
