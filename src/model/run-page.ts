@@ -110,6 +110,23 @@ export interface ShownSteps {
   readonly endUnixNano: string;
 }
 
+/** Most of a text of a session's page, in UTF-16 units. */
+export const TURN_UNITS = 1_200;
+
+export interface TurnText {
+  readonly text: string;
+  readonly isCut: boolean;
+}
+
+/** A run as a turn of a conversation, from its first and last steps. */
+export interface RunTurn {
+  /** null where no step read has any */
+  readonly said: TurnText | null;
+  readonly answered: TurnText | null;
+  /** calls among the steps read */
+  readonly tools: readonly { readonly name: string; readonly calls: number }[];
+}
+
 export interface RunSearch {
   readonly phrase: string;
   /** number of the first step that was searched */

@@ -5,6 +5,7 @@
 import { type OutlineView, outlineInPieces } from '../engine/run-outline.ts';
 import { FoundTexts, searchInPieces } from '../engine/run-search.ts';
 import { treeInPieces } from '../engine/run-tree.ts';
+import { turnInPieces } from '../engine/run-turn.ts';
 import type { Finding } from '../model/findings.ts';
 import type { Hex16 } from '../model/json.ts';
 import { withRepeats } from '../model/repeated-spans.ts';
@@ -36,6 +37,8 @@ const TREE_BYTES = 1024 * 1024;
 const OUTLINE = { ...STEP, pageSteps: 1_000, bytesMax: 1024 * 1024 };
 /** The first steps of a run, for its title. */
 const TITLE = { ...STEP, pageSteps: 5, bytesMax: 128 * 1024 };
+/** The first and last steps of a run, for the page of its session. */
+const TURN = { ...STEP, ordinaryBytes: 256 * 1024, pageSteps: 16, bytesMax: 1024 * 1024 };
 /** One search reads steps in slices, and ends after so many slices or hits. */
 const SEARCH = { ...STEP, pageSteps: 100, bytesMax: 2 * 1024 * 1024 };
 const SEARCH_SLICES_MAX = 8;
@@ -142,6 +145,19 @@ async function outlineOf(parts: Parts, found: FoundRun) {
   return { steps: page.steps.map(({ outline }) => outline), run: asRead(found, page) };
 }
 
+/** Reads a run as a turn of its session, with the steps in the middle left out. */
+async function turnOf({ steps, turns }: Parts, found: FoundRun) {
+  const half = TURN.pageSteps / 2;
+  const page = await steps.page(found, TURN, ({ length }) => {
+    const last = Math.max(length - half, Math.min(half, length));
+    const ends = [...Array(length).keys()].filter((at) => at < half || at >= last);
+    return { sought: { number: 1 }, numbers: ends.map((at) => at + 1) };
+  });
+  const pieces = turnInPieces(page, new Set(found.redactedNames));
+  const turn = await turns.takeInPieces(found.workspaceId, pieces, TURN.bytesMax);
+  return { run: asRead(found, page), ...turn };
+}
+
 /** Searches for a phrase from a step on; `next` is the step at which a further search begins. */
 async function searchIn({ steps, turns }: Parts, run: FoundRun, phrase: string, from: number) {
   const found = new FoundTexts();
@@ -190,6 +206,10 @@ export function createOutliner(parts: Parts) {
       const { pageSteps } = PAGE;
       const run = asRead(found, { repeats, unreadable });
       return { run, shown: { ...rest, pageSteps, title, usage } };
+    },
+    findTurn: async (workspaceId: number, runId: Hex16) => {
+      const found = await parts.steps.find(workspaceId, runId);
+      return found === null ? null : await turnOf(parts, found);
     },
     searchSteps: async (workspaceId: number, runId: Hex16, phrase: string, from: number) => {
       const found = await parts.steps.find(workspaceId, runId);

@@ -167,6 +167,67 @@ test('an agent, a tool, a server and a user know each other', async () => {
   expect((await facts('agent', 'nobody')).runs).toBe(0);
 });
 
+/** Sends a prompt of a session as a run; each call of the model sends the history again. */
+async function sendTurn(session: string, number: number): Promise<void> {
+  const said = (role: string, content: string) => ({ role, parts: [{ type: 'text', content }] });
+  const before = Array.from({ length: number - 1 }, (_, at) => [
+    said('user', `question ${at + 1}`),
+    said('assistant', `answer ${at + 1}`),
+  ]);
+  const now = Date.now();
+  const span = rawSpan({
+    traceId: randomId(16),
+    name: 'chat',
+    startTimeUnixNano: nanos(now - 10),
+    endTimeUnixNano: nanos(now),
+    attributes: [
+      text('gen_ai.operation.name', 'chat'),
+      text('gen_ai.conversation.id', session),
+      text(
+        'gen_ai.input.messages',
+        JSON.stringify([...before.flat(), said('user', `question ${number}`)]),
+      ),
+      text('gen_ai.output.messages', JSON.stringify([said('assistant', `answer ${number}`)])),
+    ],
+  });
+  const { observeUrl } = gateway.server;
+  const answer = await post(`${observeUrl}/v1/traces`, gateway.keys.agent, traceBody([span]));
+  expect(answer.status).toBe(200);
+}
+
+test('a session reads as one conversation, twenty turns a page', async () => {
+  const session = randomId(8);
+  for (let number = 1; number <= 21; number += 1) await sendTurn(session, number);
+  const runs = async () =>
+    (await get<{ runs: { evaluation: string }[] }>(`runs?session_id=${session}`)).runs;
+  await waitFor(
+    async () => (await runs()).filter((one) => one.evaluation === 'evaluated').length === 21,
+    { withinMs: WITHIN_MS, what: 'the runs of the session are evaluated' },
+  );
+  const { id } = await findWorkspace(gateway.database, 'default');
+  const { token } = await addPerson(gateway.database, id, 'member');
+  const { baseUrl } = gateway.server;
+  const read = async (path: string): Promise<string> => {
+    const answer = await request(baseUrl + path, {
+      headers: { cookie: `sluice_session=${token}` },
+    });
+    expect(answer.status).toBe(200);
+    return answer.text;
+  };
+  const shown = (page: string) => page.match(/(?:question|answer) \d+(?=<)/g);
+  const newest = await read(`/app/entities?kind=session&name=${session}`);
+  const turns = (from: number, to: number) =>
+    Array.from({ length: to - from + 1 }, (_, at) => [
+      `question ${from + at}`,
+      `answer ${from + at}`,
+    ]).flat();
+  expect(shown(newest)).toEqual(turns(2, 21));
+  const [, path = ''] = /href="([^"]+)">Earlier turns/.exec(newest) ?? [];
+  const earlier = await read(path.replaceAll('&amp;', '&'));
+  expect(shown(earlier)).toEqual(turns(1, 1));
+  expect(earlier).not.toContain('Earlier turns');
+});
+
 describe.skipIf(chromiumPath === null)('in a browser', () => {
   test('from the log to the run, to its agent, to its tool; and to a metric by model', async () => {
     const { id } = await findWorkspace(gateway.database, 'default');

@@ -2,7 +2,7 @@
 import type { Databases } from '../../db/databases.ts';
 import type { Hex16 } from '../../model/json.ts';
 import type { RuleBook } from '../../model/rules.ts';
-import type { RunSearch, ShownSteps, StepsView } from '../../model/run-page.ts';
+import type { RunSearch, RunTurn, ShownSteps, StepsView } from '../../model/run-page.ts';
 import type { WaitTimes } from '../../model/run-wait.ts';
 import type { RunSummary, SearchRuns } from '../../model/runs.ts';
 import type { ListLogs } from '../../model/shown/logs.ts';
@@ -35,6 +35,11 @@ export interface RunReader {
     runId: Hex16,
     view: StepsView,
   ) => Promise<{ readonly run: RunSummary; readonly shown: ShownSteps } | null>;
+  /** a run as a turn of its session; null when the workspace has no such run */
+  readonly findTurn: (
+    workspaceId: number,
+    runId: Hex16,
+  ) => Promise<({ readonly run: RunSummary } & RunTurn) | null>;
   /** searches the texts of a run from a step on; null when the workspace has no such run */
   readonly searchSteps: (
     workspaceId: number,

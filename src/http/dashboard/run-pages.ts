@@ -15,8 +15,9 @@ import {
   type TextView,
 } from '../../model/run-page.ts';
 import { waitOf } from '../../model/run-wait.ts';
+import type { PageCursor } from '../../model/runs.ts';
 import type { EntityRef } from '../../model/shown/entities.ts';
-import { entitiesPage, entityPage } from '../../web/app/entities/entity.ts';
+import { entitiesPage, entityPage, type SessionTurn } from '../../web/app/entities/entity.ts';
 import { NO_RUN_NAMES } from '../../web/app/filter-fields.ts';
 import { runPage } from '../../web/app/run.ts';
 import { runFilters, runsPage } from '../../web/app/runs.ts';
@@ -208,17 +209,48 @@ export function runPages(deps: AppDependencies): Route[] {
   ];
 }
 
-/** Runs of a session that its page shows, the newest. */
-const CONVERSATION_RUNS = 100;
+/** Runs of a session on one page, the newest first. */
+const CONVERSATION_RUNS = 20;
 
 const { kind, name, days } = entityQuery.shape;
-const pageQuery = z.object({ kind: kind.optional(), name: name.optional(), days });
+const pageQuery = z.object({
+  kind: kind.optional(),
+  name: name.optional(),
+  days,
+  /** of the runs of a session */
+  cursor: runsQuery.shape.cursor,
+});
+
+interface RangeOfRuns {
+  readonly since: Date;
+  readonly until: Date;
+  readonly cursor: PageCursor | null;
+}
+
+/** The runs of a session, each as a turn; without texts where the workspace redacts. */
+async function readConversation(
+  { db, runs }: AppDependencies,
+  { exchange, request: { workspace } }: View,
+  sessionId: string,
+  { cursor, ...range }: RangeOfRuns,
+) {
+  const reader = { workspaceId: workspace.id, signal: exchange.signal };
+  const filter = { sessionId, ...range };
+  const page = await db.read(listRuns, reader, filter, cursor, CONVERSATION_RUNS);
+  const turns: SessionTurn[] = [];
+  for (const run of page.runs.filter((one) => one.sessionId === sessionId).reverse()) {
+    const turn = workspace.redactExcerpts ? null : await runs.findTurn(workspace.id, run.runId);
+    turns.push(turn ?? { run, said: null, answered: null, tools: [] });
+  }
+  return { turns, earlier: toCursor(page.next) };
+}
 
 export function entityPages(deps: AppDependencies): Route[] {
   const { db, look, rules } = deps;
-  const show = async ({ exchange, request, viewer, nowMs }: View) => {
-    const { kind, name, days } = parsePageQuery(pageQuery, exchange.query);
-    const { id } = request.workspace;
+  const show = async (view: View) => {
+    const { exchange, request, viewer, nowMs } = view;
+    const { kind, name, days, cursor } = parsePageQuery(pageQuery, exchange.query);
+    const { id, redactExcerpts: isRedacted } = request.workspace;
     const { since, until } = rangeOfDays(days, nowMs);
     const reader = { workspaceId: id, signal: exchange.signal };
     const read = (entity: EntityRef | null) => db.read(readEntity, reader, entity, since, until);
@@ -231,16 +263,16 @@ export function entityPages(deps: AppDependencies): Route[] {
     }
     const entity = { kind, name };
     const facts = await read(entity);
-    const filter = { sessionId: name, since, until };
     const conversation =
       kind === 'session'
-        ? (await db.read(listRuns, reader, filter, null, CONVERSATION_RUNS)).runs
-        : [];
+        ? await readConversation(deps, view, name, { since, until, cursor: cursor ?? null })
+        : null;
     return entityPage(look, viewer, {
       entity,
       facts,
       days,
-      conversation: conversation.filter(({ sessionId }) => sessionId === name).reverse(),
+      conversation,
+      isRedacted,
       titleOf: rules.titleOf,
       nowMs,
     });

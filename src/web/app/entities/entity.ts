@@ -1,5 +1,7 @@
 /** The page of an agent, user, session, service, model, tool or MCP server, and the index of all of them. */
 
+import { SEVERITIES } from '../../../model/rules.ts';
+import type { RunTurn, TurnText } from '../../../model/run-page.ts';
 import type { RunSummary } from '../../../model/runs.ts';
 import {
   ENTITY_KIND_NAMES,
@@ -25,6 +27,7 @@ import {
   strip,
   type Viewer,
 } from '../shell.ts';
+import { seenText } from '../text.ts';
 import { entityLink } from './entity-link.ts';
 
 const PATH = '/app/entities';
@@ -37,10 +40,16 @@ interface EntitiesPage {
   readonly nowMs: number;
 }
 
+export type SessionTurn = { readonly run: RunSummary } & RunTurn;
+
 export interface EntityPage extends EntitiesPage {
   readonly entity: EntityRef;
-  /** of a session, in the order of arrival */
-  readonly conversation: readonly RunSummary[];
+  /** runs of a session, in the order of arrival; null of others */
+  readonly conversation: {
+    readonly turns: readonly SessionTurn[];
+    readonly earlier: string | null;
+  } | null;
+  readonly isRedacted: boolean;
   readonly titleOf: (ruleId: string) => string;
 }
 
@@ -125,15 +134,33 @@ function rules({ facts, entity, titleOf, nowMs }: EntityPage): HtmlValue {
   )}</section>`;
 }
 
-/** The prompts of a session, one after another. */
-function conversation({ conversation: runs, nowMs }: EntityPage): HtmlValue {
+function bubble(who: string, said: TurnText | null, runId: string): HtmlValue {
   return (
-    runs.length > 0 &&
-    html`<section class="panel"><h2>Conversation</h2><ol class="conversation">${runs.map(
-      (run) =>
-        html`<li><a href="${RUNS_PATH}/${run.runId}">${run.title === null ? nameOf(run) : shownTitle(run.title, TITLE_UNITS)}</a> <span class="soft">${many(run.spans + run.logRecords, 'step')}, ${run.severities.length > 0 && `${many(run.severities.length, 'finding')}, `}${time(run.firstArrivalAt, nowMs)}</span></li>`,
-    )}</ol></section>`
+    said !== null &&
+    html`<div class="${who === 'User' ? 'said' : 'answered'}"><span class="soft">${who}</span><p class="text">${seenText(said.text)}${said.isCut && html`… <a href="${RUNS_PATH}/${runId}?view=texts">whole text</a>`}</p></div>`
   );
+}
+
+function turnItem({ run, said, answered, tools }: SessionTurn, nowMs: number): Html {
+  const { runId, severities } = run;
+  const worst = SEVERITIES.find((one) => severities.includes(one));
+  const title = run.title === null ? nameOf(run) : shownTitle(run.title, TITLE_UNITS);
+  const calls = tools.map(({ name, calls }) => (calls === 1 ? name : `${name} × ${calls}`));
+  return html`<li id="run-${runId}">${said === null && html`<p><a href="${RUNS_PATH}/${runId}">${title}</a></p>`}${bubble('User', said, runId)}
+${calls.length > 0 && html`<p class="soft">Tools: ${calls.join(', ')}</p>`}
+${bubble('Agent', answered, runId)}
+<p class="soft"><a href="${RUNS_PATH}/${runId}">${many(run.spans + run.logRecords, 'step')}</a> · ${worst !== undefined && html`<a href="${RUNS_PATH}/${runId}">${severityBadge(worst)} ${many(severities.length, 'finding')}</a> · `}${time(run.firstArrivalAt, nowMs)}</p></li>`;
+}
+
+/** The prompts of a session with their answers, one after another. */
+function conversation({ conversation: shown, isRedacted, entity, days, nowMs }: EntityPage) {
+  if (shown === null || shown.turns.length === 0) return null;
+  const { turns, earlier } = shown;
+  const link = (cursor: string): string =>
+    `${PATH}?${new URLSearchParams({ ...entity, days: String(days), cursor })}`;
+  return html`<section class="panel"><h2>Conversation</h2>
+${isRedacted && html`<p class="soft">This workspace redacts texts.</p>`}${earlier !== null && html`<p><a href="${link(earlier)}">Earlier turns</a></p>`}
+<ol class="conversation">${turns.map((turn) => turnItem(turn, nowMs))}</ol></section>`;
 }
 
 /** The definitions of a tool, or of the tools of an agent or MCP server. */

@@ -5,6 +5,7 @@ import {
   type EntityPage,
   entitiesPage,
   entityPage,
+  type SessionTurn,
 } from '../../../../src/web/app/entities/entity.ts';
 import { HOSTILE, holdsAsText, LOOK, MEMBER, NOW_MS, run } from '../fixtures.ts';
 
@@ -49,7 +50,8 @@ const page = (fields: Partial<EntityPage> = {}): string =>
     entity: { kind: 'agent', name: 'planner' },
     facts: facts(),
     days: 30,
-    conversation: [],
+    conversation: null,
+    isRedacted: false,
     titleOf: (ruleId) => `title of ${ruleId}`,
     nowMs: NOW_MS,
     ...fields,
@@ -88,13 +90,41 @@ test('a tool has no filter of lists; a cut range is named; no runs is said', () 
   expect(page({ facts: facts({ rules: [] }) })).toContain('None in these runs');
 });
 
+const turn = (fields: Partial<SessionTurn> = {}): SessionTurn => ({
+  run: run({ title: 'a title' }),
+  said: null,
+  answered: null,
+  tools: [],
+  ...fields,
+});
+const SESSION = { entity: { kind: 'session', name: 's-1' } } as const;
+
 test('a session reads as a conversation', () => {
-  const conversation = [
-    run({ title: 'first question' }),
-    run({ title: 'second question', severities: ['high'] }),
+  const turns = [
+    turn({
+      said: { text: 'first question', isCut: false },
+      answered: { text: 'the beginning of an answer', isCut: true },
+      tools: [
+        { name: 'Bash', calls: 2 },
+        { name: 'Read', calls: 1 },
+      ],
+    }),
+    turn({ run: run({ title: 'second question', severities: ['high'] }) }),
   ];
-  const text = page({ entity: { kind: 'session', name: 's-1' }, conversation });
-  expect(text).toMatch(/first question.*second question.*1 finding/s);
+  const text = page({ ...SESSION, conversation: { turns, earlier: 'c-1' } });
+  expect(text).toMatch(
+    /Earlier turns.*first question.*Bash × 2, Read.*beginning of an answer.*whole text.*second question.*1 finding/s,
+  );
+  expect(text).toContain('name=s-1&amp;days=30&amp;cursor=c-1');
+  expect(text).not.toContain('a title');
+});
+
+test('a session without texts has titles, and says why', () => {
+  const own = { conversation: { turns: [turn()], earlier: null }, isRedacted: true };
+  const text = page({ ...SESSION, ...own });
+  expect(text).toContain('a title');
+  expect(text).toContain('This workspace redacts texts.');
+  expect(text).not.toContain('Earlier turns');
 });
 
 test('the index has every kind', () => {
@@ -107,11 +137,15 @@ test('the index has every kind', () => {
 
 test('hostile names are text', () => {
   const names = { ...NAMES, agent: [{ name: HOSTILE, runs: 1 }] };
-  const conversation = [run({ title: HOSTILE })];
+  const said = { text: HOSTILE, isCut: false };
+  const turns = [
+    turn({ run: run({ title: HOSTILE }) }),
+    turn({ said, answered: said, tools: [{ name: HOSTILE, calls: 1 }] }),
+  ];
   const own = {
     facts: facts({ names }),
     entity: { kind: 'session', name: HOSTILE } as const,
-    conversation,
+    conversation: { turns, earlier: null },
   };
   expect(holdsAsText(page({ ...own, titleOf: () => HOSTILE }))).toBe(true);
 });
