@@ -226,7 +226,8 @@ function* replacementOf(
   if (walk.isName) return null;
   const before = walk.memberName;
   const name = before === null ? null : nameOf(before);
-  if (name === 'key') return null;
+  // Of an attribute. In a list it is no key.
+  if (name === 'key' && walk.isValue) return null;
   if (walk.end - walk.start > STRING_BYTES_MAX) return UNREDACTABLE;
   try {
     const text = JSON.parse(walk.written) as string;

@@ -75,6 +75,11 @@ export class StringWalk {
     return this.#body[at] === COLON;
   }
 
+  /** Checks whether the current string is the value of a member, and no element of a list. */
+  get isValue(): boolean {
+    return this.#body[this.#spaceBefore(this.start)] === COLON;
+  }
+
   /**
    * The name of the member that has the current string as its value, or in a list, as written with quotes;
    * null without one.

@@ -147,6 +147,14 @@ test('nothing of a planted secret is left, and everything else is as it was sent
   );
 });
 
+test('the key of an attribute stays, a list of that name does not', () => {
+  const sent =
+    '{"key":"q@secret.example","other":{"key": [ "q@secret.example", 1, "q@secret.example"]}}';
+  const { key, other } = JSON.parse(redact(sent).body.toString());
+  expect(key).toBe('q@secret.example');
+  expect(JSON.stringify(other)).not.toContain('secret');
+});
+
 test('a body without a match is the same buffer', () => {
   const sent = traceBody(3, 50);
   const whole = redactorOf({
