@@ -53,6 +53,7 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   'sluice completion zsh': 'a path of zsh; cli-completion.test.ts',
   'sluice alerts test': 'needs a destination; cli-login.test.ts',
   'sluice alerts send-again': 'needs a message that was not delivered; cli-login.test.ts',
+  'sluice evidence verify': 'needs a package and its key; evidence.test.ts',
   'curl -si https://': 'needs a reverse proxy with a certificate',
   'head -c 30000000': 'needs a reverse proxy with a certificate',
 };

@@ -131,4 +131,24 @@ describe.skipIf(chromiumPath === null)('in a browser', () => {
     expect(await page.getByText('fetch_page').first().isVisible()).toBe(true);
     await browser.close();
   });
+
+  test('the timeline of a run with findings begins above the fold at 1200 × 750', async () => {
+    const eyes = openEyes(database.url);
+    const { id } = await findWorkspace(eyes, 'default');
+    const { token } = await addPerson(eyes, id, 'member');
+    await eyes.end();
+    const browser = await openBrowser();
+    const url = server.baseUrl;
+    await browser.context.addCookies([{ name: 'sluice_session', value: token, url }]);
+    const page = await browser.context.newPage();
+    await page.setViewportSize({ width: 1200, height: 750 });
+    const first = incidents.slice(0, 10);
+    expect(first).toHaveLength(10);
+    for (const { run_id: runId } of first) {
+      await page.goto(`${url}/app/runs/${runId}`);
+      const box = await page.locator('.rows > li').first().boundingBox();
+      expect((box?.y ?? 750) + (box?.height ?? 0), runId).toBeLessThan(750);
+    }
+    await browser.close();
+  });
 });

@@ -6,6 +6,7 @@
  * The trace example is sent first; what the pass finds in it is what the read examples show.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { findWorkspace } from '../../src/db/people/workspaces.ts';
 import { createRuleBook } from '../../src/engine/rules/rule-book.ts';
 import { FINDINGS_EXAMPLE_QUERY } from '../../src/http/api/findings/finding-routes.ts';
 import { operationsOf } from '../../src/http/api/openapi/openapi.ts';
@@ -17,6 +18,7 @@ import type { ApiDocument, ApiOperation } from '../../src/web/docs/api-document.
 import { LOCAL, lint } from '../http/api/openapi/openapi-lint.ts';
 import { someOf } from '../support/cases.ts';
 import { findFreePort } from '../support/sockets.ts';
+import { storeTool } from '../support/stored-tools.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { type Answer, type Gateway, openGateway, read, request } from './gateway.ts';
 
@@ -46,6 +48,7 @@ const entryOf = (operationId: string): Operation => {
 let gateway: Gateway;
 let document: ApiDocument;
 let findingId: string;
+let toolId: string;
 /** sends to a workspace that nobody reads: the run of the examples stays as it was sent */
 let agentKey: string;
 
@@ -86,6 +89,7 @@ function pathOf({ path, parameters }: Described, resource: string | undefined): 
   return path.replace(/\{(\w+)\}/g, (_, name: string) => {
     if (resource !== undefined) return resource;
     if (name === 'findingId') return findingId;
+    if (name === 'toolId') return toolId;
     return String(parameters.find((one) => one.name === name)?.example);
   });
 }
@@ -200,6 +204,8 @@ beforeAll(async () => {
   const answer = await request(`${gateway.server.baseUrl}/openapi.json`);
   document = JSON.parse(answer.text) as ApiDocument;
   agentKey = (await gateway.addWorkspace('unread')).agent;
+  const { id } = await findWorkspace(gateway.database, 'default');
+  toolId = await storeTool(gateway.database, id, 'send_mail');
   await send('ingestTraces', { key: gateway.keys.agent });
   const list = `${gateway.server.baseUrl}/platform/v1/risk-findings?${FINDINGS_EXAMPLE_QUERY}`;
   findingId = await waitFor(
@@ -428,6 +434,7 @@ describe('other refusals', () => {
     getFindingEvidence: '0'.repeat(32),
     getIncidentEvidence: '0'.repeat(32),
     getRun: '0'.repeat(32),
+    getTool: '0'.repeat(32),
     exportRun: '0'.repeat(32),
     getDocumentationPage: 'no-such-page',
     getDecisionPage: 'no-such-page',

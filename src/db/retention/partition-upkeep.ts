@@ -38,7 +38,7 @@ export async function upkeepPartitions(
     await settled(dropOutdated(database, nowMs, telemetry, events, signal)),
     await settled(endHotDays(nowMs, signal)),
     await settled(removeOutdatedTitles(database, nowMs, telemetry, signal)),
-    await settled(removeToolTexts(database, null)),
+    await settled(signal.aborted ? Promise.resolve() : removeToolTexts(database, null)),
     await settled(retention.deleteOutdated(database, nowMs, events, signal)),
   ];
   for (const result of results) if (result.status === 'rejected') throw result.reason;

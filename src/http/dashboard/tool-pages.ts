@@ -46,7 +46,9 @@ export function toolPages(deps: AppDependencies): Route[] {
         if (id === null) throw noTool();
         const { version } = await readForm(exchange, seenForm);
         const { workspace, actor } = request;
-        await db.write(acknowledgeTool, workspace.id, id, version, actor);
+        const marked = await db.write(acknowledgeTool, workspace.id, id, version, actor);
+        if (marked === 0 && (await db.readFresh(findTool, workspace.id, id)) === null)
+          throw noTool();
         return `${TOOLS_PATH}?changed=true`;
       },
     ),

@@ -228,10 +228,9 @@ function runFindings(data: RunFindings, viewer: Viewer): HtmlValue {
   const list = html`<ol class="plain">${rows.slice(0, FIRST)}</ol>
 ${rest.length > 0 && html`<details><summary>${count(rest.length)} more</summary><ol class="plain">${rest}</ol></details>`}`;
   const fields: Html = html`<input type="hidden" name="run" value="${run.runId}">${list}${form}`;
-  return html`<section class="panel run-panel" id="findings"><h2>Findings <span class="soft">${count(findings.length)}</span></h2>
+  return html`<section class="panel run-panel" id="findings"><h2>Findings <span class="soft">${count(findings.length)} · <a href="/app/incidents/${run.runId}/evidence.tar" download title="${EVIDENCE_HINT}">Download evidence</a></span></h2>
 ${changed !== null && html`<p class="done" role="status">${changed}</p>`}
-${writeForm(writeTo('/app/findings/triage', viewer), fields, 'run-findings')}
-<p><a class="button quiet" href="/app/incidents/${run.runId}/evidence.tar" download title="${EVIDENCE_HINT}">Download evidence</a></p></section>`;
+${writeForm(writeTo('/app/findings/triage', viewer), fields, 'run-findings')}</section>`;
 }
 
 const REASONS: Readonly<Record<RunWait['for'], string>> = {

@@ -250,7 +250,13 @@ export const TOOL_OPERATIONS: readonly Operation[] = [
     description:
       'The tools that agents send to their model or MCP servers list, by agent, MCP server and name. Of each the newest 20 definitions are kept.',
     query: toolsQuery,
-    queryExamples: { agent: RUN.agent, changed: 'true', limit: '50' },
+    queryExamples: {
+      agent: RUN.agent,
+      mcp_server: 'mail',
+      name: RUN.tool,
+      changed: 'true',
+      limit: '50',
+    },
     responses: {
       ...found('A page of tools.', toolList, [example('tools', 'One tool.', LIST_EXAMPLE)]),
       ...READ_REFUSALS,
