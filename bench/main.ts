@@ -259,11 +259,11 @@ program
   .command('peers')
   .description('the same spans into Sluice and into what one would build instead, killed as well')
   .option('--rounds <number>', 'rounds of everything in turn', positive, 3)
-  .option('--bodies <number>', 'exports of 100 spans in each', positive, 300)
+  .option('--bodies <number>', 'exports of 100 spans in each', positive, 1200)
   .option('--kills <number>', 'how often each server is killed under load', positive, 3)
   .addHelpText(
     'after',
-    '\nTakes about five minutes.\n\nExample:\n  npm run bench -- peers --rounds 1 --kills 1',
+    '\nTakes about five minutes.\n\nExample:\n  npm run bench -- peers --bodies 300 --rounds 1 --kills 1',
   )
   .action(async (options: PeersOptions) => publish('peers', await peersBench(options)));
 program
