@@ -18,7 +18,7 @@ const shown = (text: string): TurnText => ({
 export function* turnInPieces(
   { steps, owners }: OutlinedSteps,
   hiddenNames: ReadonlySet<string>,
-): Generator<void, RunTurn, void> {
+): Generator<void, Omit<RunTurn, 'isWhole'>, void> {
   const tools = new Map<string, number>();
   let said: TurnText | null = null;
   let answered: TurnText | null = null;

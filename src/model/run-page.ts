@@ -123,6 +123,8 @@ export interface RunTurn {
   /** null where no step read has any */
   readonly said: TurnText | null;
   readonly answered: TurnText | null;
+  /** false where steps between the first and the last ones were not read */
+  readonly isWhole: boolean;
   /** calls among the steps read */
   readonly tools: readonly { readonly name: string; readonly calls: number }[];
 }

@@ -155,7 +155,7 @@ async function turnOf({ steps, turns }: Parts, found: FoundRun) {
   });
   const pieces = turnInPieces(page, new Set(found.redactedNames));
   const turn = await turns.takeInPieces(found.workspaceId, pieces, TURN.bytesMax);
-  return { run: asRead(found, page), ...turn };
+  return { run: asRead(found, page), isWhole: page.steps.length === page.count, ...turn };
 }
 
 /** Searches for a phrase from a step on; `next` is the step at which a further search begins. */

@@ -21,7 +21,7 @@ export class StringWalk {
     this.#body = body;
   }
 
-  /** Moves to the first string that ends behind a position. @returns false when there is none */
+  /** Moves to the first string that ends behind a position. @returns false at the end of the body */
   *seek(position: number): Generator<void, boolean, void> {
     let pauseAt = this.end + PIECE_BYTES;
     while (this.end <= position) {

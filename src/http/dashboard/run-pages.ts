@@ -240,7 +240,7 @@ async function readConversation(
   const turns: SessionTurn[] = [];
   for (const run of page.runs.filter((one) => one.sessionId === sessionId).reverse()) {
     const turn = workspace.redactExcerpts ? null : await runs.findTurn(workspace.id, run.runId);
-    turns.push(turn ?? { run, said: null, answered: null, tools: [] });
+    turns.push(turn ?? { run, said: null, answered: null, isWhole: true, tools: [] });
   }
   return { turns, earlier: toCursor(page.next) };
 }

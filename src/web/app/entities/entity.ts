@@ -16,6 +16,7 @@ import { barChart } from '../charts.ts';
 import { FINDINGS_PATH } from '../findings/finding-filters.ts';
 import { count, dayLabel, duration, many, time } from '../format.ts';
 import { costText } from '../run/step-head.ts';
+import { unreadableText } from '../run-check.ts';
 import { nameOf, shownTitle } from '../runs.ts';
 import {
   appPage,
@@ -141,14 +142,15 @@ function bubble(who: string, said: TurnText | null, runId: string): HtmlValue {
   );
 }
 
-function turnItem({ run, said, answered, tools }: SessionTurn, nowMs: number): Html {
+function turnItem({ run, said, answered, isWhole, tools }: SessionTurn, nowMs: number): Html {
   const { runId, severities } = run;
   const worst = SEVERITIES.find((one) => severities.includes(one));
   const title = run.title === null ? nameOf(run) : shownTitle(run.title, TITLE_UNITS);
   const calls = tools.map(({ name, calls }) => (calls === 1 ? name : `${name} × ${calls}`));
   return html`<li id="run-${runId}">${said === null && html`<p><a href="${RUNS_PATH}/${runId}">${title}</a></p>`}${bubble('User', said, runId)}
-${calls.length > 0 && html`<p class="soft">Tools: ${calls.join(', ')}</p>`}
+${calls.length > 0 && html`<p class="soft">${isWhole ? 'Tools' : 'Tools of the first and last steps'}: ${calls.join(', ')}</p>`}
 ${bubble('Agent', answered, runId)}
+${unreadableText(run).map((text) => html`<p class="notice error">${text}.</p>`)}
 <p class="soft"><a href="${RUNS_PATH}/${runId}">${many(run.spans + run.logRecords, 'step')}</a> · ${worst !== undefined && html`<a href="${RUNS_PATH}/${runId}">${severityBadge(worst)} ${many(severities.length, 'finding')}</a> · `}${time(run.firstArrivalAt, nowMs)}</p></li>`;
 }
 

@@ -94,6 +94,7 @@ const turn = (fields: Partial<SessionTurn> = {}): SessionTurn => ({
   run: run({ title: 'a title' }),
   said: null,
   answered: null,
+  isWhole: true,
   tools: [],
   ...fields,
 });
@@ -117,6 +118,17 @@ test('a session reads as a conversation', () => {
   );
   expect(text).toContain('name=s-1&amp;days=30&amp;cursor=c-1');
   expect(text).not.toContain('a title');
+});
+
+test('a turn says what was not read of its run', () => {
+  const part = turn({
+    run: run({ unreadable: { blocks: 1, steps: 3 } }),
+    isWhole: false,
+    tools: [{ name: 'Bash', calls: 1 }],
+  });
+  const text = page({ ...SESSION, conversation: { turns: [part], earlier: null } });
+  expect(text).toContain('Tools of the first and last steps: Bash');
+  expect(text).toMatch(/1 block/);
 });
 
 test('a session without texts has titles, and says why', () => {

@@ -4,7 +4,7 @@
  *
  * A message is found by its JSON, and its result includes everything that reading it does to a budget. A message is not
  * kept if something in it was cut, because whether that is noted depends on the value around it, nor if it could exceed
- * what is left of its budget, because it is read otherwise then.
+ * the rest of its budget: then it is read in another way.
  *
  * A list in JSON is divided into its elements without parsing it; only those that are not known are parsed:
  *
