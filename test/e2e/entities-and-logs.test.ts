@@ -228,6 +228,39 @@ test('a session reads as one conversation, twenty turns a page', async () => {
   expect(earlier).not.toContain('Earlier turns');
 });
 
+test.each([
+  [16, 'Tools: execute_tool Bash × 16'],
+  [17, 'Tools of the first and last steps: execute_tool Bash × 16'],
+])('of a run of %i steps: %s', async (steps, tools) => {
+  const session = randomId(8);
+  const traceId = randomId(16);
+  const spans = Array.from({ length: steps }, (_, at) =>
+    rawSpan({
+      traceId,
+      name: 'execute_tool Bash',
+      startTimeUnixNano: nanos(Date.now() - 1000 + at),
+      endTimeUnixNano: nanos(Date.now()),
+      attributes: [
+        text('gen_ai.operation.name', 'execute_tool'),
+        text('gen_ai.conversation.id', session),
+      ],
+    }),
+  );
+  const { baseUrl, observeUrl } = gateway.server;
+  const sent = await post(`${observeUrl}/v1/traces`, gateway.keys.agent, traceBody(spans));
+  expect(sent.status).toBe(200);
+  await waitFor(
+    async () => (await get<{ evaluation: string }>(`runs/${traceId}`)).evaluation === 'evaluated',
+    { withinMs: WITHIN_MS, what: 'the run is evaluated' },
+  );
+  const { id } = await findWorkspace(gateway.database, 'default');
+  const { token } = await addPerson(gateway.database, id, 'member');
+  const page = await request(`${baseUrl}/app/entities?kind=session&name=${session}`, {
+    headers: { cookie: `sluice_session=${token}` },
+  });
+  expect(page.text).toContain(tools);
+});
+
 describe.skipIf(chromiumPath === null)('in a browser', () => {
   test('from the log to the run, to its agent, to its tool; and to a metric by model', async () => {
     const { id } = await findWorkspace(gateway.database, 'default');
