@@ -15,6 +15,7 @@ import { completeRuns } from '../src/db/runs/complete-runs.ts';
 import { type ClaimedRun, claimRuns } from '../src/db/runs/evaluation-queue.ts';
 import { storeBatch } from '../src/db/telemetry/copy-transaction.ts';
 import type { RunDelta } from '../src/db/telemetry/run-delta.ts';
+import { NO_USAGE } from '../src/model/usage.ts';
 import { log, VoidRun } from './harness.ts';
 import { familyCpuSeconds, parentOf } from './ingest/cpu.ts';
 import { diskBytes, walBytes } from './ingest/stored-bytes.ts';
@@ -136,7 +137,7 @@ async function complete(
       truncatedTexts: 0,
       textCapBytes: 65_536,
       unparsedValues: 0,
-      usage: { inputTokens: 1200, outputTokens: 340, costUsd: null },
+      usage: { ...NO_USAGE, inputTokens: 1200, outputTokens: 340 },
       title: bench.titles
         ? `${run.runId.slice(0, 6)}. Where is the parcel that I ordered last week?`
         : null,

@@ -7,8 +7,8 @@
 import type { Finding } from '../model/findings.ts';
 import type { JsonValue } from '../model/json.ts';
 import { type ShownStep, SNIPPET_UNITS, type TextView } from '../model/run-page.ts';
-import type { Usage } from '../model/step-details.ts';
 import type { Step, StepKind, StepOutline, Surface } from '../model/steps.ts';
+import type { Usage } from '../model/usage.ts';
 import { textKey } from './matcher/text-key.ts';
 import { titleFrom } from './run-title.ts';
 import { type Room, shownTexts } from './shown-texts.ts';

@@ -10,7 +10,7 @@ import type {
   ShownEvent,
   ShownValue,
   StepDetails,
-} from '../model/step-details.ts';
+} from '../model/shown/step-details.ts';
 import type { SpanEvent, Step } from '../model/steps.ts';
 import { isObject } from './surfaces/reader/value-text.ts';
 

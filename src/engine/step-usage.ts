@@ -3,8 +3,8 @@
  * whose descendants report some is left out of a sum: agents often repeat the sum of their calls.
  */
 import type { JsonObject, JsonValue } from '../model/json.ts';
-import type { Usage } from '../model/step-details.ts';
 import type { Step } from '../model/steps.ts';
+import { isReported, NO_USAGE, type Usage, type UsageField, usageFrom } from '../model/usage.ts';
 import { USAGE_ROWS, type UsageRow } from './surfaces/conventions/usage.ts';
 import { isObject } from './surfaces/reader/value-text.ts';
 
@@ -13,18 +13,25 @@ export const STRUCTURE_UNITS_MAX = 4096;
 /** Above this, sums of doubles are no longer exact, and nothing was counted. */
 const AMOUNT_MAX = Number.MAX_SAFE_INTEGER;
 
-const FIELDS = ['inputTokens', 'outputTokens', 'costUsd'] as const;
+/** By attribute what it may report, and how many rows are before this one. */
+const READS = new Map<string, { field: UsageField; row: number; member?: string }[]>();
+for (const [field, rows] of Object.entries(USAGE_ROWS) as [UsageField, readonly UsageRow[]][]) {
+  for (const [row, { key, member }] of rows.entries()) {
+    READS.set(key, [
+      ...(READS.get(key) ?? []),
+      { field, row, ...(member !== undefined && { member }) },
+    ]);
+  }
+}
 
-export const NO_USAGE: Usage = { inputTokens: null, outputTokens: null, costUsd: null };
-
-function memberOf(value: JsonValue, member: string): JsonValue | undefined {
-  if (isObject(value)) return value[member];
-  if (typeof value !== 'string' || value.length > STRUCTURE_UNITS_MAX) return undefined;
+function structureOf(value: JsonValue | undefined): JsonObject {
+  if (isObject(value)) return value;
+  if (typeof value !== 'string' || value.length > STRUCTURE_UNITS_MAX) return {};
   try {
     const parsed = JSON.parse(value) as JsonValue;
-    return isObject(parsed) ? parsed[member] : undefined;
+    return isObject(parsed) ? parsed : {};
   } catch {
-    return undefined;
+    return {};
   }
 }
 
@@ -34,30 +41,27 @@ function amountOf(value: JsonValue | undefined): number | null {
   return typeof amount === 'number' && amount >= 0 && amount <= AMOUNT_MAX ? amount : null;
 }
 
-function firstAmount(attributes: JsonObject, rows: readonly UsageRow[]): number | null {
-  for (const { key, member } of rows) {
-    const value = Object.hasOwn(attributes, key) ? attributes[key] : undefined;
-    if (value === undefined) continue;
-    const amount = amountOf(member === undefined ? value : memberOf(value, member));
-    if (amount !== null) return amount;
-  }
-  return null;
-}
-
 /** The usage that a step reports. Tokens are whole numbers. */
 export function usageOf({ attributes }: Pick<Step, 'attributes'>): Usage {
-  const tokens = (rows: readonly UsageRow[]): number | null => {
-    const amount = firstAmount(attributes, rows);
-    return amount === null ? null : Math.round(amount);
-  };
-  return {
-    inputTokens: tokens(USAGE_ROWS.inputTokens),
-    outputTokens: tokens(USAGE_ROWS.outputTokens),
-    costUsd: firstAmount(attributes, USAGE_ROWS.costUsd),
-  };
+  const found = new Map<UsageField, { row: number; amount: number }>();
+  for (const key of Object.keys(attributes)) {
+    const reads = READS.get(key);
+    if (reads === undefined) continue;
+    const value = attributes[key];
+    const structure = reads.some(({ member }) => member !== undefined) ? structureOf(value) : {};
+    for (const { field, row, member } of reads) {
+      const amount = amountOf(member === undefined ? value : structure[member]);
+      if (amount !== null && row < (found.get(field)?.row ?? Number.POSITIVE_INFINITY)) {
+        found.set(field, { row, amount });
+      }
+    }
+  }
+  if (found.size === 0) return NO_USAGE;
+  return usageFrom((field) => {
+    const amount = found.get(field)?.amount ?? null;
+    return amount === null || field === 'costUsd' ? amount : Math.round(amount);
+  });
 }
-
-const isReported = (usage: Usage): boolean => FIELDS.some((field) => usage[field] !== null);
 
 type UsageStep = Pick<Step, 'source' | 'spanId' | 'parentSpanId' | 'attributes'>;
 
@@ -85,8 +89,9 @@ function spansAbove(
 /** The sums over a run; null for what no step reports. */
 export function totalUsage(steps: readonly UsageStep[]): Usage {
   const usages = steps.map(usageOf);
-  const sumOf = (field: keyof Usage): number | null => {
+  const sumOf = (field: UsageField): number | null => {
     const has = (index: number): boolean => (usages[index]?.[field] ?? null) !== null;
+    if (!usages.some((_, index) => has(index))) return null;
     const above = spansAbove(steps, has);
     let sum: number | null = null;
     for (const [index, { source, spanId }] of steps.entries()) {
@@ -97,9 +102,5 @@ export function totalUsage(steps: readonly UsageStep[]): Usage {
     return sum === null ? null : Math.min(sum, AMOUNT_MAX);
   };
   if (!usages.some(isReported)) return NO_USAGE;
-  return {
-    inputTokens: sumOf('inputTokens'),
-    outputTokens: sumOf('outputTokens'),
-    costUsd: sumOf('costUsd'),
-  };
+  return usageFrom(sumOf);
 }

@@ -3,8 +3,9 @@ import type { Finding, TextRange } from './findings.ts';
 import type { Hex16 } from './json.ts';
 import type { TreeRow } from './run-tree.ts';
 import type { UnreadableBlocks } from './runs.ts';
-import type { StepDetails, Usage } from './step-details.ts';
+import type { StepDetails } from './shown/step-details.ts';
 import type { StepOutline, Surface } from './steps.ts';
+import type { Usage } from './usage.ts';
 
 /** Steps of one evaluation: later ones are in no finding, and on no page. */
 export const RUN_STEPS_MAX = 20_000;

@@ -1,8 +1,8 @@
 /** Runs: states, facts, summaries, and the filter of a list. Plain data. */
 import type { Hex16, Int64 } from './json.ts';
 import type { Severity } from './rules.ts';
-import type { Usage } from './step-details.ts';
 import type { Surface, TextGap } from './steps.ts';
+import type { Usage } from './usage.ts';
 
 interface NameRow {
   readonly column: string;

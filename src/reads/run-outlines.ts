@@ -12,7 +12,7 @@ import { withRepeats } from '../model/repeated-spans.ts';
 import { FOUND_TEXTS_MAX, type StepsView } from '../model/run-page.ts';
 import type { TreeRow, TreeStep } from '../model/run-tree.ts';
 import type { RunSummary, UnreadableBlocks } from '../model/runs.ts';
-import type { Usage } from '../model/step-details.ts';
+import { isReported, type Usage, usageFrom } from '../model/usage.ts';
 import type { SoughtStep, StepPageLimits } from './chosen-steps.ts';
 import type { PieceWork } from './piece-work.ts';
 import type { ChooseSteps, FoundRun, RunSteps } from './run-steps.ts';
@@ -44,9 +44,9 @@ const SEARCH = { ...STEP, pageSteps: 100, bytesMax: 2 * 1024 * 1024 };
 const SEARCH_SLICES_MAX = 8;
 
 /** Returns the sums that the evaluation stored; null without them. */
-function storedUsage({ inputTokens, outputTokens, costUsd }: RunSummary): Usage | null {
-  const usage = { inputTokens, outputTokens, costUsd };
-  return Object.values(usage).some((amount) => amount !== null) ? usage : null;
+function storedUsage(run: RunSummary): Usage | null {
+  const usage = usageFrom((field) => run[field]);
+  return isReported(usage) ? usage : null;
 }
 
 /** Returns the step of a finding. */

@@ -122,6 +122,12 @@ async function runAll(
   let verdict = NOTHING;
   let longestRecoveryMs = 0;
   let checked = 0;
+  let rounds = 0;
+  let isEnding = false;
+  process.once('SIGINT', () => {
+    say('ends after this fault, with a check and a report');
+    isEnding = true;
+  });
   for (const [index, round] of plan.entries()) {
     const about = `${index + 1}/${plan.length} ${round.fault} (server ${round.server}, ${seconds(round.lastsMs)})`;
     const recoveryMs = await runRound(round, parts);
@@ -131,7 +137,7 @@ async function runAll(
       `${about}: acknowledged again after ${seconds(recoveryMs)}; ${load.deliveries.length} bodies, ` +
         `longest answer ${seconds(load.longestAnswerMs())}`,
     );
-    if ((index + 1) % ROUNDS_PER_CHECK !== 0 && index + 1 < plan.length) continue;
+    if ((index + 1) % ROUNDS_PER_CHECK !== 0 && index + 1 < plan.length && !isEnding) continue;
     await load.pause();
     const since = load.deliveries.slice(checked);
     checked = load.deliveries.length;
@@ -147,6 +153,8 @@ async function runAll(
         (wrong.join(', ') || 'nothing lost, twice or changed'),
     );
     if (wrong.length > 0) for (const { log } of parts.servers) say(log().slice(-LOG_SHOWN));
+    rounds = index + 1;
+    if (isEnding) break;
     load.resume();
   }
   failures.push(...new Set(load.wrongAnswers));
@@ -154,7 +162,7 @@ async function runAll(
     failures.push(`an answer took ${seconds(load.longestAnswerMs())}`);
   }
   return {
-    rounds: plan.length,
+    rounds,
     faults,
     verdict,
     failures,

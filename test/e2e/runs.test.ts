@@ -9,6 +9,7 @@ import { sendRun } from '../../demo/send-run.ts';
 import { findWorkspace } from '../../src/db/people/workspaces.ts';
 import { corpusIdentity, loadManifest } from '../../src/engine/corpus/corpus.ts';
 import { MANIFEST_PATH } from '../../src/main/corpus-location.ts';
+import { usageInApi } from '../../src/model/usage.ts';
 import { addPerson } from '../support/people.ts';
 import { storedLogs, storedSpans } from '../support/stored-blocks.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -134,9 +135,7 @@ describe('one run', () => {
       evaluation_due_at: null,
       name: 'invoke_agent secretive',
       title: null,
-      input_tokens: null,
-      output_tokens: null,
-      cost_usd: null,
+      ...usageInApi(() => null),
       service: 'e2e',
       agent: 'secretive',
       model: 'm-7',

@@ -2,10 +2,10 @@
 import { describe, expect, test } from 'vitest';
 import { type OutlineView, outlineInPieces } from '../../src/engine/run-outline.ts';
 import { nameDigest } from '../../src/engine/step-name.ts';
-import { NO_USAGE } from '../../src/engine/step-usage.ts';
 import type { Finding } from '../../src/model/findings.ts';
 import type { TextView } from '../../src/model/run-page.ts';
 import type { Step } from '../../src/model/steps.ts';
+import { NO_USAGE } from '../../src/model/usage.ts';
 import { finding } from '../web/app/fixtures.ts';
 import { log, operation, span } from './steps.ts';
 

@@ -1,9 +1,10 @@
 /** Tokens and cost of steps, and the sums of a run, in which nothing is counted twice. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { NO_USAGE, STRUCTURE_UNITS_MAX, totalUsage, usageOf } from '../../src/engine/step-usage.ts';
+import { STRUCTURE_UNITS_MAX, totalUsage, usageOf } from '../../src/engine/step-usage.ts';
 import type { JsonObject } from '../../src/model/json.ts';
 import type { Step } from '../../src/model/steps.ts';
+import { NO_USAGE } from '../../src/model/usage.ts';
 import { log, span } from './steps.ts';
 
 const step = (spanId: string, parentSpanId: string | null, attributes: JsonObject): Step =>
@@ -29,6 +30,39 @@ describe('of a step', () => {
     [
       'the first that is a number',
       { ...tokens(5), 'llm.token_count.prompt': 9 },
+      { inputTokens: 5 },
+    ],
+    [
+      'what OpenTelemetry counts apart',
+      {
+        ...tokens(90),
+        'gen_ai.usage.cache_read.input_tokens': 60,
+        'gen_ai.usage.cache_creation.input_tokens': 20,
+        'gen_ai.usage.reasoning.output_tokens': 5,
+      },
+      { inputTokens: 90, cacheReadTokens: 60, cacheWriteTokens: 20, reasoningTokens: 5 },
+    ],
+    [
+      'all members of one structure',
+      {
+        'langfuse.observation.usage_details':
+          '{"input": 9, "output": 4, "input_cached_tokens": 6, "output_reasoning_tokens": 3}',
+      },
+      { inputTokens: 9, outputTokens: 4, cacheReadTokens: 6, reasoningTokens: 3 },
+    ],
+    [
+      'Claude Code',
+      { input_tokens: '3', cache_read_tokens: '900', cache_creation_tokens: '80' },
+      { inputTokens: 3, cacheReadTokens: 900, cacheWriteTokens: 80 },
+    ],
+    [
+      'Codex and Gemini CLI',
+      { cached_token_count: 4, reasoning_token_count: 2, thoughts_token_count: 1 },
+      { cacheReadTokens: 4, reasoningTokens: 2 },
+    ],
+    [
+      'an earlier row, whichever is sent first',
+      { input_tokens: 8, ...tokens(5) },
       { inputTokens: 5 },
     ],
     ['nothing that is no amount', { ...tokens(-1), cost_usd: 'free', input_tokens: null }, {}],

@@ -6,9 +6,9 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { Database } from '../../src/db/database.ts';
 import { completeRuns } from '../../src/db/runs/complete-runs.ts';
 import type { ClaimedRun } from '../../src/db/runs/evaluation-queue.ts';
-import { NO_USAGE } from '../../src/engine/step-usage.ts';
 import type { Severity } from '../../src/model/rules.ts';
 import type { Checked } from '../../src/model/runs.ts';
+import { NO_USAGE } from '../../src/model/usage.ts';
 import type { PassFacts } from '../../src/observe/pass-events.ts';
 import { Pass, type PassDependencies, type PassTiming } from '../../src/pool/pass.ts';
 import {

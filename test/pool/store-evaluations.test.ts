@@ -5,7 +5,7 @@ import type { Database } from '../../src/db/database.ts';
 import { claimRuns } from '../../src/db/runs/evaluation-queue.ts';
 import { checkBlocks, checkPlaces } from '../../src/db/telemetry/block-check.ts';
 import { ensureDay } from '../../src/db/telemetry/partitions.ts';
-import { NO_USAGE } from '../../src/engine/step-usage.ts';
+import { NO_USAGE } from '../../src/model/usage.ts';
 import { storeEvaluations } from '../../src/pool/store-evaluations.ts';
 import { endHotDays } from '../../src/reads/end-hot-days.ts';
 import { readStepsOfRuns } from '../../src/reads/steps-of-runs.ts';

@@ -410,6 +410,9 @@ CREATE TABLE runs (
   -- sums over its steps, as their senders report them
   input_tokens         bigint,
   output_tokens        bigint,
+  cache_read_tokens    bigint,
+  cache_write_tokens   bigint,
+  reasoning_tokens     bigint,
   cost_usd             double precision,
   run_id               uuid NOT NULL,
   -- the session whose course ends the run, if it has no span to end it
@@ -717,7 +720,8 @@ CREATE VIEW report_runs AS
          r.model, r.spans + r.log_records AS steps,
          CASE WHEN r.state IN ('completed', 'failed')
               THEN (r.end_unix_nano - r.start_unix_nano) / 1000000000.0 END AS seconds,
-         r.input_tokens, r.output_tokens, r.cost_usd
+         r.input_tokens, r.output_tokens, r.cache_read_tokens, r.cache_write_tokens, r.reasoning_tokens,
+         r.cost_usd
     FROM runs r JOIN workspaces w ON w.id = r.workspace_id;
 CREATE VIEW report_findings AS
   SELECT w.slug AS workspace, f.created_at AS found_at, encode(uuid_send(f.run_id), 'hex') AS run_id, f.rule_id,

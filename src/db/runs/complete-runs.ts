@@ -7,8 +7,8 @@ import type { FindingDraft, FurtherPlace } from '../../model/findings.ts';
 import type { Int64 } from '../../model/json.ts';
 import type { Severity, Snapshot } from '../../model/rules.ts';
 import type { RunFacts } from '../../model/runs.ts';
-import type { Usage } from '../../model/step-details.ts';
 import type { Surface } from '../../model/steps.ts';
+import { NO_USAGE, USAGE_COLUMNS, type Usage } from '../../model/usage.ts';
 import { QUEUE_ALERTS } from '../alerts/outbox.ts';
 import type { Queryable } from '../database.ts';
 import { isFirstExcepted } from '../findings/exceptions.ts';
@@ -63,6 +63,93 @@ interface PlacedFinding {
   readonly further: readonly object[];
 }
 
+/** Columns of a table that a statement is given: the type and the value in each row. */
+type Columns<Row> = Readonly<Record<string, readonly [type: string, value: (row: Row) => unknown]>>;
+
+/** SQL of the rows as table `t`, numbered by `place` from 1; `first` is the number of the first parameter. */
+function tableOf<Row>(columns: Columns<Row>, first: number): string {
+  const arrays = Object.values(columns).map(([type], index) => `$${first + index}::${type}[]`);
+  return `unnest(${arrays.join(', ')}) WITH ORDINALITY AS t (${Object.keys(columns).join(', ')}, place)`;
+}
+
+function valuesOf<Row>(columns: Columns<Row>, rows: readonly Row[]): unknown[][] {
+  return Object.values(columns).map(([, value]) => rows.map(value));
+}
+
+/** JSON of PostgreSQL has no lone surrogates; a column's text has U+FFFD for them, too. */
+const json = (value: unknown): string =>
+  JSON.stringify(value, (_key, part) => (typeof part === 'string' ? part.toWellFormed() : part));
+
+/** An evaluated run, and the id of its rule set. */
+type RunRow = EvaluatedRun & { readonly ruleSet: Int64 };
+
+const RUN_COLUMNS: Columns<RunRow> = {
+  workspace_id: ['int', ({ run }) => run.workspaceId],
+  run_id: ['uuid', ({ run }) => run.runId],
+  claim: ['bigint', ({ run }) => run.claim],
+  attempt: ['int', ({ run }) => run.attempt],
+  steps: ['int', ({ steps }) => steps],
+  repeated: ['int', ({ repeatedSpans }) => repeatedSpans],
+  unread: ['int', ({ unreadSteps }) => unreadSteps],
+  texts: ['int', ({ texts }) => texts],
+  truncated: ['int', ({ truncatedTexts }) => truncatedTexts],
+  unparsed: ['int', ({ unparsedValues }) => unparsedValues],
+  unread_texts: ['int', ({ facts }) => facts.unreadTexts],
+  unread_keys: ['json', ({ facts }) => json(facts.unreadKeys)],
+  unknown_roles: ['json', ({ facts }) => json(facts.unknownRoles)],
+  gaps: ['json', ({ facts }) => json(facts.textGaps)],
+  surfaces: ['smallint', ({ surfaces }) => toBits(surfaces)],
+  hint: ['text', ({ facts }) => facts.captureHint],
+  rule_set: ['bigint', ({ ruleSet }) => ruleSet],
+  digest: ['text', ({ ruleSetSha256 }) => ruleSetSha256],
+  cap: ['int', ({ textCapBytes }) => textCapBytes],
+  state: ['text', ({ facts }) => facts.state],
+  agent: ['text', ({ facts }) => facts.agentName],
+  model: ['text', ({ facts }) => facts.model],
+  session: ['text', ({ facts }) => facts.sessionId],
+  '"user"': ['text', ({ facts }) => facts.userId],
+  title: ['text', ({ title, redactExcerpts }) => (redactExcerpts ? null : title)],
+  tools: ['json', ({ tools, redactExcerpts }) => json(redactExcerpts ? [] : tools)],
+  tool_list: ['bigint', ({ toolList }) => toolList?.id ?? null],
+  ...Object.fromEntries(
+    USAGE_COLUMNS.map(([field, column]) => [column, ['float8', ({ usage }) => usage[field]]]),
+  ),
+};
+/** Those that the run's names of before may replace. */
+const NAME_COLUMNS = ['agent', 'model', 'session', '"user"'];
+const RUN_COLUMN_NAMES = Object.keys(RUN_COLUMNS)
+  .filter((name) => !NAME_COLUMNS.includes(name))
+  .map((name) => `t.${name}`)
+  .join(', ');
+
+const FINDING_COLUMNS: Columns<PlacedFinding> = {
+  of_run: ['bigint', ({ place }) => place],
+  rule: ['text', ({ finding }) => finding.ruleId],
+  version: ['text', ({ finding }) => finding.ruleVersion],
+  status: ['text', ({ finding }) => finding.ruleStatus],
+  severity: ['text', ({ finding }) => finding.severity],
+  category: ['text', ({ finding }) => finding.category],
+  subcategory: ['text', ({ finding }) => finding.subcategory],
+  description: ['text', ({ finding }) => finding.description],
+  condition: ['smallint', ({ finding }) => finding.conditionIndex],
+  condition_text: ['text', ({ finding }) => finding.conditionDescription],
+  field: ['text', ({ finding }) => finding.field],
+  surface: ['text', ({ finding }) => finding.surface],
+  span: ['text', ({ finding }) => finding.stepSpanId],
+  step: ['text', ({ stepName }) => stepName],
+  step_matched: ['boolean', ({ finding }) => finding.stepNameMatched],
+  excerpt: ['text', ({ excerpt }) => excerpt],
+  location: ['json', ({ finding }) => JSON.stringify(finding.place)],
+  actions: ['json', ({ finding }) => JSON.stringify(finding.recommendedActions)],
+  tool: ['text', ({ toolName }) => toolName],
+  match: ['text', ({ finding }) => finding.matchSha256],
+  further: ['jsonb', ({ further }) => json(further)],
+};
+
+// Parameters: the corpus's version and identity, the workspaces to lock, then the columns.
+const FIRST_RUN_COLUMN = 4;
+const FIRST_FINDING_COLUMN = FIRST_RUN_COLUMN + Object.keys(RUN_COLUMNS).length;
+
 /** The sum of what was noted and what a later evaluation adds; null only if both are. */
 const plus = (column: string, own = column): string =>
   `CASE WHEN own.late AND r.${column} IS NOT NULL THEN r.${column} + coalesce(own.${own}, 0)
@@ -108,8 +195,7 @@ const MARK = `
            unread_texts = ${plusOrNull('unread_texts')},
            unread_keys = ${words('unread_keys')},
            unknown_roles = ${words('unknown_roles')},
-           input_tokens = ${plus('input_tokens')}, output_tokens = ${plus('output_tokens')},
-           cost_usd = ${plus('cost_usd', 'cost')},
+           ${USAGE_COLUMNS.map(([, column]) => `${column} = ${plus(column)}`).join(', ')},
            tools = CASE WHEN (SELECT NOT redact_excerpts FROM workspaces WHERE id = own.workspace_id)
                         THEN ${words('tools')} END,
            tool_list_id = coalesce(r.tool_list_id, own.tool_list),
@@ -124,7 +210,7 @@ const known = (column: string, own = column): string =>
 
 const STORE_RULE_SETS = `, rule_set AS (
     INSERT INTO rule_sets (id, text_cap_bytes, corpus_version, corpus_identity, rule_set_sha256)
-    SELECT DISTINCT own.rule_set, own.cap, $1, decode($39, 'hex'), decode(own.digest, 'hex') FROM own
+    SELECT DISTINCT own.rule_set, own.cap, $1, decode($2, 'hex'), decode(own.digest, 'hex') FROM own
      WHERE NOT EXISTS (SELECT FROM rule_sets WHERE id = own.rule_set)
         ON CONFLICT DO NOTHING
   )`;
@@ -162,19 +248,12 @@ const MERGED = mergedPlaces('findings', 'excluded');
  */
 const storing = (mark: string, others = ''): string => `
   WITH own AS (
-    SELECT t.workspace_id, t.run_id, t.place, t.steps, t.unread, t.texts, t.truncated, t.digest, t.state,
+    SELECT ${RUN_COLUMN_NAMES}, t.place,
            ${known('agent_name', 'agent')}, ${known('model')},
            ${known('session_id', 'session')}, ${known('user_id', '"user"')},
-           t.gaps, t.surfaces, t.cap, t.unparsed, t.hint, t.attempt, t.input_tokens, t.output_tokens,
-           t.cost, t.title, t.repeated, t.unread_texts, t.unread_keys, t.unknown_roles,
-           t.rule_set, t.tools, t.tool_list, r.claimed_to, r.claimed_without, r.claimed_rows,
+           r.claimed_to, r.claimed_without, r.claimed_rows,
            left(r.service_name, ${NAME_CHARS_MAX}) AS service, r.late_waits AS late FROM (
-      SELECT * FROM unnest($2::int[], $3::uuid[], $4::bigint[], $5::int[], $6::int[], $7::int[],
-        $8::int[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[], $14::text[],
-        $15::json[], $16::smallint[], $17::int[], $18::int[], $19::text[], $40::int[], $43::float8[], $44::float8[], $45::float8[], $46::text[], $47::int[], $48::int[], $49::json[], $50::json[],
-        $52::bigint[], $53::json[], $54::bigint[]) WITH ORDINALITY
-        AS t (workspace_id, run_id, claim, steps, unread, texts, truncated, digest, state, agent,
-              model, session, "user", gaps, surfaces, cap, unparsed, hint, attempt, input_tokens, output_tokens, cost, title, repeated, unread_texts, unread_keys, unknown_roles, rule_set, tools, tool_list, place)
+      SELECT * FROM ${tableOf(RUN_COLUMNS, FIRST_RUN_COLUMN)}
        ORDER BY workspace_id, run_id
     ) AS t CROSS JOIN LATERAL (
       SELECT service_name, agent_name, model, session_id, user_id, late_waits, claimed_to,
@@ -187,7 +266,7 @@ const storing = (mark: string, others = ''): string => `
   ), done AS (
     ${mark}
   )${others}, workspace AS (
-    SELECT id, redact_excerpts FROM workspaces WHERE id = ANY ($20::int[]) ORDER BY id FOR SHARE
+    SELECT id, redact_excerpts FROM workspaces WHERE id = ANY ($3::int[]) ORDER BY id FOR SHARE
   ), stored AS (
     INSERT INTO findings (workspace_id, run_id, corpus_version, rule_id, rule_version,
       rule_status, severity, category, subcategory, description, condition_index,
@@ -200,19 +279,13 @@ const storing = (mark: string, others = ''): string => `
            CASE WHEN step IS NULL OR NOT step_matched THEN step WHEN ${KEEPS} THEN step END,
            step_matched,
            CASE WHEN excerpt IS NULL THEN NULL WHEN ${KEEPS} THEN excerpt END,
-           location, actions, decode($39, 'hex'),
+           location, actions, decode($2, 'hex'),
            CASE WHEN tool IS NULL OR surface <> 'tool_name' THEN tool WHEN ${KEEPS} THEN tool END,
            ${keyed('match')}, ${FURTHER},
            done.agent, done.service, done."user", done.session, done.model
-      FROM done JOIN unnest($21::bigint[], $22::text[], $23::text[], $24::text[], $25::text[],
-        $26::text[], $27::text[], $28::text[], $29::smallint[], $30::text[], $31::text[],
-        $32::text[], $33::text[], $34::text[], $35::boolean[], $36::text[], $37::json[],
-        $38::json[], $41::text[], $42::text[], $51::jsonb[]) WITH ORDINALITY
-        AS t (place, rule, version, status, severity, category, subcategory, description,
-              condition, condition_text, field, surface, span, step, step_matched, excerpt,
-              location, actions, tool, match, further, ordinal)
-        ON t.place = done.place
-     ORDER BY t.ordinal
+      FROM done JOIN ${tableOf(FINDING_COLUMNS, FIRST_FINDING_COLUMN)}
+        ON t.of_run = done.place
+     ORDER BY t.place
     ON CONFLICT (workspace_id, run_id, rule_id) DO UPDATE SET more_places = ${MERGED}
      WHERE ${MERGED} IS DISTINCT FROM findings.more_places
     RETURNING *, xmax = 0 AS is_new
@@ -282,7 +355,7 @@ export async function keepFindings(
     truncatedTexts: 0,
     textCapBytes: 0,
     unparsedValues: 0,
-    usage: { inputTokens: null, outputTokens: null, costUsd: null },
+    usage: NO_USAGE,
     title: null,
     tools: [],
   };
@@ -307,29 +380,13 @@ async function store(
     text,
     values: [
       corpus.version,
-      ...runColumns(evaluations),
-      [...new Set(workspaceIds)],
-      ...findingColumns(findings),
       corpus.identity,
-      evaluations.map(({ run }) => run.attempt),
-      findings.map(({ toolName }) => toolName),
-      findings.map(({ finding }) => finding.matchSha256),
-      evaluations.map(({ usage }) => usage.inputTokens),
-      evaluations.map(({ usage }) => usage.outputTokens),
-      evaluations.map(({ usage }) => usage.costUsd),
-      evaluations.map(({ title, redactExcerpts }) => (redactExcerpts ? null : title)),
-      evaluations.map(({ repeatedSpans }) => repeatedSpans),
-      evaluations.map(({ facts }) => facts.unreadTexts),
-      evaluations.map(({ facts }) => JSON.stringify(facts.unreadKeys)),
-      evaluations.map(({ facts }) => JSON.stringify(facts.unknownRoles)),
-      findings.map(({ further }) => JSON.stringify(further, wellFormed)),
-      evaluations.map(({ ruleSetSha256, textCapBytes }) =>
-        ruleSetId(corpus, ruleSetSha256, textCapBytes),
+      [...new Set(workspaceIds)],
+      ...valuesOf(
+        RUN_COLUMNS,
+        evaluations.map((one) => ({ ...one, ruleSet: ruleSetId(corpus, one) })),
       ),
-      evaluations.map(({ tools, redactExcerpts }) =>
-        JSON.stringify(redactExcerpts ? [] : tools, wellFormed),
-      ),
-      evaluations.map(({ toolList }) => toolList?.id ?? null),
+      ...valuesOf(FINDING_COLUMNS, findings),
     ],
   });
   const stored = new Map(rows.map(({ place, severities }) => [place, severities]));
@@ -376,69 +433,13 @@ function toStored(place: FurtherPlace, redactExcerpts: boolean): object {
   };
 }
 
-/** JSON of PostgreSQL has no lone surrogates; a column's text has U+FFFD for them, too. */
-const wellFormed = (_key: string, value: unknown): unknown =>
-  typeof value === 'string' ? value.toWellFormed() : value;
-
-/** `$2` to `$19` */
-function runColumns(evaluations: readonly EvaluatedRun[]): unknown[] {
-  const column = <T>(value: (evaluation: EvaluatedRun) => T): T[] => evaluations.map(value);
-  return [
-    column(({ run }) => run.workspaceId),
-    column(({ run }) => run.runId),
-    column(({ run }) => run.claim),
-    column(({ steps }) => steps),
-    column(({ unreadSteps }) => unreadSteps),
-    column(({ texts }) => texts),
-    column(({ truncatedTexts }) => truncatedTexts),
-    column(({ ruleSetSha256 }) => ruleSetSha256),
-    column(({ facts }) => facts.state),
-    column(({ facts }) => facts.agentName),
-    column(({ facts }) => facts.model),
-    column(({ facts }) => facts.sessionId),
-    column(({ facts }) => facts.userId),
-    column(({ facts }) => JSON.stringify(facts.textGaps)),
-    column(({ surfaces }) => toBits(surfaces)),
-    column(({ textCapBytes }) => textCapBytes),
-    column(({ unparsedValues }) => unparsedValues),
-    column(({ facts }) => facts.captureHint),
-  ];
-}
-
-/** `$21` to `$38` */
-function findingColumns(findings: readonly PlacedFinding[]): unknown[] {
-  const column = <T>(value: (finding: FindingDraft) => T): T[] =>
-    findings.map(({ finding }) => value(finding));
-  return [
-    findings.map(({ place }) => place),
-    column(({ ruleId }) => ruleId),
-    column(({ ruleVersion }) => ruleVersion),
-    column(({ ruleStatus }) => ruleStatus),
-    column(({ severity }) => severity),
-    column(({ category }) => category),
-    column(({ subcategory }) => subcategory),
-    column(({ description }) => description),
-    column(({ conditionIndex }) => conditionIndex),
-    column(({ conditionDescription }) => conditionDescription),
-    column(({ field }) => field),
-    column(({ surface }) => surface),
-    column(({ stepSpanId }) => stepSpanId),
-    findings.map(({ stepName }) => stepName),
-    column(({ stepNameMatched }) => stepNameMatched),
-    findings.map(({ excerpt }) => excerpt),
-    column(({ place }) => JSON.stringify(place)),
-    column(({ recommendedActions }) => JSON.stringify(recommendedActions)),
-  ];
-}
-
 // The rule sets of evaluations: corpus, rules and cap of texts. Runs share it and name it by a digest, so that
 // any process stores the same row, and none has to look it up.
 
 /** Returns the id: 64 bits of SHA-256. */
 function ruleSetId(
-  { version, identity }: Pick<Snapshot, 'version' | 'identity'>,
-  ruleSetSha256: string,
-  textCapBytes: number,
+  { version, identity }: EvaluatingCorpus,
+  { ruleSetSha256, textCapBytes }: EvaluatedRun,
 ): Int64 {
   const named = JSON.stringify([version, identity, ruleSetSha256, textCapBytes]);
   return String(createHash('sha256').update(named).digest().readBigInt64BE());

@@ -10,6 +10,7 @@ import {
   type EntityRef,
   MCP_TOOL,
 } from '../../model/shown/entities.ts';
+import { USAGE_COLUMNS } from '../../model/usage.ts';
 import { type Database, onlyRow } from '../database.ts';
 import { RUNS_READ_MAX } from './runs.ts';
 
@@ -43,8 +44,7 @@ const namesOf = (kind: EntityKind): string => {
 };
 
 const SUMS = `count(*)::int AS runs, (count(*) FILTER (WHERE state = 'failed'))::int AS errors,
-         sum(input_tokens)::float8 AS "inputTokens", sum(output_tokens)::float8 AS "outputTokens",
-         sum(cost_usd) AS "costUsd"`;
+         ${USAGE_COLUMNS.map(([field, column]) => `sum(${column})::float8 AS "${field}"`).join(', ')}`;
 const MS = '(end_unix_nano - start_unix_nano) / 1000000.0';
 const HAS_ENDED = `state IN ('completed', 'failed') AND end_unix_nano >= start_unix_nano`;
 const quantile = (part: number): string =>
@@ -54,7 +54,7 @@ const quantile = (part: number): string =>
 const factsOf = (kind: EntityKind | null): string => `
   WITH newest AS MATERIALIZED (
     SELECT r.run_id, first_arrival_at, last_arrival_at, start_unix_nano, end_unix_nano, state, evaluation,
-           agent_name, service_name, user_id, session_id, model, input_tokens, output_tokens, cost_usd,
+           agent_name, service_name, user_id, session_id, model, ${USAGE_COLUMNS.map(([, column]) => column).join(', ')},
            CASE WHEN NOT redact_excerpts THEN tools END AS tools
       FROM runs r JOIN workspaces w ON w.id = r.workspace_id
      WHERE workspace_id = $1 AND first_arrival_at >= $2 AND first_arrival_at < $3

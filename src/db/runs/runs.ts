@@ -13,6 +13,7 @@ import {
   type RunOrder,
   type RunSummary,
 } from '../../model/runs.ts';
+import { USAGE_COLUMNS } from '../../model/usage.ts';
 import { type Database, onlyRow } from '../database.ts';
 import { containing } from '../findings/finding-filter.ts';
 import { placesOf } from '../findings/finding-places.ts';
@@ -41,8 +42,7 @@ const COLUMNS = `
   r.run_id AS "runId", r.state, r.evaluation,
   CASE WHEN found."redactedNames" IS NULL THEN left(r.name, ${NAME_CHARS_MAX}) END AS name,
   CASE WHEN NOT w.redact_excerpts THEN r.title END AS title,
-  r.input_tokens::float8 AS "inputTokens", r.output_tokens::float8 AS "outputTokens",
-  r.cost_usd AS "costUsd",
+  ${USAGE_COLUMNS.map(([field, column]) => `r.${column}::float8 AS "${field}"`).join(', ')},
   ${RUN_NAME_ROWS.map(({ key, column }) => `left(r.${column}, ${NAME_CHARS_MAX}) AS "${key}"`).join(', ')},
   r.start_unix_nano AS "startUnixNano", r.end_unix_nano AS "endUnixNano",
   r.first_arrival_at AS "firstArrivalAt", r.last_arrival_at AS "lastArrivalAt",

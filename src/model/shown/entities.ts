@@ -1,7 +1,7 @@
 /** Entities: what runs name, each with a page. Plain data. */
 import type { Severity } from '../rules.ts';
 import { RUN_NAMES } from '../runs.ts';
-import type { Usage } from '../step-details.ts';
+import type { Usage } from '../usage.ts';
 
 const { agentName, serviceName, userId, sessionId, model } = RUN_NAMES;
 

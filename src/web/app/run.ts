@@ -18,7 +18,7 @@ import { EVIDENCE_HINT, findingLink, stepName } from './findings.ts';
 import { count, duration, many, nanoMoment, term, time, words } from './format.ts';
 import { corpusName } from './rule-counts.ts';
 import { stepsView } from './run/run-steps.ts';
-import { costText, tokensText } from './run/step-head.ts';
+import { cacheText, costText, tokensText } from './run/step-head.ts';
 import type { StepsPage } from './run/step-texts.ts';
 import { checkedLine, unreadableText, withoutFindings } from './run-check.ts';
 import { lengthOf, nameOf, shownTitle, stateText } from './runs.ts';
@@ -83,6 +83,7 @@ function about(data: RunPage): Html {
       ['Started', run.startUnixNano === null ? null : nanoMoment(run.startUnixNano)],
       ['Duration', lengthOf(run)],
       ['Tokens', usage === null ? null : tokensText(usage).replace(' tokens', '')],
+      ['Cache, reasoning', usage === null ? null : cacheText(usage)],
       ['Cost', usage === null ? null : costText(usage.costUsd)],
       [term('step', 'Steps'), stepsText(run)],
       [term('finding', 'Findings'), findings.length === 0 ? 'none' : count(findings.length)],

@@ -23,7 +23,6 @@ import { createWorkspace } from '../../../src/db/people/workspaces.ts';
 import { completeRuns, keepFindings } from '../../../src/db/runs/complete-runs.ts';
 import { claimRuns } from '../../../src/db/runs/evaluation-queue.ts';
 import { findRun } from '../../../src/db/runs/runs.ts';
-import { NO_USAGE } from '../../../src/engine/step-usage.ts';
 import { EXCEPTION_PARTS, type ExceptionPart } from '../../../src/model/exceptions.ts';
 import {
   type FindingDraft,
@@ -34,6 +33,7 @@ import {
 import type { Hex16 } from '../../../src/model/json.ts';
 import type { Actor } from '../../../src/model/people.ts';
 import { SURFACES } from '../../../src/model/steps.ts';
+import { NO_USAGE } from '../../../src/model/usage.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../../support/database.ts';
 import { addPerson } from '../../support/people.ts';
 import { findingDraft, hex16, runFacts } from '../../support/rows.ts';

@@ -17,11 +17,11 @@ import {
 import type { EvaluatedRun } from '../../../src/db/runs/complete-runs.ts';
 import { type ClaimedRun, claimRuns } from '../../../src/db/runs/evaluation-queue.ts';
 import { findRun, listRuns } from '../../../src/db/runs/runs.ts';
-import { NO_USAGE } from '../../../src/engine/step-usage.ts';
 import { OperatorError, SluiceError } from '../../../src/errors.ts';
 import type { FindingDraft } from '../../../src/model/findings.ts';
 import type { Hex16 } from '../../../src/model/json.ts';
 import type { Severity } from '../../../src/model/rules.ts';
+import { NO_USAGE } from '../../../src/model/usage.ts';
 import { errorFacts } from '../../../src/observe/error-facts.ts';
 import { reasonOf } from '../../../src/pool/reason.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../../support/database.ts';

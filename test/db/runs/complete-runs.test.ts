@@ -8,7 +8,7 @@ import { completeRuns, type EvaluatedRun } from '../../../src/db/runs/complete-r
 import { type ClaimedRun, claimRuns, requeueRuns } from '../../../src/db/runs/evaluation-queue.ts';
 import { removeOutdatedTitles } from '../../../src/db/runs/run-titles.ts';
 import { findRun, listRuns } from '../../../src/db/runs/runs.ts';
-import { NO_USAGE } from '../../../src/engine/step-usage.ts';
+import { NO_USAGE, usageFrom } from '../../../src/model/usage.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../../support/database.ts';
 import { findingDraft, hex16, runFacts } from '../../support/rows.ts';
 
@@ -125,7 +125,7 @@ test('tokens, cost, title and tools are stored with it; no title and no tools wh
     theirs,
   ]);
   const runs = await claimed(mine, theirs);
-  const usage = { inputTokens: 2 ** 40, outputTokens: 7, costUsd: 0.125 };
+  const usage = usageFrom((field) => (field === 'costUsd' ? 0.125 : 2 ** 40 + field.length));
   const fields = { usage, title: 'What is it?', tools: ['bash', 'read'] };
   await completeRuns(scratch.database, evaluations(runs, [fields, fields]), CORPUS);
   const { runs: listed } = await listRuns(scratch.database, mine, {}, null, 10);

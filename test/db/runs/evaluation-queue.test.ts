@@ -16,10 +16,10 @@ import {
   renewLeases,
   requeueRuns,
 } from '../../../src/db/runs/evaluation-queue.ts';
-import { NO_USAGE } from '../../../src/engine/step-usage.ts';
 import type { Hex16 } from '../../../src/model/json.ts';
 import type { Severity } from '../../../src/model/rules.ts';
 import type { RunState } from '../../../src/model/runs.ts';
+import { NO_USAGE } from '../../../src/model/usage.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../../support/database.ts';
 import { completeRun, leaseTried } from '../../support/evaluation.ts';
 import { findingDraft, hex8, hex16, runFacts } from '../../support/rows.ts';

@@ -15,8 +15,8 @@ import {
 } from '../../../src/db/runs/evaluation-queue.ts';
 import { findRun } from '../../../src/db/runs/runs.ts';
 import { ensureDay } from '../../../src/db/telemetry/partitions.ts';
-import { NO_USAGE } from '../../../src/engine/step-usage.ts';
 import { checkOf, lateSteps } from '../../../src/model/run-check.ts';
+import { NO_USAGE } from '../../../src/model/usage.ts';
 import { readStepsOfRuns } from '../../../src/reads/steps-of-runs.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../../support/database.ts';
 import {
@@ -341,7 +341,7 @@ test('what is found late is added: findings of new rules, and places of the othe
     facts: runFacts({ agentName: null, textGaps: ['cut_by_sender'] }),
     findings: [again, fresh],
     surfaces: ['step_input'],
-    usage: { inputTokens: 3, outputTokens: null, costUsd: null },
+    usage: { ...NO_USAGE, inputTokens: 3 },
     unparsedValues: 2,
     title: 'a title',
     tools: ['bash', 'fetch'],

@@ -1,8 +1,8 @@
 /** What a claim tells of a run, and what an evaluation leaves on it for people to filter by. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type ClaimedRun, claimRuns } from '../../../src/db/runs/evaluation-queue.ts';
-import { NO_USAGE } from '../../../src/engine/step-usage.ts';
 import type { RunFacts } from '../../../src/model/runs.ts';
+import { NO_USAGE } from '../../../src/model/usage.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../../support/database.ts';
 import { completeRun } from '../../support/evaluation.ts';
 import { hex16, runFacts } from '../../support/rows.ts';

@@ -3,6 +3,7 @@ import type { Finding } from '../../../src/model/findings.ts';
 import type { Rule } from '../../../src/model/rules.ts';
 import type { RunSummary } from '../../../src/model/runs.ts';
 import type { StepOutline } from '../../../src/model/steps.ts';
+import { NO_USAGE } from '../../../src/model/usage.ts';
 import type { RuleFacts } from '../../../src/web/app/rule-counts.ts';
 import type { Look, Viewer } from '../../../src/web/app/shell.ts';
 import { findingDraft, hex8, hex16, NO_FACTS } from '../../support/rows.ts';
@@ -79,9 +80,7 @@ export function run(fields: Partial<RunSummary> = {}): RunSummary {
     textCapBytes: 65_536,
     unparsedValues: 0,
     title: null,
-    inputTokens: null,
-    outputTokens: null,
-    costUsd: null,
+    ...NO_USAGE,
     textGaps: [],
     unreadTexts: 0,
     unreadKeys: [],

@@ -1,7 +1,7 @@
 /** A run as a timeline: steps at their depth and time, findings in place, hits marked in the texts. */
 import { describe, expect, test } from 'vitest';
-import { NO_USAGE } from '../../../src/engine/step-usage.ts';
 import type { ShownStep, ShownSteps, ShownText, TextView } from '../../../src/model/run-page.ts';
+import { NO_USAGE } from '../../../src/model/usage.ts';
 import { type RunPage, runPage } from '../../../src/web/app/run.ts';
 import { hex8, hex16 } from '../../support/rows.ts';
 import { finding, HOSTILE, holdsAsText, LOOK, NOW_MS, outline, run, viewer } from './fixtures.ts';
@@ -265,9 +265,10 @@ describe('the timeline', () => {
   });
 
   test('shows tokens and cost where they were sent', () => {
-    const usage = { inputTokens: 1204, outputTokens: null, costUsd: 0.00042 };
+    const usage = { ...NO_USAGE, inputTokens: 1204, cacheReadTokens: 900, costUsd: 0.00042 };
     const text = timeline({ shown: shown([step(1, { usage })], { usage }) });
     expect(text).toContain('<dt>Tokens</dt><dd>1,204 → –</dd>');
+    expect(text).toContain('<dt>Cache, reasoning</dt><dd>900 read from cache</dd>');
     expect(text).toContain('<dt>Cost</dt><dd>$0.00042</dd>');
     expect(timeline()).not.toContain('<dt>Tokens</dt>');
   });

@@ -1,7 +1,8 @@
 /** A run of five steps, the second with steps below it, as a page shows it. */
-import { NO_USAGE } from '../../../src/engine/step-usage.ts';
+
 import type { ShownStep } from '../../../src/model/run-page.ts';
 import type { Surface } from '../../../src/model/steps.ts';
+import { NO_USAGE } from '../../../src/model/usage.ts';
 import { runPage } from '../../../src/web/app/run.ts';
 import { hex8, hex16 } from '../../support/rows.ts';
 import { finding, NOW_MS, outline, run, viewer } from '../app/fixtures.ts';

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { readEntity } from '../../../db/runs/entities.ts';
 import { SEVERITIES } from '../../../model/rules.ts';
 import { ENTITY_KIND_NAMES } from '../../../model/shown/entities.ts';
+import { usageInApi } from '../../../model/usage.ts';
 import { json } from '../../transport/problem.ts';
 import { parseQuery, wholeNumber } from '../../transport/query.ts';
 import type { ApiContext } from '../api-context.ts';
@@ -30,11 +31,12 @@ export const rangeOfDays = (days: number, nowMs: number) => ({
   until: new Date(nowMs),
 });
 
-const usage = {
-  input_tokens: count('As senders report them; null if none does.').nullable(),
-  output_tokens: count('As senders report them; null if none does.').nullable(),
-  cost_usd: z.number().nullable().describe('As senders report it; null if none does.'),
-};
+const usage = usageInApi((field) =>
+  (field === 'costUsd' ? z.number() : z.int())
+    .min(0)
+    .nullable()
+    .describe('As senders report it; null if none does.'),
+);
 const milliseconds = (what: string) => z.number().nullable().describe(`${what}, in milliseconds.`);
 
 const entityDay = z.object({
@@ -109,7 +111,7 @@ export function showEntity({ db, nowMs }: ApiContext): AuthorizedHandler {
 }
 
 const AT = '2025-11-20T12:00:03.000Z';
-const TOKENS = { input_tokens: null, output_tokens: null, cost_usd: null };
+const TOKENS = usageInApi(() => null);
 const EXAMPLE: BodyOf<typeof entity> = {
   kind: 'agent',
   name: RUN.agent,

@@ -20,6 +20,7 @@ import {
   type RunSummary,
 } from '../../../model/runs.ts';
 import type { StepOutline } from '../../../model/steps.ts';
+import { NO_USAGE } from '../../../model/usage.ts';
 import { NDJSON_TYPE, type StreamedAnswer } from '../../transport/exchange.ts';
 import { json } from '../../transport/problem.ts';
 import {
@@ -192,9 +193,7 @@ const SUMMARY: Omit<RunSummary, 'corpusVersion' | 'corpusIdentity'> = {
   evaluation: 'evaluated',
   name: `invoke_agent ${RUN.agent}`,
   title: ATTACK,
-  inputTokens: null,
-  outputTokens: null,
-  costUsd: null,
+  ...NO_USAGE,
   serviceName: RUN.agent,
   agentName: RUN.agent,
   model: RUN.model,

@@ -13,6 +13,7 @@ import {
   type RunSummary,
 } from '../../../model/runs.ts';
 import { type StepOutline, SURFACES } from '../../../model/steps.ts';
+import { usageInApi } from '../../../model/usage.ts';
 import {
   type BodyOf,
   bodyFrom,
@@ -46,13 +47,12 @@ const members = {
   ended_at: timestampOrNull('With nanoseconds; null until a step with a time has arrived.'),
   first_arrived_at: timestamp('When its first step arrived.'),
   last_arrived_at: timestamp('When its latest step arrived.'),
-  input_tokens: countOrNull('Sum over its steps, as the sender reports it.'),
-  output_tokens: countOrNull('Sum over its steps, as the sender reports it.'),
-  cost_usd: z
-    .number()
-    .min(0)
-    .nullable()
-    .describe('Sum over its steps, as the sender reports it. Null until the run is evaluated.'),
+  ...usageInApi((field) =>
+    (field === 'costUsd' ? z.number() : z.int())
+      .min(0)
+      .nullable()
+      .describe('Sum over its steps, as the sender reports it. Null until the run is evaluated.'),
+  ),
   spans: count(
     'Spans that arrived. Those that were sent again with the same content count once: in lists, from the evaluation on.',
   ),

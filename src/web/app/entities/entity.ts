@@ -11,6 +11,7 @@ import {
   type EntityRef,
   type NamedRuns,
 } from '../../../model/shown/entities.ts';
+import { USAGE_COLUMNS } from '../../../model/usage.ts';
 import { type Html, type HtmlValue, html } from '../../html.ts';
 import { barChart } from '../charts.ts';
 import { FINDINGS_PATH } from '../findings/finding-filters.ts';
@@ -102,6 +103,15 @@ function charts({ days }: EntityFacts): Html {
 ${sums('Tokens by day', [
   { name: 'input', look: 'bar-soft', values: days.map(({ inputTokens }) => inputTokens) },
   { name: 'output', look: 'bar-accent', values: days.map(({ outputTokens }) => outputTokens) },
+])}
+${sums('Tokens of caches and reasoning by day', [
+  { name: 'read from cache', look: 'bar-soft', values: days.map((day) => day.cacheReadTokens) },
+  {
+    name: 'written to cache',
+    look: 'bar-informational',
+    values: days.map((day) => day.cacheWriteTokens),
+  },
+  { name: 'reasoning', look: 'bar-accent', values: days.map((day) => day.reasoningTokens) },
 ])}
 ${
   days.some(({ costUsd }) => costUsd !== null) &&
@@ -201,9 +211,10 @@ ${
         ['Not evaluated yet', facts.notEvaluated === 0 ? null : count(facts.notEvaluated)],
         ['Duration, median', ms(facts.p50)],
         ['Duration, p95', ms(facts.p95)],
-        ['Tokens in', tokens(facts.inputTokens)],
-        ['Tokens out', tokens(facts.outputTokens)],
-        ['Cost', facts.costUsd === null ? null : costText(facts.costUsd)],
+        ...USAGE_COLUMNS.map(([field, , label]): [string, HtmlValue] => [
+          label,
+          field === 'costUsd' ? costText(facts.costUsd) : tokens(facts[field]),
+        ]),
         ['First seen', time(facts.firstSeen, nowMs)],
         ['Last seen', time(facts.lastSeen, nowMs)],
       ])}</section>

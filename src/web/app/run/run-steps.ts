@@ -6,7 +6,7 @@ import type {
   ShownEvent,
   ShownValue,
   StepDetails,
-} from '../../../model/step-details.ts';
+} from '../../../model/shown/step-details.ts';
 import { type Html, type HtmlValue, html } from '../../html.ts';
 import { findingLink } from '../findings.ts';
 import { count, duration, nanoMoment } from '../format.ts';
@@ -15,6 +15,7 @@ import { excerptView, FOUND_ID, ROW_ID, seenText } from '../text.ts';
 import { jsonOf, jsonView } from './json-view.ts';
 import { bar, treeView } from './run-tree.ts';
 import {
+  cacheText,
   costText,
   errorBadge,
   kindTag,
@@ -200,6 +201,7 @@ function stepFacts(step: ShownStep, { shown }: StepsPage): Html {
     ['Duration', outline.source === 'log' ? null : duration(took)],
     ['Model', model],
     ['Tokens', tokensText(usage)],
+    ['Cache, reasoning', cacheText(usage)],
     ['Cost', costText(usage.costUsd)],
     ['Service', outline.serviceName],
     ['Span', outline.spanId === null ? null : html`<code>${outline.spanId}</code>`],

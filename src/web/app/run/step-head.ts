@@ -1,7 +1,7 @@
 /** The kind, name, time, tokens and cost of a step, wherever it is shown. */
 import type { ShownSteps } from '../../../model/run-page.ts';
-import type { Usage } from '../../../model/step-details.ts';
 import type { StepKind, StepOutline } from '../../../model/steps.ts';
+import type { Usage } from '../../../model/usage.ts';
 import { type Html, type HtmlValue, html } from '../../html.ts';
 import { count, duration } from '../format.ts';
 
@@ -52,12 +52,27 @@ export function when(outline: StepOutline, { startUnixNano }: ShownSteps): Html 
 }
 
 /** `1,204 → 87 tokens`; empty where none were sent. */
-export function tokensText({ inputTokens, outputTokens }: Usage): string {
+export function tokensText({
+  inputTokens,
+  outputTokens,
+}: Pick<Usage, 'inputTokens' | 'outputTokens'>): string {
   if (inputTokens === null && outputTokens === null) return '';
   const [input, output] = [inputTokens, outputTokens].map((one) =>
     one === null ? '–' : count(one),
   );
   return `${input} → ${output} tokens`;
+}
+
+/** `1,024 read from cache · 87 reasoning`; empty where none were sent. */
+export function cacheText({ cacheReadTokens, cacheWriteTokens, reasoningTokens }: Usage): string {
+  const parts: readonly (readonly [number | null, string])[] = [
+    [cacheReadTokens, 'read from cache'],
+    [cacheWriteTokens, 'written to cache'],
+    [reasoningTokens, 'reasoning'],
+  ];
+  return parts
+    .flatMap(([amount, what]) => (amount ? [`${count(amount)} ${what}`] : []))
+    .join(' · ');
 }
 
 /** `$0.0042`: two digits that count, at least cents. */

@@ -1,6 +1,7 @@
 /** The page of an entity, and the index of all. */
 import { expect, test } from 'vitest';
 import type { EntityFacts } from '../../../../src/model/shown/entities.ts';
+import { NO_USAGE } from '../../../../src/model/usage.ts';
 import {
   type EntityPage,
   entitiesPage,
@@ -18,20 +19,23 @@ const NAMES = {
   tool: [],
   mcp_server: [],
 };
+const USAGE = {
+  ...NO_USAGE,
+  inputTokens: 1200,
+  outputTokens: 34,
+  cacheReadTokens: 900,
+  reasoningTokens: 0,
+};
 const facts = (fields: Partial<EntityFacts> = {}): EntityFacts => ({
   runs: 3,
   errors: 1,
   notEvaluated: 0,
   p50: 2000,
   p95: 65_000,
-  inputTokens: 1200,
-  outputTokens: 34,
-  costUsd: null,
+  ...USAGE,
   firstSeen: new Date(NOW_MS - 86_400_000),
   lastSeen: new Date(NOW_MS),
-  days: [
-    { day: '2026-11-20', runs: 3, errors: 1, inputTokens: 1200, outputTokens: 34, costUsd: null },
-  ],
+  days: [{ day: '2026-11-20', runs: 3, errors: 1, ...USAGE }],
   names: { ...NAMES, tool: [{ name: 'bash', runs: 2 }], user: [{ name: 'tom', runs: 3 }] },
   rules: [
     {
@@ -66,6 +70,8 @@ test('an agent has its numbers, days, findings and what it talks to', () => {
     '1,200',
     'Runs by day',
     'Tokens by day',
+    'Tokens of caches and reasoning by day',
+    '<dt>Read from cache</dt><dd>900</dd>',
   ]) {
     expect(text).toContain(part);
   }

@@ -1,12 +1,5 @@
-/** Details of one step on a run's page, next to its texts: usage, attributes, events, errors. Plain data. */
-import type { Int64 } from './json.ts';
-
-/** Tokens and cost as the sender reports them; null where it does not. */
-export interface Usage {
-  readonly inputTokens: number | null;
-  readonly outputTokens: number | null;
-  readonly costUsd: number | null;
-}
+/** Details of one step on a run's page, next to its texts: attributes, events, errors. Plain data. */
+import type { Int64 } from '../json.ts';
 
 export interface ShownValue {
   /** the beginning of a string, of bytes in base64, or of JSON text */
