@@ -30,10 +30,13 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const SOURCES = join(ROOT, 'src');
 const BUILT = join(ROOT, 'dist');
 const STAMP = 'built-from';
+const PREFILTER = join(SOURCES, 'engine/prefilter/assembly');
 /** AssemblyScript: changes rarely, and takes longer to compile than all others. */
 const ASSEMBLIES = [
   { folder: join(SOURCES, 'ingest/assembly'), entry: 'scan.ts', file: 'ordinary-records.wasm' },
   { folder: join(SOURCES, 'model/packed/assembly'), entry: 'split.ts', file: 'text-splitter.wasm' },
+  { folder: PREFILTER, entry: 'ascii.ts', file: 'ascii-literals.wasm' },
+  { folder: PREFILTER, entry: 'non-ascii.ts', file: 'non-ascii-literals.wasm' },
 ];
 const ASSEMBLY_STAMP = 'assembled-from';
 /** What is started by its path: programs, threads, processes. */

@@ -6,39 +6,27 @@
  * The memory of a scanner is fixed: a window of the body, and the runs of one call. After a call nothing
  * in it is needed.
  */
-import { readFileSync } from 'node:fs';
-
 import type { Signal } from '../model/telemetry.ts';
 import type { OrdinaryTaken } from '../otlp/fast/record-sink.ts';
 import { ENUM_MAX } from '../otlp/fields.ts';
+import {
+  canRunPrograms,
+  type Global,
+  type Memory,
+  type Program,
+  programOf,
+  startProgram,
+} from '../web-assembly/programs.ts';
 import * as codes from './assembly/codes.ts';
 
-/** The part of WebAssembly that is used: `@types/node` does not have all of it. */
-declare const WebAssembly: {
-  readonly validate: (bytes: Uint8Array) => boolean;
-  readonly Module: new (bytes: Uint8Array) => Program;
-  readonly Instance: new (program: Program, imports: object) => { readonly exports: object };
-};
-type Program = Readonly<Record<never, never>>;
-interface Global {
-  readonly value: number;
-}
-
-/** Written by `bin/build.js`. */
-const PROGRAM_FILE = new URL('../../dist/ordinary-records.wasm', import.meta.url);
 const RESULT_INTEGERS = 5;
 const UINT32_MAX = 0xffffffff;
-/** A program of one function that has an instruction of SIMD. */
-const SIMD_PROGRAM = Buffer.from(
-  '0061736d01000000010401600000030201000a090107004100fd0f1a0b',
-  'hex',
-);
 /** The rest of a window is scanned without loading the next one if it has at least this many bytes. */
 const REST_BYTES_MIN = 16 * 1024;
 const ALL_RECORDS = 0xff;
 
 interface Exports {
-  readonly memory: { readonly buffer: ArrayBuffer };
+  readonly memory: Memory;
   readonly WINDOW_AT: Global;
   readonly WINDOW_SIZE: Global;
   readonly RUNS_AT: Global;
@@ -171,20 +159,12 @@ const OBJECTS: Readonly<Record<Signal, ReadonlyMap<number, Members>>> = {
 };
 
 /**
- * The compiled program; null where the processor has no SIMD, or Node.js was started without WebAssembly.
+ * The program; null where it cannot run.
  *
  * @throws when it is not built or damaged, or there is no memory for it
  */
 export function ordinaryProgram(): Program | null {
-  if (!('WebAssembly' in globalThis)) return null;
-  if (!WebAssembly.validate(SIMD_PROGRAM)) return null;
-  return compiled(readFileSync(PROGRAM_FILE));
-}
-
-/** @throws when it is no program */
-export function compiled(bytes: Uint8Array): Program {
-  if (WebAssembly.validate(bytes)) return new WebAssembly.Module(bytes);
-  throw new Error('dist/ordinary-records.wasm is damaged: run `npm run build`');
+  return canRunPrograms() ? programOf('ordinary-records.wasm') : null;
 }
 
 export class OrdinaryRecords implements OrdinaryTaken {
@@ -216,8 +196,7 @@ export class OrdinaryRecords implements OrdinaryTaken {
   constructor(program: Program, signal: Signal, windowBytes = Number.POSITIVE_INFINITY) {
     const doubleOf = (start: number, end: number): number =>
       Number(this.#buffer.toString('latin1', start, end));
-    const instance = new WebAssembly.Instance(program, { numbers: { doubleOf } });
-    const exports = instance.exports as unknown as Exports;
+    const exports = startProgram<Exports>(program, { numbers: { doubleOf } });
     const { buffer } = exports.memory;
     this.#exports = exports;
     this.#buffer = Buffer.from(buffer);
@@ -323,7 +302,6 @@ export class OrdinaryRecords implements OrdinaryTaken {
   }
 }
 
-let program: Program | null | undefined;
 let isFailureNoted = false;
 const scanners = new Map<Signal, OrdinaryRecords | null>();
 
@@ -340,7 +318,7 @@ export function ordinaryRecords(
   if (existing !== undefined) return existing;
   let created: OrdinaryRecords | null = null;
   try {
-    program ??= ordinaryProgram();
+    const program = ordinaryProgram();
     if (program !== null) created = new OrdinaryRecords(program, signal);
   } catch (error) {
     if (!isFailureNoted) noteFailure(error);

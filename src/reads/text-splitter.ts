@@ -2,19 +2,9 @@
  * Splits the lines of packed blocks into their parts, in WebAssembly (`src/model/packed/assembly/`). Keys of objects
  * stay, so the narrow text is JSON with the same members; `joinText` gives the lines, byte for byte.
  */
-import { readFileSync } from 'node:fs';
-
 import * as codes from '../model/packed/assembly/codes.ts';
 import type { SplitText } from '../model/packed/narrow-text.ts';
-
-/** The part of WebAssembly that is used: `@types/node` does not have all of it. */
-declare const WebAssembly: {
-  readonly Module: new (bytes: Uint8Array) => object;
-  readonly Instance: new (program: object) => { readonly exports: object };
-};
-
-/** Written by `bin/build.js`. */
-const PROGRAM_FILE = new URL('../../dist/text-splitter.wasm', import.meta.url);
+import { type Memory, programOf, startProgram } from '../web-assembly/programs.ts';
 
 /** Maximum bytes of a text whose memory is used again. New memory costs a page fault for each 4 KiB. */
 const KEPT_BYTES_MAX = 16 * 1024 * 1024;
@@ -23,7 +13,7 @@ const HASH_BYTES = 4;
 
 /** The exports of the program; 0 stands for a failure. */
 interface Exports {
-  readonly memory: { readonly buffer: ArrayBuffer };
+  readonly memory: Memory;
   readonly begin: (bytesExpected: number) => number;
   readonly room: (bytes: number) => number;
   readonly put: (bytes: number) => number;
@@ -40,8 +30,6 @@ export interface SplitLines extends SplitText {
   readonly hashes: Int32Array;
 }
 
-let program: object | undefined;
-
 /** Splits the texts of one block after another, in the same memory. */
 export class TextSplitter {
   #exports: Exports | null = null;
@@ -51,10 +39,7 @@ export class TextSplitter {
 
   /** Begins a block. @param bytesExpected of all texts */
   begin(bytesExpected: number): void {
-    if (this.#exports === null) {
-      program ??= new WebAssembly.Module(readFileSync(PROGRAM_FILE));
-      this.#exports = new WebAssembly.Instance(program).exports as Exports;
-    }
+    this.#exports ??= startProgram<Exports>(programOf('text-splitter.wasm'));
     this.#bytes = 0;
     haveMemory(this.#exports.begin(bytesExpected));
   }

@@ -29,6 +29,7 @@ const ROOMS: Readonly<Record<string, readonly string[] | 'everything'>> = {
     'time-limit',
     'workspace-queue',
     'stack-traces',
+    'web-assembly',
   ],
   // of ingest and alerts types only: TYPES_ONLY
   http: [
@@ -49,7 +50,7 @@ const ROOMS: Readonly<Record<string, readonly string[] | 'everything'>> = {
   ],
   web: ['model', 'errors'],
   db: ['database-url', 'model', 'errors', 'observe', 'own-folder', 'workspace-queue'],
-  engine: ['model', 'errors'],
+  engine: ['model', 'errors', 'web-assembly'],
   pool: [
     'engine',
     'db',
@@ -61,7 +62,7 @@ const ROOMS: Readonly<Record<string, readonly string[] | 'everything'>> = {
     'stack-traces',
     'workspace-queue',
   ],
-  reads: ['db', 'engine', 'otlp', 'model', 'errors'],
+  reads: ['db', 'engine', 'otlp', 'model', 'errors', 'web-assembly'],
   alerts: ['db', 'observe', 'model', 'errors', 'local-host', 'time-limit'],
   observe: ['model'],
   relay: [
@@ -86,6 +87,7 @@ const ROOMS: Readonly<Record<string, readonly string[] | 'everything'>> = {
   'time-limit': [],
   'free-memory': [],
   'workspace-queue': [],
+  'web-assembly': [],
 };
 
 /** Room → the rooms of which it may import types only: it is handed what it calls. */

@@ -16,9 +16,10 @@ import {
   NUMBER_POINTS,
   SPANS,
 } from '../../src/ingest/assembly/codes.ts';
-import { compiled, OrdinaryRecords, ordinaryProgram } from '../../src/ingest/ordinary-records.ts';
+import { OrdinaryRecords, ordinaryProgram } from '../../src/ingest/ordinary-records.ts';
 import { RequestChecker } from '../../src/ingest/request-checker.ts';
 import type { Signal } from '../../src/model/telemetry.ts';
+import { compiled } from '../../src/web-assembly/programs.ts';
 import { SPAN_ID, TRACE_ID } from '../otlp/bodies.ts';
 import { isTakenAlike, scanned } from '../otlp/both-ways.ts';
 import { casesOf } from '../support/cases.ts';
@@ -423,7 +424,7 @@ test.each(['}', ' }', ',"x":1}', ',"key":"b"}', '!'])(
 
 describe('without the program', () => {
   test('a damaged one is an error, unlike a processor without SIMD', () => {
-    expect(() => compiled(Buffer.from('damaged'))).toThrow('run `npm run build`');
+    expect(() => compiled(Buffer.from('damaged'), 'a.wasm')).toThrow('run `npm run build`');
   });
 
   test('a process whose address space is limited decodes the plain way, and says so once', async () => {

@@ -9,8 +9,8 @@
  */
 
 import { isAscii } from 'node:buffer';
+import { BLANK } from './assembly/codes.ts';
 
-export const BLANK = 32;
 const ZERO = 48;
 
 /** byte → folded byte */

@@ -13,7 +13,8 @@
  * Characters are columns of 6 bits, so that an ending of ten is one number of 64 bits.
  */
 import { isAscii } from 'node:buffer';
-import { BLANK, FOLDED } from './folding.ts';
+import * as codes from './assembly/codes.ts';
+import { FOLDED } from './folding.ts';
 
 /** Typed arrays, so that threads can share them. */
 export interface EndingTables {
@@ -35,14 +36,10 @@ export interface EndingTables {
   readonly alike: number;
 }
 
-export const COLUMN_BITS = 6;
 /** Bytes with a separate column; other bytes of literals share the last column. */
-const COLUMNS = 1 << COLUMN_BITS;
-export const ENTRY_BYTES = 16;
-/** Of a longer literal only so many last characters are compared. */
-export const COMPARED_MAX = ENTRY_BYTES - 1;
+const COLUMNS = 1 << codes.COLUMN_BITS;
 
-export interface EndingClass {
+interface EndingClass {
   /** literals of at least so many characters, and fewer than the class before */
   readonly least: number;
   /** characters of the ending */
@@ -54,11 +51,19 @@ export interface EndingClass {
   readonly bucketsLog: number;
 }
 
-export const CLASSES: readonly EndingClass[] = [
-  { least: 10, ending: 10, bitsLog: 19, bucketed: 10, bucketsLog: 15 },
-  { least: 6, ending: 6, bitsLog: 18, bucketed: 6, bucketsLog: 13 },
-  { least: 4, ending: 4, bitsLog: 17, bucketed: 4, bucketsLog: 11 },
-  { least: 1, ending: 3, bitsLog: 18, bucketed: 2, bucketsLog: 11 },
+const whole = (ending: number, bitsLog: number, bucketsLog: number): EndingClass => {
+  return { least: ending, ending, bitsLog, bucketed: ending, bucketsLog };
+};
+
+const CLASSES: readonly EndingClass[] = [
+  whole(codes.ENDING_0, codes.BITS_0, codes.BUCKETS_0),
+  whole(codes.ENDING_1, codes.BITS_1, codes.BUCKETS_1),
+  whole(codes.ENDING_2, codes.BITS_2, codes.BUCKETS_2),
+  {
+    ...whole(codes.ENDING_3, codes.BITS_3, codes.BUCKETS_3),
+    least: 1,
+    bucketed: codes.BUCKETED_3,
+  },
 ];
 
 /** Where each of several parts begins when they are adjacent. */
@@ -77,14 +82,14 @@ function bucketsOfClass({ bucketsLog }: EndingClass): number {
 
 const bitmapBytes = ({ bitsLog }: EndingClass): number => 2 ** bitsLog / 8;
 /** class → where its bitmap begins, in bytes */
-export const BITMAPS_AT = starts(CLASSES.map(bitmapBytes));
-export const BITMAPS_BYTES = CLASSES.reduce((sum, one) => sum + bitmapBytes(one), 0);
+const BITMAPS_AT = starts(CLASSES.map(bitmapBytes));
+const BITMAPS_BYTES = CLASSES.reduce((sum, one) => sum + bitmapBytes(one), 0);
 /** class → index in `buckets` of its first one; each class has one more, where its last one ends */
-export const BUCKETS_AT = starts(CLASSES.map(bucketsOfClass));
+const BUCKETS_AT = starts(CLASSES.map(bucketsOfClass));
 const BUCKETS = CLASSES.reduce((sum, one) => sum + bucketsOfClass(one), 0);
 
 /** Odd: the golden ratio of 64 bits (Knuth: The art of computer programming 3, 6.4). */
-export const MULTIPLIER = 0x9e37_79b9_7f4a_7c15n;
+const MULTIPLIER = 0x9e37_79b9_7f4a_7c15n;
 
 /** A key as an index of so many bits. */
 function hashOf(key: bigint, bits: number): number {
@@ -92,21 +97,21 @@ function hashOf(key: bigint, bits: number): number {
 }
 
 /** Checks whether the key itself is the index in the bitmap. */
-export const isExact = ({ ending, bitsLog }: EndingClass): boolean =>
-  ending * COLUMN_BITS === bitsLog;
+const isExact = ({ ending, bitsLog }: EndingClass): boolean =>
+  ending * codes.COLUMN_BITS === bitsLog;
 
 /** Every ending of so many characters that a text can have where the literal ends; one, if it is as long. */
 function endingsOf(columns: readonly number[], characters: number): bigint[] {
   const known = columns.slice(-characters);
   const number = known.reduce((key, column) => (key << 6n) | BigInt(column), 0n);
-  const any = 2 ** (COLUMN_BITS * (characters - known.length));
-  const bits = BigInt(COLUMN_BITS * known.length);
+  const any = 2 ** (codes.COLUMN_BITS * (characters - known.length));
+  const bits = BigInt(codes.COLUMN_BITS * known.length);
   return Array.from({ length: any }, (_, before) => (BigInt(before) << bits) | number);
 }
 
 /** An ending in the upper bits, as the search has it. */
 function keyOf(ending: bigint, characters: number): bigint {
-  return BigInt.asUintN(64, ending << BigInt(64 - COLUMN_BITS * characters));
+  return BigInt.asUintN(64, ending << BigInt(64 - codes.COLUMN_BITS * characters));
 }
 
 interface Taken {
@@ -142,15 +147,15 @@ export function createEndingTables(literals: readonly Buffer[]): EndingTables {
     }
     begins.fill(inOrder.length, next, 2 ** one.bucketsLog + 1);
   });
-  const entries = new Uint8Array(inOrder.length * ENTRY_BYTES);
+  const entries = new Uint8Array(inOrder.length * codes.ENTRY_BYTES);
   inOrder.forEach((literal, entry) => {
-    const compared = literal.columns.slice(-COMPARED_MAX);
-    entries.set(compared, (entry + 1) * ENTRY_BYTES - compared.length);
-    entries[entry * ENTRY_BYTES] = compared.length;
+    const compared = literal.columns.slice(-codes.COMPARED_MAX);
+    entries.set(compared, (entry + 1) * codes.ENTRY_BYTES - compared.length);
+    entries[entry * codes.ENTRY_BYTES] = compared.length;
   });
   return {
     columnOf: columns.map((_, byte) => columns[FOLDED[byte] as number] as number),
-    blank: columns[BLANK] as number,
+    blank: columns[codes.BLANK] as number,
     longest: taken.reduce((longest, { columns: { length } }) => Math.max(longest, length), 0),
     bitmaps,
     buckets,
@@ -177,7 +182,7 @@ function mostAlike(literals: readonly Taken[]): number {
   const counts = new Map<string, number>();
   let most = 1;
   for (const { columns } of literals) {
-    const compared = String.fromCharCode(...columns.slice(-COMPARED_MAX));
+    const compared = String.fromCharCode(...columns.slice(-codes.COMPARED_MAX));
     const count = (counts.get(compared) ?? 0) + 1;
     counts.set(compared, count);
     most = Math.max(most, count);

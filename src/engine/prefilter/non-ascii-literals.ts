@@ -7,18 +7,21 @@
  *                                                 the literals with this sum, compared byte by byte
  */
 import { isAscii } from 'node:buffer';
-import { BLANK, FOLDED, isBlank } from './folding.ts';
+import {
+  BLANK,
+  HASHED_MAX,
+  HASHES,
+  MULTIPLIER_0,
+  MULTIPLIER_1,
+  MULTIPLIER_2,
+  MULTIPLIER_3,
+  OTHER_SHIFT,
+  SHIFT,
+} from './assembly/codes.ts';
+import { FOLDED, isBlank } from './folding.ts';
 import { startsOf } from './int-arrays.ts';
 
-/** Most characters of a literal that are hashed, up to its last one beyond ASCII: its key. */
-export const HASHED_MAX = 4;
-const HASH_BITS = 14;
-/** Odd numbers without a pattern, for the characters of a key, newest first. */
-export const MULTIPLIERS = [0x9e3779b1, 0x85ebca77, 0xc2b2ae3d, 0x27d4eb2f] as const;
-/** The hashes are the highest bits of the sum, and some of the others. */
-export const SHIFT = 32 - HASH_BITS;
-export const OTHER_SHIFT = 3;
-export const HASHES = 2 ** HASH_BITS;
+const MULTIPLIERS = [MULTIPLIER_0, MULTIPLIER_1, MULTIPLIER_2, MULTIPLIER_3] as const;
 
 /** Typed arrays, so that threads can share them. */
 export interface NonAsciiTables {

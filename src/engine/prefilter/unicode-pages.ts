@@ -4,15 +4,13 @@
  * character. ASCII is on no page.
  */
 
+import { PAGE_BITS } from './assembly/codes.ts';
 import { hasWithin } from './int-arrays.ts';
 
 /** Inclusive ranges of pages; every match has a character of one of them. Null if it may be all ASCII. */
 export type Pages = readonly PageRange[] | null;
 export type PageRange = readonly [from: number, to: number];
 
-/** Bits of a code point within its page. */
-export const PAGE_BITS = 3;
-export const PAGES = 0x11_0000 >> PAGE_BITS;
 const NONE = new Int32Array(0);
 
 export function pageOf(codePoint: number): number {
@@ -40,7 +38,7 @@ export class TextPages {
   #pages = NONE;
 
   /** @param pages that the text has characters of, each once */
-  enter(pages: readonly number[]): void {
+  enter(pages: Int32Array): void {
     this.#pages = pages.length === 0 ? NONE : Int32Array.from(pages).sort();
   }
 
