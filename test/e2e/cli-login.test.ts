@@ -287,6 +287,20 @@ describe('sluice login', () => {
       const local = await runCommand([...args, '--workspace', CREW], here);
       expect(local.stdout).toBe(remoteTools.stdout);
     }
+    const packed = join(config, 'evidence.tar');
+    const made = await cli(['evidence', 'create', '--finding', findingId, '--output', packed]);
+    expect(made, made.stderr).toMatchObject({ code: 0 });
+    const { public_key: publicKey } = await json<{ public_key: string }>(['evidence', 'key']);
+    const verified = await cli(['evidence', 'verify', packed, '--public-key', publicKey]);
+    expect(verified.stdout).toMatch(/^valid .*, as expected$/ms);
+    const again = await cli(['evidence', 'create', '--finding', findingId, '--output', packed]);
+    expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining('exists already') });
+    const unknown = ['evidence', 'create', '--incident', '0'.repeat(32)];
+    expect(await cli(unknown)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('answered 404'),
+    });
+    await expect(stat(join(config, 'evidence-00000000.tar'))).rejects.toThrow('ENOENT');
     const destinationId = Number(await destinationOf(crew.id));
     const [destination] = await json<unknown[]>(['alerts', 'list']);
     expect(destination).toMatchObject({ id: destinationId, to: 'https://alerts.invalid/…' });
@@ -313,14 +327,15 @@ describe('sluice login', () => {
     expect((await call(token, '/cli/v1/session')).status).toBe(401);
     await expect(stat(loginsFile())).rejects.toThrow('ENOENT');
     expect(await cli(['logout'])).toMatchObject({ code: 1 });
-    expect((await actions()).slice(0, 5)).toEqual([
-      ...['cli.logout', 'key.revoked', 'key.rate_limit_per_minute', 'key.created', 'cli.login'],
+    expect((await actions()).slice(0, 6)).toEqual([
+      ...['cli.logout', 'evidence.downloaded', 'key.revoked', 'key.rate_limit_per_minute'],
+      ...['key.created', 'cli.login'],
     ]);
-    expect((await ledgerOf(gateway.database, crew.id))[3]).toMatchObject({
+    expect((await ledgerOf(gateway.database, crew.id))[4]).toMatchObject({
       actor: owner.email,
       origin: '127.0.0.1, command line',
     });
-    expect((await ledgerOf(gateway.database, crew.id))[4]).toMatchObject({
+    expect((await ledgerOf(gateway.database, crew.id))[5]).toMatchObject({
       actor: owner.email,
       subject: 'test-device',
       after: { role: 'owner' },
@@ -472,6 +487,9 @@ const ROWS: Readonly<Record<string, Row>> = {
   'GET /cli/v1/incidents': { for: 'members', shows: () => findingId },
   'GET /cli/v1/findings': { for: 'members', shows: () => findingId },
   'GET /cli/v1/findings/{findingId}': { for: 'members', shows: () => runId },
+  'GET /cli/v1/findings/{findingId}/evidence': { for: 'members', shows: () => findingId },
+  'GET /cli/v1/incidents/{runId}/evidence': { for: 'members', shows: () => findingId },
+  'GET /cli/v1/evidence-key': { for: 'members', shows: () => '"Ed25519"' },
   'GET /cli/v1/runs': { for: 'members', shows: () => runId },
   'GET /cli/v1/runs/search': { for: 'members', query: '?text=instructions', shows: () => runId },
   'GET /cli/v1/runs/{runId}': { for: 'members', shows: () => runId },

@@ -1,69 +1,90 @@
-/** `sluice evidence …`: evidence packages, created from the local database and verified offline. */
+/** `sluice evidence …`: evidence packages, of the local database or a server, verified offline. */
 
 import { closeSync, existsSync, openSync, readFileSync, readSync } from 'node:fs';
 import { open, rm } from 'node:fs/promises';
 import { type Command, Option } from 'commander';
 import { z } from 'zod';
+import type { EvidenceSubject } from '../../db/findings/evidence.ts';
 import { COMMAND_LINE } from '../../db/people/audit.ts';
 import { hashEntry } from '../../db/people/audit-chain.ts';
 import { OperatorError } from '../../errors.ts';
 import { parsePublicKey } from '../../evidence/manifest.ts';
 import { verifyEvidence } from '../../evidence/verify.ts';
 import { evidencePackage } from '../../http/api/evidence/evidence-package.ts';
-import { evidenceKeyOf, subjectOf } from '../../http/api/evidence/evidence-routes.ts';
+import { evidenceKey, evidenceKeyOf, subjectOf } from '../../http/api/evidence/evidence-routes.ts';
 import { paint } from '../../terminal/paint.ts';
 import { plain } from '../../terminal/printable.ts';
 import { answer, type OutputOptions } from '../answer.ts';
-import { asOperatorError, withLocalContext } from '../remote/reader.ts';
+import { chooseServer, type PlaceOptions, serverOption } from '../remote/place.ts';
+import { asOperatorError, parts, withLocalContext } from '../remote/reader.ts';
+import { call, download } from '../remote/server-call.ts';
 
-interface CreateOptions extends OutputOptions {
+interface CreateOptions extends OutputOptions, PlaceOptions {
   readonly finding?: string;
   readonly incident?: string;
   readonly output?: string;
-  readonly workspace?: string;
 }
 
-async function create({ finding, incident, output, workspace, ...options }: CreateOptions) {
-  const named = [
-    ...(finding === undefined ? [] : [{ findingId: finding }]),
-    ...(incident === undefined ? [] : [{ runId: incident }]),
-  ];
-  const [parameters, other] = named;
-  if (parameters === undefined || other !== undefined) {
+/** @throws {OperatorError} unless one subject is named, by the id that the API shows */
+function namedSubject({ finding, incident }: CreateOptions): EvidenceSubject {
+  if ((finding === undefined) === (incident === undefined)) {
     throw new OperatorError('Name a finding or an incident: --finding ID, or --incident RUN');
   }
-  await withLocalContext(workspace, async (context, workspaceId) => {
-    try {
-      const subject = subjectOf(parameters);
-      const path = output ?? `evidence-${subject.id.slice(0, 8)}.tar`;
-      if (existsSync(path)) throw new OperatorError(`${path} exists already.`);
-      const reader = { actor: COMMAND_LINE, isKey: false };
-      const { chunks } = await evidencePackage(context, workspaceId, subject, reader);
-      const file = await open(path, 'wx', 0o600);
-      try {
-        for await (const chunk of chunks) await file.write(chunk);
-      } catch (error) {
-        await rm(path);
-        throw error;
-      } finally {
-        await file.close();
-      }
-      answer(
-        options,
-        { file: path },
-        () => `Wrote ${path}. Verify it: sluice evidence verify ${path}`,
-      );
-    } catch (error) {
-      throw asOperatorError(error);
-    }
-  });
+  try {
+    return finding === undefined
+      ? subjectOf({ runId: incident ?? '' })
+      : subjectOf({ findingId: finding });
+  } catch (error) {
+    throw asOperatorError(error);
+  }
 }
 
-async function showKey({ workspace, ...options }: OutputOptions & { readonly workspace?: string }) {
-  await withLocalContext(workspace, async (context, workspaceId) => {
-    const publicKey = await evidenceKeyOf(context, workspaceId);
-    answer(options, { algorithm: 'Ed25519', public_key: publicKey }, () => publicKey);
-  });
+/** Writes a new file; removes it when the chunks end with an error. */
+async function writeFile(path: string, chunks: AsyncIterable<Uint8Array>): Promise<void> {
+  const file = await open(path, 'wx', 0o600);
+  try {
+    for await (const chunk of chunks) await file.write(chunk);
+  } catch (error) {
+    await rm(path);
+    throw asOperatorError(error);
+  } finally {
+    await file.close();
+  }
+}
+
+async function create({ output, server, workspace, ...options }: CreateOptions) {
+  const subject = namedSubject(options);
+  const path = output ?? `evidence-${subject.id.slice(0, 8)}.tar`;
+  if (existsSync(path)) throw new OperatorError(`${path} exists already.`);
+  const login = chooseServer({ ...(server && { server }), ...(workspace && { workspace }) });
+  if (login !== null) {
+    await writeFile(path, download(login, `/cli/v1/${subject.kind}s/${subject.id}/evidence`));
+  } else {
+    await withLocalContext(workspace, async (context, workspaceId) => {
+      const reader = { actor: COMMAND_LINE, isKey: false };
+      const made = evidencePackage(context, workspaceId, subject, reader);
+      const { chunks } = await made.catch((error: unknown) => {
+        throw asOperatorError(error);
+      });
+      await writeFile(path, chunks);
+    });
+  }
+  const next = `Wrote ${path}. Verify it: sluice evidence verify ${path}`;
+  answer(options, { file: path }, () => next);
+}
+
+async function showKey(options: OutputOptions & PlaceOptions) {
+  const show = (body: unknown): void => {
+    const key = parts(evidenceKey, body);
+    answer(options, key, () => plain(key.public_key));
+  };
+  const login = chooseServer(options);
+  if (login !== null) show(await call(login, '/cli/v1/evidence-key'));
+  else {
+    await withLocalContext(options.workspace, async (context, workspaceId) => {
+      show({ algorithm: 'Ed25519', public_key: await evidenceKeyOf(context, workspaceId) });
+    });
+  }
 }
 
 const digest = z
@@ -196,10 +217,11 @@ export function addEvidenceCommands(program: Command): void {
     .description('signed files of a finding or an incident');
   evidence
     .command('create')
-    .description('create the evidence package of a finding or an incident from the local database')
+    .description('create the evidence package of a finding or an incident')
     .option('--finding <id>', 'of this finding')
     .option('--incident <run>', 'of the findings of this run and its session')
     .option('--output <file>', 'file to write; evidence-<id>.tar by default')
+    .addOption(serverOption())
     .addOption(workspaceOption())
     .option('--json', 'print JSON')
     .addHelpText('after', '\nThe audit log notes it, as it notes a download.')
@@ -218,6 +240,7 @@ export function addEvidenceCommands(program: Command): void {
   evidence
     .command('key')
     .description('show the public key of a workspace’s packages')
+    .addOption(serverOption())
     .addOption(workspaceOption())
     .option('--json', 'print JSON')
     .action(showKey);

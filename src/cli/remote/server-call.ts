@@ -11,6 +11,9 @@ import type { ServerLogin } from './logins.ts';
 const ANSWER_MS_MAX = 30_000;
 /** Far above 500 rules or findings. */
 const ANSWER_BYTES_MAX = 32 * 1024 * 1024;
+/** An evidence package has 256 MiB of records, and some megabytes beside them. */
+const DOWNLOAD_BYTES_MAX = 512 * 1024 * 1024;
+const DOWNLOAD_MS_MAX = 3_600_000;
 
 const problemBody = z.object({
   title: z.string(),
@@ -31,15 +34,19 @@ export interface ServerAnswer {
   readonly body: unknown;
 }
 
-async function readText(response: Response): Promise<string> {
-  const chunks: Uint8Array[] = [];
+async function* chunksOf(response: Response, bytesMax: number): AsyncGenerator<Uint8Array> {
   let bytes = 0;
   for await (const chunk of response.body ?? []) {
     const part = chunk as Uint8Array;
     bytes += part.byteLength;
-    if (bytes > ANSWER_BYTES_MAX) throw new OperatorError('The answer of the server is too long.');
-    chunks.push(part);
+    if (bytes > bytesMax) throw new OperatorError('The answer of the server is too long.');
+    yield part;
   }
+}
+
+async function readText(response: Response): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of chunksOf(response, ANSWER_BYTES_MAX)) chunks.push(chunk);
   return Buffer.concat(chunks).toString('utf8');
 }
 
@@ -65,6 +72,47 @@ function urlOf(server: string, path: string, { query }: Sent): string {
   return query === undefined ? `${server}${path}` : `${server}${path}?${queryText(query)}`;
 }
 
+function unreachable(server: string, cause: unknown): unknown {
+  if (cause instanceof OperatorError) return cause;
+  const why = cause instanceof Error && cause.cause instanceof Error ? cause.cause : cause;
+  const reason = why instanceof Error ? why.message : String(why);
+  return new OperatorError(`${server} could not be reached: ${plain(reason)}`, { cause });
+}
+
+async function open(
+  server: string,
+  token: string | null,
+  path: string,
+  { sent = {}, msMax = ANSWER_MS_MAX }: { readonly sent?: Sent; readonly msMax?: number } = {},
+): Promise<Response> {
+  const body = bodyOf(sent);
+  return await fetch(urlOf(server, path, sent), {
+    method: sent.method ?? 'GET',
+    redirect: 'error',
+    signal: AbortSignal.timeout(msMax),
+    headers: {
+      accept: 'application/json',
+      ...(token === null ? {} : { authorization: `Bearer ${token}` }),
+      ...(body === null ? {} : { 'content-type': body.type }),
+    },
+    ...(body === null ? {} : { body: body.text }),
+  });
+}
+
+function answerOf(server: string, { status, headers }: Response, text: string): ServerAnswer {
+  const seconds = Number(headers.get('retry-after') ?? Number.NaN);
+  const retryAfterSeconds = Number.isFinite(seconds) ? seconds : null;
+  try {
+    return { status, retryAfterSeconds, body: JSON.parse(text) };
+  } catch (cause) {
+    throw new OperatorError(
+      `${server} answered ${status} without JSON: is this the address of a Sluice server, of ` +
+        'this version or a later one?',
+      { cause },
+    );
+  }
+}
+
 /**
  * Sends one request.
  *
@@ -77,41 +125,29 @@ export async function send(
   path: string,
   sent: Sent = {},
 ): Promise<ServerAnswer> {
-  const body = bodyOf(sent);
-  let response: Response;
-  let text: string;
   try {
-    response = await fetch(urlOf(server, path, sent), {
-      method: sent.method ?? 'GET',
-      redirect: 'error',
-      signal: AbortSignal.timeout(ANSWER_MS_MAX),
-      headers: {
-        accept: 'application/json',
-        ...(token === null ? {} : { authorization: `Bearer ${token}` }),
-        ...(body === null ? {} : { 'content-type': body.type }),
-      },
-      ...(body === null ? {} : { body: body.text }),
-    });
-    text = await readText(response);
+    const response = await open(server, token, path, { sent });
+    return answerOf(server, response, await readText(response));
   } catch (cause) {
-    if (cause instanceof OperatorError) throw cause;
-    const why = cause instanceof Error && cause.cause instanceof Error ? cause.cause : cause;
-    const reason = why instanceof Error ? why.message : String(why);
-    throw new OperatorError(`${server} could not be reached: ${plain(reason)}`, { cause });
+    throw unreachable(server, cause);
   }
-  const seconds = Number(response.headers.get('retry-after') ?? Number.NaN);
+}
+
+/**
+ * Reads a file of the server, chunk by chunk.
+ *
+ * @throws {OperatorError} also when the server refuses it, or ends it too early
+ */
+export async function* download(
+  { server, token }: Pick<ServerLogin, 'server' | 'token'>,
+  path: string,
+): AsyncGenerator<Uint8Array> {
   try {
-    return {
-      status: response.status,
-      retryAfterSeconds: Number.isFinite(seconds) ? seconds : null,
-      body: JSON.parse(text),
-    };
+    const response = await open(server, token, path, { msMax: DOWNLOAD_MS_MAX });
+    if (response.status === 200) yield* chunksOf(response, DOWNLOAD_BYTES_MAX);
+    else throw refusalOf(server, answerOf(server, response, await readText(response)));
   } catch (cause) {
-    throw new OperatorError(
-      `${server} answered ${response.status} without JSON: is this the address of a Sluice server, of ` +
-        'this version or a later one?',
-      { cause },
-    );
+    throw unreachable(server, cause);
   }
 }
 

@@ -17,7 +17,7 @@ import {
   workspaceWith,
 } from '../dashboard/sign-in/signed-in.ts';
 import type { PollLimiter } from '../limits/limiters.ts';
-import type { Answer, Exchange, HeaderList } from '../transport/exchange.ts';
+import type { Answer, Exchange, HeaderList, StreamedAnswer } from '../transport/exchange.ts';
 import { answeredError, problem } from '../transport/problem.ts';
 import { checkControls, requireNoQuery } from '../transport/query.ts';
 import type { Handler, Parameters } from '../transport/router.ts';
@@ -36,7 +36,7 @@ type CliHandler<Call extends CliCall> = (
   exchange: Exchange,
   call: Call,
   parameters: Parameters,
-) => Promise<Answer>;
+) => Promise<Answer | StreamedAnswer>;
 
 /** `<brand>_cli_` and 43 characters, as `createCliSession` makes it; the scheme in any case. */
 const BEARER = /^bearer +([a-z][a-z0-9]{0,31}_(cli|live|obs|key)_[A-Za-z0-9]{43}) *$/i;
@@ -91,7 +91,12 @@ export function withCliSession(
       if (!hasQuery) requireNoQuery(exchange.query);
       const { userId, email: name, id: sessionId } = session;
       const actor = { userId, name, sessionId, origin: `${address}, command line` };
-      answer = await handler(exchange, { session, actor, address }, parameters);
+      const made = await handler(exchange, { session, actor, address }, parameters);
+      if ('chunks' in made) {
+        await exchange.stream(made);
+        return;
+      }
+      answer = made;
     } catch (thrown) {
       const error = answeredError(thrown, 'cli', exchange, deps.events);
       answer = withScope(problem(error), error);

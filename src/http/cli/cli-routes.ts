@@ -1,6 +1,6 @@
 /**
  * The routes of a signed-in command line: everything under `/cli/v1`. It reads what the read API shows,
- * of the login's workspace, and manages keys, tests destinations of alerts and sends messages again as the
+ * of the login's workspace, makes evidence packages, and manages keys, tests destinations of alerts and sends messages again as the
  * user's role may. Nothing else can be changed here: rules, members and settings are for the dashboard alone.
  */
 import { z } from 'zod';
@@ -16,6 +16,8 @@ import {
 import { ERRORS } from '../../errors.ts';
 import { type DevicePoll, toKeyRecord } from '../../model/people.ts';
 import type { AuthorizedHandler } from '../api/authorized.ts';
+import { evidencePackage } from '../api/evidence/evidence-package.ts';
+import { showEvidenceKey, subjectOf } from '../api/evidence/evidence-routes.ts';
 import { listExceptions } from '../api/exceptions/exception-routes.ts';
 import { listFindings, showFinding } from '../api/findings/finding-routes.ts';
 import { listIncidents } from '../api/findings/incident-routes.ts';
@@ -47,7 +49,16 @@ function readRoutes(deps: CliDependencies): Route[] {
       deps,
     ),
   });
+  const evidence = cliCall(
+    {},
+    (_exchange, { workspace, actor }, parameters) =>
+      evidencePackage(deps, workspace.id, subjectOf(parameters), { actor, isKey: false }),
+    deps,
+  );
   return [
+    { method: 'GET', path: `${PATH}/findings/{findingId}/evidence`, handler: evidence },
+    { method: 'GET', path: `${PATH}/incidents/{runId}/evidence`, handler: evidence },
+    get('/evidence-key', showEvidenceKey(deps)),
     get('/findings', listFindings(deps)),
     get('/findings/{findingId}', showFinding(deps)),
     get('/incidents', listIncidents(deps)),

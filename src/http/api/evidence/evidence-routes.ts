@@ -36,7 +36,7 @@ export function downloadEvidence(context: ApiContext): AuthorizedHandler<Streame
   };
 }
 
-const evidenceKey = component(
+export const evidenceKey = component(
   'EvidenceKey',
   z
     .object({
