@@ -16,7 +16,7 @@ import type { Hex16 } from '../../model/json.ts';
 import type { Queryable } from '../database.ts';
 
 /** Most newest findings of a rule that are looked at to count what an exception hides. */
-const COUNTED_FINDINGS_MAX = 5000;
+const COUNTED_FINDINGS_MAX = 2000;
 
 export const isActive = (exception: string): string =>
   `(${exception}.ended_at IS NULL AND ${exception}.expires_at > now())`;
@@ -122,8 +122,11 @@ const hides = (exception: string, finding: string, rest: string): string => `
           OR num_nulls(${exception}.match_digest, ${exception}.tool_name) = 2 THEN true
         ELSE ${rest} END)`;
 
+/** Only what exceptions are for, so that a materialized table of these stays in memory. */
 const newestOf = (rule: string): string => `
-  (SELECT * FROM findings WHERE workspace_id = ${rule}.workspace_id AND rule_id = ${rule}.rule_id
+  (SELECT workspace_id, rule_id, created_at, surface, agent_name, service_name, tool_name, match_digest,
+          more_digests, more_tools
+     FROM findings WHERE workspace_id = ${rule}.workspace_id AND rule_id = ${rule}.rule_id
     ORDER BY created_at DESC LIMIT ${COUNTED_FINDINGS_MAX})`;
 const IS_CUT = `count(*) = ${COUNTED_FINDINGS_MAX} AS "isCut"`;
 
