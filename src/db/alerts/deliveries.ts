@@ -59,7 +59,7 @@ export async function listDeliveries(
 }
 
 /** Undelivered findings that a page reads, the latest: a receiver that is gone leaves very many. */
-const DEAD_READ = 20_000;
+const DEAD_READ = 5_000;
 
 /**
  * The messages of a workspace that are not tried again, newest first, of its latest `DEAD_READ` findings: the
