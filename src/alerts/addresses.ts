@@ -21,7 +21,6 @@ function isPublic(address: ipaddr.IPv4 | ipaddr.IPv6): boolean {
   return address.kind() === 'ipv4' || address.match(GLOBAL_UNICAST);
 }
 
-/** @param listed networks as `10.0.0.0/8`, checked by the configuration */
 export function createAddressPolicy(listed: readonly string[]): AddressPolicy {
   const networks = listed.map((network) => ipaddr.parseCIDR(network));
   const isListed = (address: ipaddr.IPv4 | ipaddr.IPv6): boolean =>
@@ -42,11 +41,7 @@ export function createAddressPolicy(listed: readonly string[]): AddressPolicy {
 const PORT_MIN = 1024;
 const HTTP_PORTS = ['', '80', '443'];
 
-/**
- * Checks the URL of a webhook before anything is resolved.
- *
- * @returns what is wrong with it, in words for the user; null when nothing is
- */
+/** Returns what is wrong with the URL of a webhook, in words for the user; null for a good one. */
 export function faultOfUrl(text: string, { allowsPrivate, kindOf }: AddressPolicy): string | null {
   if (!URL.canParse(text)) return 'must be a URL';
   const url = new URL(text);

@@ -18,7 +18,6 @@ import { capital, cut, findingUrl, listUrl, type MessageSource, plural } from '.
 
 export const MAILS_AT_ONCE = 8;
 export const FINDINGS_LISTED_MAX = 10;
-/** Characters of a person's name and of a workspace's in an e-mail. */
 export const NAME_CHARS = 50;
 
 type MailSource = Pick<MessageSource, 'brand' | 'baseUrl' | 'ruleTitle'>;

@@ -73,7 +73,6 @@ export class AlertDelivery {
     await this.idle();
   }
 
-  /** Resolves once the messages under way are sent. */
   async idle(): Promise<void> {
     await this.#looking;
     await Promise.all(this.#running.keys());
@@ -143,7 +142,6 @@ export class AlertDelivery {
     return null;
   }
 
-  /** @returns null when nothing is left to send */
   async #alertOf(
     destination: ClaimedDestination,
     { kind, findingIds }: OutboxMessage,
@@ -159,7 +157,6 @@ export class AlertDelivery {
     return incident === null ? null : { kind, incident, ...event };
   }
 
-  /** @returns how that went; null when it was not to be sent */
   async #deliver(
     destination: ClaimedDestination,
     message: OutboxMessage,

@@ -63,11 +63,7 @@ function needsTls({ password, hostname }: URL): boolean {
   return password !== '' && !isLoopback(hostname);
 }
 
-/**
- * A message is delivered when the server has taken it for at least one of its addresses.
- *
- * @param host of the ids of messages
- */
+/** A message is delivered when the server has taken it for at least one of its addresses. */
 export function createMailer(
   { url, from }: SmtpSettings,
   host: string,

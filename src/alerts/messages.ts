@@ -22,7 +22,6 @@ export const FINDINGS_DESCRIBED_MAX = 20;
 export const SLACK_TEXT_CHARS = 2900;
 /** Of the title of a message: a header block of Slack takes 150, and a subject is to be read in a list. */
 export const TITLE_CHARS = 140;
-/** Characters of an agent's, a service's or a user's name in a message for people. */
 export const SENT_NAME_CHARS = 80;
 
 export type AlertedFinding = FindingFacts;
@@ -260,7 +259,6 @@ export function cut(text: string, charsMax: number): string {
   return `${text.slice(0, charsMax - 1).replace(/[\uD800-\uDBFF]$/, '')}…`;
 }
 
-/** `Agent: …`, for each name that there is. */
 function nameLines(named: Named, destination: Destination): string[] {
   const { agent, service, user_id: user } = namesOf(named, destination);
   return Object.entries({ Agent: agent, Service: service, User: user }).flatMap(([label, name]) =>

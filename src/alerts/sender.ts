@@ -13,7 +13,6 @@ export interface SenderSettings extends MessageSource {
   readonly version: string;
   /** null: no e-mail is sent */
   readonly smtp: SmtpSettings | null;
-  /** networks with private addresses that webhooks may reach */
   readonly privateAddresses: readonly string[];
   /** milliseconds since 1970, by PostgreSQL's clock */
   readonly nowMs: () => number;
@@ -23,7 +22,6 @@ export interface SenderSettings extends MessageSource {
 export interface AlertSender {
   /** whether e-mail can be sent: SMTP is set up */
   readonly canEmail: boolean;
-  /** Names the fault in the URL of a webhook, in words for the user; null for a good URL. */
   readonly faultOfUrl: (url: string) => string | null;
   /** Rejects only when the message cannot be made. @param id the same whenever it is sent again */
   readonly send: (destination: Destination, id: string, alert: Alert) => Promise<SendResult>;

@@ -68,12 +68,8 @@ async function addressesOf(
 }
 
 /**
- * The headers that identify, date and sign a message, as Standard Webhooks 1.0 defines them (standardwebhooks.com).
- *
- * @param secrets keys: one signature by each; a receiver needs one that it can verify
- * @param id the same whenever the message is sent again
- * @param seconds since 1970, of this attempt
- * @param body as it is sent, byte by byte
+ * Returns the headers that identify, date and sign a message, by Standard Webhooks 1.0: one signature for
+ * each key.
  */
 export function signatureHeaders(
   secrets: readonly Buffer[],
@@ -132,7 +128,6 @@ function exchange(
   });
 }
 
-/** @returns null when the header asks for no wait, or cannot be read */
 function secondsOf(retryAfter: string | undefined, nowMs: number): number | null {
   if (retryAfter === undefined) return null;
   if (RETRY_AFTER_DIGITS.test(retryAfter)) return Number(retryAfter);

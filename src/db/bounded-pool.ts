@@ -37,10 +37,7 @@ function orAllInUse(error: Error): Error {
   return error.message === WAITED_TOO_LONG ? allInUse(error) : error;
 }
 
-/**
- * As `pg.Pool`, but `end()` always resolves, and a query still running then rejects. A query or
- * connection that does not get a connection in time rejects with `overloaded`.
- */
+/** As `pg.Pool`, but `end()` always resolves, and every wait for a connection is bounded. */
 export class BoundedPool extends pg.Pool {
   readonly #sockets: ReadonlySet<Socket>;
   readonly #waitingMax: number;

@@ -15,8 +15,8 @@ const STATE = `
          ) AS waiting`;
 
 /**
- * Makes the `standby` probe, which fails when a COMMIT in this database has waited for a standby for
- * longer. Without a synchronous standby it never fails: a database that is away is another probe's.
+ * Makes the `standby` probe. Without a synchronous standby it never fails: a database that is away is
+ * another probe's.
  */
 export function createStandbyProbe(database: Queryable): () => Promise<void> {
   let isConfigured = false;

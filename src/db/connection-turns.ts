@@ -31,7 +31,6 @@ export interface TurnLimits {
   /** connections of all exports, and of the exports of one workspace */
   readonly exportsMax: number;
   readonly workspaceExportsMax: number;
-  /** maximum wait; then the reader is refused */
   readonly waitMs: number;
   /** waiting readers; one more, and one of the workspace with the most is refused */
   readonly waitingMax: number;
@@ -58,17 +57,13 @@ export class ConnectionTurns {
   readonly #queue: WorkspaceQueue<Waiting>;
   readonly #exports: number[] = [];
 
-  /** @param pool of at least `limits.connections` */
   constructor(pool: Database, limits: TurnLimits) {
     this.#pool = pool;
     this.#limits = limits;
     this.#queue = new WorkspaceQueue(limits.connections, limits.workspaceMax);
   }
 
-  /**
-   * Returns the pool for one reader. Its `query` and `connect` reject with `overloaded` when there is no
-   * connection in time.
-   */
+  /** Returns the pool for one reader. It rejects with `overloaded` when there is no connection in time. */
   readonly of: DatabaseFor = (reader) => {
     const query = (...statement: unknown[]): Promise<QueryResult> =>
       this.#inTurn(reader, () => Reflect.apply(this.#pool.query, this.#pool, statement));
@@ -93,7 +88,6 @@ export class ConnectionTurns {
     }
   }
 
-  /** Takes a connection; its release ends the turn. */
   async #connect(reader: WorkspaceReader): Promise<Connection> {
     await this.#turn(reader);
     try {
@@ -137,7 +131,6 @@ export class ConnectionTurns {
     return this.#exports.length < exportsMax && own.length < workspaceExportsMax;
   }
 
-  /** Waits until the reader may use a connection. */
   async #turn(reader: WorkspaceReader): Promise<void> {
     const { workspaceId, signal } = reader;
     if (signal?.aborted === true) throw unawaited();

@@ -38,7 +38,6 @@ export class DatabaseClock {
     this.#wallMs = wallMs;
   }
 
-  /** Checks whether the last reading found the two clocks too far apart: one of them is wrong. */
   get differs(): boolean {
     return this.#differs;
   }
@@ -49,10 +48,8 @@ export class DatabaseClock {
   };
 
   /**
-   * Reads PostgreSQL's clock and compares this process's with it. To be called before `nowMs`, every
-   * minute, and when a transaction finds that the reading is no longer right.
-   *
-   * @throws the database's error; the previous reading is kept
+   * Reads PostgreSQL's clock. To be called before `nowMs`, every minute, and when a transaction finds the
+   * reading wrong.
    */
   async read(): Promise<void> {
     const startedMs = performance.now();
@@ -74,11 +71,7 @@ export class DatabaseClock {
     this.#events.clockCompared(differenceMs, this.#differs);
   }
 
-  /**
-   * Whole milliseconds since 1970, by PostgreSQL's clock.
-   *
-   * @throws {Error} before the first reading
-   */
+  /** Whole milliseconds since 1970, by PostgreSQL's clock. Throws before the first reading. */
   readonly nowMs = (): number => {
     if (this.#originMs === null) throw new Error("PostgreSQL's clock was not read yet");
     return Math.floor(this.#originMs + performance.now());

@@ -57,15 +57,8 @@ function loginOf(url: string): { connectionString: string; Client: typeof pg.Cli
 }
 
 /**
- * A pool of connections; none is opened before it is needed. Every wait is bounded: a query fails
- * after `QUERY_TIMEOUT_MS`, and `end()` destroys connections that do not close.
- *
- * @param url postgres://…, also of several hosts (database-url.ts); `require_auth=scram-sha-256` in it
- *   is kept (scram-client.ts)
- * @param events receives `connectionLost` for idle connections that the server closed, and
- *   `connectionOpened` for new ones
- * @param waiting for how long, and how many callers, wait for a connection before they are refused
- *   as `overloaded`
+ * Creates a pool of connections; none is opened before it is needed. `waiting` says how long, and how many,
+ * callers wait before they are refused as `overloaded`.
  */
 export function createDatabase(
   url: string,
@@ -99,8 +92,8 @@ export function createDatabase(
 }
 
 /**
- * A statement with another time limit than `QUERY_TIMEOUT_MS`. For a longer one, the server's own
- * `statement_timeout` must be set as long beside it.
+ * A statement with another time limit than `QUERY_TIMEOUT_MS`; for a longer one, set `statement_timeout`
+ * too.
  */
 export function limitedStatement(text: string, limitMs: number): pg.QueryConfig {
   const statement = { text, query_timeout: limitMs };
@@ -108,12 +101,8 @@ export function limitedStatement(text: string, limitMs: number): pg.QueryConfig 
 }
 
 /**
- * Runs `work` with one connection of the pool, which may lead through a pooler: statements outside a
- * transaction may run in different sessions, and have no limit on the server. When `work` fails, its transaction is rolled back, and
- * the connection is destroyed if that fails too.
- *
- * @param limitMs after this the connection is destroyed, so that what `work` awaits rejects
- * @throws what `work` throws; after the time limit, an error that says so
+ * Runs `work` with one connection, which may lead through a pooler. After `limitMs` it is destroyed, so that
+ * what `work` awaits rejects; when `work` fails, its transaction is rolled back.
  */
 export async function withConnection<T>(
   database: Database,
@@ -133,11 +122,7 @@ export async function withConnection<T>(
   }
 }
 
-/**
- * Runs `work` on one connection inside a transaction, as `withConnection` does.
- *
- * @param limitMs for all of it, from BEGIN to COMMIT
- */
+/** Runs `work` inside a transaction, as `withConnection` does; `limitMs` is from BEGIN to COMMIT. */
 export async function inTransaction<T>(
   database: Database,
   work: (connection: Connection) => Promise<T>,
@@ -168,11 +153,7 @@ export function onlyRow<Row>({ rows: [row] }: { readonly rows: readonly Row[] })
   return row;
 }
 
-/**
- * Checks that the server answers and is new enough.
- *
- * @throws {OperatorError} naming the setting and what is wrong
- */
+/** Checks that the server answers and is new enough. @throws {OperatorError} */
 export async function checkServer(database: Database, setting = 'DATABASE_URL'): Promise<void> {
   let version: number;
   try {
@@ -193,11 +174,7 @@ export async function checkServer(database: Database, setting = 'DATABASE_URL'):
   }
 }
 
-/**
- * Checks that the server allows as many connections as this process may open.
- *
- * @throws {OperatorError} naming both numbers and what to change
- */
+/** Checks that the server allows as many connections as this process may open. @throws {OperatorError} */
 export async function checkConnections(database: Database, needed: number): Promise<void> {
   const { rows } = await database.query<{ allowed: number }>(
     "SELECT current_setting('max_connections')::int AS allowed",
@@ -233,7 +210,6 @@ class TimedConnection {
     this.#timer = this.#startTimer(limitMs);
   }
 
-  /** The error of the time limit; null before it has passed. */
   get expired(): Error | null {
     return this.#expired;
   }
@@ -249,11 +225,7 @@ class TimedConnection {
     }
   }
 
-  /**
-   * Returns the connection to the pool; a second call does nothing.
-   *
-   * @param broken destroys the connection with this error instead; its pending query rejects
-   */
+  /** Returns the connection to the pool, once. @param broken destroys it instead; its pending query rejects */
   release(broken?: Error): void {
     clearTimeout(this.#timer);
     if (this.#isReleased) return;

@@ -58,7 +58,6 @@ const callThrough =
     return read(by, (database) => run(database, by.workspaceId, ...given));
   };
 
-/** @param choice where `read` and `find` get their rows from */
 export function createDatabases(
   { reads, writes, accounts }: DatabaseSources,
   choice: ReadChoice = fromPrimary(reads),

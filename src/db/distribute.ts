@@ -55,12 +55,7 @@ async function findCluster(database: Database | Connection): Promise<Cluster | n
   return { version, isCoordinator: true, workers: 0, ...rows[0] };
 }
 
-/**
- * Checks that a connection does not lead to a worker, which has the distributed tables and none of the
- * others.
- *
- * @throws {OperatorError}
- */
+/** Checks that a connection does not lead to a worker, which lacks most tables. @throws {OperatorError} */
 export async function requireCoordinator(database: Database): Promise<void> {
   const cluster = await findCluster(database);
   if (cluster === null || cluster.isCoordinator) return;
@@ -118,11 +113,8 @@ async function distribution(connection: Connection, isNew: boolean): Promise<Dis
 }
 
 /**
- * Distributes the telemetry, with what is stored already.
- *
- * @param shards of each table; by default two for each worker
- * @throws {OperatorError} when the cluster cannot be used, or servers are running: each
- *   remembers whether telemetry is distributed
+ * Distributes the telemetry, with what is stored. @throws {OperatorError} also when servers run: each
+ * remembers the placement
  */
 export async function distribute(database: Database, shards?: number): Promise<Distribution> {
   const { workers } = requireUsable(await findCluster(database));
@@ -147,11 +139,7 @@ export async function distribute(database: Database, shards?: number): Promise<D
   );
 }
 
-/**
- * At the start of a server: distributes a database without telemetry on a cluster with workers.
- *
- * @returns null when there is nothing to do, or what there is to be distributed by hand
- */
+/** At the start of a server: distributes a database without telemetry on a cluster with workers. */
 export async function distributeIfEmpty(
   database: Database,
 ): Promise<Distribution | 'has telemetry' | null> {

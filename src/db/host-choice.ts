@@ -62,18 +62,13 @@ export class HostChoice {
   #known: Address | null = null;
   #finding: Promise<Address> | null = null;
 
-  /** @param Client logs in; `pg.Client`, or one that restricts how */
   constructor(urls: readonly string[], target: HostTarget, Client: typeof pg.Client) {
     this.#addresses = urls.map(addressOf);
     this.#target = target;
     this.#Client = Client;
   }
 
-  /**
-   * The host to use.
-   *
-   * @throws {Error} with the reason of each host when none can be used
-   */
+  /** The host to use. @throws {Error} with the reason of each host when none can be used */
   async choose(): Promise<Address> {
     if (this.#known !== null) return this.#known;
     this.#finding ??= this.#find().finally(() => {
@@ -86,7 +81,6 @@ export class HostChoice {
     if (this.#known === address) this.#known = null;
   }
 
-  /** @throws {Error} when the connected host cannot be used */
   async check(client: pg.Client): Promise<void> {
     await requireTarget(client, this.#target);
   }

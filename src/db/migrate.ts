@@ -62,10 +62,8 @@ export interface HistoryFault {
 }
 
 /**
- * Compares the applied migrations of a database with the known ones.
- *
- * @param applied digests by version; empty for a new database
- * @returns null when the missing migrations can be applied
+ * Compares the applied migrations, digests by version, with the known ones; null when the missing ones can
+ * be applied.
  */
 export function historyFault(
   applied: ReadonlyMap<number, string>,
@@ -98,12 +96,7 @@ export function historyFault(
   return null;
 }
 
-/**
- * Applies what is missing.
- *
- * @param known fewer only in tests, as an older version of the program
- * @throws {OperatorError} when the database has another history (`historyFault`); it is unchanged
- */
+/** Applies what is missing. @throws {OperatorError} when the database has another history; it is unchanged */
 export async function migrate(
   database: Database,
   known: readonly Migration[] = loadMigrations(),

@@ -180,8 +180,6 @@ class Pipeline implements pg.Submittable {
 /**
  * The name of a statement that the connection has prepared; it is prepared now if it is not yet. The
  * empty name is replaced by the next statement.
- *
- * @param names of the connection; a new one is added. Null: no names
  */
 function parsed(connection: pg.Connection, text: string, names: Names | null): string {
   const known = names?.get(text);
@@ -204,7 +202,6 @@ function sendParsed(
   connection.execute(null, true);
 }
 
-/** @returns length of the parameters in characters */
 function sendStatement(
   connection: pg.Connection,
   { text, columns }: Statement,
@@ -256,11 +253,8 @@ export interface PipelineSettings {
 }
 
 /**
- * Runs the steps in one transaction, on a connection that is in none.
- *
- * @param steps iterated as they are sent
- * @throws PostgreSQL's error of the first step that fails; the transaction is then still open, and the
- *   caller rolls it back or destroys the connection
+ * Runs the steps in one transaction, on a connection that is in none. After an error the transaction is
+ * still open.
  */
 export async function runPipeline(
   connection: Connection,
@@ -291,8 +285,6 @@ export class CommitWarning extends Error {}
  * Commits. A warning means failure: with synchronous replication, PostgreSQL answers a COMMIT whose
  * wait for the standby was cancelled with success and a warning ("has already committed locally, but
  * might not have been replicated").
- *
- * @throws PostgreSQL's error, or {CommitWarning} with the SQLSTATE of the warning
  */
 export async function commit(connection: Connection): Promise<void> {
   const warnings: string[] = [];

@@ -16,7 +16,6 @@ export type TelemetryPlacement = 'local' | 'distributed';
  */
 export const SEQUENTIAL = { 'citus.multi_shard_modify_mode': 'sequential' } as const;
 
-/** Sets it for the transaction under way. */
 export async function useOneConnectionPerNode(connection: Connection): Promise<void> {
   const [[name, value] = []] = Object.entries(SEQUENTIAL);
   await connection.query('SELECT set_config($1, $2, true)', [name, value]);
@@ -39,7 +38,6 @@ export async function placementOf(database: Database): Promise<TelemetryPlacemen
   }
 }
 
-/** The same, as it is now. */
 export async function lookUp(database: Queryable): Promise<TelemetryPlacement> {
   const { rows } = await database.query<{ hasCitus: boolean }>(
     `SELECT to_regclass('pg_catalog.pg_dist_partition') IS NOT NULL AS "hasCitus"`,

@@ -17,7 +17,6 @@ export interface DatabaseRoute {
 export const announcedPid = (connection: Connection): unknown =>
   Reflect.get(connection, 'processID');
 
-/** Opens a connection, or takes one of the pool. */
 export async function findRoute(database: Database): Promise<DatabaseRoute> {
   const connection = await database.connect();
   try {

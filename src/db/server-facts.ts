@@ -90,7 +90,6 @@ async function firstRow<T extends object>(database: Queryable, sql: string): Pro
   return onlyRow(await database.query<T>(sql));
 }
 
-/** Settings that decide whether 200 means committed, and how fast rows are stored. */
 export async function readServerSettings(database: Queryable): Promise<ServerSettings> {
   const setting = (name: string): string => `current_setting('${name}')`;
   const isOn = (name: string): string => `${setting(name)} = 'on'`;
@@ -131,7 +130,6 @@ export async function readServerConnections(database: Queryable): Promise<Server
   );
 }
 
-/** Checkpoints and WAL since the statistics of the server were reset. */
 export async function readCheckpoints(
   database: Queryable,
   version: number,
@@ -186,12 +184,7 @@ export async function readPrivileges(database: Queryable): Promise<ServerPrivile
   return { ...row, foreignTables: foreign.map(({ name }) => name) };
 }
 
-/**
- * Migrations and partitions that are missing.
- *
- * @param nowMs by PostgreSQL's clock
- * @returns null when the database is empty: the first start creates the schema
- */
+/** Migrations and partitions that are missing; null when the database is empty. */
 export async function readSchema(database: Queryable, nowMs: number): Promise<SchemaFacts | null> {
   const { there } = await firstRow<{ there: boolean }>(
     database,

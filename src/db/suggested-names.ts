@@ -5,12 +5,7 @@ import { RUN_NAME_ROWS } from '../model/runs.ts';
 export const SUGGESTED_FROM = 2000;
 export const SUGGESTIONS_MAX = 50;
 
-/**
- * SQL of the names, a list in each column, the most frequent first; $1 is the workspace.
- *
- * @param order of the table, its newest rows first
- * @param more further columns, each with a comma before it
- */
+/** SQL of the names, a list in each column, the most frequent first; $1 is the workspace. */
 export const suggestedNames = (table: 'findings' | 'runs', order: string, more = ''): string => `
   WITH newest AS MATERIALIZED (
     SELECT ${RUN_NAME_ROWS.map(({ column }) => column).join(', ')} FROM ${table}

@@ -62,7 +62,6 @@ export const fileEntry = (path: string, content: Buffer): EvidenceFile => ({
   sha256: createHash('sha256').update(content).digest('hex'),
 });
 
-/** Makes a key of 32 random bytes. */
 function privateKey(seed: Buffer): KeyObject {
   const key = Buffer.concat([PRIVATE_PREFIX, seed]);
   return createPrivateKey({ key, format: 'der', type: 'pkcs8' });
@@ -86,7 +85,6 @@ export function parsePublicKey(text: string): string | null {
   return isKey ? base64 : null;
 }
 
-/** Makes the manifest of a package, and its signature. */
 export function signManifest(
   facts: EvidenceFacts,
   files: readonly EvidenceFile[],

@@ -38,14 +38,12 @@ function header(name: string, bytes: number): Buffer {
 
 const paddingOf = (bytes: number): number => (BLOCK_BYTES - (bytes % BLOCK_BYTES)) % BLOCK_BYTES;
 
-/** Makes the part of an archive that holds one file. */
 export function tarFile(name: string, content: Buffer): Buffer {
   if (!isSafe(name)) throw new Error(`not a name for an archive: ${name}`);
   const padding = Buffer.alloc(paddingOf(content.length));
   return Buffer.concat([header(name, content.length), content, padding]);
 }
 
-/** Reads parts of an archive. */
 export interface Archive {
   /** returns fewer bytes at the end only */
   readonly read: (from: number, bytes: number) => Buffer;
@@ -68,9 +66,8 @@ function headerAt(archive: Archive, at: number): { name: string; bytes: number }
 }
 
 /**
- * Reads the files of an archive in their order.
- *
- * @throws {TarFault} for anything that `tarFile` and `TAR_END` do not write
+ * Reads the files of an archive in their order. @throws {TarFault} for anything that `tarFile` and `TAR_END`
+ * do not write
  */
 export function* readTar(archive: Archive): Generator<{ name: string; content: Buffer }> {
   const names = new Set<string>();

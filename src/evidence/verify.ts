@@ -13,7 +13,6 @@ import { type Archive, readTar, TarFault } from './tar.ts';
 
 export interface VerifiedEvidence {
   readonly manifest: EvidenceManifest;
-  /** the content of the file of audit entries */
   readonly audit: Buffer;
 }
 

@@ -118,7 +118,6 @@ function fitting(steps: readonly KeptStep[], begin: number, bytesMax: number): K
   });
 }
 
-/** The number of the step that is sought; null when the run has none like it. */
 function placeOf(tree: readonly TreeStep[], sought: SoughtStep): number | null {
   const { source = null, startUnixNano = null, spanId = null } = sought;
   const { twin = null, arrivedOn = null } = sought;

@@ -36,8 +36,6 @@ export interface HotDaySettings {
 
 /**
  * Ends the hot days that are over, the oldest first.
- *
- * @throws the database's error; what was stored before it stays, and the next turn continues
  */
 export async function endHotDays(
   database: Database,

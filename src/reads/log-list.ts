@@ -38,7 +38,6 @@ const PIECE_RECORDS = 50;
 /** Places of a run whose records are listed. */
 const PLACES_MAX = 20_000;
 
-/** A record that matches. */
 interface Match {
   readonly record: BlockRecord;
   readonly time: bigint;
@@ -52,10 +51,8 @@ const ALL: Wanted = (_isHot, { records }) => [0, records];
 const newestFirst = (one: bigint, other: bigint): number =>
   one === other ? 0 : one < other ? 1 : -1;
 
-/** Lines of a block. */
 interface LinesOfBlock {
   readonly lines: readonly DraftLine[];
-  /** matching records after them */
   readonly isMore: boolean;
 }
 
@@ -65,11 +62,9 @@ interface BlockQuery {
   readonly isRedacted: boolean;
   /** matching records that were listed */
   readonly skip: number;
-  /** most lines */
   readonly room: number;
 }
 
-/** Lists the records of a block that match, the latest first. */
 function* linesIn(text: Buffer, wanted: RecordRanges, query: BlockQuery): Pieces<LinesOfBlock> {
   const { filter, matcher, isRedacted, skip, room } = query;
   if (matcher !== null && !(yield* matcher.mayBeIn(text))) return { lines: [], isMore: false };
@@ -183,7 +178,6 @@ export function createLogList(
   { read, find }: Pick<ReadChoice, 'read' | 'find'>,
   { turns, report }: { readonly turns: PieceWork; readonly report: ReportBlock },
 ): ListLogs {
-  /** Finds where the records of a run are on each day. */
   const placesOf = async (workspaceId: number, runId: Hex16): Promise<readonly RunPlace[]> =>
     await read({ workspaceId }, async (database) => {
       const [run] = await findRunsByIds(database, workspaceId, [runId]);

@@ -70,7 +70,6 @@ const COLON = 0x3a;
 const headOf = ({ head, tail }: Frame): JsonObject =>
   parseRecord(Buffer.concat([head, Buffer.from(head.at(-1) === COLON ? `{}${tail}` : tail)]));
 
-/** @param data frame of the object with the points */
 function originOf(data: Frame): Origin {
   const [metric, scope, resource] = [data.parent, data.parent?.parent, data.parent?.parent?.parent];
   if (!metric || !scope || !resource) throw new RangeError('a point outside of a metric');
@@ -93,7 +92,6 @@ function originOf(data: Frame): Origin {
   };
 }
 
-/** The value of a point; null if it has none. */
 function measuredIn(kind: MetricKind, point: JsonObject): Pick<Point, 'value' | 'count'> | null {
   if ((Number(point.flags ?? 0) & NO_RECORDED_VALUE) !== 0) return null;
   const isNumber = kind === 'gauge' || kind === 'sum';
@@ -133,7 +131,6 @@ function* pointsIn(
 
 type Draft = { -readonly [Key in keyof MetricSummary]: MetricSummary[Key] };
 
-/** The metrics that points show. */
 class Metrics {
   readonly #known = new Map<string, Draft>();
   readonly #names = new Map<Draft, { services: Set<string>; keys: Set<string> }>();
@@ -178,7 +175,6 @@ class Metrics {
     return this.#leftOut.size;
   }
 
-  /** By name. */
   list(): MetricSummary[] {
     return [...this.#known.values()]
       .map((draft) => {

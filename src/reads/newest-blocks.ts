@@ -24,7 +24,6 @@ const TIME_MAX_MS = 2000;
 const LATE_MS_MAX = 86_400_000;
 const EARLY_MS_MAX = 3_600_000;
 
-/** Where a page ends. */
 export class PageBudget {
   blocksRead = 0;
   readonly unreadable: UnreadableDayBlock[] = [];
@@ -66,7 +65,6 @@ export interface NewestRange extends Pick<NewestOfDay, 'workspaceId' | 'signal' 
   readonly only: ((day: string, isHot: boolean) => readonly string[]) | null;
 }
 
-/** Blocks of a day. */
 export interface NewestSlice {
   readonly day: string;
   readonly isHot: boolean;
@@ -75,7 +73,6 @@ export interface NewestSlice {
   readonly next: BlockCursor | null;
 }
 
-/** Reads slices of blocks, the newest first. */
 export async function* newestSlices(
   read: ReadChoice['read'],
   { since, until, cursor, only, ...range }: NewestRange,

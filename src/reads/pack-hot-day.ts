@@ -42,7 +42,6 @@ interface WantedPlace {
   readonly ranges: RecordRanges;
 }
 
-/** The records of a block that are to be packed. */
 interface WantedBlock {
   readonly block: HotBlock;
   readonly places: readonly WantedPlace[];
@@ -50,7 +49,6 @@ interface WantedBlock {
   readonly others: RecordRanges;
 }
 
-/** A group, packed. */
 class GroupPacking {
   readonly #day: string;
   /** of records without a place, which has the time of arrival */
@@ -160,7 +158,6 @@ class GroupPacking {
 
 type AddedPlace = Omit<HotPlace, 'records' | 'runId'> & { readonly runId: string | null };
 
-/** Decodes the records of a place; none if they are damaged. */
 function rangesOf({ records }: HotPlace): RecordRanges {
   try {
     return decodeRanges(records);
@@ -170,7 +167,6 @@ function rangesOf({ records }: HotPlace): RecordRanges {
   }
 }
 
-/** Returns the records of a block that are in none of the lists. */
 function without(records: number, lists: readonly RecordRanges[]): RecordRanges {
   const placed: [number, number][] = [];
   for (const ranges of lists) {

@@ -31,7 +31,6 @@ interface SignalOfRun {
   readonly arrivedOn: string;
   readonly arrivedAtMicros: number;
   readonly records: BlockRecord[];
-  /** where each of them arrived */
   readonly sources: { readonly blockId: string }[];
 }
 

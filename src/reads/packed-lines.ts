@@ -22,7 +22,6 @@ export const PACKED_BYTES_MAX = 4 * 1024 * 1024;
 export const PARTS_BYTES_MAX = 768 * 1024;
 export const PARTS_OF_RUN_BYTES_MAX = 1024 * 1024;
 
-/** A record to pack, without line feeds. */
 export interface RecordToPack {
   readonly bytes: Buffer;
   /** the objects that enclose it, without line feeds */
@@ -41,9 +40,7 @@ export interface PackedRun {
   end: number;
 }
 
-/** The lines of a packed block. */
 export interface PackedLines {
-  /** lines, each with a line feed at its end */
   readonly text: SplitLines;
   readonly records: number;
   readonly runs: readonly PackedRun[];
@@ -52,11 +49,7 @@ export interface PackedLines {
 const LINE_FEED = 0x0a;
 const COMMA = 0x2c;
 
-/**
- * Packs runs.
- *
- * @param runs the records of each run in the order to keep, all of one signal
- */
+/** Packs runs. @param runs the records of each run in the order to keep, all of one signal */
 export function* packLines(
   runs: readonly (readonly RecordToPack[])[],
 ): Pieces<readonly PackedLines[]> {
@@ -115,7 +108,6 @@ class BlockBuilder {
   #openBytes = 0;
   records = 0;
 
-  /** @param bytes of the records that are left */
   constructor(text: TextSplitter, bytes: number) {
     this.#text = text;
     text.begin(Math.min(bytes, PACKED_BYTES_MAX));
@@ -180,7 +172,6 @@ class BlockBuilder {
   }
 }
 
-/** Returns a frame and its enclosing frames, the outermost first. */
 function pathOf(frame: Frame): Frame[] {
   const path: Frame[] = [];
   for (let at: Frame | null = frame; at !== null; at = at.parent) path.unshift(at);

@@ -53,7 +53,6 @@ export function arrivedAs({ blockId, records, stored }: RunPlace, ordinal: numbe
   return nthRecord(records, ordinal - (stored.records[0] ?? 0));
 }
 
-/** Returns places by the block that stores their records, in the order of the places. */
 export function byStoredBlock(
   places: readonly RunPlace[],
 ): ReadonlyMap<string, readonly { readonly place: RunPlace }[]> {
@@ -66,7 +65,6 @@ export function byStoredBlock(
   return blocks;
 }
 
-/** Returns the stored records of places of one block. */
 export function storedRecordsOf(places: readonly { readonly place: RunPlace }[]): RecordsOfBlock[] {
   const [first] = places;
   if (first === undefined) return [];

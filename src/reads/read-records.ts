@@ -14,7 +14,6 @@ import type { Pieces } from '../otlp/pieces.ts';
 import { inTurns } from './piece-work.ts';
 import type { StepSignal } from './read-step.ts';
 
-/** A block that could be read. */
 export interface ReadBlock extends RecordsOfBlock {
   readonly signal: StepSignal;
   readonly text: Buffer;
@@ -24,14 +23,10 @@ export interface ReadBlock extends RecordsOfBlock {
 }
 
 /**
- * Takes records of a block.
- *
- * @returns how many of them the block has
- * @throws {RangeError} when the text is not valid
+ * Takes records of a block; returns how many of them it has. @throws {RangeError} when the text is not valid
  */
 export type TakeRecords = (block: ReadBlock) => Pieces<number>;
 
-/** Takes the error of a block that cannot be read. */
 export type ReportBlock = (blockId: string, error: Error) => void;
 
 /** @param wanted each block once */
@@ -70,7 +65,6 @@ export async function readRecords(
 /** Attributes and bodies that are less than so many times the narrow text are all added: leaving them out takes as long. */
 const WIDE_PART = 4;
 
-/** Takes records from a text that has the attributes and bodies of no others. */
 function* takeWidened(block: ReadBlock, take: TakeRecords): Pieces<number> {
   const { signal, text, holes, records, widen } = block;
   if (widen === undefined || holes === undefined) return yield* take(block);
@@ -80,7 +74,6 @@ function* takeWidened(block: ReadBlock, take: TakeRecords): Pieces<number> {
   return yield* take({ ...block, text: widen(open) });
 }
 
-/** Takes records; none of a text that is not valid. */
 async function foundOf(pieces: Pieces<number>): Promise<number> {
   try {
     return await inTurns(pieces);

@@ -46,7 +46,6 @@ const ORIGIN_CHARS_MAX = 256;
 /** OTLP `SpanFlags`: CONTEXT_HAS_IS_REMOTE and CONTEXT_IS_REMOTE. */
 const REMOTE_PARENT = 0x300;
 
-/** Reads a step without number and day of arrival. */
 export function readStep(signal: StepSignal, { bytes, origin }: BlockRecord): Step {
   return toStep(signal, parseRecord(bytes), origin);
 }
@@ -90,7 +89,6 @@ export function digestOf({ bytes, origin }: BlockRecord): string {
   return hash('sha256', bytes, 'base64') + namesAndDigestOf(origin).digest;
 }
 
-/** Reads the head of a parsed record. */
 export function stepHead(signal: StepSignal, record: JsonObject): StepHead {
   return signal === 'traces' ? spanHead(record) : logHead(record);
 }

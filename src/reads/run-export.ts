@@ -72,7 +72,6 @@ function* digestOf(text: Buffer, { frame, start, end }: FoundRecord): Pieces<str
   return digest.digest('base64');
 }
 
-/** Makes lines of the records of a block, each with a line feed at its end. */
 function* linesOfRun(
   { blockId, signal, text }: ReadableBlock,
   wanted: RecordRanges,
@@ -160,9 +159,8 @@ export function createRunExporter(
     });
 
   /**
-   * Makes the lines of a run.
-   *
-   * @throws {UnreadableBlockError} at the first block that cannot be read: an export is never silently short
+   * Makes the lines of a run. @throws {UnreadableBlockError} at the first block that cannot be read: an
+   * export is never silently short
    */
   async function* chunks(
     run: FoundRun,

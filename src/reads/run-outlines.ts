@@ -49,7 +49,6 @@ function storedUsage(run: RunSummary): Usage | null {
   return isReported(usage) ? usage : null;
 }
 
-/** Returns the step of a finding. */
 function soughtStep({ place, stepSpanId }: Finding): SoughtStep {
   const { step: number, source, startUnixNano, arrivedOn = null, twin } = place;
   return { number, source, startUnixNano, spanId: stepSpanId ?? '', arrivedOn, twin };
@@ -81,7 +80,6 @@ async function titleOf(parts: Parts, found: FoundRun): Promise<string | null> {
   return (await readOutlined(parts, found, TITLE, undefined, () => ({ only: 0 }))).title;
 }
 
-/** Reads a page of steps with their texts. */
 async function textsOf(parts: Parts, found: FoundRun, view: StepsView) {
   const { page, step, finding, findings, open } = view;
   const from = (page - 1) * PAGE.pageSteps + 1;
@@ -131,7 +129,6 @@ function callBefore(tree: readonly TreeStep[], number: number): number | null {
   return null;
 }
 
-/** Returns a run with what reading its steps showed. */
 function asRead(
   { run }: FoundRun,
   { repeats, unreadable }: Pick<StepPage, 'repeats' | 'unreadable'>,
@@ -139,7 +136,6 @@ function asRead(
   return { ...withRepeats(run, repeats), unreadable };
 }
 
-/** Reads the steps of a run for the API, as many as its limits allow. */
 async function outlineOf(parts: Parts, found: FoundRun) {
   const page = await readOutlined(parts, found, OUTLINE);
   return { steps: page.steps.map(({ outline }) => outline), run: asRead(found, page) };

@@ -46,14 +46,12 @@ export interface HotRecords {
   readonly records: BlockRecord[];
 }
 
-/** A record that was found. */
 interface HeldRecord {
   readonly record: BlockRecord;
   readonly signal: StepSignal;
   readonly place: RunPlace;
 }
 
-/** A record that was read. */
 interface ReadRecord
   extends Pick<StepHead, 'source' | 'spanId' | 'parentSpanId' | 'startUnixNano' | 'endUnixNano'> {
   readonly arrivedOn: string;
@@ -128,7 +126,6 @@ export class RunReading {
     else known.records.push(record);
   }
 
-  /** Returns the places whose records were all read. */
   #hotRecords(): readonly HotRecords[] {
     return this.places.flatMap((place) => {
       const own = this.#hot?.get(place);
@@ -137,14 +134,12 @@ export class RunReading {
     });
   }
 
-  /** Counts records of the claim in a block that could not be read. */
   lose(records: number): void {
     if (records === 0) return;
     const { blocks, steps } = this.#unreadable;
     this.#unreadable = { blocks: blocks + 1, steps: steps + records };
   }
 
-  /** Ends the reading. */
   async finish(): Promise<StepsOfRun> {
     const counts = {
       bytes: this.bytes,

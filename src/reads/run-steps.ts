@@ -14,7 +14,6 @@ import { readStepPage, type StepPage } from './step-page.ts';
 
 export type FoundRun = NonNullable<Awaited<ReturnType<typeof findRun>>> & RunToRead;
 
-/** Chooses steps in the run's tree. */
 export type ChooseSteps = (tree: readonly TreeStep[]) => Promise<ChosenSteps> | ChosenSteps;
 
 export class RunSteps {
@@ -33,14 +32,12 @@ export class RunSteps {
     if (!(error instanceof MissingBlockError)) this.#report(blockId, error);
   };
 
-  /** Finds a run; null if there is none. */
   async find(workspaceId: number, runId: string): Promise<FoundRun | null> {
     const reader = { workspaceId };
     const found = await this.#choice.find(reader, (db) => findRun(db, workspaceId, runId));
     return found === null ? null : { ...found, workspaceId, runId };
   }
 
-  /** Reads a page of the chosen steps. */
   async page(found: FoundRun, limits: StepPageLimits, choose: ChooseSteps): Promise<StepPage> {
     const { read } = this.#choice;
     const tree = await read(found, (db) => this.#trees.read(db, found, found.run));

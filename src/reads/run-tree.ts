@@ -28,11 +28,7 @@ const TURN_STEPS = 4_000;
 
 type ReadStep = TreeStep & Numbered & { repeats: number };
 
-/**
- * Reads the first steps of a run that arrived, with the numbers of its pages.
- *
- * @param stepsMax most of them
- */
+/** Reads the first steps of a run that arrived, with the numbers of its pages. */
 export async function readTree(
   database: Database,
   run: RunToRead,
@@ -136,16 +132,13 @@ async function findRepeats(
   return repeats;
 }
 
-/** Returns what identifies a stored record. */
 export const addressOf = (blockId: string, ordinal: number): string => `${blockId} ${ordinal}`;
 
-/** Returns what identifies the stored record of a step. */
 export const storedAddressOf = ({
   storedIn,
   storedAs,
 }: Pick<TreeStep, 'storedIn' | 'storedAs'>): string => addressOf(storedIn.blockId, storedAs);
 
-/** Returns the stored records of steps by block. */
 export function recordsOfSteps(
   steps: readonly Pick<TreeStep, 'storedIn' | 'storedAs'>[],
 ): readonly RecordsOfBlock[] {

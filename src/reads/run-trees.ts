@@ -40,7 +40,6 @@ export class RunTrees {
     this.#kept.delete(`${workspaceId} ${runId}`);
   }
 
-  /** The steps of a run in time order. */
   async read(database: Database, ref: RunToRead, run: RunSummary): Promise<StoredTree> {
     const key = `${ref.workspaceId} ${ref.runId}`;
     const version = `${run.spans + run.repeatedSpans} ${run.logRecords} ${run.lastArrivalAt.getTime()}`;

@@ -38,7 +38,6 @@ export interface RecordFilter {
   readonly service: string | null;
 }
 
-/** Selected lines. */
 export interface SelectedLines {
   /**
    * the UTC hour of the records, as `2026-11-20T12`; null for times that are more than a day away from the day
@@ -49,13 +48,7 @@ export interface SelectedLines {
   readonly records: number;
 }
 
-/**
- * Selects records.
- *
- * @param wanted numbers of the records to choose from; null for all
- * @param byHour false: `hour` is null everywhere
- * @throws {RangeError} when the text is not valid, or lacks wanted records
- */
+/** Selects records. @param wanted numbers of the records to choose from; null for all */
 export function* selectLines(
   { signal, text, arrivedOn, records }: LinesOfDay,
   wanted: RecordRanges | null,
@@ -98,7 +91,6 @@ export function* selectLines(
   return selected;
 }
 
-/** Returns milliseconds of nanoseconds, rounded down. */
 function toMs(nanos: string): number {
   return Number(nanos.slice(0, -NANOS_DIGITS));
 }
@@ -108,7 +100,6 @@ function hourOf(ms: number, dayMs: number): string | null {
   return new Date(ms).toISOString().slice(0, 'YYYY-MM-DDTHH'.length);
 }
 
-/** Reads the services of resources, each resource once. */
 class Services {
   #resource: Frame | null = null;
   #service: string | null = null;

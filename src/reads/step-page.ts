@@ -72,11 +72,7 @@ function measureExtent(tree: readonly TreeStep[]): Extent {
   return { startUnixNano: tree[0]?.startUnixNano ?? '0', endUnixNano, repeats };
 }
 
-/**
- * Reads a page of a run's steps.
- *
- * @param tree all steps of the run (`readTree`)
- */
+/** Reads a page of a run's steps. @param tree all steps of the run (`readTree`) */
 export async function readStepPage(
   database: Database,
   tree: StoredTree,
@@ -122,7 +118,6 @@ export async function readStepPage(
 
 type ReadOne = Pick<PagedStep, 'step' | 'isCut'>;
 
-/** Reads a record as a step, cut if it is too large. */
 function* readOne(
   signal: StepSignal,
   record: BlockRecord,

@@ -59,9 +59,6 @@ export const isUnreadable = ({ steps, unread }: Pick<StepsOfRun, 'steps' | 'unre
  * Reads the steps of runs: each run's spans and log records. A run's first step is read whatever its size, so
  * that a run is never empty because of its limits.
  *
- * @param runs at least one; each is looked for on the days of its arrival, with a day to spare on
- *   either side for clocks that differ
- * @param limits those that differ from the limits of an evaluation
  * @returns the first of the runs, as many as fit into `togetherBytesMax`, but at least one; null
  *   for a run that is too large
  */
@@ -92,14 +89,12 @@ export async function readStepsOfRuns(
   return await reading.finish();
 }
 
-/** A place with its run. */
 interface PlaceOfRun {
   readonly index: number;
   readonly run: RunReading;
   readonly place: RunPlace;
 }
 
-/** The runs of a request while their blocks are read. */
 class RunsReading {
   readonly runs: readonly RunReading[];
   readonly #limits: ReadLimits;
@@ -139,7 +134,6 @@ class RunsReading {
     return index < this.#fitting && !this.#tooLarge.has(index) && !this.runs[index]?.isFull;
   }
 
-  /** Takes a block's records of every run. */
   *take(block: BlockText, report: ReportBlock): Pieces<void> {
     const places = this.#places.get(block.blockId) ?? [];
     const wanted = places.filter(({ index }) => this.#isRead(index));
@@ -189,11 +183,7 @@ function loseRecords(left: ReadonlyMap<PlaceOfRun, number>): void {
   for (const [run, records] of lost) run.lose(records);
 }
 
-/**
- * Gives each record of a block to its run.
- *
- * @param left how many records of each place are not read yet
- */
+/** Gives each record of a block to its run. @param left how many records of each place are not read yet */
 function* takeRecords(
   text: Buffer,
   signal: StepSignal,

@@ -54,7 +54,6 @@ const RUNS_MAX = 10_000;
 /** The blocks of a run can be newer than its first arrival by so much. */
 const RUN_MS_MAX = 86_400_000;
 
-/** Returns the first match of each run in a block. */
 function* matchesIn(
   block: Extract<BlockText, { text: Buffer }>,
   runs: readonly RunRecords[],

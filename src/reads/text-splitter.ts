@@ -24,7 +24,6 @@ interface Exports {
   readonly lengthOf: (region: number) => number;
 }
 
-/** The parts of a block. */
 export interface SplitLines extends SplitText {
   /** of the groups of three bytes of all names, attributes and bodies, but not of ids (`createFilter`) */
   readonly hashes: Int32Array;
@@ -44,7 +43,6 @@ export class TextSplitter {
     haveMemory(this.#exports.begin(bytesExpected));
   }
 
-  /** Bytes of the texts so far. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -54,12 +52,7 @@ export class TextSplitter {
     return this.#program.partsBytes();
   }
 
-  /**
-   * Adds a text.
-   *
-   * @param text tokens of JSON; is not kept
-   * @throws {RangeError} when a long string does not end
-   */
+  /** Adds tokens of JSON, which are not kept. @throws {RangeError} when a long string does not end */
   put(text: Buffer): void {
     const at = haveMemory(this.#program.room(text.length));
     text.copy(this.#view(), at);

@@ -41,7 +41,6 @@ export interface AssignmentNotice {
   readonly kind: AssignmentMailKind;
   /** e-mail address of the receiver */
   readonly to: string;
-  /** name of the workspace */
   readonly workspace: string;
   readonly actorName: string;
   readonly actorEmail: string;
@@ -77,10 +76,8 @@ const QUEUE = `
        LIMIT ${MAIL_FINDINGS_MAX})`;
 
 /**
- * Queues one e-mail for the new assignee and one for each former one, but none for the actor, and none if
- * the actor is a command. The caller is inside the transaction of the change.
- *
- * @param assigneeId the new one; null for nobody
+ * Queues one e-mail for the new assignee and one for each former one, none for the actor. In the transaction
+ * of the change.
  */
 export async function queueAssignmentMails(
   connection: Connection,
@@ -145,10 +142,8 @@ const FINDINGS = `
    ORDER BY array_position($5::text[], f.severity), f.created_at DESC, f.id`;
 
 /**
- * Reads what an e-mail says by now.
- *
- * @returns null when it is not to be sent: the receiver is no member any more, or none of the findings is
- *   still assigned to them (of `unassigned`, all are assigned to them again), or there
+ * Reads what an e-mail says by now; null when its receiver has left the workspace, or none of its findings
+ * fits any more.
  */
 export async function readAssignmentNotice(
   database: Database,

@@ -12,7 +12,6 @@ import type { Database, Queryable } from '../database.ts';
 export const MESSAGE_KIND = `CASE WHEN bool_or(o.is_change) THEN 'tool_change'
   WHEN count(DISTINCT o.run_id) > 1 THEN 'digest' ELSE 'incident' END`;
 
-/** An attempt before it is logged. */
 export type NewAlertLog = Omit<LoggedAlert, 'at' | 'name'>;
 
 /** Adds a line to the log of a workspace, and removes the oldest. */
@@ -61,10 +60,7 @@ export async function listDeliveries(
 /** Undelivered findings that a page reads, the latest: a receiver that is gone leaves very many. */
 const DEAD_READ = 5_000;
 
-/**
- * The messages of a workspace that are not tried again, newest first, of its latest `DEAD_READ` findings: the
- * oldest digest of so many may be counted in part.
- */
+/** The messages of a workspace that are not tried again, newest first, of its latest `DEAD_READ` findings. */
 export async function listDead(database: Database, workspaceId: number): Promise<DeadMessage[]> {
   const { rows } = await database.query<DeadMessage>(
     `SELECT d.id AS "destinationId", d.name, coalesce(o.message_id, o.finding_id) AS id,

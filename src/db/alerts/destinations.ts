@@ -118,7 +118,6 @@ function settingsOf(row: SettingsRow): DestinationSettings {
   return { name, target: targetOf(row), filter: filterOf(row), showsUser, toolChanges };
 }
 
-/** @throws {SluiceError} `not_found` */
 async function lockDestination(
   connection: Connection,
   workspaceId: number,
@@ -133,12 +132,7 @@ async function lockDestination(
   return row;
 }
 
-/**
- * Adds a destination.
- *
- * @returns the key of its signatures, which is not shown again; null for e-mail
- * @throws {SluiceError} `conflict` when the workspace has `DESTINATIONS_MAX`
- */
+/** Adds a destination. The key of its signatures is not shown again; null for e-mail. */
 export async function createDestination(
   database: Database,
   workspaceId: number,
@@ -169,13 +163,7 @@ export async function createDestination(
   });
 }
 
-/**
- * Changes a destination; what is queued for it is sent to the changed one. Records nothing if it is the
- * same.
- *
- * @param settings a webhook without a URL keeps its own
- * @throws {SluiceError} `not_found`; `conflict` for a change between e-mail and webhook
- */
+/** Changes a destination; what is queued is sent to the changed one. A webhook without a URL keeps its own. */
 export async function updateDestination(
   database: Database,
   workspaceId: number,
@@ -211,8 +199,8 @@ export type KeptTarget =
   | { readonly format: 'email'; readonly recipients: readonly string[] };
 
 /**
- * Pauses a destination, or resumes it. While it is paused no finding is queued for it, and what is
- * queued waits.
+ * Pauses a destination, or resumes it. While it is paused nothing is queued for it, and what is queued
+ * waits.
  */
 export async function pauseDestination(
   database: Database,
@@ -257,10 +245,7 @@ export async function deleteDestination(
 }
 
 /**
- * Replaces the key of a webhook's signatures; the old one is used beside it for `OLD_SECRET_DAYS`.
- *
- * @returns the new one, which is not shown again
- * @throws {SluiceError} `not_found`, `conflict` for e-mail
+ * Replaces the key of a webhook's signatures, and returns it; the old one is used too for `OLD_SECRET_DAYS`.
  */
 export async function renewSecret(
   database: Database,
@@ -284,11 +269,6 @@ export async function renewSecret(
   });
 }
 
-/**
- * Queues an undelivered message again.
- *
- * @throws {SluiceError} `not_found` when there is no such message
- */
 export async function resendDead(
   database: Database,
   workspaceId: number,

@@ -41,8 +41,8 @@ const GIVE_UP = `
   UPDATE alert_outbox o SET dead_at = now() FROM old WHERE o.ctid = old.ctid`;
 
 /**
- * Gives up what waits for too long, and deletes what is undelivered for long and what removed
- * destinations have left. E-mails about assignments that wait for too long are deleted at once.
+ * Gives up what waits for too long, and deletes what is undelivered for long or was left by removed
+ * destinations.
  */
 export async function tidyOutbox(database: Database): Promise<void> {
   await database.query(GIVE_UP);

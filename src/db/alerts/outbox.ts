@@ -34,7 +34,6 @@ const BACKOFF_SECONDS_MAX = 3600;
 /** The pause of a destination after a failure; it doubles with each further one in a row. */
 const PAUSE_SECONDS = 2;
 const PAUSE_SECONDS_MAX = 60;
-/** Beyond it the pause does not grow. */
 const FAILURES_COUNTED_MAX = 10;
 /** The longest wait that a receiver may demand by Retry-After. */
 const RETRY_AFTER_SECONDS_MAX = 3600;
@@ -86,7 +85,6 @@ export interface ClaimedDestination extends Destination {
   readonly lease: string;
 }
 
-/** A message that is to be sent: the new findings of a run, or of many. */
 export interface OutboxMessage {
   readonly kind: Exclude<DeliveryKind, 'test'>;
   readonly id: Hex16;
@@ -156,10 +154,6 @@ const CHOSEN = `
   placed AS (SELECT id, held, row_number() OVER (ORDER BY held, next_at, id) - 1 AS taken FROM due),
   chosen AS (SELECT id FROM placed WHERE held < $1 - taken)`;
 
-/**
- * Claims destinations that have something due for the free slots, by turns of workspaces; of one
- * workspace the destinations first that waited longest.
- */
 export async function claimDestinations(
   database: Database,
   { free, heldBy }: SendingSlots,
@@ -243,20 +237,13 @@ export const backoff = (attempts: string): string =>
   `least(${BACKOFF_SECONDS_MAX}, ${BACKOFF_SECONDS} * power(2, ${attempts} - 1)) *
    (0.5 + random() / 2) * interval '1 second'`;
 
-/** The condition that finds the rows of a message: `$1` to `$3`. */
 const OF_MESSAGE = `${OF_DESTINATION} AND o.dead_at IS NULL AND o.message_id = $3`;
 
 function messageValues({ workspaceId, id }: Destination, message: OutboxMessage): unknown[] {
   return [workspaceId, id, message.id];
 }
 
-/**
- * Begins an attempt: counts it, and renews the lease. Should the process die, the message is due again
- * after its backoff.
- *
- * @returns the number of the attempt; null when the lease is lost, or the destination was paused or
- *   removed: do not send
- */
+/** Begins an attempt: counts it, and renews the lease. Returns null when the lease is lost: do not send. */
 export async function beginAttempt(
   database: Database,
   destination: ClaimedDestination,
@@ -284,10 +271,7 @@ const DEFER = `
                           OR o.queued_at < now() - interval '${AGE_HOURS_MAX} hours' THEN now() END
    WHERE ${OF_MESSAGE} RETURNING o.dead_at IS NOT NULL AS dead`;
 
-/**
- * Stores how an attempt ended, with its line in the delivery log: the rows are deleted, due later or
- * dead. Also after the lease was lost: what was delivered need not be sent again.
- */
+/** Stores how an attempt ended, also after the lease was lost: what was delivered need not be sent again. */
 export async function endAttempt(
   database: Database,
   destination: Destination,
@@ -344,10 +328,8 @@ export async function dropFromOutbox(
 }
 
 /**
- * Ends a turn. The next one waits for as many times `SECONDS_PER_MESSAGE` as messages were sent, after
- * failures in a row longer and longer, and as long as the receiver wants.
- *
- * @param last how the last message went; null when none was sent
+ * Ends a turn. The next one waits `SECONDS_PER_MESSAGE` for each message, longer after failures, and as long
+ * as the receiver wants.
  */
 export async function releaseDestination(
   database: Database,

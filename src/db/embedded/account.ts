@@ -12,20 +12,14 @@ const COMMAND_TIMEOUT_MS = 30_000;
 /** The usual name: where a distribution's PostgreSQL was ever installed, the user exists. */
 const SYSTEM_USER = 'postgres';
 
-/**
- * The account for the server: this process's, or for root the system user.
- *
- * @throws OperatorError when this process is root, and the user is missing and cannot be created
- */
+/** The account for the server: this process's, or for root the system user. */
 export async function databaseAccount(): Promise<SystemAccount> {
   if (process.getuid?.() !== 0) return null;
   return systemAccount(SYSTEM_USER);
 }
 
 /**
- * Looks the system user up, making it and its group when it is missing (as root only).
- *
- * @throws OperatorError when it is missing and none of the known tools could make it
+ * Looks the system user up; makes it and its group when it is missing. @throws OperatorError when that fails
  */
 export async function systemAccount(name: string): Promise<{ uid: number; gid: number }> {
   const found = await lookUp(name);

@@ -44,7 +44,6 @@ export async function otherAddress(address: Address): Promise<Address> {
   return { ...address, port: await freePort(0) };
 }
 
-/** Creates the socket's folder, owned by PostgreSQL's account. */
 export async function prepareAddress(
   { socketFolder }: Address,
   { account }: Installation,
@@ -77,12 +76,7 @@ export function addressSettings({ port, socketFolder }: Address): Readonly<Recor
   };
 }
 
-/**
- * The address of a running server, from the lines of its postmaster.pid.
- *
- * @param lines the fourth is the port, the fifth the folder of its socket, the sixth the address it
- *   listens on; either is empty when it has none
- */
+/** The address of a running server, from the lines of its postmaster.pid. */
 export function addressOf(home: string, lines: readonly string[]): Address {
   return {
     port: Number(lines[3]),

@@ -11,10 +11,8 @@ import { errorCode, oneLine, runProgram } from './process.ts';
 const PROBE_TIMEOUT_MS = 10_000;
 
 /**
- * As root, becomes the user that owns the database's folder of `dataDir`, for the rest of the process.
- * Does nothing if root owns the folder, if it does not exist, or if this user is not root.
- *
- * @throws OperatorError when nothing runs as that user here, or the user cannot read this program
+ * As root, becomes the owner of the database's folder of `dataDir`, for the rest of the process. @throws
+ * OperatorError
  */
 export async function becomeOwner(dataDir: string): Promise<void> {
   if (process.getuid?.() !== 0) return;

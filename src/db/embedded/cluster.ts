@@ -20,12 +20,8 @@ const DRAFT_PREFIX = 'cluster.new.';
 const MIB = 1024 * 1024;
 
 /**
- * Creates the cluster if there is none, and renames it at the end: an interrupted initdb leaves nothing
- * that looks like a database. Only the owner of the home may call this.
- *
- * @returns true when it was created now
- * @throws OperatorError when initdb fails, with its output; or when the existing cluster is of another
- *   major version, or is no cluster
+ * Creates the cluster if there is none, and renames it at the end: an interrupted initdb leaves nothing that
+ * looks like a database. Returns true when it was created now.
  */
 export async function ensureCluster(installation: HeldInstallation): Promise<boolean> {
   const cluster = clusterOf(installation.home);
@@ -91,17 +87,11 @@ async function initialise(installation: HeldInstallation, draft: string): Promis
   await createRoleAndDatabase(installation, draft, await readPassword(installation.home));
 }
 
-/** The lines of initdb's output that name a severity. */
 function initdbReason(output: string): string {
   const lines = output.split('\n').filter((line) => /(?:error|FATAL|PANIC|hint):/i.test(line));
   return oneLine((lines.length === 0 ? output.split('\n').slice(-3) : lines).join('\n'));
 }
 
-/**
- * The role's password.
- *
- * @throws OperatorError when it cannot be read
- */
 export async function readPassword(home: string): Promise<string> {
   const path = passwordFileOf(home);
   try {
@@ -146,10 +136,8 @@ async function readIfThere(path: string): Promise<string | null> {
 }
 
 /**
- * Every setting of the server, as arguments: the command line takes precedence over all files, so
- * nothing in the cluster can open a socket, switch durability off or log customers' text.
- *
- * @param address where it listens, and nowhere else
+ * Every setting of the server, as arguments: they take precedence over all files, so nothing in the cluster
+ * can weaken them.
  */
 export function serverArguments(address: Address, connectionsMax: number): string[] {
   const settings = {

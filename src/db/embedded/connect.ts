@@ -35,7 +35,6 @@ const CONNECTIONS_MAX = 50;
 /** How long a server waits for another one, which may be stopping. */
 const OTHER_SERVER_WAIT_MS = 30_000;
 
-/** Receives lines for the operator, such as a logger of pino. */
 export interface EmbeddedLog {
   info(message: string): void;
   warn(message: string): void;
@@ -43,52 +42,37 @@ export interface EmbeddedLog {
 
 /** The urls hold the password: never log them. */
 export interface EmbeddedDatabase extends DatabaseUrls {
-  /** absolute path of the folder that holds the cluster, the password and the server's log */
   readonly home: string;
   /** why `home` is not under the data folder; null when it is */
   readonly moved: string | null;
-  /** true when the server was running already */
   readonly adopted: boolean;
   /** false when it is the server of another living process, which may end with that process */
   readonly owned: boolean;
   /**
-   * From now on starts the server again when it has died (supervisor.ts), if this process owns it.
-   *
-   * @param onGivenUp called once, when it does not start any more
+   * From now on starts the server again when it has died. `onGivenUp` is called once, when it does not start
+   * any more.
    */
   supervise(events: SupervisorEvents, onGivenUp: () => void): void;
-  /**
-   * Stops the server if this process owns it. Bounded: 75 seconds. Close your connections before; a second call
-   * gives the first one's outcome.
-   *
-   * @throws OperatorError when the server does not stop
-   */
+  /** Stops the server if this process owns it, within 75 seconds. Close your connections before. */
   stop(): Promise<void>;
 }
 
 export interface StartOptions {
   readonly dataDir: string;
   readonly log: EmbeddedLog;
+  /** a server that runs already keeps its own number */
   readonly connectionsMax?: number;
+  /** false for a command, which uses the database of a running server */
   readonly serves?: boolean;
+  /** wait while another process owns the database and its PostgreSQL does not run */
   readonly ownerWaitMs?: number;
+  /** wait while a server that somebody else started is starting or stopping */
   readonly readyWaitMs?: number;
 }
 
 /**
  * Opens the database of `dataDir`: creates it on the first start, and starts its server or adopts the
- * running one.
- *
- * @param options.dataDir folder for the data; relative paths from the working directory
- * @param options.connectionsMax most connections of all users together; a server that is running
- *   already keeps the number it was started with
- * @param options.serves false for a command, which uses the database of a running server of Sluice
- * @param options.ownerWaitMs how long to wait while another process owns the database and PostgreSQL
- *   does not run, or, for a server, while another server owns it
- * @param options.readyWaitMs how long to wait while a server that somebody else started is starting or
- *   stopping
- * @throws OperatorError with one line for the operator: no binaries for this platform, an unusable
- *   folder, data of another major version, a server that does not start (with its last log lines)
+ * running one. @throws OperatorError with one line for the operator
  */
 export async function startEmbedded(options: StartOptions): Promise<EmbeddedDatabase> {
   const installation = await prepareInstallation(options.dataDir);
@@ -139,7 +123,6 @@ async function startIn(
   }
 }
 
-/** Turns errors of the file system into one line for the operator; returns others as they are. */
 function explained(error: unknown, home: string): unknown {
   const isSystemError = error instanceof Error && 'syscall' in error && 'errno' in error;
   return isSystemError ? unusableFolder(home, error) : error;
@@ -245,12 +228,7 @@ function once(action: () => Promise<void>): () => Promise<void> {
   };
 }
 
-/**
- * The url of the server that runs for `dataDir`, for commands. Starts, creates and owns nothing.
- *
- * @returns null when none runs
- * @throws OperatorError when the login to a running server fails
- */
+/** The url of the server that runs for `dataDir`; null when none runs. Starts, creates and owns nothing. */
 export async function connectEmbedded(dataDir: string): Promise<string | null> {
   for (const home of await existingHomes(dataDir)) {
     try {

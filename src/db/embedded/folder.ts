@@ -9,15 +9,11 @@ import { OperatorError } from '../../errors.ts';
 import { requireOwnFolder } from '../../own-folder.ts';
 import { errorCode } from './process.ts';
 
-/** The operator's alternative to repairing a folder. */
 export const ANOTHER_FOLDER = 'set another DATA_DIR';
 
 /**
- * Creates `path` (its parent exists) with exactly `mode`, whatever the umask. Sets the mode of an
- * existing folder too: another process may be between creating it and setting its mode.
- *
- * @returns true when it was created now
- * @throws OperatorError when it cannot be created or entered, or another user owns it or can write to it
+ * Creates `path` with exactly `mode`, also of an existing folder: another process may be between both.
+ * Returns true when it was created now.
  */
 export async function createOwnFolder(path: string, mode: number): Promise<boolean> {
   const isNew = (await uidOf(path)) === null;
@@ -32,11 +28,7 @@ export async function createOwnFolder(path: string, mode: number): Promise<boole
   return isNew;
 }
 
-/**
- * Creates the data folder, with the mode of the operator's umask.
- *
- * @throws OperatorError when it cannot be created
- */
+/** Creates the data folder, with the mode of the operator's umask. */
 export async function createDataFolder(path: string): Promise<void> {
   try {
     await mkdir(path, { recursive: true });
@@ -45,11 +37,7 @@ export async function createDataFolder(path: string): Promise<void> {
   }
 }
 
-/**
- * The owner of `path`; null when there is nothing.
- *
- * @throws OperatorError when it cannot be read
- */
+/** The owner of `path`; null when there is nothing. */
 export async function uidOf(path: string): Promise<number | null> {
   try {
     return (await stat(path)).uid;
@@ -59,7 +47,6 @@ export async function uidOf(path: string): Promise<number | null> {
   }
 }
 
-/** One line for the operator about a folder that the database cannot use. */
 export function unusableFolder(path: string, cause: unknown): OperatorError {
   const why = errorCode(cause) ?? String(cause);
   const hint = HINTS[why] ?? 'set DATA_DIR to another folder';

@@ -47,11 +47,8 @@ export const socketFolderOf = (home: string): string => join(home, 'socket');
 export const logFileOf = (home: string): string => join(home, 'server.log');
 
 /**
- * Chooses and creates the home: an existing database's, else the one in the data folder if the
- * account can enter it.
- *
- * @param dataDir relative to the working directory
- * @throws OperatorError when no folder can be used, or the database belongs to another user
+ * Chooses and creates the home: an existing database's, else the one in the data folder if the account can
+ * enter it.
  */
 export async function prepareInstallation(dataDir: string): Promise<Installation> {
   const account = await databaseAccount();
@@ -93,11 +90,7 @@ async function moveHome(
   return { home: systemHome, account, runtime, moved };
 }
 
-/**
- * The homes with a database for `dataDir`, the one in the data folder first. Creates nothing.
- *
- * @throws OperatorError when a folder cannot be read
- */
+/** The homes with a database for `dataDir`, the one in the data folder first. Creates nothing. */
 export async function existingHomes(dataDir: string): Promise<string[]> {
   const candidates = [join(resolve(dataDir), 'postgres'), await movedHome(dataDir)];
   const found: string[] = [];

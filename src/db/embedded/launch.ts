@@ -43,13 +43,8 @@ const EMPTY_PID_FILE_AGE_MS = 2000;
 const SOCKET_TIMEOUT_MS = 5000;
 
 /**
- * Starts a server and waits until it accepts logins. If one is running after all, because its owner was
- * killed while starting it, that one is returned.
- *
- * @param installation whose lock the server inherits
- * @param again.address the address it must have; by default the last one, or another when that is taken
- * @param again.signal ends the start, and the server that was started
- * @throws OperatorError with the last lines of its log when it does not come up
+ * Starts a server and waits until it accepts logins. If one is running after all, that one is returned.
+ * @param again.address the address it must have
  */
 export async function launchServer(
   installation: HeldInstallation,
@@ -156,10 +151,7 @@ async function removeRecycledPidFile(home: string): Promise<void> {
 }
 
 /**
- * Connects to the socket of the server that postmaster.pid names, whose process is not visible here. The
- * path leads to the same socket in every container, so this also finds the server on a file system
- * without locks.
- *
+ * Connects to the socket that postmaster.pid names: its path leads to the same server in every container.
  * @throws OperatorError when a server answers
  */
 async function requireSilentSocket(home: string, port: number): Promise<void> {

@@ -14,9 +14,8 @@ const TAIL_BYTES = 4096;
 const TAIL_LINES = 6;
 
 /**
- * Opens the log for a new server; a long one is renamed to `server.log.1` before.
- *
- * @returns the handle, which the caller closes, and where the new server's part begins
+ * Opens the log for a new server, whose part begins at `start`; a long one is renamed to `server.log.1`
+ * before.
  */
 export async function openServerLog(home: string): Promise<{ file: FileHandle; start: number }> {
   const path = logFileOf(home);
@@ -48,7 +47,6 @@ export async function serverLogTail(home: string, start: number): Promise<string
   }
 }
 
-/** Drops PostgreSQL's default line prefix: time and pid. */
 function withoutPrefix(line: string): string {
   return line.replace(/^\d{4}-\d\d-\d\d \S+ \S+ \[\d+\] /, '').trim();
 }

@@ -39,12 +39,7 @@ const OTHER_LOCK_WAIT_MS = 3000;
 const LOCK_POLL_MS = 50;
 
 export interface Ownership {
-  /**
-   * The folder's lock, for a program that must hold it; taken now where a server had it before. null on
-   * file systems without locks.
-   *
-   * @throws OperatorError when another process keeps it for too long
-   */
+  /** The folder's lock, for a program that must hold it; null on file systems without locks. */
   lockFd(): Promise<number | null>;
   /** Releases the ownership; the process may keep running. */
   release(): Promise<void>;
@@ -59,12 +54,9 @@ interface ServedFolder {
 }
 
 /**
- * Takes the ownership of `home` if no running process has it.
- *
- * @param served null for a folder without a database
- * @returns null when a running process (this one included) owns it already, and is visible here
- * @throws OperatorError when its owner runs elsewhere (another container or machine); or when the folder
- *   is a copy that was made while its database was in use
+ * Takes the ownership of `home`; null when a running process that is visible here has it. @throws
+ * OperatorError when its owner runs elsewhere, or the folder is a copy that was made while its database was
+ * in use
  */
 export async function claimOwnership(
   home: string,
@@ -110,9 +102,8 @@ export async function ownerServes(home: string): Promise<boolean> {
 }
 
 /**
- * Checks whether an owner that does not run here has ended.
- *
- * @param isLocked does this process have the folder's lock?
+ * Checks whether an owner that does not run here has ended. @param isLocked this process has the folder's
+ * lock
  */
 async function hasEnded(
   home: string,
@@ -236,11 +227,7 @@ function startHeartbeat(home: string, name: string): { stop(): Promise<void> } {
   };
 }
 
-/**
- * Waits until the process of a record is known to be silent or not: `OWNER_SILENT_MS` at most.
- *
- * @returns false when the record was renewed meanwhile
- */
+/** Waits until the process of a record is known to be silent; false when the record was renewed meanwhile. */
 export async function untilSilent(home: string, name: string): Promise<boolean> {
   const startedAt = performance.now();
   const first = await renewedAtMs(home, name);
@@ -269,7 +256,6 @@ export async function untilSilent(home: string, name: string): Promise<boolean> 
 const openFile = promisify(open);
 const closeFile = promisify(close);
 
-/** Append, create, follow no symbolic link. */
 const LOCK_FLAGS =
   constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW;
 const FLOCK_TIMEOUT_MS = 30_000;
@@ -281,12 +267,7 @@ interface FolderLock {
   release(): Promise<void>;
 }
 
-/**
- * Locks `folder`, unless another open file has the lock.
- *
- * @returns 'held' when another has it; 'unsupported' without the program flock, or on a file system
- *   without locks
- */
+/** Locks `folder`. Returns 'unsupported' without the program flock, or on a file system without locks. */
 export async function lockFolder(folder: string): Promise<FolderLock | 'held' | 'unsupported'> {
   const fd = await openFile(join(folder, 'lock'), LOCK_FLAGS, 0o600);
   const run = await runProgram('flock', ['--exclusive', '--nonblock', '3'], {

@@ -12,9 +12,7 @@ import { readFile, readlink } from 'node:fs/promises';
 export type SystemAccount = { readonly uid: number; readonly gid: number } | null;
 
 interface ProgramResult {
-  /** exit code; null when it could not be started or was killed for taking too long */
   readonly code: number | null;
-  /** standard output and standard error, in that order, trimmed */
   readonly output: string;
   readonly missing: boolean;
 }
@@ -36,17 +34,13 @@ export const CHILD_ENVIRONMENT = {
   MALLOC_TOP_PAD_: String(1024 * 1024),
 } as const;
 
-/** Spawn options that switch to `account`; empty for this process's. */
 export function asAccount(account: SystemAccount): { uid?: number; gid?: number } {
   return account === null ? {} : { uid: account.uid, gid: account.gid };
 }
 
 /**
- * Runs a program to its end, from the root directory, which every account can enter.
- *
- * @param options.timeoutMs the program is killed after this long
+ * Runs a program to its end, from the root directory, which every account can enter. A failure is a value.
  * @param options.inherited an open file that it gets as number 3
- * @returns always; a program that fails, is missing or takes too long is a value, not an error
  */
 export function runProgram(
   file: string,
@@ -115,9 +109,8 @@ export function errorCode(error: unknown): string | null {
 }
 
 /**
- * Identifies the process that has `pid` now, since pids are reused: start time, and on Linux the boot it counts from (proc(5), field 22).
- *
- * @returns null when there is no such process, or only its zombie
+ * Identifies the process that has `pid` now, since pids are reused: by its start time, and on Linux the boot
+ * it counts from. Null for a zombie.
  */
 export async function processIdentity(pid: number): Promise<string | null> {
   if (process.platform !== 'linux') {
@@ -143,7 +136,6 @@ export async function bootId(): Promise<string> {
   return (await readFile('/proc/sys/kernel/random/boot_id', 'utf8')).trim();
 }
 
-/** The command line of `pid`, arguments separated by one space; null when there is no process. */
 export async function processCommand(pid: number): Promise<string | null> {
   if (process.platform === 'linux') {
     const line = await readProc(`/proc/${pid}/cmdline`);

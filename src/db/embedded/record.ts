@@ -42,11 +42,7 @@ export async function placeIn(home: string, isLocked: boolean): Promise<ProcessP
   };
 }
 
-/**
- * Writes a record of this process; it appears under its name complete or not at all.
- *
- * @returns false when the name is taken
- */
+/** Writes a record of this process, complete or not at all; false when the name is taken. */
 export async function createRecord(
   home: string,
   name: string,
@@ -107,20 +103,15 @@ function isPlace(value: unknown): value is ProcessPlace {
   return texts.every((text) => typeof text === 'string') && typeof isLocked === 'boolean';
 }
 
-/** Checks whether the pid of a record can be looked up here. */
 export function isVisible({ place }: ProcessRecord, here: ProcessPlace): boolean {
   return place.kernel === here.kernel && place.namespace === here.namespace;
 }
 
-/** Checks whether the process of a record runs, and is visible here. */
 export async function runsHere(record: ProcessRecord, here: ProcessPlace): Promise<boolean> {
   return isVisible(record, here) && (await processIdentity(record.pid)) === record.identity;
 }
 
-/**
- * Renews a record, which must exist: the file system notes the time. The text stays, so that a full disk
- * does not matter.
- */
+/** Renews a record: the file system notes the time. The text stays, so that a full disk does not matter. */
 export async function renewRecord(home: string, name: string): Promise<void> {
   const file = await open(join(home, name), 'r+');
   try {

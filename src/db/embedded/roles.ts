@@ -18,11 +18,7 @@ export const DATABASE = 'sluice';
 
 /** Crash recovery comes first; as START_TIMEOUT_MS. */
 const ALONE_TIMEOUT_MS = 300_000;
-/**
- * In a new cluster: creates the role and its database, and removes the superuser's password.
- *
- * @throws OperatorError with what PostgreSQL said
- */
+/** In a new cluster: creates the role and its database, and removes the superuser's password. */
 export async function createRoleAndDatabase(
   installation: HeldInstallation,
   cluster: string,
@@ -43,10 +39,8 @@ ALTER ROLE ${SETUP_ROLE} PASSWORD NULL;`;
 }
 
 /**
- * Runs SQL as the superuser on a cluster without a running server. Each element is one transaction
- * (`-j`: a blank line ends it); the first error ends the run.
- *
- * @throws OperatorError with what PostgreSQL said
+ * Runs SQL as the superuser on a cluster without a server. Each element is one transaction; the first error
+ * ends the run.
  */
 export async function runAlone(
   { runtime, account, lockFd }: HeldInstallation,

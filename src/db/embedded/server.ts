@@ -30,9 +30,8 @@ const IMMEDIATE_STOP_TIMEOUT_MS = 15_000;
 const LOGIN_TIMEOUT_MS = 10_000;
 
 /**
- * The server that runs on the cluster of `home`, found by postmaster.pid.
- *
- * @returns null when none runs, also when the file is a dead server's and another program has its pid
+ * The server that runs on the cluster of `home`, found by postmaster.pid; null also when another program has
+ * its pid.
  */
 export async function findServer(home: string): Promise<Server | null> {
   const lines = await readPidFile(home);
@@ -62,11 +61,8 @@ export async function readPidFile(home: string): Promise<string[] | null> {
 }
 
 /**
- * Waits until the server of `home` accepts logins, or is gone.
- *
- * @param limitMs how long it may be starting or stopping
- * @returns null when it is gone
- * @throws OperatorError when it is neither after that
+ * Waits until the server of `home` accepts logins; null when it is gone. @throws OperatorError when it is
+ * neither after `limitMs`
  */
 export async function settledServer(
   home: string,
@@ -86,11 +82,7 @@ export async function settledServer(
   }
 }
 
-/**
- * Logs in with the home's password by SCRAM, which also proves that the server knows it.
- *
- * @throws OperatorError when the login fails
- */
+/** Logs in with the home's password by SCRAM, which also proves that the server knows it. */
 export async function logIn(home: string, { pid, address }: Server): Promise<DatabaseUrls> {
   const login = { role: ROLE, password: await readPassword(home), database: DATABASE };
   const urls = addressUrls(address, login);
@@ -115,12 +107,7 @@ export async function logIn(home: string, { pid, address }: Server): Promise<Dat
   }
 }
 
-/**
- * Stops the server of `home`: `fast` (clients are disconnected, a checkpoint is written), after a
- * minute `immediate` (the next start recovers from the log). Resolves when its process is gone.
- *
- * @throws OperatorError when it survives both
- */
+/** Stops the server of `home`: `fast`, after a minute `immediate` (the next start recovers from the log). */
 export async function stopServer(home: string): Promise<void> {
   const server = await findServer(home);
   if (server === null) return;

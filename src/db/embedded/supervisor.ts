@@ -40,11 +40,7 @@ export class Supervisor {
   readonly #done: Promise<void>;
   #restarts = 0;
 
-  /**
-   * @param start starts it again, or finds the one that another process has started
-   * @param onGivenUp called once, after the last start has failed
-   * @param timing other than the service's, for tests
-   */
+  /** @param start starts it again, or finds the one that another process has started */
   constructor(
     server: Server,
     start: (signal: AbortSignal) => Promise<Server>,
@@ -61,7 +57,6 @@ export class Supervisor {
     });
   }
 
-  /** Ends; a start under way is ended too. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#done;
@@ -87,7 +82,6 @@ export class Supervisor {
     this.#stopping.signal.throwIfAborted();
   }
 
-  /** Returns null when it is given up. */
   async #restart(): Promise<Server | null> {
     const diedAt = performance.now();
     for (;;) {

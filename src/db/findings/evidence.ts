@@ -43,15 +43,12 @@ export interface EvidenceRun {
 export type TriageEntry = HistoryEntry & { readonly findingId: Hex16 };
 
 export interface StoredEvidence {
-  /** when the download was noted */
   readonly at: Date;
   readonly workspace: string;
   readonly isRedacted: boolean;
-  /** private key */
   readonly key: Buffer;
   readonly runs: readonly EvidenceRun[];
   readonly findings: readonly Finding[];
-  /** oldest first */
   readonly history: readonly TriageEntry[];
   readonly entries: readonly (ChainedEntry & {
     /** its content may be in the package */
@@ -133,7 +130,6 @@ async function readRuns(
   return rows;
 }
 
-/** Checks whether an entry is about one of the findings, a rule of theirs, or a run. */
 function isAbout({ subject, before, after }: ChainedEntry, names: readonly string[]): boolean {
   return names.some(
     (name) => subject === name || before?.includes(name) === true || after?.includes(name) === true,
@@ -189,11 +185,6 @@ async function gather(
   };
 }
 
-/**
- * Reads the evidence of a finding or an incident, and notes the download in the ledger.
- *
- * @throws {SluiceError} `not_found`; as `recordedByMember`
- */
 export async function recordEvidence(
   database: Database,
   workspaceId: number,

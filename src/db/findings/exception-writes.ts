@@ -23,7 +23,6 @@ const facts = ({ id, text, tool, agent, service, expiresAt }: Made) => ({
   expires_at: expiresAt.toISOString(),
 });
 
-/** @throws {SluiceError} `conflict` when the workspace has as many as it may */
 async function makeRoom(connection: Connection, workspaceId: number): Promise<void> {
   const { rows } = await connection.query<{ active: number }>(
     `SELECT count(*)::int AS active FROM finding_exceptions e
@@ -44,7 +43,6 @@ async function makeRoom(connection: Connection, workspaceId: number): Promise<vo
   );
 }
 
-/** @throws {SluiceError} `conflict` when an active exception is the same */
 async function refuseRepeated(
   connection: Connection,
   workspaceId: number,
@@ -65,13 +63,8 @@ async function refuseRepeated(
 }
 
 /**
- * Makes an exception from the match that a finding shows: for its rule and those of its text, tool, agent
- * and service that are chosen, together.
- * Active from the commit on, until it expires by PostgreSQL's clock or is ended.
- *
- * @throws {SluiceError} `not_found` when the workspace has no such finding, or the finding does not
- *   offer these parts; `conflict` at `EXCEPTIONS_MAX` or when there is the same one; `not_signed_in`,
- *   `role_required`
+ * Makes an exception from the match that a finding shows, for all chosen parts together. Active until it
+ * expires or is ended.
  */
 export async function createException(
   database: Database,
@@ -109,12 +102,7 @@ export async function createException(
   });
 }
 
-/**
- * Ends an active exception: what it hid is shown again.
- *
- * @throws {SluiceError} `not_found` when the workspace has no such active exception;
- *   `not_signed_in`, `role_required`
- */
+/** Ends an active exception: what it hid is shown again. */
 export async function endException(
   database: Database,
   workspaceId: number,

@@ -6,7 +6,6 @@ import { hasAssignee, hasState, usersOf } from './triage.ts';
 
 const literally = (text: string): string => text.replaceAll(/[\\%_]/g, '\\$&');
 
-/** The text as a pattern of ILIKE that any text with it matches. */
 export function containing(text: string): string {
   return `%${literally(text)}%`;
 }
@@ -61,14 +60,12 @@ export const GIVEN = Object.fromEntries(
   NAMES.map((name, index) => [name, `$${index + 2}::${PARAMETERS[name][0]}`]),
 ) as Readonly<Record<Name, string>>;
 
-/** A condition where the filter has a value; else true. */
 const where = (name: Name, condition: string): string => `(${GIVEN[name]} IS NULL OR ${condition})`;
 
 export const IN_TIME = `${where('since', `f.created_at >= ${GIVEN.since}`)}
         AND ${where('until', `f.created_at < ${GIVEN.until}`)}`;
 const HAS_SEVERITY = where('severity', `f.severity = ${GIVEN.severity}`);
 const HAS_CATEGORY = where('category', `f.category = ${GIVEN.category}`);
-/** Conditions on columns of an index, of a row `f`. */
 export const OF_SEVERITY_AND_CATEGORY = `${HAS_SEVERITY} AND ${HAS_CATEGORY}`;
 export const OF_RULE = where('ruleId', `f.rule_id = ${GIVEN.ruleId}`);
 export const OF_KIND = `${OF_SEVERITY_AND_CATEGORY} AND ${OF_RULE}
@@ -130,7 +127,6 @@ export const MATCHES = matching(SEARCHED);
 /** Without a search, which alone reads excerpts. */
 export const MATCHES_UNSEARCHED = matching(NOT_SEARCHED);
 
-/** The place of the n-th parameter after those of `MATCHES`. */
 export function parameter(n: number): string {
   return `$${1 + ROWS.length + n}`;
 }

@@ -84,10 +84,8 @@ function toGroup(row: Row): FindingGroup {
 }
 
 /**
- * One page of a workspace's findings in groups.
- *
- * @returns the page; how many groups to skip for the next, null at the end; and the time before which no
- *   finding was read, null when all were
+ * One page of groups, how many to skip for the next, and the time before which no finding was read (null
+ * when all were).
  */
 export async function listFindingGroups(
   database: Database,

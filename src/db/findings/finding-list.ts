@@ -87,8 +87,6 @@ const ofTime = (after: string): string => `f.workspace_id = $1 AND ${IN_TIME} AN
  * The rows that a page reads: findings of the filter's time, severity, category and rule. Severity and category are in
  * the index by time, so few of very many are found without reading the others; that both parts have the same
  * time and id lets PostgreSQL keep their order.
- *
- * @param after which findings are behind the cursor
  */
 export const findingsRead = (direction: Direction, ofKind: boolean, after = 'true'): string =>
   ofKind
@@ -161,7 +159,6 @@ function wayOf(filter: FindingFilter): 'read' | 'readKind' | 'byState' | 'byKind
   return isOfKinds(filter) ? 'byKind' : 'byTime';
 }
 
-/** The first findings after a cursor, and what they are sorted by. */
 export async function rowsInTime(
   database: Queryable,
   workspaceId: number,
@@ -258,7 +255,6 @@ async function searchedBySeverity(
   return times.length === 0 ? null : new Date(Math.max(...times));
 }
 
-/** Of the finding of a cursor; null when it is gone. */
 export async function severityOf(database: Database, workspaceId: number, { id }: PageCursor) {
   const { rows } = await database.query<Pick<Finding, 'severity'>>(
     'SELECT severity FROM findings WHERE workspace_id = $1 AND id = $2',

@@ -42,9 +42,7 @@ const isSame = (one: string, other: string): string =>
     .join(' AND ');
 
 /**
- * The further places of a finding with those of a later evaluation of the run that it lacks.
- *
- * @param added the same rule's finding of the later evaluation
+ * The further places of a finding with those that it lacks of the same rule's finding of a later evaluation.
  */
 export const mergedPlaces = (kept: string, added: string): string => `
   CASE WHEN ${isRest(`${kept}.more_places->-1`)} THEN ${kept}.more_places ELSE (

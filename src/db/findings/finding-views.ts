@@ -12,7 +12,6 @@ import { recordedByMember } from '../people/authority.ts';
 const mayEdit = (role: string, user: string): string =>
   `coalesce(v.user_id = ${user}, v.created_by = ${user} OR ${role} <> 'member')`;
 
-/** A member's own views and the shared ones, each by name. There is a bounded number. */
 export async function listFindingViews(
   database: Queryable,
   workspaceId: number,
@@ -57,7 +56,6 @@ async function endDefault(
   );
 }
 
-/** @throws {SluiceError} `conflict` when there are as many as there may be */
 async function requireRoom(connection: Connection, workspaceId: number, ownerId: number | null) {
   const { rows } = await connection.query<{ views: number }>(
     `SELECT count(*)::int AS views FROM finding_views
@@ -78,12 +76,7 @@ interface Stored {
 
 const COLUMNS = 'v.id, v.name, v.query, v.user_id IS NULL AS "isShared"';
 
-/**
- * Saves a view. One of the same name, of the same owner, gets the new query.
- *
- * @throws {SluiceError} `conflict` when there is no room, or a shared view of that name is somebody else's;
- *   `not_signed_in`, `role_required` as `recordedByMember`
- */
+/** Saves a view. One of the same name, of the same owner, gets the new query. */
 export async function saveFindingView(
   database: Database,
   workspaceId: number,
@@ -122,7 +115,6 @@ export async function saveFindingView(
   });
 }
 
-/** @throws {SluiceError} `not_found` when the actor sees no such view */
 async function requireView(
   connection: Connection,
   workspaceId: number,
@@ -140,11 +132,7 @@ async function requireView(
   throw new SluiceError('not_found', 'This workspace has no such view.');
 }
 
-/**
- * Deletes a view: one's own, or a shared one that one made or, as an admin or owner, any.
- *
- * @throws {SluiceError} `not_found`; `role_required` also for somebody else's shared view
- */
+/** Deletes a view: one's own, or a shared one that one made or, as an admin or owner, any. */
 export async function deleteFindingView(
   database: Database,
   workspaceId: number,
@@ -167,12 +155,7 @@ export async function deleteFindingView(
   });
 }
 
-/**
- * Sets or removes a view as the actor's default, with which the findings list begins.
- *
- * @param isDefault false: removes this view as the default; the list begins with all open findings
- * @throws {SluiceError} `not_found`
- */
+/** Sets a view as the actor's default, with which the findings list begins, or removes it as the default. */
 export async function setDefaultFindingView(
   database: Database,
   workspaceId: number,

@@ -39,7 +39,6 @@ function valueShown(column: string, key: string): string {
   return `CASE WHEN shown.place IS NULL THEN f.${column} ELSE shown.place->>'${key}' END`;
 }
 const shown = (column: string, key: string): string => `${valueShown(column, key)} AS "${key}"`;
-/** Of findings `f`, with `JOIN_SHOWN`. */
 const FACTS = `
   f.id, f.created_at AS "createdAt", f.run_id AS "runId", f.rule_id AS "ruleId",
   f.rule_version AS "ruleVersion", f.rule_status AS "ruleStatus", f.severity, f.category,
@@ -66,12 +65,10 @@ const SHOWN_NAME = valueShown('step_name', 'stepName');
 const SHOWN_TOOL = valueShown('tool_name', 'tool');
 const SHOWN_NAME_MATCHED = `CASE WHEN shown.place IS NULL THEN f.step_name_matched
   ELSE (shown.place->>'stepNameMatched')::boolean END`;
-/** Of `SOURCE`. */
 export const COLUMNS = `${FACTS},
   CASE WHEN w.redact_excerpts AND ${SHOWN_NAME_MATCHED} THEN NULL ELSE ${SHOWN_NAME} END AS "stepName",
   CASE WHEN w.redact_excerpts AND ${SHOWN_SURFACE} = 'tool_name' THEN NULL ELSE ${SHOWN_TOOL} END AS "toolName",
   CASE WHEN w.redact_excerpts THEN NULL ELSE ${valueShown('excerpt', 'excerpt')} END AS excerpt`;
-/** The joins that `COLUMNS` needs, next to the findings `f`. */
 export const BESIDE = `JOIN workspaces w ON w.id = f.workspace_id ${JOIN_SHOWN}`;
 export const SOURCE = 'findings f JOIN workspaces w ON w.id = f.workspace_id';
 
@@ -126,7 +123,6 @@ export async function findPlace(
  * (a backup) delays nothing. All processes must use the same PostgreSQL role, because roles cannot see
  * each other's transactions.
  *
- * @param unseenSeconds for tests
  * @returns microseconds since 1970, by the database's clock
  */
 export async function settledBefore(
@@ -197,9 +193,6 @@ const EXPORT_PAGE_SEARCHED = exportPage(MATCHES);
  * One page of a workspace's findings, oldest first. Without excerpts (the column is not read) and
  * without step names that contain matched text, whether or not the workspace redacts. A page looks at
  * `EXPORT_READ_MAX` findings at most, so it may have few or none and yet have a next one.
- *
- * @param range its `before` from `settledBefore`, the same for all pages of one reading
- * @returns the page, and where the next begins (null at the end)
  */
 export async function listFindingFacts(
   database: Database,

@@ -257,7 +257,6 @@ interface Kept {
  * Reads overviews through a cache: a call gets the cached counts while they are fresh, or joins a read
  * that has begun. A change in the workspace makes them outdated.
  *
- * @param nowMs milliseconds since 1970, by PostgreSQL's clock
  * @returns rejects as the database does; a failure is not remembered
  */
 export function createOverviewReader(
@@ -360,7 +359,6 @@ async function assignedTo(
   return { ...counts, more: read === DECIDED_READ_MAX };
 }
 
-/** Records a visit, and counts the member's new and assigned findings. */
 export async function noteOverviewVisit(
   database: Database,
   workspaceId: number,

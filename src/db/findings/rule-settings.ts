@@ -17,11 +17,7 @@ interface WorkspaceSettings extends RuleSettings {
   readonly redactExcerpts: boolean;
 }
 
-/**
- * The settings of several workspaces, by workspace id.
- *
- * @param workspaceIds ids that do not exist are absent from the answer
- */
+/** The settings of several workspaces, by workspace id; ids that do not exist are absent. */
 export async function readWorkspaceSettings(
   database: Database,
   workspaceIds: readonly number[],
@@ -59,11 +55,7 @@ export interface UnusableOverride {
   readonly enabled: boolean;
 }
 
-/**
- * Overrides of all workspaces that have no effect, by workspace and rule.
- *
- * @param runnable ids of the rules that can run
- */
+/** Overrides of all workspaces whose rule cannot run, by workspace and rule. */
 export async function listUnusableOverrides(
   database: Database,
   runnable: readonly string[],
@@ -121,11 +113,7 @@ async function overrideOf(
   return rows[0]?.enabled ?? null;
 }
 
-/**
- * Overrides one rule; records nothing if it is overridden so already.
- *
- * @param enabled null removes the override
- */
+/** Overrides one rule, or removes its override; records nothing if it is so already. */
 export async function setOverride(
   database: Database,
   workspaceId: number,
@@ -155,10 +143,8 @@ export async function setOverride(
 }
 
 /**
- * Switches the experimental tier off and removes all overrides, in one ledger entry; records nothing
- * if neither was set. On every plan, so that settings can be removed that an earlier plan allowed.
- *
- * @throws {SluiceError} `role_required` when the actor is not an owner
+ * Switches the experimental tier off and removes all overrides. On every plan: an earlier one may have
+ * allowed them.
  */
 export async function resetRules(
   database: Database,

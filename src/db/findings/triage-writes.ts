@@ -51,7 +51,6 @@ async function readBefore(
   return rows;
 }
 
-/** The e-mail address of a member. @throws {SluiceError} `conflict` when the user is not a member */
 async function memberAddress(
   connection: Connection,
   workspaceId: number,
@@ -165,18 +164,9 @@ async function addNotes(
 }
 
 /**
- * Sets the state, the assignee or both of up to `TRIAGE_FINDINGS_MAX` findings, and adds a note to
- * each, in one transaction: all findings are changed or none is. By any member with an open session.
- * A finding that has the value already stays unchanged, without history and ledger.
- *
- * The ledger gets one entry for the state, one for the assignee and one for the note, whatever the
- * number of findings: of several, its `before` has each finding's id and old value.
- *
- * @param change its `ids` may repeat; undefined members change nothing
- * @param canEmail whether other people whose assignments change get an e-mail
- * @throws {SluiceError} `not_found` when the workspace lacks one of the findings; `conflict` when the
- *   assignee is not a member, or a finding has `NOTES_MAX` notes; `bad_request` for too many ids;
- *   `not_signed_in`, `role_required` as `recordedByMember`
+ * Sets the state, the assignee or both of up to `TRIAGE_FINDINGS_MAX` findings, and adds a note to each: all
+ * are changed or none is. A finding that has the value already stays unchanged, without history and ledger.
+ * The ledger gets one entry for each, whatever the number of findings, with their ids and old values.
  */
 export async function triageFindings(
   database: Database,

@@ -11,7 +11,6 @@ export const HISTORY_ENTRIES_MAX = 300;
 
 const OWN = 'own.workspace_id = f.workspace_id AND own.finding_id = f.id';
 
-/** The state of a finding, as a column of a statement that reads `findings f`. */
 export const STATE_COLUMN = `
   coalesce((SELECT own.state FROM finding_states own WHERE ${OWN}), 'new') AS state`;
 
@@ -21,10 +20,8 @@ export const TRIAGE_COLUMNS = `${STATE_COLUMN},
     WHERE ${OWN}) AS assignee`;
 
 /**
- * A condition for a statement that reads `findings f`: whether the finding has one of some states. The
- * default view of lists is `OPEN_STATES`.
- *
- * @param states SQL of a text[], for example `$12::text[]`; where it is null, every finding matches
+ * A condition: the finding has one of some states. @param states SQL of a text[]; where it is null, every
+ * finding matches
  */
 export function hasState(states: string): string {
   return `(${states} IS NULL OR coalesce((
@@ -36,10 +33,8 @@ export const usersOf = (address: string): string =>
   `ARRAY(SELECT id FROM users WHERE lower(users.address) = lower(${address}))`;
 
 /**
- * A condition for a statement that reads `findings f`: whether the finding is assigned to a user.
- *
- * @param address SQL of a text, for example `$13::text`: an e-mail address, or empty for nobody; where it
- *   is null, every finding matches
+ * A condition: the finding is assigned to a user. @param address SQL of an e-mail address, or empty for
+ * nobody; where it is null, every finding matches
  */
 export function hasAssignee(address: string): string {
   const assigned = (condition: string): string =>

@@ -75,7 +75,6 @@ export function parseHead(text: string): ChainHead | null {
   return { seq, hash: Buffer.from(hash, 'hex') };
 }
 
-/** Checks whether an entry replaced the known entry with the same number. */
 export function isReplaced(entry: ChainHead, known: ChainHead): boolean {
   return entry.seq === known.seq && !entry.hash.equals(known.hash);
 }

@@ -89,14 +89,9 @@ export async function appendAudit(
   );
 }
 
-/** Adds an entry to the ledger, in the transaction of the change. */
 export type Recorder = (change: Change) => Promise<void>;
 
-/**
- * Runs a change of a workspace and its ledger entries in one transaction, with the ledger locked.
- *
- * @throws what `work` throws, after everything was rolled back
- */
+/** Runs a change of a workspace and its ledger entries in one transaction, with the ledger locked. */
 export async function recorded<Result>(
   database: Database,
   workspaceId: number,
@@ -114,11 +109,8 @@ export const SEARCHED_ENTRIES_MAX = 5_000;
 const ANY_ENTRY: AuditFilter = { actor: null, action: null };
 
 /**
- * A page of a workspace's ledger, newest first.
- *
- * @param before only entries with a smaller number; null begins at the newest
- * @returns the page, and what `before` is for the next one (null at the end); of a filter that few entries match,
- *   a page may have fewer than `limit` and be followed by others
+ * A page of a workspace's ledger, newest first, of entries with a smaller number than `before`. With a
+ * filter that few entries match, a page may have fewer than `limit` and be followed by others.
  */
 export async function listAudit(
   database: Queryable,
@@ -145,10 +137,8 @@ export async function listAudit(
 }
 
 /**
- * Returns the newest entries of a ledger since a time, oldest first.
- *
- * @param limit most entries; the oldest ones are left out
- * @returns `isCut` when entries since that time were left out
+ * Returns the newest entries of a ledger since a time, oldest first; `isCut` when older ones of that time
+ * were left out.
  */
 export async function newestEntries(
   database: Queryable,
@@ -175,7 +165,6 @@ async function numberAfterNewest(database: Queryable, workspaceId: number): Prom
   return onlyRow(found).seq;
 }
 
-/** A workspace whose last entry differs from the kept entry. */
 interface HeadChange {
   readonly workspaceId: number;
   /** the last entry, not verified; null for an empty ledger */
@@ -197,10 +186,8 @@ const CHANGED_HEADS = `
    WHERE (last.seq, last.hash) IS DISTINCT FROM (kept.seq, kept.hash)`;
 
 /**
- * Compares the last entries of the ledgers with kept entries.
- *
- * @param limit maximum number of workspaces, oldest first
- * @returns the workspaces whose last entry differs
+ * Compares the last entries of the ledgers with kept entries; returns the workspaces whose last entry
+ * differs.
  */
 export async function changedHeads(
   database: Queryable,
@@ -257,10 +244,8 @@ function faultAt(
 }
 
 /**
- * Verifies a workspace's whole ledger, oldest entry first, up to the first invalid entry.
- *
- * @param known earlier heads, kept elsewhere. A ledger that ends before a head was cut off; a ledger
- *   with another entry in that place was rewritten
+ * Verifies a workspace's whole ledger, up to the first invalid entry. @param known earlier heads, kept
+ * elsewhere: a ledger that lacks one was cut off or rewritten
  */
 export async function verifyAudit(
   database: Queryable,

@@ -10,7 +10,6 @@ import type { Connection, Database } from '../database.ts';
 import { type Recorder, recorded } from './audit.ts';
 import { OPEN } from './sessions.ts';
 
-/** Of a member with an open session. @throws {SluiceError} `not_signed_in`, `role_required` */
 async function roleOf(
   connection: Connection,
   workspaceId: number,
@@ -33,13 +32,7 @@ async function roleOf(
 
 type Change<Result> = (connection: Connection, record: Recorder, role: Role) => Promise<Result>;
 
-/**
- * Runs a change by any member, and its ledger entries, in one transaction.
- *
- * @param work `role` is the actor's
- * @throws {SluiceError} `not_signed_in` or `role_required` when the actor has lost session or
- *   membership; what `work` throws, after everything was rolled back
- */
+/** Runs a change by any member, and its ledger entries, in one transaction; `role` is the actor's by now. */
 export async function recordedByMember<Result>(
   database: Database,
   workspaceId: number,
@@ -51,11 +44,7 @@ export async function recordedByMember<Result>(
   );
 }
 
-/**
- * Runs a change by an admin or an owner, and its ledger entries, in one transaction.
- *
- * @throws {SluiceError} as `recordedByMember`; `role_required` when the actor is only a member
- */
+/** As `recordedByMember`, by an admin or an owner. */
 export async function recordedByAdmin<Result>(
   database: Database,
   workspaceId: number,

@@ -22,7 +22,6 @@ const CLI_LIFE_DAYS = 30;
 export interface Approval {
   readonly deviceName: string;
   readonly address: string;
-  /** of the browser in which it was decided */
   readonly sessionId: Hex16;
   readonly userId: number;
   readonly workspaceId: number;
@@ -47,11 +46,8 @@ async function approverOf(
 }
 
 /**
- * Creates the session of an approved command line, if the user who approved it still may. In a
- * transaction.
- *
- * @returns the token, which cannot be read again; null when the approver has signed out, changed the
- *   password or left the workspace
+ * Creates the session of an approved command line, if its approver still may; else null. The token cannot be
+ * read again.
  */
 export async function createCliSession(
   connection: Connection,
@@ -92,11 +88,7 @@ interface EndingRow {
 /** Which of a user's open sessions end: one, or all but one. */
 type Ending = { readonly only: Hex16 } | { readonly except: Hex16 };
 
-/**
- * Ends open sessions of a user. The end of a command line's is recorded in its workspace.
- *
- * @param action how the ledger names it
- */
+/** Ends open sessions of a user. The end of a command line's is recorded in its workspace. */
 export async function endSessions(
   database: Database,
   userId: number,

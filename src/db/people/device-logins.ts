@@ -20,7 +20,6 @@ import { digestKey } from './keys.ts';
 const DEVICE_CODE_BYTES = 32;
 /** Without vowels, so that no code is a word, and without digits, which look like letters. */
 const USER_CODE_LETTERS = 'BCDFGHJKLMNPQRSTVWXZ';
-/** 20⁸ codes. */
 const USER_CODE_CHARS = 8;
 const LIFE_MINUTES = 10;
 /** Least time between polls. */
@@ -51,9 +50,7 @@ function randomUserCode(): string {
   ).join('');
 }
 
-/**
- * The code that a person typed, in capitals and without dashes and spaces; null if it cannot be one.
- */
+/** The code that a person typed, in capitals and without dashes and spaces; null if it cannot be one. */
 export function parseUserCode(text: string): string | null {
   const code = text.toUpperCase().replaceAll(/[\s–-]/g, '');
   return new RegExp(`^[${USER_CODE_LETTERS}]{${USER_CODE_CHARS}}$`).test(code) ? code : null;
@@ -89,12 +86,7 @@ async function checkRoom(connection: Connection, network: string): Promise<void>
   }
 }
 
-/**
- * Begins a login.
- *
- * @returns both codes, which cannot be read again
- * @throws {SluiceError} `too_many_attempts` or `overloaded` when too many are waiting
- */
+/** Begins a login. The codes cannot be read again. */
 export async function beginDeviceLogin(
   database: Database,
   { name, address, network }: Device,
@@ -129,12 +121,7 @@ export async function beginDeviceLogin(
   };
 }
 
-/**
- * The login that waits for a decision under a user code.
- *
- * @param userCode of `parseUserCode`
- * @returns null when there is none, it was decided, or it has expired
- */
+/** The login that waits for a decision under a user code; null when it was decided, or has expired. */
 export async function findDeviceLogin(
   database: Database,
   userCode: string,
@@ -148,12 +135,7 @@ export async function findDeviceLogin(
   return rows[0] ?? null;
 }
 
-/**
- * Approves or denies a login for a workspace. The actor's permission is checked again when the
- * command line fetches its token (`createCliSession`).
- *
- * @returns false when no login waits under this code
- */
+/** Approves or denies a login. The permission is checked again when the command line fetches its token. */
 export async function decideDeviceLogin(
   database: Database,
   workspaceId: number,

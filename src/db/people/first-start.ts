@@ -10,7 +10,6 @@ import { keyCreated, workspaceCreated } from './workspace-writes.ts';
 import { createWorkspace, firstWorkspace } from './workspaces.ts';
 
 const LOCK_KEY = '0x736c756963652b33';
-/** Slug of the workspace that the first start creates. */
 export const FIRST_SLUG = 'default';
 const FIRST_START = { userId: null, name: 'first start', origin: 'server' };
 
@@ -41,11 +40,7 @@ async function createOwner(
   return { email, password };
 }
 
-/**
- * Creates the first workspace with its owner and its keys, all or nothing.
- *
- * @returns null when there is a workspace already
- */
+/** Creates the first workspace with its owner and its keys; null when there is a workspace already. */
 export async function ensureFirstWorkspace(
   database: Database,
   { brand, ownerEmail }: { readonly brand: string; readonly ownerEmail: string },

@@ -23,10 +23,8 @@ const notOpen = () =>
   new SluiceError('not_found', 'This invitation is invalid, already used, revoked or expired.');
 
 /**
- * Stores an invitation, and revokes earlier open ones of the same address to the workspace.
- *
- * @returns the token for the link, which cannot be read again
- * @throws {SluiceError} `conflict` when the address is a member's, or too many are open
+ * Stores an invitation, and revokes earlier open ones of the same address to the workspace. The token cannot
+ * be read again.
  */
 export async function insertInvitation(
   connection: Connection,
@@ -74,7 +72,6 @@ export async function listInvitations(
   return rows;
 }
 
-/** @throws {SluiceError} `not_found` when the workspace has no such open invitation */
 export async function findInvitation(
   database: Queryable,
   workspaceId: number,
@@ -89,7 +86,6 @@ export async function findInvitation(
   return invitation;
 }
 
-/** @throws {SluiceError} `not_found` when the token belongs to no open invitation */
 export async function findInvitationByToken(
   database: Queryable,
   token: string,
@@ -124,7 +120,6 @@ export async function markAccepted(connection: Connection, id: number): Promise<
   if (rowCount !== 1) throw notOpen();
 }
 
-/** @throws {SluiceError} `not_found` when the workspace has no such open invitation */
 export async function markRevoked(
   connection: Connection,
   workspaceId: number,

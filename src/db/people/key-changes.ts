@@ -26,7 +26,6 @@ const BACKOFF_MAX_MS = 5000;
 const HEARTBEAT_MS = 30_000;
 
 export interface KeyChanges {
-  /** Stops listening; resolves when the connection is closed. */
   readonly close: () => Promise<void>;
 }
 
@@ -74,12 +73,8 @@ async function listenOnce(database: Database, listening: Listening): Promise<voi
 }
 
 /**
- * Begins listening, in the background: the server may start while this does not work.
- *
- * @param url postgres://…
- * @param onChanged called with the id of every key that is revoked or gets another limit while this
- *   listens
- * @param events `keyChangesUnheard` once per gap, `keyChangesHeard` when it listens
+ * Begins listening, in the background: the server may start while this does not work. `onChanged` gets the
+ * id of each key that is revoked or changed.
  */
 export function listenForKeyChanges(
   url: string,

@@ -27,7 +27,6 @@ export interface NewKey {
   readonly workspaceId: number;
   readonly kind: KeyKind;
   readonly name: string;
-  /** 1 to 100,000 requests per minute */
   readonly rateLimitPerMinute: number;
   readonly brand: string;
   /** `live` when left out */
@@ -40,17 +39,14 @@ export function digestKey(secret: string): Buffer {
   return Buffer.from(hash('sha256', secret), 'hex');
 }
 
-/** @throws {OperatorError} when it is out of range */
 function checkLimit(perMinute: number): void {
   if (Number.isInteger(perMinute) && perMinute >= 1 && perMinute <= RATE_LIMIT_MAX) return;
   throw new OperatorError(`A key's limit must be a whole number from 1 to ${RATE_LIMIT_MAX}.`);
 }
 
 /**
- * Creates a key: `<brand>_live_…` or `<brand>_obs_…` for agents, `<brand>_key_…` for reading.
- *
- * @returns the key in clear; it cannot be read again
- * @throws {OperatorError} when the limit is out of range
+ * Creates a key: `<brand>_live_…` or `<brand>_obs_…` for agents, `<brand>_key_…` for reading. It cannot be
+ * read again.
  */
 export async function createKey(
   database: Queryable,
@@ -77,9 +73,8 @@ export async function createKey(
 }
 
 /**
- * The keys of one workspace, or of all, oldest first.
- *
- * @param revokedMax how many of the latest revoked keys to return; null for all
+ * The keys of one workspace, or of all, oldest first. @param revokedMax how many of the latest revoked ones;
+ * null for all
  */
 export async function listKeys(
   database: Queryable,
@@ -102,9 +97,7 @@ export async function listKeys(
   return rows;
 }
 
-/**
- * Finds the first run since a key was created; another key may have sent it. Index `runs_by_arrival`.
- */
+/** Finds the first run since a key was created; another key may have sent it. */
 export async function findKeyArrival(
   database: Queryable,
   workspaceId: number,
@@ -126,12 +119,7 @@ export async function findKeyArrival(
   return { name, lastUsedAt, run: runId === null ? null : { id: runId, at } };
 }
 
-/**
- * Revokes a key for good; a revoked one stays as it is. The same statement notifies the servers
- * (`listenForKeyChanges`) when its transaction commits.
- *
- * @throws {OperatorError} when there is no such key
- */
+/** Revokes a key for good. The same statement notifies the servers when its transaction commits. */
 export async function revokeKey(database: Queryable, id: number): Promise<void> {
   const { rowCount } = await database.query(
     `WITH revoked AS (
@@ -144,12 +132,7 @@ export async function revokeKey(database: Queryable, id: number): Promise<void> 
     throw new OperatorError(`There is no key with the id ${id}: see sluice key list`);
 }
 
-/**
- * Sets the limit of a key that exists. The same statement notifies the servers, as `revokeKey` does.
- *
- * @param perMinute requests, 1 to 100,000
- * @throws {OperatorError} when the limit is out of range
- */
+/** Sets the limit of a key that exists, and notifies the servers. */
 export async function setKeyLimit(
   database: Queryable,
   id: number,
@@ -165,11 +148,7 @@ export async function setKeyLimit(
   );
 }
 
-/**
- * Looks a key up by its digest.
- *
- * @returns null when it does not exist or is revoked
- */
+/** Looks a key up by its digest; null when it does not exist or is revoked. */
 export async function findCredential(
   database: Queryable,
   digest: Buffer,

@@ -30,7 +30,6 @@ function ownersOnly(by: Role, ...concerned: Role[]): void {
   throw new SluiceError('role_required', 'Only an owner can add, change or remove owners.');
 }
 
-/** @throws {SluiceError} `not_found`, `role_required`, `conflict` */
 export async function setRole(
   database: Database,
   workspaceId: number,
@@ -47,11 +46,7 @@ export async function setRole(
   });
 }
 
-/**
- * Removes a member; its sessions see nothing of the workspace from the commit on.
- *
- * @throws {SluiceError} `not_found`, `role_required`, `conflict`
- */
+/** Removes a member; its sessions see nothing of the workspace from the commit on. */
 export async function removeMember(
   database: Database,
   workspaceId: number,
@@ -66,12 +61,6 @@ export async function removeMember(
   });
 }
 
-/**
- * Creates an invitation, and revokes earlier open ones of the same address to the workspace.
- *
- * @returns the token for the link, which cannot be read again
- * @throws {SluiceError} `role_required`, `conflict`
- */
 export async function createInvitation(
   database: Database,
   workspaceId: number,
@@ -88,7 +77,6 @@ export async function createInvitation(
   });
 }
 
-/** @throws {SluiceError} `not_found`, `role_required` */
 export async function revokeInvitation(
   database: Database,
   workspaceId: number,
@@ -122,7 +110,6 @@ type Invitee =
   | { readonly userId: number }
   | { readonly displayName: string; readonly passwordHash: string };
 
-/** @throws {SluiceError} `conflict` when the signed-in account cannot accept */
 async function signedInInvitee(
   connection: Connection,
   userId: number,
@@ -141,12 +128,8 @@ async function signedInInvitee(
 }
 
 /**
- * Accepts an invitation by its link. A link creates an account in its own workspace and gives no
- * access to an existing one. The result is the same whether or not the address has an account
- * elsewhere.
- *
- * @throws {SluiceError} `not_found` when it is not open; `conflict` when the signed-in account
- *   cannot accept, or the address has become a member's
+ * Accepts an invitation by its link. A link creates an account in its own workspace and gives no access to
+ * an existing one. The result is the same whether or not the address has an account elsewhere.
  */
 export async function acceptInvitation(
   database: Database,

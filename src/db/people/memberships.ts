@@ -37,7 +37,6 @@ export async function listMemberships(database: Queryable, userId: number): Prom
   return rows;
 }
 
-/** @throws {SluiceError} `not_found` when the workspace has no such member */
 export async function findMember(
   database: Queryable,
   workspaceId: number,
@@ -53,10 +52,8 @@ export async function findMember(
 }
 
 /**
- * Adds a user to a workspace. Refused for an account that another workspace's link created, and for
- * a second account of a member's address.
- *
- * @throws {SluiceError} `conflict` when the user may not join, or is already a member
+ * Adds a user to a workspace. Refused for an account that another workspace's link created, and for a second
+ * one of an address.
  */
 export async function addMember(
   database: Queryable,
@@ -100,7 +97,6 @@ export async function updateRole(
   await keepAnOwner(connection, workspaceId);
 }
 
-/** @throws {SluiceError} `conflict` when it is the last owner; the transaction must be rolled back */
 export async function deleteMembership(
   connection: Connection,
   workspaceId: number,

@@ -56,12 +56,7 @@ async function derive(password: string, salt: Buffer, { ln, r, p }: Parameters):
 const base64 = (bytes: Buffer): string => bytes.toString('base64').replaceAll('=', '');
 const describe = ({ ln, r, p }: Parameters): string => `ln=${ln},r=${r},p=${p}`;
 
-/**
- * Hashes a password to be stored.
- *
- * @param salt a new one by default
- * @throws {SluiceError} `overloaded` when too many are waiting
- */
+/** Hashes a password to be stored, with a new salt by default. */
 export async function hashPassword(
   password: string,
   salt: Buffer = randomBytes(SALT_BYTES),
@@ -87,21 +82,15 @@ function parseStored(text: string): Stored | null {
   };
 }
 
-/**
- * The salt for a further password of an address: its first hash's salt, so that one computation
- * checks all of them; a new salt if there is no hash.
- */
+/** The salt of an address's first hash, so that one computation checks all of its accounts; else a new one. */
 export function saltBeside(stored: string | null): Buffer {
   const parsed = stored === null ? null : parseStored(stored);
   return parsed?.salt ?? randomBytes(SALT_BYTES);
 }
 
 /**
- * The first hash that a password matches; null if there is none. Takes one computation for hashes
- * of the same salt and parameters, and one if there is no hash at all.
- *
- * @param stored hashes; only the first `SALTS_MAX` different salts are checked
- * @throws {SluiceError} `overloaded` when too many are waiting
+ * The first hash that a password matches, of at most `SALTS_MAX` salts. Takes one computation for hashes of
+ * the same salt and parameters, and one if there is no hash at all.
  */
 export async function findFitting(
   password: string,
@@ -128,7 +117,6 @@ export async function findFitting(
   return fitting;
 }
 
-/** Checks whether a hash has other parameters than this version's. */
 export function isOutdated(stored: string): boolean {
   return !stored.startsWith(`$scrypt$${describe(PARAMETERS)}$`);
 }

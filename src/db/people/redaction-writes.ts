@@ -9,7 +9,6 @@ import { KEY_CHANGED_CHANNEL } from './key-changes.ts';
 
 const READ = 'SELECT redaction::text AS settings FROM workspaces WHERE id = $1';
 
-/** @returns null if the workspace does not redact */
 export async function readStoredRedaction(
   database: Queryable,
   workspaceId: number,
@@ -20,11 +19,8 @@ export async function readStoredRedaction(
 }
 
 /**
- * Changes what is redacted, or ends it; records nothing if it is the same. The servers look the workspace's
- * keys up again, and the settings with them: at once where they hear of it, else within `KEY_TTL_MS`.
- *
- * @param settings without faults (`redactionFaults`); null for none
- * @throws {SluiceError} `not_found`
+ * Changes what is redacted, or ends it. The servers look the workspace's keys up again, and the settings
+ * with them.
  */
 export async function setStoredRedaction(
   database: Database,

@@ -32,9 +32,7 @@ export interface NewSession {
   readonly userId: number;
   /** the workspace it shows; null: the first one the user joined */
   readonly workspaceSlug: string | null;
-  /** browser and system in short */
   readonly userAgent: string;
-  /** network of the client */
   readonly address: string;
   /** the hash that the password was checked against; absent for other ways to sign in */
   readonly proof?: string;
@@ -54,10 +52,8 @@ async function lockPassword(connection: Queryable, userId: number, proof: string
 }
 
 /**
- * Creates a session, and revokes the user's oldest beyond `OPEN_MAX`. In a transaction.
- *
- * @returns the token, which cannot be read again; null when the user is not in the named workspace
- * @throws {SluiceError} `sign_in_failed` when the password was changed after it was checked
+ * Creates a session, and revokes the user's oldest beyond `OPEN_MAX`; null when the user is not in the named
+ * workspace.
  */
 export async function createSession(
   database: Queryable,
@@ -108,10 +104,8 @@ interface SessionRow extends Session {
 }
 
 /**
- * The open session of a browser's token, with the role its user has right now.
- *
- * @param workspaceId by default the workspace that the session shows
- * @returns null when there is none, or it is over
+ * The open session of a browser's token, with the role its user has right now in the workspace it shows, or
+ * in the given one.
  */
 export async function findSession(
   database: Queryable,
@@ -182,11 +176,7 @@ export async function switchSession(
   return rowCount === 1;
 }
 
-/**
- * Revokes the session of a token.
- *
- * @returns the session's user; null if there is no open session
- */
+/** Revokes the session of a token, and returns its user. */
 export async function revokeToken(database: Queryable, token: string): Promise<number | null> {
   const { rows } = await database.query<{ userId: number }>(
     `UPDATE sessions SET revoked_at = now() WHERE token_sha256 = $1 AND revoked_at IS NULL
@@ -196,12 +186,7 @@ export async function revokeToken(database: Queryable, token: string): Promise<n
   return rows[0]?.userId ?? null;
 }
 
-/**
- * Revokes a user's open sessions.
- *
- * @param keepId a session that stays open; null for none
- * @returns how many were revoked
- */
+/** Revokes a user's open sessions, but for `keepId`. */
 export async function revokeSessions(
   database: Queryable,
   userId: number,

@@ -49,11 +49,8 @@ async function accountsOf(
 }
 
 /**
- * The user of an e-mail address and a password; null when they do not match. An address may have
- * several accounts (workspace-accounts.ts). The time this takes does not reveal how many: they
- * share one salt (`hashPasswordOf`), so one hash is computed, even when there is no account.
- *
- * @throws {SluiceError} `overloaded` when too many passwords are being checked
+ * The user of an e-mail address and a password. The accounts of an address share one salt, so one hash is
+ * computed, also without an account: the time does not reveal how many there are.
  */
 export async function signInByPassword(
   database: Database,
@@ -74,10 +71,8 @@ export async function signInByPassword(
 }
 
 /**
- * Links an account to one at a provider that has verified its address. Accounts that invitation
- * links created for that address are merged into it, without their passwords.
- *
- * @returns null when the user has another account at this provider: the address has a new owner
+ * Links an account to one at a provider that has verified its address; accounts of links are merged into it.
+ * Null when the user has another account at this provider: the address has a new owner.
  */
 async function linkAccount(
   connection: Connection,
@@ -100,12 +95,9 @@ async function linkAccount(
 }
 
 /**
- * The user of an account at a provider: the one it is linked to; else the one with its verified
- * e-mail address, linked from here on; else a new one, when that address is invited. All open
- * invitations of the address are accepted with it.
- *
- * @param origin address of the client
- * @returns null when there is neither
+ * The user of an account at a provider: the one it is linked to; else the one with its verified e-mail
+ * address, linked from here on; else a new one, when that address is invited. All open invitations of the
+ * address are accepted with it.
  */
 export async function signInByProvider(
   database: Database,

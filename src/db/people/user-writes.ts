@@ -25,10 +25,8 @@ export interface NewMember {
 }
 
 /**
- * Adds a person to a workspace, and creates an account if the e-mail address has no verified one.
- * An account that an invitation link created does not count as the address's account.
- *
- * @throws {SluiceError} `conflict` when the address is already a member's
+ * Adds a person to a workspace. An account that an invitation link created does not count as the address's
+ * account.
  */
 export async function createMember(
   database: Database,
@@ -63,7 +61,6 @@ export async function recordOfUser(
   }
 }
 
-/** @throws {OperatorError} when the address has no account, or several and no workspace is named */
 async function chooseAccount(
   connection: Connection,
   email: string,
@@ -90,11 +87,8 @@ async function chooseAccount(
 }
 
 /**
- * Gives a user another password and ends all its sessions. Every workspace of the user records it.
- *
- * @param workspace slug of a workspace that the account belongs to; null if the address has one
- *   account
- * @throws {OperatorError} when the e-mail address has no account, or several
+ * Gives a user another password and ends all its sessions. @param workspace null if the address has one
+ * account
  */
 export async function resetPassword(
   database: Database,
@@ -112,14 +106,7 @@ export async function resetPassword(
   });
 }
 
-/**
- * Changes the password of a user whose present one was just checked, and ends all its sessions, all
- * or nothing. Every workspace of the user records it.
- *
- * @param origin address of the client
- * @returns the new password's hash, the new proof
- * @throws {SluiceError} `sign_in_failed` when it was changed meanwhile; `overloaded`
- */
+/** Changes the password that was just checked, and ends all sessions. Returns the new hash, the new proof. */
 export async function changePassword(
   database: Database,
   user: Pick<ProvenUser, 'id' | 'email' | 'proof'>,

@@ -14,9 +14,7 @@ export interface User {
   readonly email: string;
   readonly displayName: string;
   readonly createdAt: Date;
-  /**
-   * the workspace whose link created the account, the only one it may join; null for other accounts
-   */
+  /** the only workspace it may join, whose link created it; null for other accounts */
   readonly onlyWorkspaceId: number | null;
 }
 
@@ -32,7 +30,6 @@ export interface ProvenUser extends User {
 
 export interface ListedUser extends User {
   readonly memberships: readonly string[];
-  /** slug of the only workspace that the account may join; null when it may join any */
   readonly onlyWorkspace: string | null;
   readonly lastSeenAt: Date | null;
 }
@@ -41,9 +38,8 @@ export const USER_COLUMNS = `id, address AS email, display_name AS "displayName"
   created_at AS "createdAt", workspace_id AS "onlyWorkspaceId"`;
 
 /**
- * Creates a user without any workspace.
- *
- * @throws {SluiceError} `conflict` when the e-mail address has an account
+ * Creates a user without any workspace. @throws {SluiceError} `conflict` when the e-mail address has an
+ * account
  */
 export async function createUser(
   database: Queryable,
@@ -70,10 +66,7 @@ export async function findUser(database: Queryable, id: number): Promise<User | 
   return rows[0] ?? null;
 }
 
-/**
- * The verified account of an e-mail address; null if there is none. Never one that was created
- * through an invitation link.
- */
+/** The verified account of an e-mail address, never one that was created through an invitation link. */
 export async function findAccount(database: Queryable, email: string): Promise<Account | null> {
   const { rows } = await database.query<Account>(
     `SELECT ${USER_COLUMNS}, password_hash AS "passwordHash" FROM users WHERE lower(email) = lower($1)`,
@@ -82,10 +75,7 @@ export async function findAccount(database: Queryable, email: string): Promise<A
   return rows[0] ?? null;
 }
 
-/**
- * The id of an account of an e-mail address: the verified one, else the oldest; null if there is
- * none.
- */
+/** An account of an e-mail address: the verified one, else the oldest. */
 export async function findAccountId(database: Queryable, email: string): Promise<number | null> {
   const { rows } = await database.query<{ id: number }>(
     `SELECT id FROM users WHERE lower(address) = lower($1) ORDER BY email IS NULL, id LIMIT 1`,
@@ -94,12 +84,7 @@ export async function findAccountId(database: Queryable, email: string): Promise
   return rows[0]?.id ?? null;
 }
 
-/**
- * Hashes a further password of an address, with the salt that its accounts share: a sign-in then
- * takes one computation however many accounts there are, so timing does not reveal them.
- *
- * @throws {SluiceError} `overloaded` when too many passwords are being checked
- */
+/** Hashes a further password of an address, with the salt that its accounts share. */
 export async function hashPasswordOf(
   database: Queryable,
   email: string,
@@ -113,11 +98,7 @@ export async function hashPasswordOf(
   return await hashPassword(password, saltBeside(rows[0]?.passwordHash ?? null));
 }
 
-/**
- * Replaces a user's password if it is still the given one: of concurrent calls one succeeds.
- *
- * @returns false when another one is stored; nothing changes
- */
+/** Replaces a user's password if it is still the given one: of concurrent calls one succeeds. */
 export async function replacePassword(
   database: Queryable,
   userId: number,
@@ -140,7 +121,6 @@ export async function setPassword(
   await database.query('UPDATE users SET password_hash = $2 WHERE id = $1', [userId, passwordHash]);
 }
 
-/** The user of an account at a provider; null if there is none. */
 export async function findIdentity(
   database: Queryable,
   issuer: string,
@@ -154,11 +134,7 @@ export async function findIdentity(
   return rows[0] ?? null;
 }
 
-/**
- * Links an account at a provider to a user.
- *
- * @returns false when it is linked already; nothing changes
- */
+/** Links an account at a provider to a user; false when it is linked already. */
 export async function addIdentity(
   database: Queryable,
   userId: number,
@@ -172,10 +148,7 @@ export async function addIdentity(
   return rowCount === 1;
 }
 
-/**
- * Checks whether an account is linked to an identity of an issuer. Locks the user against further links
- * until the transaction ends.
- */
+/** Checks whether an account is linked to an identity of an issuer, and locks it against further links. */
 export async function lockForLinking(
   connection: Connection,
   userId: number,

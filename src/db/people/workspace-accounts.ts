@@ -14,9 +14,8 @@ import { revokeSessions } from './sessions.ts';
 import { type Account, findAccount, USER_COLUMNS, type User } from './users.ts';
 
 /**
- * Creates the account of a person who uses a workspace's invitation link. An earlier such account
- * whose membership was removed is reused, with this name and password and without its sessions. The
- * caller holds `lockLedger` of the workspace.
+ * Creates the account of a person who uses a workspace's link, under `lockLedger`. An earlier one without
+ * membership is reused.
  */
 export async function createWorkspaceAccount(
   connection: Connection,
@@ -64,11 +63,8 @@ export async function lockLinkMade(connection: Connection, email: string): Promi
 }
 
 /**
- * The account of an address that a provider has just verified: the verified account, or else the
- * oldest that a link created, which becomes the verified one.
- *
- * @param linkMade the result of `lockLinkMade`
- * @returns null when there is neither
+ * The account of an address that a provider has just verified: the verified one, or else the oldest that a
+ * link created, which becomes the verified one.
  */
 export async function accountOfAddress(
   connection: Connection,
@@ -87,8 +83,8 @@ export async function accountOfAddress(
 }
 
 /**
- * Moves the memberships of the accounts that links created for an address to its owner's account,
- * removes their passwords and ends their sessions.
+ * Moves the memberships of these accounts to their address's owner, removes their passwords and ends their
+ * sessions.
  */
 export async function mergeLinkMade(
   connection: Connection,

@@ -22,7 +22,6 @@ export function workspaceCreated({ slug, name, plan }: Workspace): Change {
   return { action: 'workspace.created', subject: 'workspace', after: { slug, name, plan } };
 }
 
-/** @throws as `createWorkspace` */
 export async function createRecordedWorkspace(
   database: Database,
   slug: string,
@@ -99,8 +98,6 @@ export async function setPlan(
  * VACUUM, and in the write-ahead log, replicas and backups as long as these are kept. The telemetry
  * that an excerpt was cut from is not affected. Titles of runs are not read from the switch on, and
  * removed by the next upkeep (run-titles.ts).
- *
- * @throws {OperatorError} when it was switched off again before all were removed
  */
 export async function setRedaction(
   database: Database,
@@ -131,10 +128,7 @@ export function keyCreated(
   return { action: 'key.created', subject: `key ${id}`, after };
 }
 
-/**
- * @returns the key in clear; it cannot be read again
- * @throws {SluiceError} `conflict` when the workspace has too many
- */
+/** @returns the key in clear; it cannot be read again */
 export async function createRecordedKey(
   database: Database,
   workspaceId: number,
@@ -161,7 +155,6 @@ interface StoredKey {
   readonly revoked: boolean;
 }
 
-/** @throws {SluiceError} `not_found` when the workspace has no such key */
 async function lockKey(connection: Connection, workspaceId: number, id: number) {
   const { rows } = await connection.query<StoredKey>(
     `SELECT name, kind, rate_limit_per_minute AS "rateLimitPerMinute",
@@ -174,11 +167,7 @@ async function lockKey(connection: Connection, workspaceId: number, id: number) 
   return key;
 }
 
-/**
- * Revokes a key of the workspace; records nothing if it is revoked already.
- *
- * @throws {SluiceError} `not_found` when the workspace has no such key
- */
+/** Revokes a key of the workspace; records nothing if it is revoked already. */
 export async function revokeRecordedKey(
   database: Database,
   workspaceId: number,
@@ -195,14 +184,7 @@ export async function revokeRecordedKey(
   });
 }
 
-/**
- * Changes the limit of a key of the workspace, for all servers at once; records nothing if it is the
- * same.
- *
- * @param perMinute requests, 1 to 100,000
- * @throws {SluiceError} `not_found` when the workspace has no such key, `conflict` when it is revoked
- * @throws {OperatorError} when the limit is out of range
- */
+/** Changes the limit of a key of the workspace, for all servers at once; records nothing if it is the same. */
 export async function setRecordedKeyLimit(
   database: Database,
   workspaceId: number,
@@ -221,11 +203,7 @@ export async function setRecordedKeyLimit(
   });
 }
 
-/**
- * The workspace of a key: commands name keys by id alone.
- *
- * @throws {OperatorError} when there is no such key
- */
+/** The workspace of a key: commands name keys by id alone. */
 export async function workspaceOfKey(database: Database, id: number): Promise<number> {
   const { rows } = await database.query<{ workspaceId: number }>(
     'SELECT workspace_id AS "workspaceId" FROM api_keys WHERE id = $1',

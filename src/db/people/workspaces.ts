@@ -48,12 +48,7 @@ export async function redactsExcerpts(database: Queryable, id: number): Promise<
   return (await findWorkspaceById(database, id))?.redactExcerpts !== false;
 }
 
-/**
- * Creates a workspace.
- *
- * @param slug 1 to 63 lower-case letters, digits and hyphens
- * @throws {OperatorError} when the slug is taken or malformed
- */
+/** @throws {OperatorError} when the slug is taken or malformed */
 export async function createWorkspace(
   database: Queryable,
   slug: string,
@@ -74,12 +69,7 @@ export async function createWorkspace(
   return workspace;
 }
 
-/**
- * The workspace that a command names.
- *
- * @param slug null for the only one there is
- * @throws {OperatorError} when there is none, or several and none is named
- */
+/** The workspace that a command names, or the only one there is. @throws {OperatorError} */
 export async function findWorkspace(database: Queryable, slug: string | null): Promise<Workspace> {
   const all = await listWorkspaces(database);
   const known = all.map((one) => one.slug).join(', ');
@@ -148,12 +138,8 @@ const REMOVE = `
          (SELECT id FROM oldest) AS id`;
 
 /**
- * Removes the matched text that a redacting workspace has stored (`setRedaction`, workspace-writes.ts).
- *
- * @param database not in a transaction: findings are removed in statements of `REMOVAL_ROWS`, newest
- *   first, so that storing findings does not wait
- *
- * @throws {OperatorError} when it does not redact
+ * Removes the matched text that a redacting workspace has stored, some rows a statement, so that storing
+ * findings does not wait.
  */
 export async function removeExcerpts(database: Queryable, workspaceId: number): Promise<number> {
   let removed = 0;

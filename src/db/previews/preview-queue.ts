@@ -41,7 +41,6 @@ export interface ClaimedPreview extends PreviewRange {
   readonly id: Hex16;
   readonly claim: string;
   readonly ruleIds: readonly string[];
-  /** 40 hexadecimal digits */
   readonly corpusIdentity: string;
   /** null before the first run was counted */
   readonly cursor: PreviewCursor | null;
@@ -144,11 +143,7 @@ export async function countPreviewRuns(
   return { inRange, oldestDays, sample, planned };
 }
 
-/**
- * Counts the runs of the range and decides how many of them are matched.
- *
- * @returns of how many in `SAMPLE_WHOLE`
- */
+/** Counts the runs of the range and decides how many of them are matched, of `SAMPLE_WHOLE`. */
 export async function planPreview(
   database: Database,
   { workspaceId, id, claim, sinceMicros, untilMicros }: ClaimedPreview,
@@ -164,7 +159,6 @@ export async function planPreview(
   return sample;
 }
 
-/** The next runs of the range after the cursor, the newest first. */
 export async function readPreviewRuns(
   database: Database,
   { workspaceId, sinceMicros, untilMicros }: PreviewRange,
@@ -210,7 +204,6 @@ export async function keepPreview(
   return await storeCounted(database, job, tally, cursor, STILL_OWN);
 }
 
-/** Stores what a slice has counted, and gives the preview back: any process continues it from its cursor. */
 export async function yieldPreview(
   database: Database,
   job: ClaimedPreview,

@@ -59,11 +59,7 @@ export async function findPreview(
   return rows[0] === undefined ? null : toPreview(rows[0]);
 }
 
-/**
- * The latest finished preview: of the experimental tier, or of one rule.
- *
- * @param ruleId null for the experimental tier
- */
+/** The latest finished preview of one rule, or of the experimental tier. */
 export async function latestPreview(
   database: Database,
   workspaceId: number,
@@ -80,12 +76,7 @@ export async function latestPreview(
   return rows[0] === undefined ? null : toPreview(rows[0]);
 }
 
-/**
- * Queues a preview, and removes the oldest finished ones.
- *
- * @returns its id, or the id of the preview that is queued or running in this workspace
- * @throws as `recordedByAdmin`
- */
+/** Queues a preview, and removes the oldest finished ones. Returns the open one if the workspace has one. */
 export async function startPreview(
   database: Database,
   workspaceId: number,
@@ -122,12 +113,7 @@ export async function startPreview(
   });
 }
 
-/**
- * Cancels a preview that is queued or running; what it has counted so far is kept. Does nothing to one
- * that has finished.
- *
- * @throws {SluiceError} `not_found`; as `recordedByAdmin`
- */
+/** Cancels a preview that is queued or running; what it has counted so far is kept. */
 export async function cancelPreview(
   database: Database,
   workspaceId: number,

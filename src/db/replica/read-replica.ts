@@ -90,7 +90,6 @@ export class ReadReplica {
   #failure: unknown = new Error('it was not measured yet');
   #measure: Promise<void> | null = null;
 
-  /** @param primary for the primary's positions */
   constructor(primary: Database, settings: ReplicaSettings, events: ReplicaEvents) {
     this.#primary = primary;
     this.#settings = settings;
@@ -114,9 +113,8 @@ export class ReadReplica {
   };
 
   /**
-   * Checks whether reads go to the standby now.
-   *
-   * @param sinceMs it must have what was committed before this `performance.now()`
+   * Checks whether reads go to the standby now. @param sinceMs it must have what was committed before this
+   * time
    */
   isUsable(sinceMs = Number.NEGATIVE_INFINITY): boolean {
     const { replayed } = this.#age;
@@ -129,7 +127,6 @@ export class ReadReplica {
     lagMs: this.#age.ageMs(performance.now()),
   });
 
-  /** @param primary for what cannot be read here */
   over(primary: DatabaseFor): ReadChoice {
     const fallBack = <T>(
       reason: FallbackReason,
@@ -284,7 +281,6 @@ export class ReplicaAge {
     this.#knownMs = nowMs;
   }
 
-  /** The newest sample that the standby has replayed; null before the first. */
   get replayed(): ReplicaSample | null {
     return this.#replayed;
   }
@@ -302,11 +298,7 @@ export class ReplicaAge {
     }
   }
 
-  /**
-   * The standby has replayed up to `position`.
-   *
-   * @param server another one after a restart: a standby then begins before what it had replayed
-   */
+  /** The standby has replayed up to `position`. After a restart a server begins before what it had replayed. */
   reached(position: bigint, server: string): void {
     if (server !== this.#server) this.forget();
     this.#server = server;

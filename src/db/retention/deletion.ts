@@ -33,11 +33,7 @@ export class DeletionTurn {
     return this.#signal.aborted || performance.now() >= this.#endsAtMs;
   }
 
-  /**
-   * Runs one batch in a transaction.
-   *
-   * @returns what `work` returns; null when another process is deleting
-   */
+  /** Runs one batch in a transaction; null when another process is deleting. */
   async batch<T>(work: (connection: Connection) => Promise<T>): Promise<T | null> {
     const startedMs = performance.now();
     const result = await inTransaction(this.#database, async (connection) => {

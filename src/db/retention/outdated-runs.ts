@@ -103,7 +103,6 @@ interface SliceRow {
 interface PageRow {
   readonly read: number;
   readonly deleted: number;
-  /** runs that are over */
   readonly withFindings: readonly Hex16[];
   /** the last run of the page; null where it has none */
   readonly runId: Hex16 | null;

@@ -14,10 +14,6 @@ import type { Retention } from './retention.ts';
 /**
  * Dropping is irreversible: PostgreSQL's clock is read first, and while it and this machine's differ,
  * nothing is dropped, whichever of them is wrong.
- *
- * @param endHotDays packs and drops hot days that are over
- * @param signal aborted when the server stops; the turn then ends after the statement under way
- * @throws the database's first error, after everything was tried
  */
 export async function upkeepPartitions(
   database: Database,

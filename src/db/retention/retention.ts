@@ -29,11 +29,8 @@ export class Retention {
   }
 
   /**
-   * Deletes what is outdated, until nothing is left, the turn has taken too long or is stopped, or another
-   * process is found to be deleting.
-   *
-   * @param nowMs milliseconds since 1970, by PostgreSQL's clock
-   * @throws the database's error
+   * Deletes what is outdated, until nothing is left, the turn is over, or another process is found to be
+   * deleting.
    */
   async deleteOutdated(
     database: Database,

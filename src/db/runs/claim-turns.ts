@@ -46,7 +46,6 @@ const TIMED_OUT_SHARE = 1 / 4;
 const ID_MAX = 2 ** 31 - 1;
 
 const KINDS = ['timedOut', 'again', 'fresh'] as const;
-/** Parameters that bound how many runs of one workspace are counted. */
 const COUNTED: Readonly<Record<DueKind, string>> = {
   timedOut: '$3::int',
   again: '$4::int',
@@ -103,8 +102,6 @@ const sum = (amounts: readonly number[]): number => amounts.reduce((all, one) =>
 
 /**
  * Splits an amount equally (max-min fairness): what one cannot use goes to the others.
- *
- * @param first index of the one that is served first, and so gets one more of a remainder
  */
 export function shareOut(amount: number, wanted: readonly number[], first = 0): number[] {
   const shares = wanted.map(() => 0);
@@ -130,10 +127,8 @@ export class ClaimTurns {
   #behind: readonly number[] = [];
 
   /**
-   * How many runs to claim from which workspaces: at most a quarter (rounded up) timed out, at most
-   * `retries` claimed before, the rest fresh.
-   *
-   * @returns in the order of turns; empty when nothing is due
+   * How many runs to claim from which workspaces, in the order of turns: at most a quarter (rounded up)
+   * timed out, at most `retries` claimed before, the rest fresh.
    */
   async next(database: Database, settings: ClaimSettings): Promise<Turn[]> {
     const start = this.#last;
@@ -169,7 +164,6 @@ export class ClaimTurns {
       .slice(0, BEHIND_MAX);
   }
 
-  /** Workspaces with due runs: enough for a claim, or all there are. */
   async #look(database: Database, settings: ClaimSettings): Promise<Turn[]> {
     const start = this.#last;
     const found: Turn[] = [];
@@ -195,7 +189,6 @@ export class ClaimTurns {
     }
   }
 
-  /** When few runs are due, adds workspaces that got too few runs before. */
   async #addBehind(
     database: Database,
     settings: ClaimSettings,

@@ -21,7 +21,6 @@ export const ATTEMPTS_MAX = 5;
 const SETTLE = 'make_interval(secs => $1::float8 / 1000)';
 const TIMEOUT = 'make_interval(secs => $2::float8 / 1000)';
 
-/** The condition on runs that wait for an evaluation, or for one of their late steps. */
 export const WAITS = "(evaluation = 'pending' OR late_waits)";
 
 const IS_RUNNING = `evaluation = 'pending' AND state = 'running' AND attempts < ${ATTEMPTS_MAX}`;
@@ -74,13 +73,11 @@ const DUE: Readonly<Record<DueKind, WayToBeDue>> = {
   },
 };
 
-/** Runs of a workspace that are due in one way, the longest-waiting first. */
 export const dueRuns = (kind: DueKind, workspace: string, limit: string, columns = ''): string => `
   SELECT run.run_id${columns} FROM ${DUE[kind].from}
    WHERE ${DUE[kind].workspace} = ${workspace} AND ${DUE[kind].waits} AND ${DUE[kind].isDue}
    ORDER BY ${DUE[kind].order} LIMIT ${limit}`;
 
-/** The next workspace after `after` with a run waiting in one way, and whether that run is due. */
 export const nextWorkspace = (kind: DueKind, after: string, when: string): string => {
   const { from, workspace, waits, order, isFirstDue } = DUE[kind];
   // The lease alone decides in which order runs are claimed again.
@@ -92,7 +89,6 @@ export const nextWorkspace = (kind: DueKind, after: string, when: string): strin
    ORDER BY ${workspace}, ${first} LIMIT 1`;
 };
 
-/** Runs of all workspaces that are due in one way, with the moment from which each waits. */
 const dueFrom = (kind: DueKind, limit: number): string => `
   (SELECT ${SETTLES_FROM} AS "from" FROM ${DUE[kind].from}
     WHERE ${DUE[kind].waits} AND ${DUE[kind].isDue} LIMIT ${limit})`;

@@ -29,7 +29,6 @@ function isOf(kind: EntityKind): string {
   return kind === 'tool' ? '$4 = ANY (tools)' : '$4 = ANY (servers)';
 }
 
-/** The condition of the findings of an entity's runs. */
 function isFoundIn(kind: EntityKind): string {
   if (kind === 'tool') return 'f.tool_name = $4';
   return kind === 'mcp_server' ? `substring(f.tool_name FROM '${MCP_TOOL}') = $4` : 'true';

@@ -32,7 +32,6 @@ const GIVE_UP_MAX = 1000;
 export interface ClaimedRun extends RunRef {
   /** the fencing token */
   readonly claim: number;
-  /** which attempt at the run this is, from 1 */
   readonly attempt: number;
   /** it was claimed before, and not requeued since: it may be one that ends threads or the process */
   readonly isRetry: boolean;
@@ -103,10 +102,6 @@ const CLAIM = `
  * Workspaces take turns (claim-turns.ts), and of each the longest-waiting runs are claimed.
  * Timed-out runs come first but get at most a quarter (rounded up), so that neither kind starves;
  * for the same reason runs that were claimed before come ahead of fresh ones.
- *
- * @param settings.processId whose leases they are (processes.ts); by default nobody's: they only expire
- * @param turns where the last claim of this process ended; by default a claim starts with the first
- *   workspace
  * @returns the first run of each workspace, then the second of each, …
  */
 export async function claimRuns(
@@ -139,9 +134,7 @@ export async function claimRuns(
     }));
 }
 
-/**
- * Sets runs whose last attempt has failed or was lost to `evaluation_failed`; nothing else does.
- */
+/** Sets runs whose last attempt has failed or was lost to `evaluation_failed`; nothing else does. */
 export async function giveUpRuns(database: Database): Promise<number> {
   const { rowCount } = await database.query(
     `WITH lost AS (
@@ -168,9 +161,8 @@ const CLAIMS = `unnest($1::int[], $2::uuid[], $3::bigint[], $4::int[])
                    AS t (workspace_id, run_id, claim, attempt)`;
 
 /**
- * The runs that the caller still has leased, with their leases, locked in key order; `$1` to `$4` are `keysOf`.
- *
- * @param condition on the run `r` and its claim `t`
+ * The runs that the caller still has leased, with their leases, locked in key order. @param condition on the
+ * run `r` and its claim `t`
  */
 const ownRuns = (condition = 'true'): string => `
   SELECT r.workspace_id, r.run_id, t.attempt
@@ -203,10 +195,8 @@ export async function renewLeases(database: Database, runs: readonly ClaimedRun[
 }
 
 /**
- * Counts the attempt at a run, before anything of it is matched. To be called for a run that is
- * evaluated alone: if it ends the process, it is to blame.
- *
- * @returns false when another process has claimed the run; nothing is counted
+ * Counts the attempt at a run that is evaluated alone: if it ends the process, it is to blame. False when
+ * the claim is lost.
  */
 export async function beginAttempt(database: Database, run: ClaimedRun): Promise<boolean> {
   const { rowCount } = await database.query(
@@ -247,10 +237,8 @@ export async function requeueRuns(database: Database, runs: readonly ClaimedRun[
 }
 
 /**
- * Releases a run undecided; its attempt counts. It is claimed again later, or given up at once after
- * its last attempt.
- *
- * @param why one of the program's own reasons, never customers' text
+ * Releases a run undecided; its attempt counts. @param why one of the program's own reasons, never
+ * customers' text
  */
 export async function releaseRun(database: Database, run: ClaimedRun, why: string): Promise<void> {
   await database.query(
@@ -274,7 +262,6 @@ export interface Backlog {
   readonly oldestSeconds: number;
 }
 
-/** @param settleMs as the pass has it (`RunTimes`) */
 export async function readBacklog(database: Database, settleMs: number): Promise<Backlog> {
   return onlyRow(await database.query<Backlog>(backlogOf(BACKLOG_MAX), [settleMs]));
 }

@@ -15,7 +15,6 @@ export interface RunCursor {
 
 export interface RunsOfAgent {
   readonly workspaceId: number;
-  /** the whole name */
   readonly agent: string;
   /** runs that are over before, or begin at or after, are left out; milliseconds since 1970 */
   readonly sinceMs: number | null;

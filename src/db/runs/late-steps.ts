@@ -32,9 +32,6 @@ export const EVALUATED_PART = `
 /**
  * Notes in `r` that steps arrive, within the transaction that stores them: those of a run that was
  * evaluated are late, and wait as long as those of a run that has just finished.
- *
- * @param settlesUntil the end of that wait
- * @param others how `settles_until` is set otherwise
  */
 export const arrivedSteps = (settlesUntil: string, others: string): string => `
              evaluated_without = CASE WHEN now() <= r.evaluated_to THEN r.evaluated_without || now()
@@ -72,7 +69,6 @@ export const partOf = (claimed: string): string =>
     .map(([name, value]) => `CASE WHEN ${claimed} IS NOT NULL THEN ${value} END AS ${name}`)
     .join(', ');
 
-/** The leases of the runs `r`, for `partOf`. */
 export const LEASES =
   'LEFT JOIN leases AS l ON l.workspace_id = r.workspace_id AND l.run_id = r.run_id';
 
@@ -80,11 +76,7 @@ export const LEASES =
 export const WHOLE_RUN = `NULL::timestamptz AS claimed_to, NULL::timestamptz[] AS claimed_without,
        NULL::timestamptz AS evaluated_to, NULL::timestamptz[] AS evaluated_without`;
 
-/**
- * Checks in SQL whether the claim of a run includes a row of a telemetry table.
- *
- * @param run has the columns of `partOf`; all rows are its part where `claimed_to` is null
- */
+/** Checks in SQL whether the claim of a run (`partOf`) includes a row of a telemetry table. */
 export const isInPart = (table: string, run = 'run'): string => {
   const at = `${table}.arrived_at`;
   const isIn = (list: string): string => `coalesce(${at} = ANY (${run}.${list}), false)`;

@@ -28,11 +28,8 @@ const LEAVE_TIMEOUT_MS = 2000;
 const IS_DEAD = `seen_at < now() - interval '${DEAD_AFTER_SECONDS} seconds'`;
 
 /**
- * Adds the row of a process.
- *
- * @param readsZstd whether the process reads blocks of this codec
- * @returns the codec of new blocks
- * @throws {OperatorError} when the process cannot read that codec
+ * Adds the row of a process, and returns the codec of new blocks. @throws {OperatorError} when the process
+ * cannot read it
  */
 export async function register(
   database: Database,
@@ -52,17 +49,12 @@ export async function register(
 
 export interface Beat {
   readonly hasDead: boolean;
-  /** of new blocks */
   readonly codec: number;
   /** whether new blocks have brotli, and every process reads zstd */
   readonly maySwitch: boolean;
 }
 
-/**
- * Says that a process lives. Registers it when it has no row: it is new, or others took it for dead.
- *
- * @throws {OperatorError} as `register` does
- */
+/** Renews the row of a process. Registers it when it has no row: it is new, or others took it for dead. */
 export async function beat(
   database: Database,
   processId: string,
@@ -117,10 +109,8 @@ export async function endLeasesOfDead(database: Database): Promise<DeadProcesses
 }
 
 /**
- * Ends the leases of a living process on runs that it does not know to have: the answer to a claim was
- * lost after its COMMIT. Nobody would renew or complete them, and they would last to their end.
- *
- * @param known the runs that the process knows to have
+ * Ends the leases of a living process on runs that it does not know to have: the answer to a claim was lost
+ * after its COMMIT.
  */
 export async function endForgottenLeases(
   database: Database,

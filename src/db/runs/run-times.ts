@@ -18,10 +18,7 @@ export interface RunTimes {
   readonly openMaxMs: number;
 }
 
-/**
- * For how long after a run's first arrival, and after it finished, further arrivals delay its
- * evaluation.
- */
+/** For how long after a run's first arrival, and after it finished, further arrivals delay its evaluation. */
 export interface SettleAllowance {
   readonly openMs: number;
   readonly finishedMs: number;
@@ -34,7 +31,5 @@ export function settleAllowance(times: RunTimes): SettleAllowance {
   };
 }
 
-/**
- * The start of a run's settle time or timeout; the indexes on `runs` contain the same expression.
- */
+/** The start of a run's settle time or timeout; the indexes on `runs` contain the same expression. */
 export const SETTLES_FROM = 'least(last_arrival_at, settles_until)';

@@ -35,11 +35,8 @@ interface Removed {
 }
 
 /**
- * Removes the titles and tools of all runs whose first steps are past retention, and those of workspaces that redact.
- *
- * @param nowMs milliseconds since 1970, by PostgreSQL's clock
- * @param retentionDays whole days kept beside today; 0 keeps everything
- * @param signal aborted when the server stops; it returns after the statement under way
+ * Removes the titles and tools of all runs whose first steps are past retention, and those of workspaces
+ * that redact.
  */
 export async function removeOutdatedTitles(
   database: Queryable,

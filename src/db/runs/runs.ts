@@ -164,7 +164,6 @@ const IS_CHECKED: Readonly<Record<Checked, string>> = {
   fully: `${WITH_TEXT} AND NOT ${HAS_NAMES_ONLY} AND NOT ${LIMITED}`,
 };
 
-/** Conditions that take the run's row. */
 function addUnindexed(all: Conditions, filter: ReadFilter): void {
   const addName = (column: string, text: string | undefined): void => {
     const pattern = text === undefined ? undefined : containing(text);
@@ -216,15 +215,13 @@ async function lastRead(
   return rows[0] ?? null;
 }
 
-/** The time that a page has read back to, by its last run; null when it has read all. */
 function timeAfter(last: PageCursor | null): Date | null {
   return last === null ? null : new Date(Math.floor(Number(last.atMicros) / 1000) + 1);
 }
 
 /**
- * One page of the newest `RUNS_READ_MAX` runs of a filter, sorted.
- *
- * @returns the page, how many to skip for the next (null at the end), and the time that it has read back to (null when it has read all)
+ * One page of the newest `RUNS_READ_MAX` runs of a filter, sorted, and the time that it has read back to
+ * (null when it has read all).
  */
 export async function listSortedRuns(
   database: Database,
@@ -260,8 +257,6 @@ export async function listSortedRuns(
  * One page of a workspace's runs, by the arrival of their first step, newest first. It reads at most
  * `RUNS_READ_MAX` runs: with a filter that few of them match, the page may have fewer than `limit`
  * runs, even none, and not be the last.
- *
- * @returns the page, and where the next begins (null at the end)
  */
 export async function listRuns(
   database: Database,

@@ -42,9 +42,6 @@ interface MarksApplied {
  * that any other mark completes, except its own run, for which the newest mark of another run
  * decides. The result is the same as if every mark were applied, except for a run with records well
  * after the session's end: it waits for the next mark or times out.
- *
- * @param times a mark is settled after `settleMs`
- * @returns at most MARKS_MAX marks and RUNS_MAX runs
  */
 export async function closeSessionRuns(
   database: Queryable,
@@ -100,12 +97,7 @@ export async function closeSessionRuns(
   return rows[0] ?? { marks: 0, runs: 0 };
 }
 
-/**
- * Applies settled marks for up to half a second; the rest is applied before the next claim.
- *
- * @throws the database's error, at the latest after STATEMENT_TIMEOUT_MS for one statement; the
- *   marks of that statement are kept
- */
+/** Applies settled marks for up to half a second; the rest is applied before the next claim. */
 export async function applySessionMarks(database: Database, times: RunTimes): Promise<void> {
   const begun = performance.now();
   const turn = () =>

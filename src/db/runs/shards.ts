@@ -15,11 +15,7 @@ export interface ShardOfRuns {
   readonly parts: readonly (readonly (string | null)[])[];
 }
 
-/**
- * The runs by shard; the first run's shard comes first.
- *
- * Tables that are distributed by run have the same shards.
- */
+/** The runs by shard, the first run's shard first. Tables that are distributed by run have the same shards. */
 export async function byShard(
   database: Database,
   runs: readonly RunToRead[],
@@ -74,11 +70,8 @@ const UNFINISHED_BLOCK = `
       AS "isUnfinished"`;
 
 /**
- * Checks whether a worker may still have what a reader did not find.
- *
- * @param runs that have fewer records in their places than are counted
- * @param blocks that were not found
- * @throws {UnfinishedCommitError} when it may be read later
+ * Checks whether a worker may still have what a reader did not find. @throws {UnfinishedCommitError} when it
+ * may be read later
  */
 export async function requireFinished(
   database: Database,

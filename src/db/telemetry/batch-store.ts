@@ -53,7 +53,6 @@ export interface WaitingRequest {
   readonly receipt: Receipt | null;
   /** of the receipt; null without one */
   readonly key: string | null;
-  /** releases its bytes in the budget */
   readonly releaseRoom: () => void;
   readonly resolve: (stored: Stored) => void;
   readonly reject: (error: SluiceError) => void;
@@ -109,9 +108,8 @@ export class BatchStore {
   }
 
   /**
-   * Stores requests and answers them. Never rejects: the requests get every failure.
-   *
-   * @param isPart of a batch that waited too long for one of its receipts
+   * Stores requests and answers them. Never rejects. @param isPart of a batch that waited too long for one
+   * of its receipts
    */
   async store(batch: readonly WaitingRequest[], isPart = false): Promise<void> {
     const startedAt = performance.now();
@@ -136,7 +134,6 @@ export class BatchStore {
     for (const { receipt, resolve } of batch) resolve({ isResend: false, receipt });
   }
 
-  /** Stores requests; without a partition, once more. */
   async #storeOnce(
     batch: readonly WaitingRequest[],
     isPart: boolean,
@@ -233,7 +230,6 @@ export class BatchStore {
     this.#refuse(batch, error);
   }
 
-  /** Answers the requests of a batch that are stored already, and stores the others. */
   async #answerResends(batch: readonly WaitingRequest[]): Promise<void> {
     let found: ReadonlyMap<string, Receipt>;
     try {
@@ -274,7 +270,6 @@ export class BatchStore {
     if (others.length > 0) await this.store(others);
   }
 
-  /** Refuses requests that are not known to be stored. */
   #refuse(batch: readonly WaitingRequest[], error: unknown): void {
     this.#onLeave(batch);
     // The database may have been replaced, so partitions may be gone.
@@ -305,7 +300,6 @@ export const ARRIVAL_DIFFERENCE_MAX_MS = 120_000;
 /** Hours since 1970. Days and the periods of receipts begin with an hour. */
 export const hourOf = (atMs: number): number => Math.floor(atMs / RECEIPT_KEPT_MS);
 
-/** Checks whether a request's day or period differs from its transaction's. */
 export function isMisdated(arrivedAtMs: number, nowMs: number): boolean {
   return (
     hourOf(arrivedAtMs) !== hourOf(nowMs) &&
@@ -316,7 +310,6 @@ export function isMisdated(arrivedAtMs: number, nowMs: number): boolean {
 /** Some requests of a batch are misdated; nothing of the batch is stored. */
 export class MisdatedError extends Error {
   override name = 'MisdatedError';
-  /** of the transaction, in milliseconds since 1970 */
   readonly nowMs: number;
 
   constructor(nowMs: number) {
@@ -342,7 +335,6 @@ export class MisdatedError extends Error {
 const CHECK_VIOLATION = '23514';
 const INTERNAL_ERROR = 'XX000';
 
-/** Checks whether a row was refused because its day has no partition. */
 function isMissingPartition(error: unknown): boolean {
   if (!(error instanceof Error) || Reflect.get(error, 'code') !== CHECK_VIOLATION) return false;
   return Reflect.get(error, 'constraint') === undefined;

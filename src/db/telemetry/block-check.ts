@@ -16,7 +16,6 @@ const SAMPLED_PAGES = 200;
 
 export interface BlockCheck {
   readonly checked: number;
-  /** id of each damaged block, and the reason why it cannot be read */
   readonly faults: readonly string[];
   /** blocks whose codec this process does not have; they may be as they were stored */
   readonly unsupported: number;
@@ -24,7 +23,6 @@ export interface BlockCheck {
 
 export interface PlaceCheck {
   readonly checked: number;
-  /** each place that does not fit its block, with the ids of both, and the reason */
   readonly faults: readonly string[];
 }
 
@@ -56,7 +54,6 @@ async function sampleRows<Row extends object>(
   return rows;
 }
 
-/** Checks up to `CHECKED_BLOCKS_MAX` blocks. */
 export async function checkBlocks(
   database: Queryable,
   codecs: Codecs = CODECS,
@@ -91,7 +88,6 @@ interface StoredPlace {
   readonly workspaceId: number;
   readonly day: string;
   readonly records: Buffer;
-  /** null for a hot place */
   readonly sources: readonly string[] | null;
   readonly sourceRecords: Buffer;
 }

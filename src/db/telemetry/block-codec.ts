@@ -21,7 +21,6 @@ export interface StoredBlock {
   readonly codec: number;
   /** before compression */
   readonly bytes: number;
-  /** of `data` (`checksumOf`) */
   readonly checksum: number;
   readonly data: Buffer;
 }
@@ -139,11 +138,8 @@ function codecOf(number: number): { readonly number: number; readonly codec: Cod
 }
 
 /**
- * Reads a block.
- *
- * @returns its lines, each with a line feed at its end
- * @throws {UnreadableBlockError} when it is damaged
- * @throws {UnsupportedCodecError}
+ * Reads a block: its lines, each with a line feed at its end. @throws {UnreadableBlockError} when it is
+ * damaged
  */
 export async function readBlock(
   { id, codec: number, bytes, checksum, data }: StoredBlock,

@@ -40,7 +40,6 @@ export interface Block extends StoredBlock, Compressed {
   readonly places: Places;
 }
 
-/** Records of a block by run, as ranges of their numbers. */
 type Places = ReadonlyMap<Hex16, readonly number[]>;
 
 interface Pack extends Pick<Block, 'id' | 'workspaceId' | 'signal' | 'arrivedAtMs'> {
@@ -168,7 +167,6 @@ export function newBlockId(atMs: number): string {
   return bytes.toString('hex');
 }
 
-/** The columns, in COPY order. */
 const COLUMNS = [
   'block_id',
   'workspace_id',
@@ -185,7 +183,6 @@ const COPY = (table: 'hot_blocks' | 'blocks'): string =>
 /** A row without its data: the number of fields, and each field with its length. */
 const ROW_BYTES = 2 + (4 + 16) + 5 * (4 + 4) + 2 * (4 + 2) + 4;
 
-/** The columns of places, in COPY order. */
 const PLACE_COLUMNS = ['block_id', 'run_id', 'workspace_id', 'arrived_on', 'records'];
 const COPY_PLACES = `COPY hot_places (${PLACE_COLUMNS.join(', ')}) FROM STDIN (FORMAT binary)`;
 /** A place without its records. */
@@ -234,7 +231,6 @@ function dayOf({ arrivedAtMs }: Block): number {
   return Math.floor(arrivedAtMs / DAY_MS) - DAYS_1970_TO_2000;
 }
 
-/** Encodes a block's row up to its data. */
 function headOf(block: Block): Buffer {
   const head = Buffer.allocUnsafe(ROW_BYTES);
   let at = head.writeInt16BE(COLUMNS.length, 0);

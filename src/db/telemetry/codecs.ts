@@ -37,7 +37,6 @@ const PACK_BROTLI_WINDOW_BITS = 22;
  * nearly twice the time.
  */
 const CHUNK_BYTES_MAX = 512 * 1024;
-/** Least size that zlib takes. */
 const CHUNK_BYTES_MIN = 64;
 
 const chunkSizeOf = (bytes: number): number =>

@@ -130,12 +130,7 @@ function* stepsOf(
   for (const rows of rowGroups(deltas)) yield noteAfterClaims(rows);
 }
 
-/**
- * Stores a batch in a separate transaction.
- *
- * @throws PostgreSQL's error; the transaction is then still open, and the caller rolls it back or
- *   destroys the connection
- */
+/** Stores a batch in a separate transaction. After an error the transaction is still open. */
 export async function storeBatch(
   connection: Connection,
   requests: readonly EncodedRequest[],
@@ -163,11 +158,7 @@ const ROWS_MAX = 1000;
 /** Most characters of text in a statement's rows; a single row may have more. */
 const CHARACTERS_MAX = 512 * 1024;
 
-/**
- * Splits rows into groups, in order; yields nothing for no rows.
- *
- * @param charactersOf the length of a row's texts, where that varies
- */
+/** Splits rows into groups, in order. @param charactersOf the length of a row's texts, where that varies */
 function* rowGroups<Row>(
   rows: readonly Row[],
   charactersOf: (row: Row) => number = () => 0,

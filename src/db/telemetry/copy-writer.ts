@@ -59,11 +59,9 @@ export interface CopyWriterSettings {
   readonly lanes?: number;
   /** a batch takes one more request only up to here */
   readonly batchBytesMax?: number;
-  /** a transaction that takes longer is aborted, and its connection destroyed */
   readonly batchTimeoutMs?: number;
   readonly compressor?: BatchStoreSettings['compressor'];
   readonly clock?: BatchStoreSettings['clock'];
-  /** how long a batch with receipts waits for the locks of others */
   readonly lockWaitMs?: number;
 }
 
@@ -95,10 +93,6 @@ class BatchLanes {
   #laneTimer: NodeJS.Timeout | null = null;
   #onIdle: (() => void)[] = [];
 
-  /**
-   * @param inflightBytes of requests that wait or are being stored
-   * @param store stores a batch; never rejects
-   */
   constructor(
     { lanes = LANES, batchBytesMax = BATCH_BYTES_MAX }: CopyWriterSettings,
     inflightBytes: () => number,
@@ -117,7 +111,6 @@ class BatchLanes {
     this.#wake(workspaceId);
   }
 
-  /** Resolves when nothing waits or is being stored. */
   async idle(): Promise<void> {
     if (this.#isIdle) return;
     await new Promise<void>((resolve) => this.#onIdle.push(resolve));
@@ -239,12 +232,8 @@ export class CopyWriter {
   }
 
   /**
-   * Stores a request, unless it is stored already.
-   *
-   * @param receipt by which a resend is recognised; null stores it whatever was stored before
-   * @returns resolves once every row is committed
-   * @throws {SluiceError} `overloaded` or `shutting_down` (not accepted), `unstorable_rows`
-   *   (PostgreSQL refuses these rows), `store_unavailable` (not known to be stored)
+   * Stores a request, unless it is stored already; resolves once every row is committed. @param receipt by
+   * which a resend is recognised; null stores it whatever was stored before
    */
   offer(request: EncodedRequest, receipt: Receipt | null = null): Promise<Stored> {
     const key = receipt && receiptKey(request.workspaceId, receipt);
@@ -280,11 +269,8 @@ export class CopyWriter {
   }
 
   /**
-   * Looks a request up before it is decoded; `offer` does so after decoding.
-   *
-   * @param bodyHash as in its receipt
-   * @returns the receipt, once every row is committed; null for a request that is not stored yet
-   * @throws the database's error, or the error with which the same request was just refused
+   * Looks a request up before it is decoded. Returns the receipt, once every row is committed; null if it is
+   * not stored yet.
    */
   async find(request: ReceivedRequest['request'], bodyHash: Hex16): Promise<Receipt | null> {
     const receipt = { bodyHash, answer: null };
@@ -298,13 +284,11 @@ export class CopyWriter {
     return found;
   }
 
-  /** Refuses further requests and resolves when all accepted ones are answered. */
   async close(): Promise<void> {
     this.#closed = true;
     await this.#lanes.idle();
   }
 
-  /** Call before the answers: these requests no longer wait, and are not being stored. */
   #leave(batch: readonly WaitingRequest[]): void {
     for (const { releaseRoom, key } of batch) {
       releaseRoom();

@@ -47,7 +47,6 @@ export interface BlocksOfDay {
 
 export type DayBlock = BlockKey & {
   readonly signal: Signal;
-  /** spans, log records or data points */
   readonly records: number;
 } & ({ readonly text: Buffer } | { readonly error: UnreadableBlockError | UnsupportedCodecError });
 
@@ -85,7 +84,6 @@ function windowEnd(day: string, after: string): string {
   return (dayStartMs + endMs).toString(16).padStart(12, '0').padEnd(32, '0');
 }
 
-/** Returns the first blocks, within `SLICE_BYTES`, at least one. */
 function firstOf(listed: readonly ListedBlock[]): readonly ListedBlock[] {
   let bytes = 0;
   const end = listed.findIndex((block, index) => {
@@ -95,7 +93,6 @@ function firstOf(listed: readonly ListedBlock[]): readonly ListedBlock[] {
   return end < 0 ? listed : listed.slice(0, end);
 }
 
-/** Reads the next blocks of a day. */
 export async function readSlice(
   database: Database,
   { workspaceId, signals, day, last }: BlocksOfDay,

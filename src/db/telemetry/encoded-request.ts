@@ -32,11 +32,9 @@ export interface EncodedRequest {
 }
 
 const OVERHEAD_BYTES = 512;
-/** A run's delta with its key. */
 const RUN_BYTES = 512;
 /** A bound of a run's records. */
 const BOUND_BYTES = 8;
-/** A mark of a session. */
 const MARK_BYTES = 128;
 /** A string takes up to two bytes per character. */
 const TEXT_BYTES_PER_UNIT = 2;

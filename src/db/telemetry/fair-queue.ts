@@ -17,7 +17,6 @@ interface Owned<Item> {
 
 interface Line<Item> {
   readonly waiting: Owned<Item>[];
-  /** how many of them are in the current batch */
   taken: number;
   /** bytes that the owner may still take; negative after a large item */
   credit: number;
@@ -70,7 +69,6 @@ export class FairQueue<Item> {
     this.#size += 1;
   }
 
-  /** Takes as many items as fit, in turns. */
   take({ bytesMax, hasLarge, isLeftOut = () => false }: Portion): Item[] {
     const batch: Item[] = [];
     const lines = [...this.#lines].filter(

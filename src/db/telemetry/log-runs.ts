@@ -56,7 +56,6 @@ interface NewestMarks {
 export type RecordFacts = LogFacts | SpanFacts;
 
 export interface LogRunsOfRequest {
-  /** without records whose run is their trace, and records without a run */
   readonly runs: ReadonlyMap<RecordFacts, LogRun>;
   /** at most two per session, however many prompts there are */
   readonly marks: readonly SessionMark[];
@@ -133,7 +132,6 @@ export class LogRuns {
     return records.map((record) => this.#runOf(record, record.session, workspaceId));
   }
 
-  /** The session marks that a record makes; a prompt is remembered. */
   #marks(log: Times, session: LogSession, workspaceId: number): SessionMark[] {
     const atUnixNano = timeOf(log);
     if (atUnixNano === null) return [];

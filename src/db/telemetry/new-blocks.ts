@@ -12,9 +12,8 @@ import { type Connection, type Database, inTransaction, onlyRow } from '../datab
 import { BROTLI, USE_ZSTD_NODE, ZSTD } from './codecs.ts';
 
 /**
- * Returns the codec of new blocks, which stays the same until the transaction ends.
- *
- * @throws {OperatorError} when the process cannot read it
+ * Returns the codec of new blocks, which stays the same until the transaction ends. @throws {OperatorError}
+ * when it cannot be read
  */
 export async function lockCodec(connection: Connection, readsZstd: boolean): Promise<number> {
   const { codec } = onlyRow(
@@ -27,12 +26,7 @@ export async function lockCodec(connection: Connection, readsZstd: boolean): Pro
   );
 }
 
-/**
- * Records zstd for new blocks if every process that has a row reads it. The row of a dead process goes
- * when another one finds it dead.
- *
- * @returns whether this call recorded it
- */
+/** Records zstd for new blocks if every process that has a row reads it; returns whether this call did. */
 export async function switchToZstd(database: Database): Promise<boolean> {
   return await inTransaction(database, async (connection) => {
     await connection.query('SELECT FROM new_blocks FOR UPDATE');

@@ -35,7 +35,6 @@ const DROP_TIMEOUT_MS = 60_000;
 const CANCEL = `SELECT pg_cancel_backend(pid) FROM pg_stat_activity
   WHERE query = $1 AND state = 'active' AND datname = current_database()`;
 
-/** The UTC day of a moment, as `2026-11-20`. */
 export function utcDay(epochMs: number): string {
   return new Date(epochMs).toISOString().slice(0, 10);
 }
@@ -50,12 +49,10 @@ export function partitionName(table: PartitionedTable, from: string): string {
   return `${table}_${from.replace(/[-T]/g, '_')}`;
 }
 
-/** The UTC hour in which a period of receipts begins, as `2026-11-20T16`. */
 export function utcHour(period: number): string {
   return new Date(period * PERIOD_MS).toISOString().slice(0, 13);
 }
 
-/** Checks whether a day's table exists, and takes rows of its parent. */
 async function stateOf(
   connection: Connection,
   name: string,
@@ -98,7 +95,6 @@ async function lockCreation(connection: Connection): Promise<void> {
 const lockParents = (parents: readonly PartitionedTable[]): string =>
   `LOCK TABLE ONLY ${parents.join(', ONLY ')} IN SHARE UPDATE EXCLUSIVE MODE`;
 
-/** @returns the names of those that were created or attached now */
 async function ensure(database: Database, wanted: readonly NewPartition[]): Promise<string[]> {
   const isDistributed = (await placementOf(database)) === 'distributed';
   return await inTransaction(database, async (connection) => {
@@ -130,10 +126,8 @@ async function ensure(database: Database, wanted: readonly NewPartition[]): Prom
 }
 
 /**
- * Makes sure that blocks and places of a day can be stored.
- *
- * @param dayMs any moment of the day, milliseconds since 1970
- * @returns the names of the partitions created or attached now
+ * Makes sure that blocks and places of a day can be stored; returns the partitions that were created or
+ * attached now.
  */
 export async function ensureDay(database: Database, dayMs: number): Promise<string[]> {
   const day = utcDay(dayMs);
@@ -151,12 +145,7 @@ export async function ensureDay(database: Database, dayMs: number): Promise<stri
   return await ensure(database, DAILY_TABLES.map(partition));
 }
 
-/**
- * Makes sure that the receipts of some periods can be stored.
- *
- * @param periods since 1970
- * @returns the names of the partitions created or attached now
- */
+/** Makes sure that the receipts of some periods since 1970 can be stored, as `ensureDay` does. */
 export async function ensurePeriods(
   database: Database,
   periods: readonly number[],
@@ -258,11 +247,7 @@ export async function dropPartition(database: Database, partition: Partition): P
   });
 }
 
-/**
- * Makes sure that today and the days ahead have their partitions.
- *
- * @param nowMs milliseconds since 1970, by PostgreSQL's clock
- */
+/** Makes sure that today and the days ahead have their partitions, by PostgreSQL's clock. */
 export async function ensureDays(
   database: Database,
   nowMs: number,
@@ -275,11 +260,7 @@ export async function ensureDays(
   if (created.length > 0) events.partitionsChanged(created, []);
 }
 
-/**
- * Makes sure that receipts can be stored in this period and the next.
- *
- * @param nowMs milliseconds since 1970, by PostgreSQL's clock
- */
+/** Makes sure that receipts can be stored in this period and the next. */
 export async function ensureReceipts(
   database: Database,
   nowMs: number,
@@ -294,8 +275,6 @@ export async function ensureReceipts(
  * Drops the partitions past retention, and those of receipts that no resend can repeat, one by one:
  * one that cannot be dropped because it is being read is tried again by the next upkeep. The blocks of a
  * day are dropped after its places, so that no place names a block that is gone.
- *
- * @param nowMs milliseconds since 1970, by PostgreSQL's clock
  * @param retentionDays whole days kept beside today; 0 keeps everything
  * @param signal aborted when the server stops; no further partition is dropped then
  * @throws the first error, after the others were tried

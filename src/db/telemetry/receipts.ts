@@ -67,8 +67,6 @@ export function receiptKey(workspaceId: number, { bodyHash }: Receipt): string {
 /**
  * Stores the receipts of a batch, in one order everywhere, so that batches that share requests wait
  * for each other without a deadlock: period by period, because COPY stores partition by partition.
- *
- * @returns one COPY, or none
  */
 export function storeReceipts(requests: readonly ReceivedRequest[]): Copy[] {
   if (requests.length === 0) return [];
@@ -106,7 +104,6 @@ function inOneOrder(one: ReceiptRow, other: ReceiptRow): number {
   return one.received.receipt.bodyHash < other.received.receipt.bodyHash ? -1 : 1;
 }
 
-/** @returns where the next row begins */
 function writeRow(bytes: Buffer, start: number, { received, period }: ReceiptRow): number {
   const { request, receipt } = received;
   let at = bytes.writeInt16BE(FIELDS, start);
@@ -165,8 +162,6 @@ async function lookUp(connection: Connection, requests: readonly ReceivedRequest
 /**
  * The receipts of those requests that are stored. Reading them is committed like a write, so that
  * with a synchronous standby the first COMMIT has reached it too before a resend is acknowledged.
- *
- * @throws the database's error
  */
 export async function findReceipts(
   database: Database,

@@ -53,11 +53,7 @@ const REMOVE_OLD = `
         WHERE one.workspace_id = touched.workspace_id AND one.since IS NOT NULL
         ORDER BY id DESC OFFSET $2 LIMIT 1))`;
 
-/**
- * Adds refusals to those of their keys' workspaces.
- *
- * @returns the groups whose key is not known, which belong to no workspace
- */
+/** Adds refusals to those of their keys' workspaces; returns those whose key is not known. */
 export async function recordRefusedRequests(
   database: Database,
   groups: readonly RefusedGroup[],
@@ -117,7 +113,6 @@ interface RejectedRequest {
   /** decoded, before JSON was parsed; its beginning is enough */
   readonly body: Buffer;
   readonly bodyBytes: number;
-  /** PostgreSQL's */
   readonly error: unknown;
 }
 

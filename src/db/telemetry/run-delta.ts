@@ -56,7 +56,6 @@ export function cutName(name: string): string {
  */
 export const RUNS_MAX = 20_000;
 
-/** @throws {SluiceError} `body_too_large` when there are more than `RUNS_MAX` */
 export function checkRuns(runs: number): void {
   if (runs <= RUNS_MAX) return;
   throw new SluiceError(
@@ -89,11 +88,7 @@ function mergeService(
   else if (finished) into.serviceName = serviceName;
 }
 
-/**
- * The delta of a run; a new one if there is none yet.
- *
- * @throws {SluiceError} `body_too_large` when the request has more than `RUNS_MAX` runs
- */
+/** The delta of a run; a new one if there is none yet. */
 export function deltaOf(deltas: RunDeltas, workspaceId: number, runId: Hex16): RunDelta {
   const key = `${workspaceId}/${runId}`;
   const known = deltas.get(key);
@@ -118,9 +113,8 @@ export function deltaOf(deltas: RunDeltas, workspaceId: number, runId: Hex16): R
 }
 
 /**
- * Adds a delta to those of its request. It must not be used otherwise: it becomes one of them, or part of one.
- *
- * @throws as `deltaOf`
+ * Adds a delta to those of its request. It must not be used otherwise: it becomes one of them, or part of
+ * one.
  */
 export function addDelta(deltas: RunDeltas, delta: RunDelta): void {
   const key = `${delta.workspaceId}/${delta.runId}`;
@@ -154,10 +148,8 @@ function addSpan(
 const cutService = (name: string | null): string | null => (name === null ? null : cutName(name));
 
 /**
- * The runs that a request touches, one delta each.
- *
- * @param logRuns the runs of records that do not belong to their trace
- * @throws {SluiceError} `body_too_large` when there are more than `RUNS_MAX`
+ * The runs that a request touches, one delta each. @param logRuns the runs of records that do not belong to
+ * their trace
  */
 export function runDeltas(
   request: DecodedRequest,
@@ -224,10 +216,8 @@ export function mergeDeltas(lists: readonly (readonly RunDelta[])[]): RunDelta[]
 // Sorts rows of several workspaces by key, the order in which every writer locks them. Twenty thousand
 // are sorted in one turn of the event loop; sorting prepared texts costs half of comparing rows.
 
-/** Digits of the largest `integer` of PostgreSQL. */
 const WORKSPACE_DIGITS = 10;
 
-/** A text that sorts like the pair. */
 export function orderedKey(workspaceId: number, id: Hex16): string {
   return `${String(workspaceId).padStart(WORKSPACE_DIGITS, '0')}/${id}`;
 }

@@ -78,18 +78,11 @@ export interface TextRow extends StoredBlock {
   readonly documentsBytes: number;
 }
 
-/** Columns of `blocks` for `TextRow`, without its id, `data` and `narrow`. */
 export const TEXT_COLUMNS = `codec, bytes, checksum, narrow_bytes AS "narrowBytes",
   narrow_checksum AS "narrowChecksum", documents_bytes AS "documentsBytes"`;
 export const HOT_TEXT_COLUMNS = `codec, bytes, checksum, NULL::integer AS "narrowBytes",
   NULL::integer AS "narrowChecksum", NULL::integer AS "documentsBytes"`;
 
-/**
- * Reads the text of a block.
- *
- * @throws {UnreadableBlockError} when it is damaged
- * @throws {UnsupportedCodecError}
- */
 export async function readText(row: TextRow, codecs: Codecs): Promise<Buffer> {
   const { id, codec, bytes, checksum, data } = row;
   if (row.narrow === null) return await readBlock({ id, codec, bytes, checksum, data }, codecs);
@@ -136,7 +129,6 @@ const BLOCKS = `
  * Reads blocks one after the other, in the order of the keys. Memory is bounded: at most `SLICE_BLOCKS`
  * compressed blocks of usual size and three texts are held at a time, or one long block.
  *
- * @param keys are taken when their slice is read
  * @throws the database's error; a block that cannot be read is an answer
  */
 export async function* readBlocks(
@@ -175,7 +167,6 @@ function* slicesOf(keys: Iterable<BlockKey>): Generator<readonly BlockKey[]> {
   if (slice.length > 0) yield slice;
 }
 
-/** @param bytesMax the data of longer blocks is left out */
 async function blocksOf(
   database: Queryable,
   keys: readonly BlockKey[],

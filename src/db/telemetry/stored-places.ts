@@ -135,10 +135,6 @@ export async function findPlaces(
   return found;
 }
 
-/**
- * @param counts how many records each claim is for; of distributed runs also those of unclaimed runs
- * @param parts of distributed runs: `ShardOfRuns.parts`
- */
 async function findIn(
   database: Database,
   kind: keyof typeof FIND,

@@ -30,7 +30,6 @@ export interface ToolList {
 
 interface IdentifiedDefinition extends ToolDefinition {
   readonly id: Hex16;
-  /** of all versions of the tool */
   readonly toolId: Hex16;
 }
 
@@ -60,7 +59,6 @@ export function toolListOf({ definitions, leftOut }: RunTools, agent: string): T
   return { id, agent, definitions: all, leftOut };
 }
 
-/** A completed run with its list. */
 export interface RunWithTools {
   readonly workspaceId: number;
   readonly runId: Hex16;
@@ -202,7 +200,6 @@ async function storeList(
   return refused;
 }
 
-/** Definitions that a workspace may still get. */
 async function room(connection: Connection, workspaceId: number): Promise<number> {
   const { stored } = onlyRow(
     await connection.query<{ stored: number }>(

@@ -4,11 +4,7 @@ import type { Actor } from '../../model/people.ts';
 import type { Database, Queryable } from '../database.ts';
 import { BATCH_ROWS, type DeletionTurn } from '../retention/deletion.ts';
 
-/**
- * Marks the changes of tools as seen, up to the version that the person saw.
- *
- * @returns how many changes were marked
- */
+/** Marks the changes of tools as seen, up to the version that the person saw; returns how many. */
 export async function acknowledgeTool(
   database: Database,
   workspaceId: number,
@@ -38,9 +34,8 @@ export async function removeToolTexts(
 }
 
 /**
- * Deletes definitions, with their changes, and lists that no run has sent since.
- *
- * @returns how many definitions
+ * Deletes definitions, with their changes, and lists that no run has sent since; returns how many
+ * definitions.
  */
 export async function deleteUnseenTools(turn: DeletionTurn, before: Date): Promise<number> {
   let deleted = 0;

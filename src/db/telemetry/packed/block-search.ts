@@ -43,7 +43,6 @@ const FILTERED = `
          ${letsIn('$5')} AS "mayContain"
     FROM newest ORDER BY block_id DESC`;
 
-/** Tests the filters of the newest blocks of a range. @param hashes of the text (`hashesOf`) */
 export async function filterBlocks(
   database: Database,
   { workspaceId, from, to, fromDay }: SearchedRange,

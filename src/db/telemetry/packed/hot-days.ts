@@ -34,7 +34,6 @@ const DAY_MS = 86_400_000;
 export interface HotBlock {
   readonly blockId: string;
   readonly workspaceId: number;
-  /** how many it has */
   readonly records: number;
 }
 
@@ -82,12 +81,7 @@ export class HotDay {
     this.isPacked = isPacked;
   }
 
-  /**
-   * Begins to pack a day, or continues.
-   *
-   * @param token of this process
-   * @returns null while another process packs it
-   */
+  /** Begins to pack a day, or continues; null while another process packs it. */
   static async begin(database: Database, day: string, token: string): Promise<HotDay | null> {
     await database.query('INSERT INTO hot_days (day) VALUES ($1) ON CONFLICT DO NOTHING', [day]);
     const { rows } = await database.query<{ packedTo: string | null; isPacked: boolean }>(
@@ -165,10 +159,8 @@ export class HotDay {
   }
 
   /**
-   * Stores what was made of a group, all or nothing.
-   *
-   * @param unpacked the places that it is made of
-   * @returns null, and nothing is stored, if the pass packed some of them meanwhile, or another process took over
+   * Stores what was made of a group, all or nothing; null if the pass packed some of it meanwhile, or
+   * another process took over.
    */
   async store(
     { to }: HotGroup,
@@ -260,17 +252,11 @@ async function keepAsTheyAre(
   );
 }
 
-/**
- * Checks whether a day is past its hot days.
- *
- * @param nowMs milliseconds since 1970, by PostgreSQL's clock
- * @param hotDays whole days that stay hot beside today
- */
+/** Checks whether a day is past its hot days, the whole days that stay hot with today. */
 export function isHotDayOver(day: string, nowMs: number, hotDays: number): boolean {
   return day < utcDay(nowMs - hotDays * DAY_MS);
 }
 
-/** Returns the days that have a partition of a hot table, in order. */
 export async function hotDaysOf(
   database: Database,
   table: 'hot_blocks' | 'hot_places',
@@ -281,7 +267,6 @@ export async function hotDaysOf(
     .sort();
 }
 
-/** Drops the hot places of a day that is packed. @returns the names of the dropped tables */
 export async function dropHotPlaces(database: Database, day: string): Promise<string[]> {
   const name = partitionName('hot_places', day);
   const partition = (await listPartitions(database)).find((one) => one.name === name);

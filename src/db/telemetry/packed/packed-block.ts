@@ -17,7 +17,6 @@ export type PackedPart = Pick<StoredBlock, 'bytes' | 'checksum' | 'data'>;
 
 export interface PackedBlock {
   readonly codec: number;
-  /** of its lines */
   readonly bytes: number;
   readonly narrow: PackedPart;
   readonly documents: PackedPart;
@@ -75,23 +74,13 @@ async function compressPart(number: number, pieces: readonly Buffer[]): Promise<
   return { bytes: part.length, checksum: checksumOf(data), data };
 }
 
-/**
- * Reads the narrow part.
- *
- * @throws {UnreadableBlockError} when it is damaged
- * @throws {UnsupportedCodecError}
- */
+/** Reads the narrow part. @throws {UnreadableBlockError} when it is damaged */
 export async function readNarrow(block: NarrowBlock, codecs: Codecs = CODECS): Promise<NarrowText> {
   const [text, holes] = await readPart<Pieces>(block, block.narrow, 2, codecs);
   return ofBlock(block.id, () => ({ text, holes: new Holes({ text, holes }) }));
 }
 
-/**
- * Reads all parts.
- *
- * @throws {UnreadableBlockError} when the block is damaged
- * @throws {UnsupportedCodecError}
- */
+/** Reads all parts. @throws {UnreadableBlockError} when the block is damaged */
 export async function readPacked(
   block: StoredPackedBlock,
   codecs: Codecs = CODECS,

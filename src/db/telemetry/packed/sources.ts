@@ -24,11 +24,7 @@ export function encodeSources(sources: readonly RecordRanges[]): Buffer {
   return numbers.copy();
 }
 
-/**
- * Decodes the records of sources.
- *
- * @throws {RangeError} if the bytes are damaged
- */
+/** @throws {RangeError} if the bytes are damaged */
 export function decodeSources(count: number, bytes: Buffer): readonly RecordRanges[] {
   const reader = new NumberReader(bytes);
   const sources = Array.from({ length: count }, () => {

@@ -26,7 +26,6 @@ export interface PackedPlace {
 export interface NewPackedBlock extends PackedBlock {
   readonly id: string;
   readonly workspaceId: number;
-  /** UTC day on which its records arrived */
   readonly arrivedOn: string;
   readonly signal: Signal;
   readonly records: number;
@@ -62,9 +61,8 @@ const KNOWN: Readonly<Record<TelemetryPlacement, string>> = {
 };
 
 /**
- * Returns the hot blocks whose records are packed, by run (`keyOf`).
- *
- * @param days UTC days on which the records in question arrived
+ * Returns the hot blocks whose records are packed, by run (`keyOf`). @param days UTC days on which the
+ * records arrived
  */
 export async function packedSources(
   connection: Pick<Connection, 'query'>,
@@ -113,9 +111,6 @@ const STATEMENT_BYTES_MAX = 8 * 1024 * 1024;
 /**
  * Stores the packed blocks of runs. A block that also has records of another run is not stored, and no block of the
  * runs in it, which stay hot: every record of a stored block has a place, so that an export can take blocks whole.
- *
- * @param connection in a transaction that has locked the runs
- * @param runs by `keyOf`
  */
 export async function storePacked(
   connection: Pick<Connection, 'query'>,
