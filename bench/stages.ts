@@ -52,7 +52,7 @@ const STAGES: readonly (readonly [stage: string, files: RegExp])[] = [
   ['literals', /src\/engine\/prefilter\/(?:literal-scan|non-ascii-|incremental-)|^wasm:/],
   ['fold: UTF-8, normalised text', /src\/engine\/matcher\/(?:normalised-|prepared-|text-cut)/],
   ['windows', /src\/engine\/prefilter\//],
-  ['key: texts seen before', /src\/engine\/matcher\/(?:text-map|text-key|run-texts|surface-)/],
+  ['key: texts seen before', /src\/engine\/matcher\/(?:text-key|run-texts|surface-)/],
   ['rules, hits, places', /src\/engine\/(?:matcher\/|evaluate\.ts)/],
   ['facts of the run', /src\/engine\/surfaces\/reader\/run-facts|src\/engine\/[-\w]+\.ts/],
   ['surfaces', /src\/engine\/surfaces\//],

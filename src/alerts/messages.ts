@@ -6,9 +6,9 @@
  */
 import type { FindingFacts } from '../db/findings/findings.ts';
 import type { Destination } from '../model/alerts.ts';
+import { groupBy } from '../model/groups.ts';
 import type { Incident } from '../model/incidents/incidents.ts';
 import { escapeInvisible, showInvisible } from '../model/invisible.ts';
-import type { Hex16 } from '../model/json.ts';
 import { SEVERITIES, type Severity } from '../model/rules.ts';
 import { type ToolChange, toolLabel, toolPath } from '../model/shown/tools.ts';
 import { surfaceLabel } from '../model/steps.ts';
@@ -67,14 +67,9 @@ const countRules = (findings: AlertedFindings): number =>
 
 /** The findings of each run, the most severe first; the run with the most severe finding first. */
 function byRun(findings: AlertedFindings): AlertedFindings[] {
-  const runs = new Map<Hex16, [AlertedFinding, ...AlertedFinding[]]>();
   const rank = ({ severity }: AlertedFinding): number => SEVERITIES.indexOf(severity);
-  for (const finding of [...findings].sort((one, other) => rank(one) - rank(other))) {
-    const own = runs.get(finding.runId);
-    if (own === undefined) runs.set(finding.runId, [finding]);
-    else own.push(finding);
-  }
-  return [...runs.values()];
+  const sorted = [...findings].sort((one, other) => rank(one) - rank(other));
+  return [...groupBy(sorted, ({ runId }) => runId).values()];
 }
 
 /** The finding that a message about a run is titled by: the one of the incident's rank, if it is new. */

@@ -58,7 +58,7 @@ function scanText(
     const rule = matcher.rules[hit.ruleIndex];
     const surface = texts[hit.textIndex]?.surface;
     if (rule === undefined || surface === undefined) return [];
-    const excerpt = excerptOf(text, hit, excerptChars);
+    const excerpt = excerptOf(text, hit, excerptChars).text;
     const { id, severity, title } = rule;
     const on = surfaces.filter((one) => hitsOn(rule, one, text, surfaceCapBytes));
     const line = text.slice(0, hit.start).split('\n').length;

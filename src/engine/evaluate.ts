@@ -20,7 +20,7 @@ import {
   surfaceLabel,
 } from '../model/steps.ts';
 import { LowestPlaces } from './lowest-places.ts';
-import { excerptWithMatch } from './matcher/excerpt.ts';
+import { excerptOf } from './matcher/excerpt.ts';
 import { matchSha256 } from './matcher/match-digest.ts';
 import { isMatchedName, StepNames } from './matcher/matched-name.ts';
 import { firstOfStep, toolNameOf } from './matcher/matched-tool.ts';
@@ -71,7 +71,6 @@ export interface Evaluation {
   readonly unreadKeys: readonly string[];
   /** the first roles of messages that are in no known word */
   readonly unknownRoles: readonly string[];
-  /** the kind of each step, by its index */
   readonly kinds: readonly StepKind[];
   readonly tools: readonly string[];
   /** the beginning of the first text that a user sent */
@@ -114,11 +113,9 @@ export class RunEvaluation {
   /** rule → its places, the first one first */
   readonly #places = new Map<number, FurtherPlace[]>();
   readonly #firstHits = new Map<number, Hit>();
-  /** made at the first hit */
   #names: StepNames | null = null;
   /** ids of the steps that have further steps in them; made at the first hit */
   #parents: ReadonlySet<Step['parentSpanId']> | null = null;
-  /** made at the first hit */
   #lowest: LowestPlaces | null = null;
   readonly #kinds: StepKind[] = [];
   readonly #surfaces = new Set<Surface>();
@@ -157,7 +154,6 @@ export class RunEvaluation {
     return this.#work.next().done === true;
   }
 
-  /** Ends the evaluation early; its result has the findings so far. */
   stop(): void {
     this.#work.return();
   }
@@ -277,7 +273,7 @@ export class RunEvaluation {
     this.#names ??= new StepNames(this.#steps.map(stepNameOf));
     const matchedNames = new Set(this.#names.with(text, hit));
     if (stepNameMatched) matchedNames.add(stepName);
-    const excerpt = excerptWithMatch(text, hit, this.#settings.excerptChars);
+    const excerpt = excerptOf(text, hit, this.#settings.excerptChars);
     const condition = at(rule.conditions, conditionIndex);
     this.#parents ??= new Set(this.#steps.map(({ parentSpanId }) => parentSpanId));
     const isLate =

@@ -5,12 +5,14 @@
  * extracting the texts of one step may take several turns of the event loop.
  */
 import type { Finding } from '../model/findings.ts';
+import { groupBy } from '../model/groups.ts';
 import type { JsonValue } from '../model/json.ts';
 import { type ShownStep, SNIPPET_UNITS, type TextView } from '../model/run-page.ts';
 import type { Step, StepKind, StepOutline, Surface } from '../model/steps.ts';
 import type { Usage } from '../model/usage.ts';
 import { textKey } from './matcher/text-key.ts';
 import { titleFrom } from './run-title.ts';
+import { placeFindings } from './run-tree.ts';
 import { type Room, shownTexts } from './shown-texts.ts';
 import { detailsOf } from './step-details.ts';
 import { nameDigest, stepNameOf } from './step-name.ts';
@@ -154,41 +156,15 @@ interface NumberedStep {
   readonly twin: number;
 }
 
-/**
- * Returns the findings of each step of a page. A finding's step has the same source, start, span and
- * day of arrival; among several such steps the finding's `twin` number decides. Retention removes steps
- * a day at a time, so these numbers stay valid.
- */
+/** Returns the findings of each step of a page. */
 export function findingsByStep<Numbered extends NumberedStep>(
   steps: readonly Numbered[],
   findings: readonly Finding[],
-): Map<Numbered, Finding[]> {
-  const bySpan = new Map<string | null, Numbered[]>();
-  for (const numbered of steps) {
-    const same = bySpan.get(numbered.step.spanId);
-    if (same === undefined) bySpan.set(numbered.step.spanId, [numbered]);
-    else same.push(numbered);
-  }
-  const byStep = new Map<Numbered, Finding[]>();
-  for (const finding of findings) {
-    const found = stepOf(bySpan.get(finding.stepSpanId) ?? [], finding);
-    if (found !== undefined) byStep.set(found, [...(byStep.get(found) ?? []), finding]);
-  }
-  return byStep;
-}
-
-/** @param steps with the finding's span id, in time order */
-function stepOf<Numbered extends NumberedStep>(
-  steps: readonly Numbered[],
-  { place }: Finding,
-): Numbered | undefined {
-  return steps.find(
-    ({ step: { source, startUnixNano, arrivedOn }, twin }) =>
-      source === place.source &&
-      startUnixNano === place.startUnixNano &&
-      (place.arrivedOn === undefined || arrivedOn === place.arrivedOn) &&
-      twin === place.twin,
-  );
+): Map<Numbered | undefined, readonly Finding[]> {
+  const placed = steps.map((own) => ({ own, step: { ...own.step, twin: own.twin } }));
+  const places = placeFindings(placed, findings);
+  const found = findings.filter(({ id }) => places.has(id));
+  return groupBy(found, ({ id }) => places.get(id)?.own);
 }
 
 interface Text {

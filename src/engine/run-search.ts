@@ -120,7 +120,6 @@ function* searchStep(
   }
 }
 
-/** The first hit in a text, which may take several turns. */
 function* findIn(
   text: string,
   pattern: RegExp,

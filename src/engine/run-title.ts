@@ -39,7 +39,6 @@ function isToken(title: string): boolean {
   return VERSION.test(title) || TIME.test(title) || ID.test(title) || isCode(title);
 }
 
-/** Checks whether this is base64, and no word, path or address. */
 function isCode(title: string): boolean {
   const hasAll = /[a-z]/.test(title) && /[A-Z]/.test(title) && /[\d=]/.test(title);
   return title.length >= BASE64_UNITS_MIN && hasAll && isBase64(title);

@@ -4,8 +4,10 @@
  * first. Everything else is in a row that counts it. Linear in the number of steps.
  */
 import type { Finding } from '../model/findings.ts';
+import { groupBy } from '../model/groups.ts';
 import { compareInt64 } from '../model/json.ts';
 import type { HiddenSteps, TreeRow, TreeStep } from '../model/run-tree.ts';
+import type { Step } from '../model/steps.ts';
 
 /** A run of no more steps is shown whole; of a larger one so many rows, give or take a list. */
 export const ROWS_MAX = 160;
@@ -126,17 +128,25 @@ function addUp(order: readonly Node[]): void {
   }
 }
 
-function placeFindings(nodes: readonly Node[], findings: readonly Finding[]): Map<string, Node> {
+type Placed = Pick<Step, 'source' | 'spanId' | 'startUnixNano' | 'arrivedOn' | 'twin'>;
+
+/**
+ * The step of each finding, by the finding's id: it has the same source, start, span and day of arrival;
+ * among several such steps the finding's `twin` number decides. Retention removes steps a day at a time, so
+ * these numbers stay valid.
+ *
+ * @param steps in time order
+ */
+export function placeFindings<Of extends { readonly step: Placed }>(
+  steps: readonly Of[],
+  findings: readonly Finding[],
+): Map<string, Of> {
   const wanted = new Set(findings.map(({ stepSpanId }) => stepSpanId));
-  const bySpan = new Map<string | null, Node[]>();
-  for (const node of nodes) {
-    const { spanId } = node.step;
-    if (!wanted.has(spanId)) continue;
-    const same = bySpan.get(spanId);
-    if (same === undefined) bySpan.set(spanId, [node]);
-    else same.push(node);
-  }
-  const places = new Map<string, Node>();
+  const bySpan = groupBy(
+    steps.filter(({ step }) => wanted.has(step.spanId)),
+    ({ step }) => step.spanId,
+  );
+  const places = new Map<string, Of>();
   for (const { id, place, stepSpanId } of findings) {
     const found = bySpan
       .get(stepSpanId)
@@ -163,7 +173,6 @@ function keepWay(node: Node): number {
   return more;
 }
 
-/** The step that is open, and the steps above it. */
 interface Way {
   readonly current: Node | null;
   readonly nodes: ReadonlySet<Node>;
@@ -191,7 +200,6 @@ function shortenWay(roots: Node[], current: Node): void {
   roots.splice(roots.indexOf(root) + 1, 0, top);
 }
 
-/** The items of a list that are separate rows. */
 function shownOf(list: readonly Node[], way: Way): boolean[] {
   const shown = list.map((node, index) => node.isKept || index < FIRST);
   const at = list.findIndex((node) => way.nodes.has(node));
@@ -271,7 +279,6 @@ function gapOf(gap: readonly Node[], depth: number): TreeRow {
 
 function layOut(roots: readonly Node[], way: Way): TreeRow[] {
   const rows: TreeRow[] = [];
-  /** a list that is being laid out, and where */
   interface Open {
     readonly list: readonly Node[];
     readonly shown: readonly boolean[];

@@ -81,7 +81,6 @@ export function shownTexts(
   };
 }
 
-/** Returns the index of the text that is read; -1 if the step does not have it. */
 function openedText(
   marks: readonly (readonly TextMark[])[],
   open: TextView | null,

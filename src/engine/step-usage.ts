@@ -41,7 +41,6 @@ function amountOf(value: JsonValue | undefined): number | null {
   return typeof amount === 'number' && amount >= 0 && amount <= AMOUNT_MAX ? amount : null;
 }
 
-/** The usage that a step reports. Tokens are whole numbers. */
 export function usageOf({ attributes }: Pick<Step, 'attributes'>): Usage {
   const found = new Map<UsageField, { row: number; amount: number }>();
   for (const key of Object.keys(attributes)) {

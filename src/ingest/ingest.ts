@@ -68,7 +68,6 @@ interface DecodingWays {
   readonly elsewhere: () => Promise<LargeBodyResult>;
 }
 
-/** A body whose secrets are replaced. */
 interface RedactedBody {
   /** the same body if nothing was replaced */
   readonly body: Buffer;

@@ -144,7 +144,6 @@ export class LargeBodies {
     other.refuse(tooManyWait());
   }
 
-  /** Gives the free processes to the next bodies. */
   #begin(): void {
     for (;;) {
       const process = this.#free.at(-1);

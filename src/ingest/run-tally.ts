@@ -2,14 +2,7 @@
  * Counts what the checked records of one scope add to each run: the fast counterpart of `runDeltas` in
  * `src/db/telemetry/run-delta.ts`. The scope's resource may follow its records in the body.
  */
-import {
-  addDelta,
-  checkRuns,
-  cutName,
-  least,
-  type RunDelta,
-  type RunDeltas,
-} from '../db/telemetry/run-delta.ts';
+import { addDelta, checkRuns, cutName, least, type RunDeltas } from '../db/telemetry/run-delta.ts';
 import type { Hex16 } from '../model/json.ts';
 import { addRange } from '../model/record-ranges.ts';
 import {
@@ -40,11 +33,9 @@ interface Tally {
   readonly runId: Hex16;
   spans: number;
   logRecords: number;
-  isTimed: boolean;
-  startSeconds: number;
-  startNanos: number;
-  endSeconds: number;
-  endNanos: number;
+  /** nanoseconds since 1970 */
+  start: bigint | null;
+  end: bigint | null;
   finished: boolean;
   failed: boolean;
   name: string | null;
@@ -85,13 +76,10 @@ export class RunTally {
     else tally.logRecords += records;
     const flags = view.getUint32(at + RUN_FLAGS, true);
     if ((flags & RUN_IS_TIMED) !== 0) {
-      widen(
-        tally,
-        view.getFloat64(at + RUN_START, true),
-        view.getFloat64(at + RUN_START + 8, true),
-        view.getFloat64(at + RUN_END, true),
-        view.getFloat64(at + RUN_END + 8, true),
-      );
+      const start = view.getBigUint64(at + RUN_START, true);
+      const end = view.getBigUint64(at + RUN_END, true);
+      if (tally.start === null || start < tally.start) tally.start = start;
+      if (tally.end === null || end > tally.end) tally.end = end;
     }
     if ((flags & RUN_IS_FINISHED) === 0) return;
     tally.finished = true;
@@ -109,7 +97,17 @@ export class RunTally {
     const runId = this.#latestId.toHex();
     let tally = this.#tallies.get(runId);
     if (tally === undefined) {
-      tally = newTally(runId);
+      tally = {
+        runId,
+        spans: 0,
+        logRecords: 0,
+        start: null,
+        end: null,
+        finished: false,
+        failed: false,
+        name: null,
+        records: [],
+      };
       this.#tallies.set(runId, tally);
       checkRuns(this.#seen.add(runId).size);
     }
@@ -120,28 +118,13 @@ export class RunTally {
   /** Adds the counts to a request's deltas. Call once. */
   addTo(runs: RunDeltas, workspaceId: number, service: string | null): void {
     const serviceName = service === null ? null : cutName(service);
-    for (const tally of this.#tallies.values()) {
-      addDelta(runs, deltaFrom(tally, workspaceId, serviceName));
+    for (const { start, end, ...counts } of this.#tallies.values()) {
+      const startUnixNano = start === null ? null : String(start);
+      const endUnixNano = end === null ? null : String(end);
+      const names = { workspaceId, serviceName, sessionKey: null };
+      addDelta(runs, { ...counts, ...names, startUnixNano, endUnixNano });
     }
   }
-}
-
-function deltaFrom(tally: Tally, workspaceId: number, serviceName: string | null): RunDelta {
-  const { startSeconds, startNanos, endSeconds, endNanos } = tally;
-  return {
-    workspaceId,
-    runId: tally.runId,
-    spans: tally.spans,
-    logRecords: tally.logRecords,
-    startUnixNano: tally.isTimed ? nanosText(startSeconds, startNanos) : null,
-    endUnixNano: tally.isTimed ? nanosText(endSeconds, endNanos) : null,
-    finished: tally.finished,
-    failed: tally.failed,
-    name: tally.name,
-    serviceName,
-    sessionKey: null,
-    records: tally.records,
-  };
 }
 
 function isSameId(ids: DataView, offset: number, id: DataView): boolean {
@@ -151,47 +134,4 @@ function isSameId(ids: DataView, offset: number, id: DataView): boolean {
     ids.getInt32(offset + 8) === id.getInt32(8) &&
     ids.getInt32(offset + 12) === id.getInt32(12)
   );
-}
-
-function newTally(runId: Hex16): Tally {
-  return {
-    runId,
-    spans: 0,
-    logRecords: 0,
-    isTimed: false,
-    startSeconds: 0,
-    startNanos: 0,
-    endSeconds: 0,
-    endNanos: 0,
-    finished: false,
-    failed: false,
-    name: null,
-    records: [],
-  };
-}
-
-function widen(
-  tally: Tally,
-  startSeconds: number,
-  startNanos: number,
-  endSeconds: number,
-  endNanos: number,
-): void {
-  if (!tally.isTimed || isBefore(startSeconds, startNanos, tally.startSeconds, tally.startNanos)) {
-    tally.startSeconds = startSeconds;
-    tally.startNanos = startNanos;
-  }
-  if (!tally.isTimed || isBefore(tally.endSeconds, tally.endNanos, endSeconds, endNanos)) {
-    tally.endSeconds = endSeconds;
-    tally.endNanos = endNanos;
-  }
-  tally.isTimed = true;
-}
-
-function isBefore(aSeconds: number, aNanos: number, bSeconds: number, bNanos: number): boolean {
-  return aSeconds < bSeconds || (aSeconds === bSeconds && aNanos < bNanos);
-}
-
-function nanosText(seconds: number, nanos: number): string {
-  return seconds === 0 ? String(nanos) : `${seconds}${String(nanos).padStart(9, '0')}`;
 }

@@ -1,4 +1,4 @@
-/** JSON, and what it cannot hold: 64-bit integers, ids. */
+/** JSON, where its strings end, and what it cannot hold: 64-bit integers, ids. */
 
 export type JsonValue = null | boolean | number | string | JsonValue[] | JsonObject;
 export interface JsonObject {
@@ -30,4 +30,31 @@ export function compareInt64(one: Int64, other: Int64): number {
   if (one.startsWith('-') || other.startsWith('-')) return BigInt(one) < BigInt(other) ? -1 : 1;
   if (one.length !== other.length) return one.length - other.length;
   return one < other ? -1 : 1;
+}
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+
+/** The index of the quote that ends a string of JSON, searched from a place in the string on; -1 without one. */
+export function quoteFrom(json: string, from: number): number {
+  for (let quote = json.indexOf('"', from); quote !== -1; quote = json.indexOf('"', quote + 1)) {
+    let slash = quote;
+    while (json.charCodeAt(slash - 1) === BACKSLASH) slash -= 1;
+    if ((quote - slash) % 2 === 0) return quote;
+  }
+  return -1;
+}
+
+/** The same in bytes. */
+export function quoteByteFrom(json: Buffer, from: number): number {
+  for (
+    let quote = json.indexOf(QUOTE, from);
+    quote !== -1;
+    quote = json.indexOf(QUOTE, quote + 1)
+  ) {
+    let slash = quote;
+    while (json[slash - 1] === BACKSLASH) slash -= 1;
+    if ((quote - slash) % 2 === 0) return quote;
+  }
+  return -1;
 }

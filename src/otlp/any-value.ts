@@ -88,7 +88,6 @@ function listIn(raw: JsonValue, field: string, fault: Fault): readonly JsonValue
   return [];
 }
 
-/** Checks {key, value} entries. */
 function checkEntries(
   entries: readonly JsonValue[],
   field: string,

@@ -6,7 +6,7 @@
  */
 
 import { isAscii } from 'node:buffer';
-import type { JsonValue } from '../model/json.ts';
+import { type JsonValue, quoteFrom } from '../model/json.ts';
 import { toPlainInteger } from './fields.ts';
 
 /** A parsed body, and the text it was parsed from, for `parseLongIntegers`. */
@@ -105,7 +105,7 @@ function quoteLongIntegers(text: string): string {
   while (at < text.length) {
     const code = text.charCodeAt(at);
     if (code === 0x22) {
-      at = endOfString(text, at);
+      at = quoteFrom(text, at + 1) + 1;
     } else if (code === 0x2d || (code >= 0x30 && code <= 0x39)) {
       NUMBER.lastIndex = at;
       const literal = NUMBER.exec(text)?.[0] ?? '-';
@@ -128,18 +128,6 @@ function longDigits(literal: string): string | null {
   if (!Number.isInteger(value) || Number.isSafeInteger(value)) return null;
   if (Math.abs(value) > INT64_LIMIT) return null;
   return PLAIN_INTEGER.test(literal) ? literal : toPlainInteger(literal);
-}
-
-/** The index after the closing quote of the string that opens at `start`. */
-function endOfString(text: string, start: number): number {
-  let quote = text.indexOf('"', start + 1);
-  while (quote !== -1) {
-    let slash = quote;
-    while (text.charCodeAt(slash - 1) === 0x5c) slash -= 1;
-    if ((quote - slash) % 2 === 0) return quote + 1;
-    quote = text.indexOf('"', quote + 1);
-  }
-  return text.length;
 }
 
 /** Uses only the position of V8's message, which quotes the text around the fault. */

@@ -6,33 +6,16 @@
  * 50 bytes.
  */
 
+import { quoteByteFrom } from '../model/json.ts';
 import { PIECE_BYTES, type Pieces } from './pieces.ts';
 
 /** Most objects and lists of one request; an exporter's batch of 512 spans has about 15,000. */
 export const STRUCTURES_MAX = 1_000_000;
 
 const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
 const OPEN_OBJECT = 0x7b;
 const OPEN_LIST = 0x5b;
 
-/** The index after the string that starts at `start`; the body's end if it is not closed. */
-function endOfString(body: Buffer, start: number): number {
-  let at = start + 1;
-  for (;;) {
-    const quote = body.indexOf(QUOTE, at);
-    if (quote === -1) return body.length;
-    let slashes = 0;
-    while (body[quote - 1 - slashes] === BACKSLASH) slashes += 1;
-    if (slashes % 2 === 0) return quote + 1;
-    at = quote + 1;
-  }
-}
-
-/**
- * Checks whether the body has more than `structuresMax` objects and lists. Stops soon after the first one
- * too many. Ignores strings; the body need not be valid JSON.
- */
 export function* holdsTooManyStructures(
   body: Buffer,
   structuresMax = STRUCTURES_MAX,
@@ -54,7 +37,8 @@ function countUpTo(body: Buffer, end: number, counted: { count: number; at: numb
   while (at < end) {
     const byte = body[at];
     if (byte === QUOTE) {
-      at = endOfString(body, at);
+      const quote = quoteByteFrom(body, at + 1);
+      at = quote === -1 ? body.length : quote + 1;
       continue;
     }
     if (byte === OPEN_OBJECT || byte === OPEN_LIST) count += 1;

@@ -123,7 +123,6 @@ export class Claims {
     return this.#waiting.all;
   }
 
-  /** How many runs were released since the last call. */
   takeReleased(): number {
     const count = this.#released;
     this.#released = 0;
@@ -167,7 +166,6 @@ export class Claims {
     return task;
   }
 
-  /** The next run that is evaluated alone. */
   nextApart(): EvaluateTask | null {
     const task = this.#isOpen ? this.#waiting.takeApart() : null;
     if (task !== null && this.#waiting.sizeOf('apart') === 0 && this.#hasRetries) {
@@ -178,24 +176,20 @@ export class Claims {
     return task;
   }
 
-  /** Waits for a claim under way. */
   async settled(): Promise<void> {
     await this.#claiming;
   }
 
-  /** Takes back runs of a task that were not begun; they are next. */
   putBack(task: EvaluateTask): void {
     this.#waiting.putBack(task);
     this.#notify(task.pace);
   }
 
-  /** Takes back long runs: they are evaluated in slices beside others. */
   putBackLong(task: EvaluateTask): void {
     this.#waiting.putBackLong(task);
     this.#notify('long');
   }
 
-  /** Takes back runs that failed together: each is tried alone, with the attempt it has. */
   putBackApart(task: EvaluateTask): void {
     this.#waiting.putBackApart(task);
     this.#notify('apart');

@@ -77,7 +77,6 @@ async function reach(database: Database): Promise<void> {
   });
 }
 
-/** Evaluates a task; the caller handles runs that were not decided. */
 export async function evaluateTask(task: EvaluateTask, context: TaskContext): Promise<TaskOutcome> {
   const { database, quickTasks } = context;
   try {

@@ -61,7 +61,6 @@ export interface LaneDependencies {
   readonly onCosts: (costs: readonly MeteredRule[]) => void;
 }
 
-/** A task under way. */
 interface UnderWay {
   readonly task: EvaluateTask;
   readonly settled: Promise<void>;
@@ -241,7 +240,6 @@ export class Lane {
   }
 }
 
-/** Logs how a run's task ended, at the level `debug`. */
 function traceOutcome(
   run: ClaimedRun,
   outcome: RunOutcome,

@@ -86,7 +86,6 @@ export class Pass {
   readonly #claims: Claims;
   readonly #heartbeat: Heartbeat;
   readonly #lanes: readonly Lane[];
-  /** lanes at work */
   readonly #working = new Map<Lane, Promise<void>>();
   #turns: NodeJS.Timeout | null = null;
   #renewals: NodeJS.Timeout | null = null;

@@ -17,6 +17,7 @@ import { type Evaluation, RunEvaluation } from '../engine/evaluate.ts';
 import type { Matcher } from '../engine/matcher/matcher.ts';
 import { stepKindsOf } from '../engine/surfaces/reader/extract.ts';
 import { runFactsOf } from '../engine/surfaces/reader/run-facts.ts';
+import { groupBy } from '../model/groups.ts';
 import type { RunFacts } from '../model/runs.ts';
 import type { Step } from '../model/steps.ts';
 import { createFlow, type SliceDependencies, workInSlices } from './slice-scheduler.ts';
@@ -48,7 +49,9 @@ export async function rescueFindings(
   const enabled = (ruleIndex: number): boolean => mask[ruleIndex] === 1;
   // Of a rule that has a finding too: should the run be given up, its places are known all the same.
   const every = { ...settings, everyPlace: true };
-  for (const [index, group] of groupsOf(steps).entries()) {
+  // Each span with its log records, because its kind decides how they are read.
+  const groups = groupBy(steps, (step) => step.spanId ?? step);
+  for (const [index, group] of [...groups.values()].entries()) {
     if (trail.fatal.includes(index)) continue;
     enterGroup(trail, index);
     const from = cpuMs();
@@ -83,24 +86,4 @@ async function tryGroup(
   } catch {
     return [];
   }
-}
-
-/**
- * Each span with its log records, because its kind decides how they are read; ordered by first
- * step.
- */
-function groupsOf(steps: readonly Step[]): Step[][] {
-  const groups: Step[][] = [];
-  const ofSpan = new Map<string, Step[]>();
-  for (const step of steps) {
-    const same = step.spanId === null ? undefined : ofSpan.get(step.spanId);
-    if (same !== undefined) {
-      same.push(step);
-      continue;
-    }
-    const group = [step];
-    groups.push(group);
-    if (step.spanId !== null) ofSpan.set(step.spanId, group);
-  }
-  return groups;
 }

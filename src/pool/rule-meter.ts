@@ -41,7 +41,6 @@ export class RuleMeter {
     return this.#evaluations % SAMPLE_EVERY === 0 ? this.#timer : null;
   }
 
-  /** Returns the measurements since the last call. */
   take(): MeteredRule[] {
     const taken = [...this.#costs].map(([ruleIndex, cost]) => ({ ruleIndex, ...cost }));
     this.#costs.clear();

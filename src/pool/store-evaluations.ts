@@ -19,7 +19,6 @@ import { packRuns } from '../reads/pack-runs.ts';
 import type { HotRecords } from '../reads/run-reading.ts';
 import { reasonOf } from './reason.ts';
 
-/** An evaluated run with its hot records. */
 export interface RunToStore {
   readonly evaluation: EvaluatedRun;
   readonly hot: readonly HotRecords[];

@@ -26,7 +26,6 @@ export const CONNECTIONS_PER_THREAD = TASKS_PER_THREAD + 1;
 /** Connections of the spare thread, which has one run at a time. */
 export const SPARE_THREAD_CONNECTIONS = 1;
 
-/** Given to every worker when it starts. */
 export interface WorkerSettings {
   readonly databaseUrl: string;
   /** of the read replica; null without one */
@@ -87,13 +86,11 @@ export interface EvaluateTask {
 export interface PreviewTask {
   /** at least one */
   readonly runs: readonly RunToRead[];
-  /** ids of the rules that are matched */
   readonly ruleIds: readonly string[];
   /** whether the runs are read from the replica */
   readonly fromReplica: boolean;
 }
 
-/** The outcome of one run. */
 export type RunOutcome =
   /** stored: the run is marked, with a finding of each of these severities */
   | (CheckedOutcome & {
@@ -119,7 +116,6 @@ export interface UnreadableBlock {
   readonly why: string;
 }
 
-/** The outcome of a task. */
 export type TaskOutcome =
   /** outcomes of its first runs, at least one; there was no room to read the others */
   | {

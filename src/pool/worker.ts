@@ -38,7 +38,6 @@ const PREVIEW_WEIGHT = 0.1;
  */
 const CONNECTION_WAIT_MS = 35_000;
 
-/** Sent to a thread when it starts. */
 export interface WorkerData {
   readonly settings: WorkerSettings;
   /** memory of the `ThreadPulse` */

@@ -12,6 +12,7 @@ import type {
 } from '../db/telemetry/packed/hot-days.ts';
 import type { PackedCounts } from '../db/telemetry/packed/store-packed.ts';
 import { readBlocks } from '../db/telemetry/stored-blocks.ts';
+import { groupBy } from '../model/groups.ts';
 import {
   countRecords,
   decodeRanges,
@@ -63,12 +64,7 @@ class GroupPacking {
     this.#day = day;
     this.#dayMicros = Date.parse(day) * 1000;
     const isUnpacked = new Set(unpacked);
-    const byBlock = new Map<string, HotPlace[]>();
-    for (const place of places) {
-      const known = byBlock.get(place.blockId);
-      if (known === undefined) byBlock.set(place.blockId, [place]);
-      else known.push(place);
-    }
+    const byBlock = groupBy(places, ({ blockId }) => blockId);
     for (const block of blocks) {
       const all = (byBlock.get(block.blockId) ?? []).map((place) => ({
         place,

@@ -5,6 +5,7 @@
 import { newBlockId } from '../db/telemetry/blocks.ts';
 import { compressPacked } from '../db/telemetry/packed/packed-block.ts';
 import type { NewPackedBlock, PackedPlace } from '../db/telemetry/packed/store-packed.ts';
+import { groupBy } from '../model/groups.ts';
 import { createFilter } from '../model/packed/text-filter.ts';
 import { addRange } from '../model/record-ranges.ts';
 import type { BlockRecord } from '../otlp/lines/block-records.ts';
@@ -36,15 +37,10 @@ interface SignalOfRun {
 
 /** Packs runs. Lines are joined in turns of the event loop; compression runs in the thread pool. */
 export async function packRuns(runs: readonly RunToPack[]): Promise<readonly NewPackedBlock[]> {
-  const groups = new Map<string, SignalOfRun[]>();
-  for (const run of runs) {
-    for (const own of signalsOf(run)) {
-      const key = `${run.workspaceId} ${own.signal} ${own.arrivedOn}`;
-      const group = groups.get(key);
-      if (group === undefined) groups.set(key, [own]);
-      else group.push(own);
-    }
-  }
+  const groups = groupBy(
+    runs.flatMap(signalsOf),
+    ({ run, signal, arrivedOn }) => `${run.workspaceId} ${signal} ${arrivedOn}`,
+  );
   const packed: NewPackedBlock[] = [];
   for (const group of groups.values()) {
     const blocks = await inTurns(packLines(group.map(({ records }) => records)));

@@ -4,6 +4,7 @@
  */
 import type { RecordsOfBlock } from '../db/telemetry/stored-blocks.ts';
 import type { RunPlace } from '../db/telemetry/stored-places.ts';
+import { groupBy } from '../model/groups.ts';
 import { addRange, nthRecord, type RecordRanges } from '../model/record-ranges.ts';
 
 /** Records of one place in the block, from `start` to `end` (not included). */
@@ -56,13 +57,8 @@ export function arrivedAs({ blockId, records, stored }: RunPlace, ordinal: numbe
 export function byStoredBlock(
   places: readonly RunPlace[],
 ): ReadonlyMap<string, readonly { readonly place: RunPlace }[]> {
-  const blocks = new Map<string, { place: RunPlace }[]>();
-  for (const place of places) {
-    const known = blocks.get(place.stored.blockId);
-    if (known === undefined) blocks.set(place.stored.blockId, [{ place }]);
-    else known.push({ place });
-  }
-  return blocks;
+  const placed = places.map((place) => ({ place }));
+  return groupBy(placed, ({ place }) => place.stored.blockId);
 }
 
 export function storedRecordsOf(places: readonly { readonly place: RunPlace }[]): RecordsOfBlock[] {

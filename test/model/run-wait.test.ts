@@ -1,7 +1,7 @@
 /** What a run waits for, and until when. */
 import { expect, test } from 'vitest';
-import { type RunWait, waitOf } from '../../src/model/run-wait.ts';
 import type { RunSummary } from '../../src/model/runs.ts';
+import { type RunWait, waitOf } from '../../src/model/runs.ts';
 import { waitLine } from '../../src/web/app/run.ts';
 
 const TIMES = { settleMs: 60_000, timeoutMs: 900_000 };

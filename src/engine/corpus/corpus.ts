@@ -7,7 +7,7 @@
  */
 import { createHash } from 'node:crypto';
 import { type Dirent, promises, readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, relative, sep } from 'node:path';
 import { z } from 'zod';
 import type { Snapshot } from '../../model/rules.ts';
 
@@ -26,7 +26,6 @@ const ManifestSchema = z.strictObject({
   sha256: Sha256,
 });
 
-/** `corpus/manifest.json`. */
 export type Manifest = z.infer<typeof ManifestSchema>;
 
 type CorpusProblemKind =
@@ -241,52 +240,38 @@ interface RuleFiles {
   readonly problems: CorpusProblem[];
 }
 
+const EVERY = { recursive: true, withFileTypes: true } as const;
+
 /** Every name under rules/, by path. Symbolic links and the like are problems, never followed. */
 function listRuleFiles(packageDir: string): RuleFiles {
-  const found: RuleFiles = { paths: [], problems: [] };
-  const visit = (folder: string): void => {
-    for (const inner of noteEntries(folder, entriesOf(packageDir, folder), found)) visit(inner);
-  };
-  visit('rules');
-  found.paths.sort();
-  return found;
-}
-
-function entriesOf(packageDir: string, folder: string): Dirent[] {
   try {
-    return readdirSync(join(packageDir, folder), { withFileTypes: true });
+    return toRuleFiles(packageDir, readdirSync(join(packageDir, 'rules'), EVERY));
   } catch (error) {
-    // All its files are then reported as missing.
-    if (isAbsent(error)) return [];
-    throw error;
+    return withoutFiles(error);
   }
 }
 
-async function listRuleFilesAsync(packageDir: string): Promise<RuleFiles> {
-  const found: RuleFiles = { paths: [], problems: [] };
-  const visit = async (folder: string): Promise<void> => {
-    const reading = promises.readdir(join(packageDir, folder), { withFileTypes: true });
-    const entries = await reading.catch((error: unknown) => {
-      if (isAbsent(error)) return [];
-      throw error;
-    });
-    for (const inner of noteEntries(folder, entries, found)) await visit(inner);
-  };
-  await visit('rules');
-  found.paths.sort();
-  return found;
+function listRuleFilesAsync(packageDir: string): Promise<RuleFiles> {
+  const reading = promises.readdir(join(packageDir, 'rules'), EVERY);
+  return reading.then((entries) => toRuleFiles(packageDir, entries)).catch(withoutFiles);
 }
 
-/** @returns the entries that are folders */
-function noteEntries(folder: string, entries: readonly Dirent[], found: RuleFiles): string[] {
-  const folders: string[] = [];
+function toRuleFiles(packageDir: string, entries: readonly Dirent[]): RuleFiles {
+  const found: RuleFiles = { paths: [], problems: [] };
   for (const entry of entries) {
-    const path = `${folder}/${entry.name}`;
-    if (entry.isDirectory()) folders.push(path);
-    else if (entry.isFile()) found.paths.push(path);
+    if (entry.isDirectory()) continue;
+    const path = relative(packageDir, join(entry.parentPath, entry.name)).replaceAll(sep, '/');
+    if (entry.isFile()) found.paths.push(path);
     else found.problems.push({ kind: 'not_a_file', subject: path });
   }
-  return folders;
+  found.paths.sort();
+  return found;
+}
+
+/** Where the folder is absent, all its files are then reported as missing. @throws any other error */
+function withoutFiles(error: unknown): RuleFiles {
+  if (isAbsent(error)) return { paths: [], problems: [] };
+  throw error;
 }
 
 const PackageSchema = z.object({ name: z.string(), version: z.string() });
@@ -303,28 +288,26 @@ function toPackage(json: unknown, path: string): Package {
   throw new CorpusError([{ kind: 'package_mismatch', subject: path }]);
 }
 
-/** Parsed JSON, or undefined, which no schema accepts, when the file is absent or not JSON. */
 function readJson(path: string): unknown {
   try {
     return JSON.parse(readFileSync(path, 'utf8'));
   } catch (error) {
-    if (isNoJson(error)) return undefined;
-    throw error;
+    return noJson(error);
   }
 }
 
-async function readJsonAsync(path: string): Promise<unknown> {
-  try {
-    return JSON.parse(await promises.readFile(path, 'utf8'));
-  } catch (error) {
-    if (isNoJson(error)) return undefined;
-    throw error;
-  }
+function readJsonAsync(path: string): Promise<unknown> {
+  const parsed = promises.readFile(path, 'utf8').then((text): unknown => JSON.parse(text));
+  return parsed.catch(noJson);
 }
 
-/** Checks whether the file is absent or not JSON. Other errors (disk, open files) are no fault of the corpus. */
-function isNoJson(error: unknown): boolean {
-  return error instanceof SyntaxError || isAbsent(error);
+/**
+ * Undefined, which no schema accepts, for a file that is absent or not JSON.
+ * @throws other errors (disk, open files), which are no fault of the corpus
+ */
+function noJson(error: unknown): undefined {
+  if (error instanceof SyntaxError || isAbsent(error)) return undefined;
+  throw error;
 }
 
 function isAbsent(error: unknown): boolean {

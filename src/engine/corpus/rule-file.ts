@@ -34,7 +34,6 @@ const ConditionSchema = z
     operator,
     value,
     description,
-    /** names of members that are not read here */
     otherMembers: Object.keys(others),
   }));
 
@@ -116,7 +115,6 @@ export interface RuleDocument {
   readonly methods: readonly string[];
   /** whether a semantic rule names its patterns as what runs without a language model */
   readonly hasFallbackPatterns: boolean;
-  /** names of members of `detection` that are not known here */
   readonly otherMembers: readonly string[];
   readonly combination: string;
   readonly conditions: readonly z.infer<typeof ConditionSchema>[];

@@ -16,7 +16,6 @@ const QUOTE = /"[^"\n]+"/g;
 /** U+2028 and U+2029 end a row of a table; in the normalised text they are blanks. */
 const LINE_SEPARATOR = /([\u2028\u2029])/;
 
-/** A text with its code, as it was written and normalised. */
 export interface CodeText {
   /** the normalised text as UTF-8 */
   readonly bytes: Buffer;
@@ -62,7 +61,6 @@ function isWithin(at: number, ranges: readonly CharacterRange[]): boolean {
   return ranges.some(({ start, end }) => start <= at && at < end);
 }
 
-/** The ranges of a text that are code. */
 export function codeRanges(text: string): CharacterRange[] {
   const fenced = fencedRanges(text);
   const quotes = [...text.matchAll(TABLE_ROW)].flatMap(({ 0: row, index }) =>

@@ -141,7 +141,6 @@ function isUncutHit(pattern: Pattern, text: PreparedText): boolean {
   return uncut !== null && searchOutsideCode(pattern, uncut) !== null;
 }
 
-/** Of what was thrown. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

@@ -8,7 +8,6 @@ import type { CharacterRange } from './normalised-text.ts';
 const ELLIPSIS = '…';
 const LINE_OR_TAB = /[\t\n\r\u2028\u2029]/g;
 
-/** An excerpt and its match. */
 export interface Excerpt {
   readonly text: string;
   /** offsets into the excerpt */
@@ -23,12 +22,7 @@ export interface Excerpt {
  *   a longer hit the beginning is shown.
  * @returns one line; "…" marks an end that was cut; an invisible character reads ⟨U+200B⟩
  */
-export function excerptOf(text: string, hit: CharacterRange, excerptChars: number): string {
-  return excerptWithMatch(text, hit, excerptChars).text;
-}
-
-/** `excerptOf`, and where its match is. */
-export function excerptWithMatch(text: string, hit: CharacterRange, excerptChars: number): Excerpt {
+export function excerptOf(text: string, hit: CharacterRange, excerptChars: number): Excerpt {
   // A code point has at most two UTF-16 units.
   const near = text.slice(Math.max(0, hit.start - 2 * excerptChars), hit.start);
   const before = [...near];

@@ -22,7 +22,6 @@ export type ConditionHit = Omit<Hit, 'ruleIndex'>;
 /** For each condition of `all` rules: its result per text. */
 export type Results = Map<ConditionMatcher, Map<PreparedText, FoundHit | null>>;
 
-/** A condition's hit in a text, where the text is. */
 export interface Found {
   readonly matcher: ConditionMatcher;
   readonly placement: Placement;
@@ -34,7 +33,6 @@ export interface Found {
 export interface RuleOutcome {
   /** the rule's hit, and behind it every other text with one if they are wanted */
   found: Found[];
-  /** the first one */
   failure: string | null;
 }
 

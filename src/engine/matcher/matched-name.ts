@@ -17,7 +17,6 @@ const UNSEEN = /[\p{Cc}\p{Cf}\p{Z}\p{Default_Ignorable_Code_Point}\s]/gu;
 export const folded = (text: string): string =>
   text.normalize('NFKC').replace(UNSEEN, '').toLowerCase();
 
-/** A hit and the text around it, to look for in names. */
 interface SoughtText {
   /** the whole hit; null for one that is longer than what is compared */
   readonly matched: string | null;
@@ -64,7 +63,6 @@ export const COMPARED_NAMES_MAX = 256;
 export class StepNames {
   readonly #folded: ReadonlyMap<string, string>;
 
-  /** @param names of the steps, in the order of time */
   constructor(names: Iterable<string>) {
     const distinct = new Map<string, string>();
     for (const name of names) {

@@ -35,7 +35,7 @@ interface MatchSettings {
   readonly capBytes: number;
   /** times each rule that is searched for */
   readonly timer?: RuleTimer | null;
-  /** whether a rule that has hit is matched on, for its further places (kept-places.ts) */
+  /** whether a rule that has hit is matched on, for its further places (run-places.ts) */
   readonly everyPlace?: boolean;
 }
 
@@ -75,7 +75,6 @@ export interface Matcher {
   begin(settings: MatchSettings): RunMatch;
 }
 
-/** The matching of one run, portion by portion. */
 export interface RunMatch {
   /**
    * Matches the next texts. Yields when `isOver` returns true: after a text was scanned, or a rule
@@ -170,7 +169,6 @@ export function createScopedMatcher(
   };
 }
 
-/** The rules of a matcher, with the conditions of each. */
 interface RuleTable {
   readonly rules: readonly Rule[];
   readonly conditions: readonly MatchableCondition[];

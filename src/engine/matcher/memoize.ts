@@ -1,6 +1,5 @@
 /** Owns the cache of a function of a pattern's source. */
 
-/** The function with a cache of all its results. */
 export function memoize<T>(make: (source: string) => T): (source: string) => T {
   const results = new Map<string, T>();
   return (source) => {

@@ -13,7 +13,6 @@ import { parseAsWritten, splitFlags } from './pattern-syntax.ts';
 import { areWithin, relaxedSource, relaxedWithRuns } from './relaxed-pattern.ts';
 import { loneSurrogate, withoutSurrogates } from './surrogate-pairs.ts';
 
-/** A compiled pattern over UTF-8 bytes. */
 export interface Pattern {
   /** Checks whether it matches anywhere in `bytes`. Throws what RE2 throws. */
   test(bytes: Buffer): boolean;
@@ -62,7 +61,6 @@ const AT_START = 'iuy';
 const BEFORE = '((?s:.*?))';
 const BACKTRACKED_BYTES_MAX = 4096;
 
-/** Look-around by its syntax. */
 const LOOK_AROUNDS: Readonly<Record<string, string>> = {
   '(?=': 'a look-ahead',
   '(?!': 'a negative look-ahead',

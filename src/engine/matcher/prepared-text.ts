@@ -22,7 +22,6 @@ export interface TextHit extends CharacterRange {
   readonly form: 'written' | 'normalised';
 }
 
-/** A distinct text, ready to be scanned. */
 export interface PreparedText {
   /** UTF-8 bytes that are matched, as many as the cap allows */
   readonly bytes: number;
@@ -34,7 +33,6 @@ export interface PreparedText {
   readonly uncut: () => PreparedText | null;
 }
 
-/** One reading of a text. */
 export interface TextReading {
   readonly form: TextHit['form'];
   readonly bytes: Buffer;
@@ -83,7 +81,6 @@ const VERTICAL_TAB = '\v';
 const UNUSUAL_BLANK =
   /[\v\u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u2800\u3000\ufeff]/g;
 
-/** A text, up to the most that is ever matched of it. */
 interface Source {
   readonly text: string;
   /** most UTF-8 bytes that are ever matched, hits at the cut included */
@@ -320,7 +317,6 @@ export type Counts = (hit: TextHit, reading: TextReading) => boolean;
 /** A text's first hit, and where it was found: from there on further ones are searched. */
 export interface FoundHit {
   readonly hit: TextHit;
-  /** index of the reading */
   readonly reading: number;
   /** in its bytes */
   readonly range: ByteRange;

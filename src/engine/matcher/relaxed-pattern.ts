@@ -11,7 +11,6 @@ const COUNTED_MAX = 8;
 /** At least so many repetitions are still needed where the pattern needs more. */
 const NEEDED_MAX = 12;
 
-/** A part of a source that is written otherwise. */
 interface Edit {
   readonly start: number;
   readonly end: number;

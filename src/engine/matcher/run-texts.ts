@@ -2,13 +2,13 @@
  * Owns the texts of a run: each distinct one prepared once, cut to its share of the cap of its surface and
  * step.
  */
+import { groupBy } from '../../model/groups.ts';
 import type { Surface, SurfaceText } from '../../model/steps.ts';
 import { type PreparedText, prepareText } from './prepared-text.ts';
 import { type Sharer, shareCap } from './surface-shares.ts';
-import { TextMap } from './text-map.ts';
+import { TextMap } from './text-key.ts';
 import type { RuleWords } from './word-gaps.ts';
 
-/** A text on a surface of a step. */
 export interface Placement {
   /** index into the texts given to `prepare` */
   readonly textIndex: number;
@@ -19,7 +19,6 @@ export interface Placement {
   readonly earlier: readonly Surface[];
 }
 
-/** The texts of a run, or of a portion of it. */
 export interface PreparedRun {
   /** every text of every step, in time order, without steps that have none */
   readonly steps: readonly (readonly Placement[])[];
@@ -33,7 +32,6 @@ interface Matched {
   readonly share: number;
 }
 
-/** The prepared forms of a distinct text. */
 interface DistinctText {
   /** prepared whole, shared by its surfaces */
   whole: PreparedText | null;
@@ -95,7 +93,7 @@ export class RunTexts {
       }
       from = to;
     }
-    return { steps: byStep(all), distinct };
+    return { steps: [...groupBy(all, (placement) => placement.step).values()], distinct };
   }
 
   /** The share of each text of a step in the cap of its surface. A text that was matched whole has none. */
@@ -152,14 +150,4 @@ export class RunTexts {
     this.#distinct.add(text, fresh);
     return fresh;
   }
-}
-
-function byStep(placements: readonly Placement[]): Placement[][] {
-  const steps = new Map<number, Placement[]>();
-  for (const placement of placements) {
-    const sameStep = steps.get(placement.step);
-    if (sameStep === undefined) steps.set(placement.step, [placement]);
-    else sameStep.push(placement);
-  }
-  return [...steps.values()];
 }

@@ -13,9 +13,7 @@ const LONG_TEXT_SHARE = 1 / 2;
 /** It gets at least this, or all that is left: many scraps of texts are worth less than one text. */
 const LONG_TEXT_BYTES_MIN = 4096;
 
-/** A text of a surface and step. */
 export interface Sharer<Key> {
-  /** distinct */
   readonly key: Key;
   readonly text: string;
   /** the highest is the newest */

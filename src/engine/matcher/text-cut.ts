@@ -17,7 +17,6 @@ export interface Beginning {
   readonly cut: boolean;
 }
 
-/** The end of a text without its middle. */
 export interface End {
   readonly text: string;
   readonly bytes: Buffer;
@@ -27,7 +26,6 @@ export interface End {
   readonly contextUnits: number;
 }
 
-/** The part of a text that is read. */
 export interface TextParts {
   readonly beginning: Beginning;
   /** null if the text is whole, or its end is one letter */

@@ -6,7 +6,7 @@
 import { createHash } from 'node:crypto';
 
 /** `String::kMaxHashCalcLength` in V8; a key adds to it, so a little less. */
-export const HASHED_CHARS_MAX = 16_000;
+const HASHED_CHARS_MAX = 16_000;
 
 /**
  * A short text is its own key, because V8 keeps a string's hash with the string. Only one that begins
@@ -18,4 +18,38 @@ export function textKey(text: string): string {
     return text.startsWith('=') || text.startsWith('#') ? `=${text}` : text;
   }
   return `#${createHash('sha256').update(text, 'utf16le').digest('base64')}`;
+}
+
+interface Entry<Value> {
+  readonly text: string;
+  readonly value: Value;
+}
+
+/**
+ * Values by text, as cheap for long texts as for short ones: a long text is digested only when another one of
+ * its length comes. Values are added only, each text once.
+ */
+export class TextMap<Value> {
+  readonly #byKey = new Map<string, Value>();
+  /** length → the first long text of that length */
+  readonly #firstOfLength = new Map<number, Entry<Value>>();
+
+  get(text: string): Value | undefined {
+    if (text.length > HASHED_CHARS_MAX) {
+      const first = this.#firstOfLength.get(text.length);
+      if (first === undefined) return undefined;
+      if (first.text === text) return first.value;
+    }
+    return this.#byKey.get(textKey(text));
+  }
+
+  /** @param text one that has no value yet */
+  add(text: string, value: Value): void {
+    const { length } = text;
+    if (length > HASHED_CHARS_MAX && !this.#firstOfLength.has(length)) {
+      this.#firstOfLength.set(length, { text, value });
+    } else {
+      this.#byKey.set(textKey(text), value);
+    }
+  }
 }

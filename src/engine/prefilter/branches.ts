@@ -110,7 +110,6 @@ export function branchTables(branches: readonly AnchoredBranch[], sets: number):
   };
 }
 
-/** Branches, with extents in bytes of the current text; reused for the next text. */
 export class Branches {
   readonly tables: BranchTables;
   readonly #extents: TextExtents;
@@ -151,7 +150,6 @@ export class Branches {
     return this.extentOf(this.tables.companionAfter[branch * COMPANIONS_MAX + index] as number);
   }
 
-  /** Sets the next text. */
   enter(bounds: TextBounds): void {
     this.#extents.enter(bounds);
   }

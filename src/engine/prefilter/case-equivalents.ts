@@ -8,11 +8,6 @@ import { lowerBound } from './int-arrays.ts';
 const SPELLINGS_MAX = 16;
 const SPELLED_CHARS_MIN = 2;
 
-/**
- * The spellings of a literal in a folded text: non-ASCII letters in every case that RE2 takes for the
- * same. If there are too many, the spellings of its beginning.
- * @returns null when even its beginning has too many
- */
 export function spellingsOf(literal: string): string[] | null {
   if (ASCII.test(literal)) return [literal];
   let spellings = [''];
@@ -29,7 +24,6 @@ export function spellingsOf(literal: string): string[] | null {
 
 const ASCII = /^[\0-\x7f]*$/;
 
-/** The letters that equal one without case. */
 function casesOf(letter: string): readonly string[] {
   return letter <= '\x7f' ? [letter] : (orbits().get(letter) ?? [letter]);
 }

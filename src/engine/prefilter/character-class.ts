@@ -45,12 +45,10 @@ const SPACE: Ranges['ranges'] = [
 const NEWLINE = 10;
 const LAST = 0x10ffff;
 
-/** One literal character. */
 export function ofCharacter(codePoint: number): CharacterClass {
   return describe({ ranges: [[codePoint, codePoint]], negated: false });
 }
 
-/** `.`, `\d`, `\s`, `\w`, `\p{…}` and their negations. */
 export function ofCharacterSet(set: AST.CharacterSet, dotAll: boolean): CharacterClass {
   if (set.kind === 'any') {
     return { few: null, kinds: dotAll ? KINDS.all : KINDS.all & ~KINDS.newline, pages: null };

@@ -2,6 +2,7 @@
  * Owns the matcher of the pass: the plain matcher's results, with RE2 run only where the prefilter
  * cannot exclude a match. `docs/matching.md` explains the design and why no hit is lost.
  */
+import { groupBy } from '../../model/groups.ts';
 import type { Rule } from '../../model/rules.ts';
 import { SURFACES, type Surface } from '../../model/steps.ts';
 import type { MatchableCondition, MatchScope } from '../matcher/condition-matcher.ts';
@@ -89,7 +90,7 @@ class FilteredScope implements MatchScope {
       for (const condition of this.#placements.keys()) this.#earlier.add(condition);
       this.#placements = new Map();
     }
-    for (const [text, placements] of byText(portion.distinct)) {
+    for (const [text, placements] of groupBy(portion.distinct, (placement) => placement.text)) {
       const bits = bitsOf(placements.map(({ surface }) => surface));
       const isSearched = (condition: number) =>
         ((this.#surfaces[condition] as number) & bits) !== 0 && this.#isEnabled(condition);
@@ -150,16 +151,6 @@ class FilteredScope implements MatchScope {
 
 function bitsOf(surfaces: readonly Surface[]): number {
   return surfaces.reduce((bits, surface) => bits | (1 << SURFACES.indexOf(surface)), 0);
-}
-
-function byText(placements: readonly Placement[]): Map<PreparedText, Placement[]> {
-  const texts = new Map<PreparedText, Placement[]>();
-  for (const placement of placements) {
-    const known = texts.get(placement.text);
-    if (known === undefined) texts.set(placement.text, [placement]);
-    else known.push(placement);
-  }
-  return texts;
 }
 
 /**

@@ -13,7 +13,6 @@ import { BLANK } from './assembly/codes.ts';
 
 const ZERO = 48;
 
-/** byte → folded byte */
 export const FOLDED = new Uint8Array(256);
 for (let byte = 0; byte < 256; byte += 1) {
   const letter = String.fromCharCode(byte);
@@ -26,7 +25,6 @@ export function isBlank(byte: number | undefined): boolean {
   return byte !== undefined && FOLDED[byte] === BLANK;
 }
 
-/** The literal that occurs in a folded text. */
 export function foldLiteral(literal: string): string {
   if (!CHANGES.test(literal)) return literal;
   return literal

@@ -18,7 +18,6 @@ export function hasWithin(sorted: Int32Array, from: number, to: number): boolean
   return first < sorted.length && (sorted[first] as number) <= to;
 }
 
-/** A copy of twice the length. */
 export function doubled(table: Int32Array<ArrayBuffer>): Int32Array<ArrayBuffer> {
   const larger = new Int32Array(table.length * 2);
   larger.set(table);

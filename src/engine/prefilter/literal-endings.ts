@@ -42,11 +42,9 @@ const COLUMNS = 1 << codes.COLUMN_BITS;
 interface EndingClass {
   /** literals of at least so many characters, and fewer than the class before */
   readonly least: number;
-  /** characters of the ending */
   readonly ending: number;
   /** binary logarithm of the number of bits; the ending itself is the index where it has as many bits */
   readonly bitsLog: number;
-  /** characters that choose the bucket */
   readonly bucketed: number;
   readonly bucketsLog: number;
 }
@@ -66,7 +64,6 @@ const CLASSES: readonly EndingClass[] = [
   },
 ];
 
-/** Where each of several parts begins when they are adjacent. */
 function starts(sizes: readonly number[]): number[] {
   let sum = 0;
   return sizes.map((size) => {
@@ -91,7 +88,6 @@ const BUCKETS = CLASSES.reduce((sum, one) => sum + bucketsOfClass(one), 0);
 /** Odd: the golden ratio of 64 bits (Knuth: The art of computer programming 3, 6.4). */
 const MULTIPLIER = 0x9e37_79b9_7f4a_7c15n;
 
-/** A key as an index of so many bits. */
 function hashOf(key: bigint, bits: number): number {
   return Number(BigInt.asUintN(64, key * MULTIPLIER) >> BigInt(64 - bits));
 }

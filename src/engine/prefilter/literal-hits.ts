@@ -2,7 +2,6 @@
 import { foldedBefore, foldedBehind, isBlank, pastBlanks, type SearchedText } from './folding.ts';
 import { doubled } from './int-arrays.ts';
 
-/** Initial capacity; it doubles when it is full. */
 const INITIAL_CAPACITY = 256;
 /** Most hits of a literal of one letter; with more of them it counts as being everywhere. */
 const LETTER_HITS_MAX = 32;
@@ -41,7 +40,6 @@ export class LiteralHits {
   /** letter's literal id → number of its hits */
   readonly #letterHits: Uint8Array;
   readonly #shapes: LiteralShapes;
-  /** folded bytes of the longest literal */
   readonly #longest: number;
   /** the literals that were hit, each once */
   readonly #literals: Int32Array;
@@ -67,7 +65,6 @@ export class LiteralHits {
     return this.#literals.subarray(0, this.#literalCount);
   }
 
-  /** Sets the next text. */
   enter(text: SearchedText): void {
     for (const literal of this.literals) {
       this.first[literal] = -1;
@@ -162,7 +159,6 @@ export class LiteralHits {
     this.#literalCount = count;
   }
 
-  /** The offset in the text at which the hit begins. */
   startOf(hit: number): number {
     const { bytes, origin } = this.#text;
     const literal = this.literalOf[hit] as number;

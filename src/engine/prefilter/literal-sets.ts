@@ -7,10 +7,8 @@ import { doubled, startsOf } from './int-arrays.ts';
 import type { LiteralHits } from './literal-hits.ts';
 
 const NONE = new Int32Array(0);
-/** Initial capacity; it doubles when it is full. */
 const INITIAL_CAPACITY = 256;
 
-/** Collects sets, each once. */
 export class SetTable {
   /** set → its literals' ids */
   readonly sets: Int32Array[] = [];
@@ -61,7 +59,6 @@ export class SetPositions {
   /** set → its positions in the current text, if they were collected */
   readonly #positions: (Int32Array | null)[];
   #hits: LiteralHits | null = null;
-  /** buffer for the positions of one set */
   #buffer = new Int32Array(INITIAL_CAPACITY);
 
   constructor({ count, setsAt, sets }: SetsOfLiterals) {
@@ -77,7 +74,6 @@ export class SetPositions {
     return this.#present.subarray(0, this.#presentCount);
   }
 
-  /** Sets the next text. @param hits all of its hits */
   enter(hits: LiteralHits): void {
     for (const set of this.present) {
       this.#lastLink[set] = -1;
@@ -115,7 +111,6 @@ export class SetPositions {
     this.#presentCount = presentCount;
   }
 
-  /** Checks whether the text has a literal of the set. */
   has(set: number): boolean {
     return this.#lastLink[set] !== -1;
   }

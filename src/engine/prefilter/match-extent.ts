@@ -37,7 +37,6 @@ export function runOf(run: Run | null): Extent {
   return run === null ? { ...NO_EXTENT, unbounded: 1 } : { ...NO_EXTENT, [run]: 1 };
 }
 
-/** The extent of one after the other. */
 export function plus(a: Extent, b: Extent): Extent {
   return combine(a, b, (one, other) => one + other);
 }
@@ -47,12 +46,10 @@ export function minus(a: Extent, b: Extent): Extent {
   return combine(a, b, (one, other) => one - other);
 }
 
-/** The maximum of two, member by member. */
 export function maximum(a: Extent, b: Extent): Extent {
   return combine(a, b, Math.max);
 }
 
-/** The extent of a repetition. */
 export function repeated(extent: Extent, times: number): Extent {
   const { chars, word, space, gap, solid, line, unbounded } = extent;
   const isEmpty = chars + word + space + gap + solid + line + unbounded === 0;
@@ -93,7 +90,6 @@ export interface ExtentTables {
   readonly isUnbounded: Uint8Array;
 }
 
-/** Collects extents, each once. */
 export class ExtentList {
   readonly #extents: Extent[] = [];
   readonly #ids = new Map<string, number>();
@@ -135,7 +131,6 @@ export class TextExtents {
     this.#bytes = new Float64Array(isUnbounded.length);
   }
 
-  /** Sets the next text. */
   enter(bounds: TextBounds): void {
     this.#text += 1;
     this.#bounds = bounds;

@@ -82,12 +82,10 @@ export function createPrefilterTables(
   };
 }
 
-/** The digest of patterns, in order. */
 export function sha256Of(sources: readonly string[]): string {
   return createHash('sha256').update(JSON.stringify(sources)).digest('hex');
 }
 
-/** Collects literals, each once. */
 class LiteralTable {
   readonly bytes: Buffer[] = [];
   readonly #ids = new Map<string, number>();

@@ -23,9 +23,7 @@ import { type PageRange, TextPages } from './unicode-pages.ts';
 /** Pattern → windows in which it may match; other patterns cannot match. */
 export type Candidates = ReadonlyMap<number, MatchWindows>;
 
-/** A reading of a text. */
 interface SearchedReading {
-  /** UTF-8 */
   readonly bytes: Buffer;
   /** number of changes; Infinity for null */
   readonly changeCount: number;

@@ -61,7 +61,6 @@ const CHARS_MAX = 28;
 const BRANCHES_MAX = 64;
 const DEPTH_MAX = 200;
 
-/** The analysis of a part of a pattern. */
 interface Part {
   /** every string that the part matches, if they are few */
   readonly exact: readonly string[] | null;

@@ -23,7 +23,6 @@ export function narrower(a: Pages, b: Pages): Pages {
   return sizeOf(b) < sizeOf(a) ? b : a;
 }
 
-/** The pages of two alternatives. */
 export function either(a: Pages, b: Pages): Pages {
   return a === null || b === null ? null : [...a, ...b];
 }

@@ -1,10 +1,8 @@
 /** Checks of what a pattern matched: each returns how many characters count, 0 for none. */
 import type { LibraryPattern } from '../../model/redaction/redaction.ts';
 
-/** Least and most characters of an IBAN. */
 const IBAN_CHARS = [15, 34] as const;
 
-/** Luhn's sum of a card's digits. */
 function luhn(matched: string): number {
   const digits = [...matched.replace(/\D/g, '')].reverse().map(Number);
   const sum = digits.reduce((total, digit, index) => {

@@ -10,6 +10,7 @@
  */
 import { isUtf8 } from 'node:buffer';
 
+import { quoteByteFrom } from '../../model/json.ts';
 import {
   LIBRARY,
   type LibraryPattern,
@@ -22,7 +23,7 @@ import { createPatternCompiler, type Pattern, type PatternCompiler } from '../ma
 import { relaxedSource } from '../matcher/relaxed-pattern.ts';
 import { CHECKS } from './checks.ts';
 import { toRawPattern, WRITTEN_OUT_MAX } from './raw-pattern.ts';
-import { pastQuote, quoteBefore, StringWalk } from './string-walk.ts';
+import { quoteBefore, StringWalk } from './string-walk.ts';
 import {
   type SoughtPattern,
   type SoughtPatterns,
@@ -175,7 +176,8 @@ function* redactBody(
   for (let at = 0; at < body.length; ) {
     if (at > 0) yield;
     const start = at;
-    const past = pastQuote(body, Math.min(body.length, start + PIECE_BYTES));
+    const quote = quoteByteFrom(body, Math.min(body.length, start + PIECE_BYTES));
+    const past = quote === -1 ? body.length : quote + 1;
     const isLong = past - start > STRING_BYTES_MAX + PIECE_BYTES;
     // Up to the string that is too long: the next piece begins and ends with it.
     const end = isLong ? Math.max(start, quoteBefore(body, start + PIECE_BYTES)) : past;

@@ -68,14 +68,12 @@ export class StringWalk {
     return this.#body.toString('utf8', this.start, this.end);
   }
 
-  /** Checks whether the current string is the name of a member. */
   get isName(): boolean {
     let at = this.end;
     while (isSpace(this.#body[at])) at += 1;
     return this.#body[at] === COLON;
   }
 
-  /** Checks whether the current string is the value of a member, and no element of a list. */
   get isValue(): boolean {
     return this.#body[this.#spaceBefore(this.start)] === COLON;
   }
@@ -92,16 +90,6 @@ export class StringWalk {
 
 function isSpace(byte: number | undefined): boolean {
   return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
-}
-
-/** The index behind the first unescaped quote at or behind a position; the body's end without one. */
-export function pastQuote(body: Buffer, from: number): number {
-  for (let quote = body.indexOf(QUOTE, from); quote >= 0; quote = body.indexOf(QUOTE, quote + 1)) {
-    let slash = quote;
-    while (body[slash - 1] === BACKSLASH) slash -= 1;
-    if ((quote - slash) % 2 === 0) return quote + 1;
-  }
-  return body.length;
 }
 
 /** The index of the last unescaped quote before a position; 0 without one. */

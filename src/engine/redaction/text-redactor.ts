@@ -5,6 +5,7 @@
  */
 import { createHmac } from 'node:crypto';
 
+import { quoteFrom } from '../../model/json.ts';
 import type { ByteRange, Pattern } from '../matcher/pattern.ts';
 
 /** How deep strings of JSON may be nested in strings of JSON. */
@@ -25,7 +26,6 @@ const PAUSE_BYTES = 64 * 1024;
 const NUMBER = /-?\d[\d.eE+-]*/g;
 const CUT_ESCAPE = /\\(?:u[0-9a-fA-F]{0,3})?$/;
 
-/** A pattern that is searched in texts. */
 export interface SoughtPattern {
   readonly name: string;
   /** the name under which its marks are counted */
@@ -35,7 +35,6 @@ export interface SoughtPattern {
   readonly lengthOf: (matched: string) => number;
 }
 
-/** Thrown for a text that cannot be redacted. */
 export class Unredactable extends Error {}
 
 interface Found extends ByteRange {
@@ -155,9 +154,9 @@ export class TextRedactor {
  * quote, or the part of an escape where the text is cut.
  */
 function stringAt(text: string, start: number) {
-  const end = endOfString(text, start + 1);
-  const written = text.slice(start + 1, end);
-  if (end < text.length) return { end: end + 1, inner: resolved(written), tail: '"' };
+  const end = quoteFrom(text, start + 1);
+  const written = text.slice(start + 1, end === -1 ? undefined : end);
+  if (end !== -1) return { end: end + 1, inner: resolved(written), tail: '"' };
   const kept = written.length - cutUnits(written);
   return {
     end: text.length,
@@ -166,17 +165,6 @@ function stringAt(text: string, start: number) {
   };
 }
 
-/** The index of the quote that ends the string; the text's length without one. */
-function endOfString(text: string, from: number): number {
-  for (let end = text.indexOf('"', from); end >= 0; end = text.indexOf('"', end + 1)) {
-    let slash = end;
-    while (slash > from && text[slash - 1] === '\\') slash -= 1;
-    if ((end - slash) % 2 === 0) return end;
-  }
-  return text.length;
-}
-
-/** Runs the steps without pauses. */
 function toEnd<T>(steps: Steps<T>): T {
   for (;;) {
     const step = steps.next();

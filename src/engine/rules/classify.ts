@@ -8,7 +8,6 @@ import type { Rule, RuleCondition, UnsupportedReason } from '../../model/rules.t
 import type { RuleDocument } from '../corpus/rule-file.ts';
 import type { PatternCompiler } from '../matcher/pattern.ts';
 import { surfacesOf } from './fields.ts';
-import { canMatch } from './possible-match.ts';
 
 /** Detection methods other than patterns, as named in the corpus. */
 const METHOD_REASONS = new Map<string, UnsupportedReason>([
@@ -145,9 +144,7 @@ function conditionReason(
   const [member] = otherMembers;
   if (member !== undefined) return otherMember(member);
   if (value === '') return { code: 'invalid_pattern', message: 'empty pattern' };
-  const { reason } = compile(value);
-  if (reason !== null || canMatch(value)) return reason;
-  return { code: 'matches_no_text', message: 'has a pattern that no text can match' };
+  return compile(value).reason;
 }
 
 function toSupport(condition: Rule['condition'], conditions: readonly RuleCondition[]) {

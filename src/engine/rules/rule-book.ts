@@ -1,9 +1,10 @@
 /** A catalogue with what follows from it for a workspace: decisions, counts, refusals. */
 import { referenceIndex } from '../../model/references/rule-references.ts';
-import type { RuleBook } from '../../model/rules.ts';
+import type { Rule, RuleBook } from '../../model/rules.ts';
+import { normalise } from '../matcher/normalised-text.ts';
+import { createPatternCompiler } from '../matcher/pattern.ts';
 import type { Catalog } from './catalog.ts';
 import { decide, orphanedOverrides, refusal, stateCounts, supportCounts } from './effective-set.ts';
-import { createDescriptionMatcher } from './tool-descriptions.ts';
 
 export function createRuleBook({ snapshot, rules }: Catalog): RuleBook {
   const byId = new Map(rules.map((rule) => [rule.id, rule]));
@@ -19,5 +20,33 @@ export function createRuleBook({ snapshot, rules }: Catalog): RuleBook {
     refusal,
     countStates: (settings) => stateCounts(rules, settings),
     orphans: (settings) => orphanedOverrides(rules, settings),
+  };
+}
+
+const FIELD = 'tool_description';
+
+/**
+ * Finds rules about descriptions of tools with a pattern that matches one. These rules have no surface here and
+ * never run: people see the matches on the page of a tool, and nothing counts them.
+ *
+ * @returns a function that compiles the patterns when it is first called
+ */
+export function createDescriptionMatcher(rules: readonly Rule[]): (text: string) => Rule[] {
+  let patterns: { rule: Rule; test: (bytes: Buffer) => boolean }[] | null = null;
+  const compiled = () => {
+    const compile = createPatternCompiler();
+    return rules.flatMap((rule) =>
+      rule.conditions.flatMap(({ field, operator, pattern: source }) => {
+        const { pattern } =
+          field === FIELD && operator === 'regex' ? compile(source) : { pattern: null };
+        return pattern === null ? [] : [{ rule, test: (bytes: Buffer) => pattern.test(bytes) }];
+      }),
+    );
+  };
+  return (text) => {
+    patterns ??= compiled();
+    const forms = [...new Set([text, normalise(text)])].map((form) => Buffer.from(form));
+    const matching = patterns.filter(({ test }) => forms.some(test));
+    return [...new Set(matching.map(({ rule }) => rule))];
   };
 }

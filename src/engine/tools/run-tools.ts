@@ -6,7 +6,7 @@
  * parsing.
  */
 import { LRUCache } from 'lru-cache';
-import type { JsonObject, JsonValue } from '../../model/json.ts';
+import { type JsonObject, type JsonValue, quoteFrom } from '../../model/json.ts';
 import {
   RUN_DEFINITIONS_MAX,
   type RunTools,
@@ -251,23 +251,13 @@ function endOfList(sent: string, start: number): number {
   marks.lastIndex = start;
   for (let mark = marks.exec(sent); mark !== null; mark = marks.exec(sent)) {
     if (mark[0] === '"') {
-      const end = endOfString(sent, mark.index + 1);
-      if (end === -1) return -1;
-      marks.lastIndex = end;
+      const quote = quoteFrom(sent, mark.index + 1);
+      if (quote === -1) return -1;
+      marks.lastIndex = quote + 1;
     } else {
       depth += mark[0] === '[' ? 1 : -1;
       if (depth === 0) return mark.index + 1;
     }
-  }
-  return -1;
-}
-
-/** Returns the index after the quote that ends a string, from its first character on; -1 without one. */
-function endOfString(sent: string, start: number): number {
-  for (let at = sent.indexOf('"', start); at !== -1; at = sent.indexOf('"', at + 1)) {
-    let slashes = 0;
-    while (sent[at - 1 - slashes] === '\\') slashes += 1;
-    if (slashes % 2 === 0) return at + 1;
   }
   return -1;
 }

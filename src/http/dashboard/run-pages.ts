@@ -14,8 +14,8 @@ import {
   TEXT_UNITS_MAX,
   type TextView,
 } from '../../model/run-page.ts';
-import { waitOf } from '../../model/run-wait.ts';
 import type { PageCursor } from '../../model/runs.ts';
+import { waitOf } from '../../model/runs.ts';
 import type { EntityRef } from '../../model/shown/entities.ts';
 import { entitiesPage, entityPage, type SessionTurn } from '../../web/app/entities/entity.ts';
 import { NO_RUN_NAMES } from '../../web/app/filter-fields.ts';

@@ -77,17 +77,17 @@ export const AT_UNUSUAL = 1;
 export const AT_WINDOW_END = 2;
 export const AT_RECORDS_END = 3;
 
-// A run: its id; as doubles the seconds and nanoseconds of its start and of its end; the number of its
-// first record in the call and how many follow it without a gap; flags; where its root span's name
-// begins in the window, and its length in bytes.
+// A run: its id; nanoseconds of its start and of its end; the number of its first record in the call and
+// how many follow it without a gap; flags; where its root span's name begins in the window, and its length
+// in bytes.
 export const RUN_START = 16;
-export const RUN_END = 32;
-export const RUN_FIRST = 48;
-export const RUN_RECORDS = 52;
-export const RUN_FLAGS = 56;
-export const RUN_NAME_AT = 60;
-export const RUN_NAME_LENGTH = 64;
-export const RUN_BYTES = 80;
+export const RUN_END = 24;
+export const RUN_FIRST = 32;
+export const RUN_RECORDS = 36;
+export const RUN_FLAGS = 40;
+export const RUN_NAME_AT = 44;
+export const RUN_NAME_LENGTH = 48;
+export const RUN_BYTES = 64;
 
 /** it has a time */
 export const RUN_IS_TIMED = 1;
@@ -95,8 +95,6 @@ export const RUN_IS_TIMED = 1;
 export const RUN_IS_FINISHED = 2;
 /** and has the status of an error */
 export const RUN_IS_FAILED = 4;
-/** records without a trace id; only their number is set */
-export const RUN_IS_NONE = 8;
 
 // Kinds of log records, as bits.
 export const WITH_TRACE = 1;

@@ -25,12 +25,8 @@ import {
 import { cellAt, isPresent, state, WINDOW } from './memory.ts';
 
 const STATUS_ERROR: u64 = 2;
-const BILLION: u64 = 1_000_000_000;
 
-/**
- * A run comes once for each of its root spans, and again after other records. While records are counted,
- * start and end are nanoseconds.
- */
+/** A run comes once for each of its root spans, and again after other records. */
 export const RUNS = <i32>memory.data(RECORDS_MAX * RUN_BYTES, 16);
 
 export class runs {
@@ -104,20 +100,4 @@ function widen(run: i32, start: u64, end: u64): void {
   if (!isTimed || start < load<u64>(run + RUN_START)) store<u64>(run + RUN_START, start);
   if (!isTimed || end > load<u64>(run + RUN_END)) store<u64>(run + RUN_END, end);
   store<i32>(run + RUN_FLAGS, flags | RUN_IS_TIMED);
-}
-
-/** Turns times into seconds and nanoseconds. */
-export function finishRuns(): void {
-  for (let index = 0; index < runs.count; index += 1) {
-    const run = RUNS + index * RUN_BYTES;
-    split(run + RUN_START);
-    split(run + RUN_END);
-  }
-}
-
-/** Turns one time into seconds and nanoseconds. */
-function split(at: i32): void {
-  const nanos = load<u64>(at);
-  store<f64>(at, <f64>(nanos / BILLION));
-  store<f64>(at + 8, <f64>(nanos % BILLION));
 }

@@ -34,7 +34,7 @@ import {
   WINDOW_BYTES,
 } from './memory.ts';
 import { checkObject, setMembers } from './objects.ts';
-import { clearRuns, countRecord, finishRuns, RUNS, runs } from './runs.ts';
+import { clearRuns, countRecord, RUNS, runs } from './runs.ts';
 
 /** Further results of `scan`: see `RESULT_AT`. */
 const RESULT = <i32>memory.data(24, 16);
@@ -96,7 +96,6 @@ export function scan(length: i32, at: i32, until: i32, kind: i32): i32 {
     if (load<u8>(at) !== 0x2c || done >= WINDOW + until) break;
     at = skipSpace(at + 1);
   }
-  finishRuns();
   store<i32>(RESULT, done - WINDOW);
   store<i32>(RESULT + 4, why);
   store<i32>(RESULT + 8, runs.count);

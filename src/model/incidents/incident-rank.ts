@@ -1,5 +1,6 @@
 /** Makes incidents of findings and ranks them. Each part of a rank is a sentence. */
 
+import { groupBy } from '../groups.ts';
 import { SEVERITIES, type Severity } from '../rules.ts';
 import { surfaceLabel } from '../steps.ts';
 import { type FindingState, OPEN_STATES } from '../triage.ts';
@@ -46,24 +47,10 @@ export const whoOf = ({
 type Findings = readonly [IncidentFinding, ...IncidentFinding[]];
 
 /** Runs and sessions: a session's runs are one, because later ones send the earlier messages again. */
-function unitsOf(findings: readonly IncidentFinding[]): Findings[] {
+function unitsOf(findings: readonly IncidentFinding[]): Iterable<Findings> {
   return groupBy(findings, ({ sessionId, runId }) =>
     sessionId === null ? `run ${runId}` : `session ${sessionId}`,
-  );
-}
-
-function groupBy<Element>(
-  elements: readonly Element[],
-  keyOf: (element: Element) => string,
-): (readonly [Element, ...Element[]])[] {
-  const groups = new Map<string, [Element, ...Element[]]>();
-  for (const element of elements) {
-    const key = keyOf(element);
-    const group = groups.get(key);
-    if (group === undefined) groups.set(key, [element]);
-    else group.push(element);
-  }
-  return [...groups.values()];
+  ).values();
 }
 
 /** Equal for runs of one agent in which the same rules matched the same texts. */
@@ -90,7 +77,7 @@ export function* rankInPieces(
 ): Generator<void, Incident[], void> {
   const weigh = weigher(history);
   const incidents: Incident[] = [];
-  for (const units of groupBy(unitsOf(findings), signatureOf)) {
+  for (const units of groupBy(unitsOf(findings), signatureOf).values()) {
     incidents.push(toIncident(units, history, weigh));
     if (incidents.length % PIECE_INCIDENTS === 0) yield;
   }

@@ -26,8 +26,6 @@ export interface RunTools {
   readonly leftOut: number;
 }
 
-export const NO_TOOLS: RunTools = { definitions: [], leftOut: 0 };
-
 /** Definitions of one run that are kept. */
 export const RUN_DEFINITIONS_MAX = 500;
 /** Definitions of a workspace that are kept. */

@@ -50,7 +50,6 @@ const KEPT = [
 /** Strings that are cut. */
 const NAMES = ['name', 'eventName', 'severityText'];
 
-/** Where a value is in the record. */
 interface Range {
   readonly start: number;
   readonly end: number;
@@ -129,7 +128,6 @@ class Cutter {
     return cut;
   }
 
-  /** Skips a value. */
   *#range(): Pieces<Range> {
     const walk = this.#walk;
     const start = walk.at;
@@ -148,7 +146,6 @@ class Cutter {
     return status;
   }
 
-  /** Reads a list of attributes. */
   *#attributes(bytesMax: number): Pieces<JsonValue[]> {
     return this.#kept(yield* this.#entries(), bytesMax);
   }
@@ -164,7 +161,6 @@ class Cutter {
     return events;
   }
 
-  /** Returns where the first elements of a list are, and skips the others. */
   *#elements(): Pieces<readonly Range[]> {
     const walk = this.#walk;
     const elements: Range[] = [];

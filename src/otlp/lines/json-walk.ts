@@ -97,7 +97,6 @@ export class JsonWalk {
     return true;
   }
 
-  /** Skips a value. */
   skip(): void {
     this.skipUpTo(Number.POSITIVE_INFINITY);
   }

@@ -34,7 +34,6 @@ const PART_BYTES_MIN = 4 * 1024;
 export interface Line {
   /** parts of the body, and of the heads and tails that a cut line needs */
   readonly parts: readonly Buffer[];
-  /** of all parts together */
   readonly bytes: number;
   /** spans, log records or data points */
   readonly records: number;
@@ -136,7 +135,6 @@ export function* cutLines(
   return lines;
 }
 
-/** Builds one line after another. */
 class LineBuilder {
   readonly #text: Buffer;
   #parts: Buffer[] = [];
@@ -246,7 +244,6 @@ class LineBuilder {
     return this.#end > this.#start;
   }
 
-  /** Ends the part that consists of records. */
   #endRecords(): void {
     if (this.#hasRecords) {
       this.#parts.push(withoutLineFeeds(this.#text.subarray(this.#start, this.#end)));

@@ -55,12 +55,10 @@ const NONE: readonly never[] = [];
 const NOTHING = Buffer.alloc(0);
 const COMMA = 0x2c;
 
-/** A set of numbers. */
 interface Numbers {
   has(number: number): boolean;
 }
 
-/** The records to find. */
 export interface WantedRecords {
   /** numbers of the items (spans, log records, metrics) */
   readonly items: Numbers;
@@ -216,7 +214,6 @@ class Ranges {
   bytes = 0;
   #isOpen = false;
 
-  /** Adds a member that follows the one before, unless `end` was called since. */
   add(start: number, end: number): void {
     const { bounds } = this;
     const last = bounds.length - 1;
@@ -230,7 +227,6 @@ class Ranges {
     }
   }
 
-  /** Ends the range. */
   end(): void {
     this.#isOpen = false;
   }

@@ -85,7 +85,6 @@ async function pauseFor(ms: number, signal: AbortSignal): Promise<void> {
   await waitFor(ms, undefined, { signal }).catch(() => {});
 }
 
-/** Where a preview is. */
 interface Progress {
   tally: PreviewTally;
   cursor: PreviewCursor | null;

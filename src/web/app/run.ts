@@ -7,7 +7,7 @@ import {
   type RunSearch,
   type ShownSteps,
 } from '../../model/run-page.ts';
-import type { RunWait } from '../../model/run-wait.ts';
+import type { RunWait } from '../../model/runs.ts';
 import { RUN_NAME_ROWS, type RunSummary } from '../../model/runs.ts';
 import { surfaceLabel } from '../../model/steps.ts';
 import { FINDING_STATES, NOTE_CHARS_MAX } from '../../model/triage.ts';

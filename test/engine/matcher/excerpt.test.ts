@@ -21,7 +21,7 @@ describe('excerptOf', () => {
     ],
     ['an empty hit', 'abc', 1, 1, 20, 'abc'],
   ])('%s', (_name, text, start, end, chars, excerpt) => {
-    expect(excerptOf(text, { start, end }, chars)).toBe(excerpt);
+    expect(excerptOf(text, { start, end }, chars).text).toBe(excerpt);
   });
 
   it('never shows more than `excerptChars`', () => {
@@ -38,7 +38,7 @@ describe('excerptOf', () => {
           const to = from + (b % (letters.length - from + 1));
           const start = letters.slice(0, from).join('').length;
           const end = letters.slice(0, to).join('').length;
-          const shown = excerptOf(text, { start, end }, most).replaceAll('…', '');
+          const shown = excerptOf(text, { start, end }, most).text.replaceAll('…', '');
           expect([...shown].length).toBe(Math.min(most, letters.length));
           expect(text).toContain(shown);
           expect(shown).toContain(letters.slice(from, Math.min(to, from + most)).join(''));

@@ -7,8 +7,7 @@ import {
   settledLength,
   toWrittenRange,
 } from '../../../src/engine/matcher/normalised-text.ts';
-import { textKey } from '../../../src/engine/matcher/text-key.ts';
-import { TextMap } from '../../../src/engine/matcher/text-map.ts';
+import { TextMap, textKey } from '../../../src/engine/matcher/text-key.ts';
 import { resolveEscapes } from '../../../src/engine/surfaces/reader/json-escapes.ts';
 import { isExhaustive } from '../../support/cases.ts';
 import { operation } from '../steps.ts';

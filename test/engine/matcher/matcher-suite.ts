@@ -5,8 +5,8 @@
 import fc from 'fast-check';
 import RE2 from 're2';
 import { describe, expect, it } from 'vitest';
-import { TEXT_HITS_MAX } from '../../../src/engine/matcher/kept-places.ts';
 import type { Hit, Matcher, MatchResult } from '../../../src/engine/matcher/matcher.ts';
+import { TEXT_HITS_MAX } from '../../../src/engine/matcher/run-places.ts';
 import { MORE_PLACES_MAX } from '../../../src/model/findings.ts';
 import type { Rule } from '../../../src/model/rules.ts';
 import type { Surface, SurfaceText } from '../../../src/model/steps.ts';

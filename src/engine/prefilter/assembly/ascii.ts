@@ -134,7 +134,6 @@ export function hitsAt(): i32 {
   return state.hits;
 }
 
-/** Begins a text. */
 export function begin(): void {
   state.last = 0;
   memory.fill(COLUMNS - ENTRY_BYTES, 0, ENTRY_BYTES);

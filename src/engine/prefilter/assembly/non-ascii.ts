@@ -24,7 +24,6 @@ const PIECE_BYTES: i32 = 16384;
 const CHARACTERS_MAX: i32 = PIECE_BYTES / 2 + 1;
 /** A place where a literal may be: the offset behind its key, and the key's sum. */
 const PLACE_BYTES: i32 = 8;
-/** Bytes of a vector. */
 const VECTOR: i32 = 16;
 
 const FOLDED = <i32>memory.data(256, 16);
@@ -40,10 +39,8 @@ export const PAGES_AT: i32 = PAGES_FOUND;
 export const PLACES_AT: i32 = PLACES;
 
 class state {
-  /** address of the text */
   static text: i32 = 0;
   static length: i32 = 0;
-  /** offset of the next byte */
   static at: i32 = 0;
   /** start of the bytes that were skipped; -1 without any */
   static skipped: i32 = -1;
@@ -144,7 +141,6 @@ export function scan(): bool {
   return state.at < state.length;
 }
 
-/** Notes a character as the last one. */
 function note(character: i32): void {
   state.last3 = state.last2;
   state.last2 = state.last1;

@@ -124,7 +124,6 @@ function isBareText(part: JsonValue): part is { text: string } {
   return isObject(part) && typeof part.text === 'string' && Object.keys(part).length === 1;
 }
 
-/** Joins the model's texts into one, at the place of the first. */
 function joinSaid(pieces: readonly Piece[]): Piece[] {
   const isSaid = ({ surface }: Piece) => surface === 'agent_output';
   const said = pieces.filter(isSaid).map(({ text }) => text);

@@ -5,7 +5,6 @@
 import type { JsonObject } from '../../../model/json.ts';
 import type { AttributeRow } from './convention.ts';
 
-/** Rows in reading order. */
 export class RowTable {
   readonly #rows: readonly AttributeRow[];
   /** key → indexes of the rows for it */

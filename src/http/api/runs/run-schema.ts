@@ -4,13 +4,15 @@ import { z } from 'zod';
 import type { Int64 } from '../../../model/json.ts';
 import { SEVERITIES } from '../../../model/rules.ts';
 import { CHECK_LIMITS, checkOf, lateSteps } from '../../../model/run-check.ts';
-import { WAITS, type WaitTimes, waitOf } from '../../../model/run-wait.ts';
 import {
   CHECKED,
   EVALUATION_STATES,
   namesOfRun,
   RUN_STATES,
   type RunSummary,
+  WAITS,
+  type WaitTimes,
+  waitOf,
 } from '../../../model/runs.ts';
 import { type StepOutline, SURFACES } from '../../../model/steps.ts';
 import { usageInApi } from '../../../model/usage.ts';

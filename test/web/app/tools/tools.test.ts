@@ -1,6 +1,6 @@
 /** The pages of tools: text of strangers stays text, and a change shows what it changed. */
 import { expect, test } from 'vitest';
-import { createDescriptionMatcher } from '../../../../src/engine/rules/tool-descriptions.ts';
+import { createDescriptionMatcher } from '../../../../src/engine/rules/rule-book.ts';
 import type { Rule } from '../../../../src/model/rules.ts';
 import type { ListedTool, ToolVersion } from '../../../../src/model/shown/tools.ts';
 import {

@@ -11,7 +11,6 @@ import { type Author, authorByRole, authorByType, isMessageClass, tagsOf } from 
 /** `unknown`: the message names a role, in no known word. */
 export type MessageAuthor = Author | 'unknown';
 
-/** Who wrote the message; undefined where it does not say. */
 export function authorOf(message: JsonObject): MessageAuthor | undefined {
   const { source } = message;
   const role = roleOf(message);

@@ -2,8 +2,9 @@
  * Owns the division of a list of objects, in JSON, into the texts of its elements. It finds where strings and
  * structures end, and checks nothing inside the elements: they are valid JSON if `JSON.parse` says so.
  */
+import { quoteFrom } from '../../../../model/json.ts';
+
 const QUOTE = '"'.charCodeAt(0);
-const BACKSLASH = '\\'.charCodeAt(0);
 const COMMA = ','.charCodeAt(0);
 const OPEN_LIST = '['.charCodeAt(0);
 const CLOSE_LIST = ']'.charCodeAt(0);
@@ -41,22 +42,12 @@ function endOfObject(json: string, from: number): number {
   let depth = 0;
   for (let at = from; at < json.length; at += 1) {
     const code = json.charCodeAt(at);
-    if (code === QUOTE) at = endOfString(json, at);
-    else if (code === OPEN_OBJECT || code === OPEN_LIST) depth += 1;
+    if (code === QUOTE) {
+      at = quoteFrom(json, at + 1);
+      if (at === -1) return -1;
+    } else if (code === OPEN_OBJECT || code === OPEN_LIST) depth += 1;
     else if (code === CLOSE_OBJECT || code === CLOSE_LIST) depth -= 1;
     if (depth === 0) return at + 1;
   }
   return -1;
-}
-
-/** Finds the quote that ends a string; the end of the text without one. */
-function endOfString(json: string, quote: number): number {
-  let end = json.indexOf('"', quote + 1);
-  while (end !== -1) {
-    let before = end;
-    while (json.charCodeAt(before - 1) === BACKSLASH) before -= 1;
-    if ((end - before) % 2 === 0) return end;
-    end = json.indexOf('"', end + 1);
-  }
-  return json.length;
 }

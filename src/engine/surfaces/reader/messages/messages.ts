@@ -391,7 +391,6 @@ function insideWrapper({ content, message, ...around }: JsonObject): JsonValue |
 
 const WRAPPER_METADATA = new Set(['role', 'id', 'index', 'finish_reason']);
 
-/** A string, with what is inside it. */
 function wholeString(value: JsonValue, said: Surface, budget: Budget): Piece[] {
   return typeof value === 'string' ? textsOn(said, value, budget) : [];
 }

@@ -82,7 +82,6 @@ export function readOnce(
   return again(before, budget) ?? readFirst(message, key, before?.form, budget, read);
 }
 
-/** An element of a list: read before, or parsed. */
 interface Element {
   readonly text: string;
   readonly key: string;
