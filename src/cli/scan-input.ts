@@ -4,6 +4,7 @@
  */
 import { LogRuns } from '../db/telemetry/log-runs.ts';
 import { OperatorError } from '../errors.ts';
+import { parsedJson } from '../model/json.ts';
 import { SentSpans } from '../model/repeated-spans.ts';
 import { inTimeOrder } from '../model/step-order.ts';
 import type { Step } from '../model/steps.ts';
@@ -80,14 +81,7 @@ function firstLine(text: string): string {
   return end === -1 || trimmed.slice(end).trim() === '' ? '' : trimmed.slice(0, end);
 }
 
-function isWhole(line: string): boolean {
-  try {
-    JSON.parse(line);
-    return true;
-  } catch {
-    return false;
-  }
-}
+const isWhole = (line: string): boolean => parsedJson(line) !== undefined;
 
 function parseLines(text: string): ScanInput {
   const exports: Export[] = [];

@@ -6,7 +6,7 @@
  */
 import type { Finding } from '../model/findings.ts';
 import { groupBy } from '../model/groups.ts';
-import type { JsonValue } from '../model/json.ts';
+import { type JsonValue, parsedJson } from '../model/json.ts';
 import { type ShownStep, SNIPPET_UNITS, type TextView } from '../model/run-page.ts';
 import type { Step, StepKind, StepOutline, Surface } from '../model/steps.ts';
 import type { Usage } from '../model/usage.ts';
@@ -218,7 +218,7 @@ function tellingText(kind: StepKind, texts: readonly Text[]): Text | undefined {
 /** The most telling argument of a call; its text as it is without one. */
 function argumentIn(text: string): string {
   if (!/^\s*\{/.test(text)) return text;
-  const value = text.length <= PARSED_UNITS_MAX ? parsed(text) : undefined;
+  const value = text.length <= PARSED_UNITS_MAX ? parsedJson(text) : undefined;
   if (!isObject(value)) {
     const found = TELLING_IN_PART.exec(text.slice(0, PARSED_UNITS_MAX))?.[1];
     return found === undefined ? text : unescaped(found);
@@ -231,15 +231,7 @@ function argumentIn(text: string): string {
 const isFilled = (value: JsonValue | undefined): value is string =>
   typeof value === 'string' && value.trim() !== '';
 
-function parsed(text: string): JsonValue | undefined {
-  try {
-    return JSON.parse(text) as JsonValue;
-  } catch {
-    return undefined;
-  }
-}
-
 function unescaped(inJson: string): string {
-  const value = parsed(`"${inJson}"`);
+  const value = parsedJson(`"${inJson}"`);
   return typeof value === 'string' ? value : inJson;
 }

@@ -2,7 +2,7 @@
  * Owns the tokens and the cost of steps, as their senders report them, and the sums over a run. A step
  * whose descendants report some is left out of a sum: agents often repeat the sum of their calls.
  */
-import type { JsonObject, JsonValue } from '../model/json.ts';
+import { type JsonObject, type JsonValue, parsedJson } from '../model/json.ts';
 import type { Step } from '../model/steps.ts';
 import { isReported, NO_USAGE, type Usage, type UsageField, usageFrom } from '../model/usage.ts';
 import { USAGE_ROWS, type UsageRow } from './surfaces/conventions/usage.ts';
@@ -27,12 +27,8 @@ for (const [field, rows] of Object.entries(USAGE_ROWS) as [UsageField, readonly 
 function structureOf(value: JsonValue | undefined): JsonObject {
   if (isObject(value)) return value;
   if (typeof value !== 'string' || value.length > STRUCTURE_UNITS_MAX) return {};
-  try {
-    const parsed = JSON.parse(value) as JsonValue;
-    return isObject(parsed) ? parsed : {};
-  } catch {
-    return {};
-  }
+  const parsed = parsedJson(value);
+  return isObject(parsed) ? parsed : {};
 }
 
 function amountOf(value: JsonValue | undefined): number | null {

@@ -5,6 +5,15 @@ export interface JsonObject {
   [key: string]: JsonValue;
 }
 
+/** Undefined for a text that is no JSON. */
+export function parsedJson(text: string): JsonValue | undefined {
+  try {
+    return JSON.parse(text) as JsonValue;
+  } catch {
+    return undefined;
+  }
+}
+
 /** JSON text, already serialised; what goes into a `json` column. */
 export type JsonText = string;
 

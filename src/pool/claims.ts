@@ -185,14 +185,9 @@ export class Claims {
     this.#notify(task.pace);
   }
 
-  putBackLong(task: EvaluateTask): void {
-    this.#waiting.putBackLong(task);
-    this.#notify('long');
-  }
-
-  putBackApart(task: EvaluateTask): void {
-    this.#waiting.putBackApart(task);
-    this.#notify('apart');
+  moveTo(pace: 'long' | 'apart', task: EvaluateTask): void {
+    this.#waiting.moveTo(pace, task);
+    this.#notify(pace);
   }
 
   /**

@@ -219,7 +219,7 @@ export class Lane {
           left.push(run);
           break;
         case 'long':
-          claims.putBackLong({ ...task, runs: [run], isLarge: outcome.isLarge });
+          claims.moveTo('long', { ...task, runs: [run], isLarge: outcome.isLarge });
           break;
         case 'undecided':
           await claims.release(run, outcome.why);
@@ -236,7 +236,7 @@ export class Lane {
     const [run] = task.runs;
     if (task.pace === 'apart' && run !== undefined) return await claims.release(run, why);
     events.runsTriedApart(task.runs.length, why);
-    claims.putBackApart(task);
+    claims.moveTo('apart', task);
   }
 }
 

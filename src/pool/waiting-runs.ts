@@ -109,20 +109,14 @@ export class WaitingRuns {
     for (const run of this.#runsOf(task).reverse()) queue.addFirst(run.workspaceId, run);
   }
 
-  /** Puts back runs that take long: each is evaluated in slices beside others. */
-  putBackLong(task: EvaluateTask): void {
+  /** Puts back runs that take long, each to be evaluated in slices, or that failed together, each to be tried alone. */
+  moveTo(pace: 'long' | 'apart', task: EvaluateTask): void {
     for (const run of this.#runsOf(task)) {
-      this.#queues.long.add(run.workspaceId, run);
-      this.#slow.set(run.workspaceId, performance.now());
+      this.#queues[pace].add(run.workspaceId, run);
+      if (pace === 'long') this.#slow.set(run.workspaceId, performance.now());
     }
   }
 
-  /** Puts back runs that failed together: each is tried alone. */
-  putBackApart(task: EvaluateTask): void {
-    for (const run of this.#runsOf(task)) this.#queues.apart.add(run.workspaceId, run);
-  }
-
-  /** The next quick task; null when there is none. */
   takeQuick(): EvaluateTask | null {
     const slowSince = performance.now() - SLOW_FOR_MS;
     for (const [id, seenAtMs] of this.#slow) if (seenAtMs < slowSince) this.#slow.delete(id);
@@ -147,7 +141,6 @@ export class WaitingRuns {
     );
   }
 
-  /** The next run that is evaluated alone; null when there is none. */
   takeApart(): EvaluateTask | null {
     return this.#takeOne('apart', () => true);
   }

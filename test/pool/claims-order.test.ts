@@ -78,7 +78,7 @@ const workspacesOf = ({ runs }: EvaluateTask): number[] => [
 ];
 /** Puts runs back as long ones, as a thread does. */
 function putBackLong(task: EvaluateTask, isLarge = false): void {
-  for (const run of task.runs) claims.putBackLong({ ...task, runs: [run], isLarge });
+  for (const run of task.runs) claims.moveTo('long', { ...task, runs: [run], isLarge });
 }
 
 test('a run does not wait behind hundreds of another workspace that were claimed before', async () => {
@@ -168,7 +168,7 @@ test('a thread has one large run at a time', async () => {
 test('stopping gives everything back', async () => {
   await insertRuns(1, 10);
   putBackLong(await next());
-  claims.putBackApart(await next());
+  claims.moveTo('apart', await next());
   await claims.requeueWaiting();
   expect(claims.waiting).toEqual([]);
   const left = await scratch.rows(

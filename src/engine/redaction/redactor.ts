@@ -10,7 +10,7 @@
  */
 import { isUtf8 } from 'node:buffer';
 
-import { quoteByteFrom } from '../../model/json.ts';
+import { parsedJson, quoteByteFrom } from '../../model/json.ts';
 import {
   LIBRARY,
   type LibraryPattern,
@@ -259,11 +259,5 @@ function* inBytes(
   return redacted === text ? base64 : Buffer.from(redacted).toString('base64');
 }
 
-function nameOf(written: string): string | null {
-  try {
-    return JSON.parse(written) as string;
-  } catch {
-    // No JSON, which the decoder refuses; what it names is redacted.
-    return null;
-  }
-}
+/** Null if it is no JSON, which the decoder refuses; what it names is redacted. */
+const nameOf = (written: string): string | null => (parsedJson(written) ?? null) as string | null;

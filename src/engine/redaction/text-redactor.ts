@@ -5,7 +5,7 @@
  */
 import { createHmac } from 'node:crypto';
 
-import { quoteFrom } from '../../model/json.ts';
+import { parsedJson, quoteFrom } from '../../model/json.ts';
 import type { ByteRange, Pattern } from '../matcher/pattern.ts';
 
 /** How deep strings of JSON may be nested in strings of JSON. */
@@ -190,12 +190,9 @@ function withoutEscapes(text: string): Buffer[] {
 
 function resolved(written: string): string | null {
   if (!written.includes('\\')) return written;
-  try {
-    return JSON.parse(`"${written}"`) as string;
-  } catch {
-    // The text around it is redacted as it is written.
-    return null;
-  }
+  const parsed = parsedJson(`"${written}"`);
+  // Without one the text around it is redacted as it is written.
+  return typeof parsed === 'string' ? parsed : null;
 }
 
 /** Leaves out matches inside of marks. @param found in the order of their starts */

@@ -2,6 +2,7 @@
  * Finds a text in records of OTLP/JSON: in names, attributes and bodies, as a person sees them, also in JSON that an
  * attribute holds. A to Z count as a to z; everything else must be equal.
  */
+import { type JsonValue, parsedJson } from '../json.ts';
 import type { TextMatch } from '../runs.ts';
 
 const PIECE_BYTES = 512 * 1024;
@@ -98,14 +99,8 @@ export class TextMatcher {
 }
 
 /** Parses JSON that a string holds; undefined if it holds none. */
-function parsedIn(text: string): unknown {
-  if (!/^\s*["[{]/.test(text)) return undefined;
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
+const parsedIn = (text: string): JsonValue | undefined =>
+  /^\s*["[{]/.test(text) ? parsedJson(text) : undefined;
 
 function matchAt(text: string, at: number, length: number): TextMatch {
   const end = at + length;

@@ -1,4 +1,5 @@
 /** Differences between two texts, by words or by lines. Pure and bounded: long different parts are one replacement. */
+import { parsedJson } from '../json.ts';
 
 export interface DiffPart {
   readonly kind: 'same' | 'removed' | 'added';
@@ -77,9 +78,6 @@ function joined(parts: readonly DiffPart[]): DiffPart[] {
 
 /** A schema with a line for each member; the beginning of one as it is. */
 export function schemaLines(schema: string): string {
-  try {
-    return JSON.stringify(JSON.parse(schema), null, 2);
-  } catch {
-    return schema;
-  }
+  const parsed = parsedJson(schema);
+  return parsed === undefined ? schema : JSON.stringify(parsed, null, 2);
 }

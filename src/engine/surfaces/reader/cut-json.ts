@@ -5,7 +5,7 @@
  * Must leave alone text that only begins like JSON, such as `[note] …` or a Python repr. Linear in the
  * length; the depth is bounded.
  */
-import type { JsonObject, JsonValue } from '../../../model/json.ts';
+import { type JsonObject, type JsonValue, parsedJson } from '../../../model/json.ts';
 import { DEPTH_MAX } from './budget.ts';
 import { cutMarkAt } from './run-rows.ts';
 
@@ -33,12 +33,8 @@ export function parseCut(text: string): CutJson | undefined {
   const kept = completed(bare, end);
   if (kept === undefined) return undefined;
   const closers = end.frames.map(({ isList }) => (isList ? ']' : '}')).reverse();
-  try {
-    const value = JSON.parse(kept + closers.join('')) as JsonValue;
-    return { value, open: openIn(value, bare, end.frames) };
-  } catch {
-    return undefined;
-  }
+  const value = parsedJson(kept + closers.join(''));
+  return value === undefined ? undefined : { value, open: openIn(value, bare, end.frames) };
 }
 
 /** The offset of a mark after the cut; -1 without one. */

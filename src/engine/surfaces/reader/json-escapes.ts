@@ -3,6 +3,7 @@
  * a chunk at a time: a regular expression with a callback took 5 s for 16 MB of backslashes.
  * Must never throw; anything that is no escape is left as it is.
  */
+import { parsedJson } from '../../../model/json.ts';
 
 const CHUNK = 8192;
 const BACKSLASH = '\\'.charCodeAt(0);
@@ -22,11 +23,8 @@ for (const [letter, unit] of ['""', '\\\\', '//', 'n\n', 'r\r', 't\t', 'b\b', 'f
 export function resolveEscapes(text: string): string {
   const first = text.indexOf('\\');
   if (first === -1) return text;
-  try {
-    return JSON.parse(`"${text}"`);
-  } catch {
-    return resolveAnywhere(text, first);
-  }
+  const parsed = parsedJson(`"${text}"`);
+  return typeof parsed === 'string' ? parsed : resolveAnywhere(text, first);
 }
 
 /** One for all calls: a text's characters are in it only while it is resolved. */
@@ -103,16 +101,10 @@ function stringEnd(json: string, from: number): { end: number; complete: number 
 
 function resolveString(escaped: string, levels: number): string {
   const text = resolveEscapes(escaped).replace(HALF, '');
-  return levels > 1 && STRUCTURE_BEGINS.test(text) && text.includes('\\') && isJson(text)
+  return levels > 1 &&
+    STRUCTURE_BEGINS.test(text) &&
+    text.includes('\\') &&
+    parsedJson(text) !== undefined
     ? resolveJson(text, levels - 1)
     : text;
-}
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
 }

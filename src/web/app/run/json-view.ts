@@ -1,5 +1,5 @@
 /** JSON as a tree that folds without a script: one `details` per object or list, within a limit. */
-import type { JsonValue } from '../../../model/json.ts';
+import { type JsonValue, parsedJson } from '../../../model/json.ts';
 import { type Html, type HtmlValue, html } from '../../html.ts';
 import { count } from '../format.ts';
 import { seenText } from '../text.ts';
@@ -20,11 +20,7 @@ const TEXT_UNITS_MAX = 16 * 1024;
 /** The object or list that a text is; undefined for any other text. */
 export function jsonOf(text: string): JsonValue | undefined {
   if (text.length > TEXT_UNITS_MAX || !/^\s*[[{]/.test(text)) return undefined;
-  try {
-    return JSON.parse(text) as JsonValue;
-  } catch {
-    return undefined;
-  }
+  return parsedJson(text);
 }
 
 interface Room {
