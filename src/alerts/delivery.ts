@@ -101,10 +101,7 @@ export class AlertDelivery {
     }
   }
 
-  /**
-   * Sends what a destination is due, until something fails or the turn has taken long: the rest waits
-   * for its next turn.
-   */
+  /** Sends what a destination is due, until something fails or the turn has taken long. */
   async #turn(destination: ClaimedDestination): Promise<void> {
     const { database, nowMs } = this.#parts;
     const endsAtMs = nowMs() + TURN_MS;

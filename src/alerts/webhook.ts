@@ -67,10 +67,7 @@ async function addressesOf(
   return addresses;
 }
 
-/**
- * Returns the headers that identify, date and sign a message, by Standard Webhooks 1.0: one signature for
- * each key.
- */
+/** Returns the headers that identify, date and sign a message (Standard Webhooks 1.0), one signature a key. */
 export function signatureHeaders(
   secrets: readonly Buffer[],
   id: string,

@@ -14,10 +14,7 @@ const STATE = `
              AND query_start < clock_timestamp() - make_interval(secs => $1::float8 / 1000)
          ) AS waiting`;
 
-/**
- * Makes the `standby` probe. Without a synchronous standby it never fails: a database that is away is
- * another probe's.
- */
+/** Makes the `standby` probe. Without a synchronous standby it never fails. */
 export function createStandbyProbe(database: Queryable): () => Promise<void> {
   let isConfigured = false;
   return async () => {

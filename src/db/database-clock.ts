@@ -11,10 +11,7 @@
 import type { Events } from '../observe/events.ts';
 import type { Queryable } from './database.ts';
 
-/**
- * A reading that took longer is too imprecise; the previous one is kept, unless this one proves it
- * wrong.
- */
+/** A reading that took longer is too imprecise, unless it proves the previous one wrong. */
 const ROUND_TRIP_MAX_MS = 2000;
 /** A larger difference between the two clocks makes the process not ready, and nothing is dropped. */
 export const CLOCK_DIFFERENCE_MAX_MS = 30_000;
@@ -47,10 +44,7 @@ export class DatabaseClock {
     if (this.#differs) throw new Error("this machine's clock differs from PostgreSQL's");
   };
 
-  /**
-   * Reads PostgreSQL's clock. To be called before `nowMs`, every minute, and when a transaction finds the
-   * reading wrong.
-   */
+  /** Reads the clock: before `nowMs`, every minute, and when a transaction finds the reading wrong. */
   async read(): Promise<void> {
     const startedMs = performance.now();
     const { rows } = await this.#database.query<{ ms: number }>(

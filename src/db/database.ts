@@ -91,10 +91,7 @@ export function createDatabase(
   return pool;
 }
 
-/**
- * A statement with another time limit than `QUERY_TIMEOUT_MS`; for a longer one, set `statement_timeout`
- * too.
- */
+/** A statement with another time limit; for a longer one, set `statement_timeout` too. */
 export function limitedStatement(text: string, limitMs: number): pg.QueryConfig {
   const statement = { text, query_timeout: limitMs };
   return statement;

@@ -7,7 +7,14 @@
  *   everything else      plain tables of the coordinator
  */
 import { OperatorError } from '../errors.ts';
-import { type Connection, type Database, inTransaction, limitedStatement } from './database.ts';
+import {
+  type Connection,
+  type Database,
+  inTransaction,
+  limitedStatement,
+  onlyRow,
+  type Queryable,
+} from './database.ts';
 import { SCHEMA_LOCK } from './migrate.ts';
 import { lookUp, useOneConnectionPerNode } from './placement.ts';
 import { livingProcesses } from './runs/processes.ts';
@@ -41,12 +48,16 @@ interface Cluster {
   readonly workers: number;
 }
 
-async function findCluster(database: Database | Connection): Promise<Cluster | null> {
-  const extension = await database.query<{ version: string }>(
+async function citusVersion(database: Queryable): Promise<string | null> {
+  const { rows } = await database.query<{ version: string }>(
     `SELECT extversion AS version FROM pg_extension WHERE extname = 'citus'`,
   );
-  const version = extension.rows[0]?.version;
-  if (version === undefined) return null;
+  return rows[0]?.version ?? null;
+}
+
+async function findCluster(database: Queryable): Promise<Cluster | null> {
+  const version = await citusVersion(database);
+  if (version === null) return null;
   const { rows } = await database.query<Omit<Cluster, 'version'>>(
     `SELECT (SELECT groupid = 0 FROM pg_dist_local_group) AS "isCoordinator",
             (SELECT count(*)::int FROM pg_dist_node
@@ -112,10 +123,7 @@ async function distribution(connection: Connection, isNew: boolean): Promise<Dis
   return { isNew, workers: cluster?.workers ?? 0, shards: rows[0]?.shards ?? 0 };
 }
 
-/**
- * Distributes the telemetry, with what is stored. @throws {OperatorError} also when servers run: each
- * remembers the placement
- */
+/** Distributes the telemetry. @throws {OperatorError} also when servers run: each remembers the placement */
 export async function distribute(database: Database, shards?: number): Promise<Distribution> {
   const { workers } = requireUsable(await findCluster(database));
   return await inTransaction(
@@ -151,4 +159,40 @@ export async function distributeIfEmpty(
   );
   const isUsed = rows[0]?.hasRows === true || (await livingProcesses(database)) > 0;
   return isUsed ? 'has telemetry' : await distribute(database);
+}
+
+/** Coordinator, workers and settings (docs/citus.md), which `sluice doctor` judges. */
+export interface CitusFacts {
+  readonly version: string;
+  /** false: the connection leads to a worker */
+  readonly isCoordinator: boolean;
+  /** host and port of workers that may have shards */
+  readonly workers: readonly { readonly name: string; readonly answers: boolean }[];
+  /** how often transactions that a lost worker left prepared are ended */
+  readonly recoverySeconds: number;
+  /** of the table of blocks: 0 when it is not distributed, null when it does not exist */
+  readonly shards: number | null;
+}
+
+/** @returns null for plain PostgreSQL */
+export async function readCitusFacts(database: Queryable): Promise<CitusFacts | null> {
+  const version = await citusVersion(database);
+  if (version === null) return null;
+  const facts = onlyRow(
+    await database.query<Omit<CitusFacts, 'version'>>(
+      `SELECT (SELECT groupid = 0 FROM pg_dist_local_group) AS "isCoordinator",
+            (SELECT coalesce(json_agg(json_build_object(
+                'name', nodename || ':' || nodeport,
+                'answers', citus_check_connection_to_node(nodename, nodeport)) ORDER BY nodeid), '[]')
+               FROM pg_dist_node
+              WHERE groupid <> 0 AND noderole = 'primary' AND shouldhaveshards) AS workers,
+            (SELECT setting::float8 / 1000 FROM pg_settings
+              WHERE name = 'citus.recover_2pc_interval') AS "recoverySeconds",
+            (SELECT count(shardid)::int
+               FROM (SELECT to_regclass('blocks') AS oid) AS blocks
+               LEFT JOIN pg_dist_shard ON logicalrelid = blocks.oid
+             HAVING max(blocks.oid::oid) IS NOT NULL) AS shards`,
+    ),
+  );
+  return { version, ...facts };
 }

@@ -61,10 +61,7 @@ export interface HistoryFault {
   readonly remedy: string;
 }
 
-/**
- * Compares the applied migrations, digests by version, with the known ones; null when the missing ones can
- * be applied.
- */
+/** Compares the applied migrations with the known ones; null when the missing ones can be applied. */
 export function historyFault(
   applied: ReadonlyMap<number, string>,
   known: readonly Migration[] = loadMigrations(),

@@ -21,10 +21,7 @@ const OUTAGE_STATES = [
   '57P03', // starting up
 ] as const;
 
-/**
- * Checks whether the connection leads to a server that takes no writes, as a standby after a failover: the
- * next connection may lead to another.
- */
+/** Checks whether the server takes no writes, as a standby after a failover; another one may. */
 export function isReadOnly(error: unknown): error is Error {
   return error instanceof Error && Reflect.get(error, 'code') === READ_ONLY;
 }

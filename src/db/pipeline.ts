@@ -40,6 +40,16 @@ export interface Copy {
   readonly pieces: readonly Buffer[];
 }
 
+/**
+ * The frame of rows in binary form (PostgreSQL manual, COPY, "Binary Format").
+ *
+ *   header:  "PGCOPY\n" 0xff "\r\n" 0x00 | int32 flags = 0 | int32 extension length = 0
+ *   row:     int16 fields | per field: int32 length (-1 = null), bytes
+ *   trailer: int16 -1
+ */
+export const COPY_HEADER = Buffer.from('5047434f50590aff0d0a000000000000000000', 'hex');
+export const COPY_TRAILER = Buffer.from('ffff', 'hex');
+
 /** The following steps are generated and sent in the event loop's next turn. */
 export const NEXT_TURN = { isNextTurn: true } as const;
 
@@ -252,10 +262,7 @@ export interface PipelineSettings {
   readonly beforeCommit?: (nowMs: number) => void;
 }
 
-/**
- * Runs the steps in one transaction, on a connection that is in none. After an error the transaction is
- * still open.
- */
+/** Runs the steps in one transaction, on a connection that is in none. After an error it is still open. */
 export async function runPipeline(
   connection: Connection,
   steps: Iterable<PipelineStep>,

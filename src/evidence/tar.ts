@@ -65,10 +65,7 @@ function headerAt(archive: Archive, at: number): { name: string; bytes: number }
   return { name, bytes };
 }
 
-/**
- * Reads the files of an archive in their order. @throws {TarFault} for anything that `tarFile` and `TAR_END`
- * do not write
- */
+/** Reads the files of an archive in their order. @throws {TarFault} for what the writer does not write */
 export function* readTar(archive: Archive): Generator<{ name: string; content: Buffer }> {
   const names = new Set<string>();
   let at = 0;

@@ -22,9 +22,7 @@ export interface ReadBlock extends RecordsOfBlock {
   readonly widen?: PackedText['widen'];
 }
 
-/**
- * Takes records of a block; returns how many of them it has. @throws {RangeError} when the text is not valid
- */
+/** Takes records of a block; returns how many it has. @throws {RangeError} when the text is not valid */
 export type TakeRecords = (block: ReadBlock) => Pieces<number>;
 
 export type ReportBlock = (blockId: string, error: Error) => void;
@@ -40,7 +38,7 @@ export async function readRecords(
   let blocks = 0;
   let steps = 0;
   let index = 0;
-  for await (const block of readBlocks(database, wanted, undefined, form)) {
+  for await (const block of readBlocks(database, wanted, form)) {
     const { records } = wanted[index] as RecordsOfBlock;
     index += 1;
     let found = 0;

@@ -158,10 +158,7 @@ export function createRunExporter(
       return blocks;
     });
 
-  /**
-   * Makes the lines of a run. @throws {UnreadableBlockError} at the first block that cannot be read: an
-   * export is never silently short
-   */
+  /** Makes the lines of a run. @throws {UnreadableBlockError} at the first block that cannot be read */
   async function* chunks(
     run: FoundRun,
     signal: ExportedSignal,

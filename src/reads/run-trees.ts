@@ -2,6 +2,8 @@
  * Remembers the steps of large runs for a short time, without names and documents: every page of a run
  * needs all of them, for its tree and to find the records of those it shows.
  */
+import { LRUCache } from 'lru-cache';
+
 import type { Database } from '../db/database.ts';
 import type { RunToRead } from '../db/runs/run-to-read.ts';
 import { RUN_STEPS_MAX } from '../model/run-page.ts';
@@ -21,12 +23,10 @@ interface Kept {
   /** changes with every step that arrives */
   readonly version: string;
   readonly tree: StoredTree;
-  /** by `performance.now()` */
-  readonly until: number;
 }
 
 export class RunTrees {
-  readonly #kept = new Map<string, Kept>();
+  readonly #kept = new LRUCache<string, Kept>({ max: RUNS_MAX, ttl: KEPT_MS });
   /** under way, by run and version: a page and the search in it begin at the same time */
   readonly #reading = new Map<string, Promise<StoredTree>>();
   readonly #report: ReportBlock;
@@ -44,7 +44,7 @@ export class RunTrees {
     const key = `${ref.workspaceId} ${ref.runId}`;
     const version = `${run.spans + run.repeatedSpans} ${run.logRecords} ${run.lastArrivalAt.getTime()}`;
     const known = this.#kept.get(key);
-    if (known?.version === version && performance.now() < known.until) return known.tree;
+    if (known?.version === version) return known.tree;
     this.#kept.delete(key);
     const name = `${key} ${version}`;
     const reading =
@@ -61,11 +61,7 @@ export class RunTrees {
     version: string,
   ): Promise<StoredTree> {
     const tree = await readTree(database, ref, RUN_STEPS_MAX, this.#report);
-    if (tree.steps.length >= LARGE_STEPS) {
-      const [oldest] = this.#kept.size < RUNS_MAX ? [] : this.#kept.keys();
-      if (oldest !== undefined) this.#kept.delete(oldest);
-      this.#kept.set(key, { version, tree, until: performance.now() + KEPT_MS });
-    }
+    if (tree.steps.length >= LARGE_STEPS) this.#kept.set(key, { version, tree });
     return tree;
   }
 }

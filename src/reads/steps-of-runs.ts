@@ -48,10 +48,7 @@ const LIMITS: ReadLimits = {
   keepsRecords: false,
 };
 
-/**
- * Checks whether steps are stored but none could be read, for whatever reason: nothing can be said
- * about the run.
- */
+/** Checks whether steps are stored but none could be read: nothing can be said about the run. */
 export const isUnreadable = ({ steps, unread }: Pick<StepsOfRun, 'steps' | 'unread'>): boolean =>
   steps.length === 0 && unread > 0;
 

@@ -3,10 +3,13 @@
  * run's places are read from one shard, and upkeep of partitions beside ingest.
  */
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
-
-import { readCitusFacts } from '../../src/db/citus-facts.ts';
 import { createDatabase, type Database } from '../../src/db/database.ts';
-import { distribute, requireCoordinator, SHARDS_PER_WORKER } from '../../src/db/distribute.ts';
+import {
+  distribute,
+  readCitusFacts,
+  requireCoordinator,
+  SHARDS_PER_WORKER,
+} from '../../src/db/distribute.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { beat, leave } from '../../src/db/runs/processes.ts';
 import type { RunToRead } from '../../src/db/runs/run-to-read.ts';

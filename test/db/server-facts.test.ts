@@ -1,8 +1,7 @@
 /** What is read of a real server, and that missing parts of the schema are found. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-
-import { readCitusFacts } from '../../src/db/citus-facts.ts';
 import { createDatabase } from '../../src/db/database.ts';
+import { readCitusFacts } from '../../src/db/distribute.ts';
 import {
   readCheckpoints,
   readPrivileges,

@@ -2,7 +2,6 @@
 import type pg from 'pg';
 
 import { SIGNAL_NUMBERS } from '../../src/db/telemetry/blocks.ts';
-import { CODECS } from '../../src/db/telemetry/codecs.ts';
 import {
   HOT_TEXT_COLUMNS,
   readText,
@@ -72,7 +71,7 @@ export async function storedBlocks(database: Reader, signal: Signal): Promise<Bl
 
 /** The lines of a block. @throws UnreadableBlockError */
 export async function linesOf(block: BlockRow): Promise<StoredLine[]> {
-  const text = (await readText(block, CODECS)).toString();
+  const text = (await readText(block)).toString();
   if (!text.endsWith('\n')) throw new Error('a line without its end');
   return text
     .slice(0, -1)

@@ -1,5 +1,5 @@
 /** Checks of PostgreSQL, by the facts that src/db/server-facts.ts reads. */
-import type { CitusFacts } from '../../db/citus-facts.ts';
+import type { CitusFacts } from '../../db/distribute.ts';
 import type {
   SchemaFacts,
   ServerCheckpoints,

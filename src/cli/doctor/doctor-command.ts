@@ -6,9 +6,9 @@ import type { Command } from 'commander';
 import { readDataDir } from '../../config/command-settings.ts';
 import { type Config, readConfig } from '../../config/config.ts';
 import { ConfigError } from '../../config/settings.ts';
-import { readCitusFacts } from '../../db/citus-facts.ts';
 import type { Database } from '../../db/database.ts';
 import { DatabaseClock } from '../../db/database-clock.ts';
+import { readCitusFacts } from '../../db/distribute.ts';
 import {
   readCheckpoints,
   readPrivileges,

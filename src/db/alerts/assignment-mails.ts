@@ -75,10 +75,7 @@ const QUEUE = `
       SELECT DISTINCT id FROM unnest(assignment_mails.finding_ids || excluded.finding_ids) AS id
        LIMIT ${MAIL_FINDINGS_MAX})`;
 
-/**
- * Queues one e-mail for the new assignee and one for each former one, none for the actor. In the transaction
- * of the change.
- */
+/** Queues an e-mail for the new assignee and one for each former one, but none for the actor. */
 export async function queueAssignmentMails(
   connection: Connection,
   workspaceId: number,
@@ -141,10 +138,7 @@ const FINDINGS = `
      AND (s.assignee_id IS NOT DISTINCT FROM $3) = ($4 = 'assigned')
    ORDER BY array_position($5::text[], f.severity), f.created_at DESC, f.id`;
 
-/**
- * Reads what an e-mail says by now; null when its receiver has left the workspace, or none of its findings
- * fits any more.
- */
+/** Reads what an e-mail says by now; null when its receiver has left, or nothing of it is still true. */
 export async function readAssignmentNotice(
   database: Database,
   { workspaceId, kind, userId, actorId, findingIds }: ClaimedMail,

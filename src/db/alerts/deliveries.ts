@@ -17,7 +17,8 @@ export type NewAlertLog = Omit<LoggedAlert, 'at' | 'name'>;
 /** Adds a line to the log of a workspace, and removes the oldest. */
 export async function logDelivery(
   database: Queryable,
-  { workspaceId, id, name }: Pick<Destination, 'workspaceId' | 'id' | 'name'>,
+  workspaceId: number,
+  { id, name }: Pick<Destination, 'id' | 'name'>,
   entry: NewAlertLog,
 ): Promise<void> {
   const { messageId, kind, findings, attempt, outcome, httpStatus, failure } = entry;
@@ -33,15 +34,6 @@ export async function logDelivery(
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
     [workspaceId, id, name, ...values],
   );
-}
-
-export async function logTest(
-  database: Database,
-  workspaceId: number,
-  destination: Pick<Destination, 'id' | 'name'>,
-  entry: NewAlertLog,
-): Promise<void> {
-  await logDelivery(database, { ...destination, workspaceId }, entry);
 }
 
 export async function listDeliveries(

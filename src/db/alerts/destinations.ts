@@ -198,10 +198,7 @@ export type KeptTarget =
   | { readonly format: 'json' | 'slack' | 'ocsf'; readonly url: string | null }
   | { readonly format: 'email'; readonly recipients: readonly string[] };
 
-/**
- * Pauses a destination, or resumes it. While it is paused nothing is queued for it, and what is queued
- * waits.
- */
+/** Pauses a destination, or resumes it. While it is paused nothing is queued, and what is queued waits. */
 export async function pauseDestination(
   database: Database,
   workspaceId: number,
@@ -244,9 +241,7 @@ export async function deleteDestination(
   });
 }
 
-/**
- * Replaces the key of a webhook's signatures, and returns it; the old one is used too for `OLD_SECRET_DAYS`.
- */
+/** Replaces the key of a webhook's signatures; the old one is used too for `OLD_SECRET_DAYS`. */
 export async function renewSecret(
   database: Database,
   workspaceId: number,

@@ -40,10 +40,7 @@ const GIVE_UP = `
   )
   UPDATE alert_outbox o SET dead_at = now() FROM old WHERE o.ctid = old.ctid`;
 
-/**
- * Gives up what waits for too long, and deletes what is undelivered for long or was left by removed
- * destinations.
- */
+/** Gives up what waits for too long, and deletes what is undelivered for long or has no destination. */
 export async function tidyOutbox(database: Database): Promise<void> {
   await database.query(GIVE_UP);
   await database.query(deleteUnlocked(`${IS_OLD} OR ${IS_LEFT}`));

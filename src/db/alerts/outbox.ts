@@ -310,7 +310,7 @@ export async function endAttempt(
       httpStatus: result.status,
       failure: result.failure,
     };
-    await logDelivery(connection, destination, entry);
+    await logDelivery(connection, destination.workspaceId, destination, entry);
     return outcome;
   });
 }
@@ -327,10 +327,7 @@ export async function dropFromOutbox(
   );
 }
 
-/**
- * Ends a turn. The next one waits `SECONDS_PER_MESSAGE` for each message, longer after failures, and as long
- * as the receiver wants.
- */
+/** Ends a turn. The next one waits for each message sent, longer after failures, or as the receiver wants. */
 export async function releaseDestination(
   database: Database,
   { id, lease }: ClaimedDestination,

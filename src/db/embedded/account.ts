@@ -18,9 +18,7 @@ export async function databaseAccount(): Promise<SystemAccount> {
   return systemAccount(SYSTEM_USER);
 }
 
-/**
- * Looks the system user up; makes it and its group when it is missing. @throws OperatorError when that fails
- */
+/** Looks the system user up; makes it and its group when it is missing. @throws OperatorError */
 export async function systemAccount(name: string): Promise<{ uid: number; gid: number }> {
   const found = await lookUp(name);
   if (found !== null) return found;

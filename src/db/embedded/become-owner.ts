@@ -10,10 +10,7 @@ import { errorCode, oneLine, runProgram } from './process.ts';
 
 const PROBE_TIMEOUT_MS = 10_000;
 
-/**
- * As root, becomes the owner of the database's folder of `dataDir`, for the rest of the process. @throws
- * OperatorError
- */
+/** As root, becomes the owner of the database's folder, for the rest of the process. @throws OperatorError */
 export async function becomeOwner(dataDir: string): Promise<void> {
   if (process.getuid?.() !== 0) return;
   const home = join(resolve(dataDir), 'postgres');

@@ -135,10 +135,7 @@ async function readIfThere(path: string): Promise<string | null> {
   }
 }
 
-/**
- * Every setting of the server, as arguments: they take precedence over all files, so nothing in the cluster
- * can weaken them.
- */
+/** Every setting of the server, as arguments: they take precedence over all files. */
 export function serverArguments(address: Address, connectionsMax: number): string[] {
   const settings = {
     ...addressSettings(address),

@@ -48,10 +48,7 @@ export interface EmbeddedDatabase extends DatabaseUrls {
   readonly adopted: boolean;
   /** false when it is the server of another living process, which may end with that process */
   readonly owned: boolean;
-  /**
-   * From now on starts the server again when it has died. `onGivenUp` is called once, when it does not start
-   * any more.
-   */
+  /** From now on starts the server again when it has died. @param onGivenUp called when it never starts */
   supervise(events: SupervisorEvents, onGivenUp: () => void): void;
   /** Stops the server if this process owns it, within 75 seconds. Close your connections before. */
   stop(): Promise<void>;

@@ -11,10 +11,7 @@ import { errorCode } from './process.ts';
 
 export const ANOTHER_FOLDER = 'set another DATA_DIR';
 
-/**
- * Creates `path` with exactly `mode`, also of an existing folder: another process may be between both.
- * Returns true when it was created now.
- */
+/** Creates `path` with exactly `mode`, also of an existing folder. Returns true when it is new. */
 export async function createOwnFolder(path: string, mode: number): Promise<boolean> {
   const isNew = (await uidOf(path)) === null;
   try {

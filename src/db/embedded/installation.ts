@@ -46,10 +46,7 @@ export const portFileOf = (home: string): string => join(home, 'port');
 export const socketFolderOf = (home: string): string => join(home, 'socket');
 export const logFileOf = (home: string): string => join(home, 'server.log');
 
-/**
- * Chooses and creates the home: an existing database's, else the one in the data folder if the account can
- * enter it.
- */
+/** Chooses and creates the home: an existing database's, else one that the account can enter. */
 export async function prepareInstallation(dataDir: string): Promise<Installation> {
   const account = await databaseAccount();
   const runtime = await findRuntime(await packagedPrograms(), account, join(SYSTEM_DIR, 'runtime'));

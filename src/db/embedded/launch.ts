@@ -150,10 +150,7 @@ async function removeRecycledPidFile(home: string): Promise<void> {
   await removeSocket(home);
 }
 
-/**
- * Connects to the socket that postmaster.pid names: its path leads to the same server in every container.
- * @throws OperatorError when a server answers
- */
+/** Checks that no server answers on the socket, which is the same in every container. @throws OperatorError */
 async function requireSilentSocket(home: string, port: number): Promise<void> {
   const socket = connect(join(socketFolderOf(home), `.s.PGSQL.${port}`));
   try {

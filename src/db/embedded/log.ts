@@ -13,10 +13,7 @@ const LOG_BYTES_MAX = 10 * 1024 * 1024;
 const TAIL_BYTES = 4096;
 const TAIL_LINES = 6;
 
-/**
- * Opens the log for a new server, whose part begins at `start`; a long one is renamed to `server.log.1`
- * before.
- */
+/** Opens the log for a new server, whose part begins at `start`; a long one is renamed before. */
 export async function openServerLog(home: string): Promise<{ file: FileHandle; start: number }> {
   const path = logFileOf(home);
   const file = await open(path, 'a', 0o600);

@@ -101,10 +101,7 @@ export async function ownerServes(home: string): Promise<boolean> {
   return (await lastOwner(home)).last?.serves === true;
 }
 
-/**
- * Checks whether an owner that does not run here has ended. @param isLocked this process has the folder's
- * lock
- */
+/** Checks whether an owner that does not run here has ended. @param isLocked the folder's lock is held here */
 async function hasEnded(
   home: string,
   name: string,

@@ -38,10 +38,7 @@ GRANT pg_monitor, pg_checkpoint TO ${ROLE};
 ALTER ROLE ${SETUP_ROLE} PASSWORD NULL;`;
 }
 
-/**
- * Runs SQL as the superuser on a cluster without a server. Each element is one transaction; the first error
- * ends the run.
- */
+/** Runs SQL as the superuser, without a server. Each element is one transaction; an error ends the run. */
 export async function runAlone(
   { runtime, account, lockFd }: HeldInstallation,
   cluster: string,

@@ -19,10 +19,7 @@ export interface Runtime {
 const VERSION_TIMEOUT_MS = 30_000;
 const OWN_SERVER = 'set DATABASE_URL to a PostgreSQL server of your own';
 
-/**
- * Finds programs that `account` can run. When it cannot enter their folder, they are copied once to
- * `<copiesDir>/<version>/`.
- */
+/** Finds programs that `account` can run; where it cannot enter their folder, they are copied once. */
 export async function findRuntime(
   binaries: string,
   account: SystemAccount,

@@ -29,10 +29,7 @@ const FAST_STOP_TIMEOUT_MS = 60_000;
 const IMMEDIATE_STOP_TIMEOUT_MS = 15_000;
 const LOGIN_TIMEOUT_MS = 10_000;
 
-/**
- * The server that runs on the cluster of `home`, found by postmaster.pid; null also when another program has
- * its pid.
- */
+/** Finds the server that runs on the cluster of `home`, by postmaster.pid and the process's command. */
 export async function findServer(home: string): Promise<Server | null> {
   const lines = await readPidFile(home);
   // Negative: PostgreSQL without a server (roles.ts), which ends by itself.
@@ -60,10 +57,7 @@ export async function readPidFile(home: string): Promise<string[] | null> {
   }
 }
 
-/**
- * Waits until the server of `home` accepts logins; null when it is gone. @throws OperatorError when it is
- * neither after `limitMs`
- */
+/** Waits until the server of `home` accepts logins; null when it is gone. @throws OperatorError */
 export async function settledServer(
   home: string,
   limitMs: number = START_TIMEOUT_MS,

@@ -62,10 +62,7 @@ async function refuseRepeated(
   throw new SluiceError('conflict', `There is the same exception of ${ruleId} already.`);
 }
 
-/**
- * Makes an exception from the match that a finding shows, for all chosen parts together. Active until it
- * expires or is ended.
- */
+/** Makes an exception from the match that a finding shows, for all chosen parts together. */
 export async function createException(
   database: Database,
   workspaceId: number,

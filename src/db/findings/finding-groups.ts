@@ -83,10 +83,7 @@ function toGroup(row: Row): FindingGroup {
   return { top: row, findings, rules, runs, firstSeenAt, lastSeenAt, days, severities };
 }
 
-/**
- * One page of groups, how many to skip for the next, and the time before which no finding was read (null
- * when all were).
- */
+/** One page of groups; `searchedTo` is the time before which no finding was read, null when all were. */
 export async function listFindingGroups(
   database: Database,
   workspaceId: number,

@@ -41,9 +41,7 @@ const isSame = (one: string, other: string): string =>
     .map((key) => `${one}->>'${key}' IS NOT DISTINCT FROM ${other}->>'${key}'`)
     .join(' AND ');
 
-/**
- * The further places of a finding with those that it lacks of the same rule's finding of a later evaluation.
- */
+/** The places of a finding, with those that it lacks of a later evaluation's finding of the rule. */
 export const mergedPlaces = (kept: string, added: string): string => `
   CASE WHEN ${isRest(`${kept}.more_places->-1`)} THEN ${kept}.more_places ELSE (
     SELECT jsonb_agg(CASE WHEN number > ${MORE_PLACES_MAX} THEN place || '{"rest": true}' ELSE place END

@@ -7,6 +7,8 @@
  * So most views only count the current hour and day, at any retention. The first view of a workspace
  * with very many runs counts as far back as `BUDGET_MS` allows, and later views continue.
  */
+import { LRUCache } from 'lru-cache';
+
 import type {
   CountedFindings,
   HourCounts,
@@ -217,19 +219,16 @@ export async function readOverview(
     read: (fromMs, toMs) => hourOf(database, [workspaceId, fromMs, toMs]),
     isFinal: ({ open }) => open === 0,
   };
+  const perDay = { lengthMs: MS_PER_DAY, count: DAYS, isFinal: () => true };
   const days: Slots<readonly KindCount[]> = {
+    ...perDay,
     known: known.days,
-    lengthMs: MS_PER_DAY,
-    count: DAYS,
     read: (fromMs, toMs) => dayOf(database, [workspaceId, fromMs, toMs]),
-    isFinal: () => true,
   };
   const names: Slots<readonly NamedCount[]> = {
+    ...perDay,
     known: known.names,
-    lengthMs: MS_PER_DAY,
-    count: DAYS,
     read: (fromMs, toMs) => namesOf(database, [workspaceId, fromMs, toMs]),
-    isFinal: () => true,
   };
   const [hourSlots, daySlots, nameSlots, runs] = await Promise.all([
     fill(hours, nowMs),
@@ -263,7 +262,7 @@ export function createOverviewReader(
   read: ReadChoice['read'],
   nowMs: () => number,
 ): (workspaceId: number) => Promise<WorkspaceOverview> {
-  const kept = new Map<number, Kept>();
+  const kept = new LRUCache<number, Kept>({ max: WORKSPACES_MAX });
   return async (workspaceId) => {
     const reader = { workspaceId };
     const decisions = await read(reader, (database) => decisionsOf(database, workspaceId));
@@ -276,12 +275,6 @@ export function createOverviewReader(
     const known = before?.known ?? nothingKnown();
     const counts = read(reader, (database) => readOverview(database, workspaceId, nowMs(), known));
     const now: Kept = { known, counts, staleAt: Number.POSITIVE_INFINITY };
-    kept.delete(workspaceId);
-    // The least recently read one is removed.
-    for (const oldest of kept.size >= WORKSPACES_MAX ? kept.keys() : []) {
-      kept.delete(oldest);
-      break;
-    }
     kept.set(workspaceId, now);
     counts.then(
       () => {

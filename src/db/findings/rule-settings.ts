@@ -142,10 +142,7 @@ export async function setOverride(
   });
 }
 
-/**
- * Switches the experimental tier off and removes all overrides. On every plan: an earlier one may have
- * allowed them.
- */
+/** Switches the tier off and removes all overrides, on every plan: an earlier one may have allowed them. */
 export async function resetRules(
   database: Database,
   workspaceId: number,

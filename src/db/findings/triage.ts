@@ -19,10 +19,7 @@ export const TRIAGE_COLUMNS = `${STATE_COLUMN},
   (SELECT u.address FROM finding_states own JOIN users u ON u.id = own.assignee_id
     WHERE ${OWN}) AS assignee`;
 
-/**
- * A condition: the finding has one of some states. @param states SQL of a text[]; where it is null, every
- * finding matches
- */
+/** A condition: the finding has one of some states, SQL of a text[]; null matches every finding. */
 export function hasState(states: string): string {
   return `(${states} IS NULL OR coalesce((
     SELECT own.state FROM finding_states own WHERE ${OWN}), 'new') = ANY (${states}))`;
@@ -32,10 +29,7 @@ export function hasState(states: string): string {
 export const usersOf = (address: string): string =>
   `ARRAY(SELECT id FROM users WHERE lower(users.address) = lower(${address}))`;
 
-/**
- * A condition: the finding is assigned to a user. @param address SQL of an e-mail address, or empty for
- * nobody; where it is null, every finding matches
- */
+/** A condition: the finding is assigned to an address, or to nobody (empty); null matches every finding. */
 export function hasAssignee(address: string): string {
   const assigned = (condition: string): string =>
     `EXISTS (SELECT FROM finding_states own WHERE ${OWN} AND ${condition})`;

@@ -136,10 +136,7 @@ export async function listAudit(
   return { entries, next: rows.length > limit ? (entries.at(-1)?.seq ?? null) : older };
 }
 
-/**
- * Returns the newest entries of a ledger since a time, oldest first; `isCut` when older ones of that time
- * were left out.
- */
+/** Returns the newest entries of a ledger since a time, oldest first; `isCut` when some are left out. */
 export async function newestEntries(
   database: Queryable,
   workspaceId: number,
@@ -185,10 +182,7 @@ const CHANGED_HEADS = `
        ORDER BY seq DESC LIMIT 1) AS last ON true
    WHERE (last.seq, last.hash) IS DISTINCT FROM (kept.seq, kept.hash)`;
 
-/**
- * Compares the last entries of the ledgers with kept entries; returns the workspaces whose last entry
- * differs.
- */
+/** Compares the last entries of the ledgers with kept ones; returns the workspaces that differ. */
 export async function changedHeads(
   database: Queryable,
   kept: ReadonlyMap<number, ChainHead>,

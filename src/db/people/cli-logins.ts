@@ -45,10 +45,7 @@ async function approverOf(
   return rows[0] ?? null;
 }
 
-/**
- * Creates the session of an approved command line, if its approver still may; else null. The token cannot be
- * read again.
- */
+/** Creates the session of an approved command line, if its approver still may; else null. */
 export async function createCliSession(
   connection: Connection,
   approval: Approval,

@@ -22,10 +22,7 @@ const SELECT = `
 const notOpen = () =>
   new SluiceError('not_found', 'This invitation is invalid, already used, revoked or expired.');
 
-/**
- * Stores an invitation, and revokes earlier open ones of the same address to the workspace. The token cannot
- * be read again.
- */
+/** Stores an invitation, and revokes earlier open ones of the same address to the workspace. */
 export async function insertInvitation(
   connection: Connection,
   workspaceId: number,

@@ -72,10 +72,7 @@ async function listenOnce(database: Database, listening: Listening): Promise<voi
   }
 }
 
-/**
- * Begins listening, in the background: the server may start while this does not work. `onChanged` gets the
- * id of each key that is revoked or changed.
- */
+/** Begins listening, in the background: the server may start while this does not work. */
 export function listenForKeyChanges(
   url: string,
   onChanged: (keyId: number) => void,

@@ -44,10 +44,7 @@ function checkLimit(perMinute: number): void {
   throw new OperatorError(`A key's limit must be a whole number from 1 to ${RATE_LIMIT_MAX}.`);
 }
 
-/**
- * Creates a key: `<brand>_live_…` or `<brand>_obs_…` for agents, `<brand>_key_…` for reading. It cannot be
- * read again.
- */
+/** Creates a key: `<brand>_live_…` or `<brand>_obs_…` for agents, `<brand>_key_…` for reading. */
 export async function createKey(
   database: Queryable,
   { workspaceId, kind, name, rateLimitPerMinute, brand, agentPrefix = 'live' }: NewKey,
@@ -72,10 +69,7 @@ export async function createKey(
   return { id: created.id, key };
 }
 
-/**
- * The keys of one workspace, or of all, oldest first. @param revokedMax how many of the latest revoked ones;
- * null for all
- */
+/** The keys of one workspace, or of all. @param revokedMax how many of the latest revoked ones; null for all */
 export async function listKeys(
   database: Queryable,
   workspaceId: number | null,

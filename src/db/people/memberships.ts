@@ -51,10 +51,7 @@ export async function findMember(
   return member;
 }
 
-/**
- * Adds a user to a workspace. Refused for an account that another workspace's link created, and for a second
- * one of an address.
- */
+/** Adds a user, but no account of another workspace's link, and no second account of an address. */
 export async function addMember(
   database: Queryable,
   workspaceId: number,

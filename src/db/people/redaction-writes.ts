@@ -18,10 +18,7 @@ export async function readStoredRedaction(
   return settings === null ? null : redactionOf(settings);
 }
 
-/**
- * Changes what is redacted, or ends it. The servers look the workspace's keys up again, and the settings
- * with them.
- */
+/** Changes what is redacted, or ends it. The servers look the workspace's keys up again. */
 export async function setStoredRedaction(
   database: Database,
   workspaceId: number,

@@ -51,10 +51,7 @@ async function lockPassword(connection: Queryable, userId: number, proof: string
   throw new SluiceError('sign_in_failed', 'The password was changed in the meantime. Try again.');
 }
 
-/**
- * Creates a session, and revokes the user's oldest beyond `OPEN_MAX`; null when the user is not in the named
- * workspace.
- */
+/** Creates a session, and revokes the oldest beyond `OPEN_MAX`; null without the named workspace. */
 export async function createSession(
   database: Queryable,
   { userId, workspaceSlug, userAgent, address, proof }: NewSession,
@@ -103,10 +100,7 @@ interface SessionRow extends Session {
   readonly stale: boolean;
 }
 
-/**
- * The open session of a browser's token, with the role its user has right now in the workspace it shows, or
- * in the given one.
- */
+/** The open session of a browser's token, with its user's role in the shown workspace, or in the given one. */
 export async function findSession(
   database: Queryable,
   token: string,

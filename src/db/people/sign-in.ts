@@ -25,10 +25,7 @@ interface Selection {
   readonly workspaceSlug?: string | null;
 }
 
-/**
- * The accounts of an address: the named workspace's first, then members, verified ones, older
- * ones.
- */
+/** The accounts of an address: the named workspace's first, then members, verified ones, older ones. */
 async function accountsOf(
   database: Database,
   email: string,

@@ -24,10 +24,7 @@ export interface NewMember {
   readonly password: string;
 }
 
-/**
- * Adds a person to a workspace. An account that an invitation link created does not count as the address's
- * account.
- */
+/** Adds a person to a workspace. An account that a link created is not the address's account. */
 export async function createMember(
   database: Database,
   { workspaceId, email, displayName, role, password }: NewMember,
@@ -86,10 +83,7 @@ async function chooseAccount(
   );
 }
 
-/**
- * Gives a user another password and ends all its sessions. @param workspace null if the address has one
- * account
- */
+/** Gives a user another password and ends all sessions. @param workspace null if the address has one account */
 export async function resetPassword(
   database: Database,
   email: string,

@@ -37,10 +37,7 @@ export interface ListedUser extends User {
 export const USER_COLUMNS = `id, address AS email, display_name AS "displayName",
   created_at AS "createdAt", workspace_id AS "onlyWorkspaceId"`;
 
-/**
- * Creates a user without any workspace. @throws {SluiceError} `conflict` when the e-mail address has an
- * account
- */
+/** Creates a user without any workspace. @throws {SluiceError} `conflict` when the address has an account */
 export async function createUser(
   database: Queryable,
   { email, displayName, passwordHash }: Pick<Account, 'email' | 'displayName' | 'passwordHash'>,

@@ -13,10 +13,7 @@ import { lockLedger } from './audit.ts';
 import { revokeSessions } from './sessions.ts';
 import { type Account, findAccount, USER_COLUMNS, type User } from './users.ts';
 
-/**
- * Creates the account of a person who uses a workspace's link, under `lockLedger`. An earlier one without
- * membership is reused.
- */
+/** Creates the account of a person who uses a link; one without membership is used again. */
 export async function createWorkspaceAccount(
   connection: Connection,
   workspaceId: number,
@@ -62,10 +59,7 @@ export async function lockLinkMade(connection: Connection, email: string): Promi
   return rows;
 }
 
-/**
- * The account of an address that a provider has just verified: the verified one, or else the oldest that a
- * link created, which becomes the verified one.
- */
+/** The account of a verified address: the verified one, or the oldest of a link, which becomes it. */
 export async function accountOfAddress(
   connection: Connection,
   email: string,
@@ -82,10 +76,7 @@ export async function accountOfAddress(
   return { ...oldest, onlyWorkspaceId: null };
 }
 
-/**
- * Moves the memberships of these accounts to their address's owner, removes their passwords and ends their
- * sessions.
- */
+/** Moves the memberships of these accounts to their owner, and ends their passwords and sessions. */
 export async function mergeLinkMade(
   connection: Connection,
   owner: User,

@@ -137,10 +137,7 @@ const REMOVE = `
          (SELECT ${toMicros('created_at')} FROM oldest) AS "atMicros",
          (SELECT id FROM oldest) AS id`;
 
-/**
- * Removes the matched text that a redacting workspace has stored, some rows a statement, so that storing
- * findings does not wait.
- */
+/** Removes the matched text that a redacting workspace has stored, some rows a statement. */
 export async function removeExcerpts(database: Queryable, workspaceId: number): Promise<number> {
   let removed = 0;
   let after: Pick<Removal, 'atMicros' | 'id'> = { atMicros: null, id: null };

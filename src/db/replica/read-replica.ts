@@ -112,10 +112,7 @@ export class ReadReplica {
     if (!this.isUsable()) throw new UnavailableError('the read replica is away or behind');
   };
 
-  /**
-   * Checks whether reads go to the standby now. @param sinceMs it must have what was committed before this
-   * time
-   */
+  /** Checks whether reads go to the standby now, with what was committed before `sinceMs`. */
   isUsable(sinceMs = Number.NEGATIVE_INFINITY): boolean {
     const { replayed } = this.#age;
     if (!this.#isUsed || replayed === null || replayed.atMs < sinceMs) return false;

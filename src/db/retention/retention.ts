@@ -28,10 +28,7 @@ export class Retention {
     this.days = days;
   }
 
-  /**
-   * Deletes what is outdated, until nothing is left, the turn is over, or another process is found to be
-   * deleting.
-   */
+  /** Deletes what is outdated, until nothing is left, the turn is over, or another process deletes. */
   async deleteOutdated(
     database: Database,
     nowMs: number,

@@ -32,10 +32,7 @@ interface Visit extends Turn {
   readonly visits: number;
 }
 
-/**
- * Most workspaces that one statement visits (about 7 µs each); if none has a due run, another
- * follows.
- */
+/** Most workspaces that one statement visits (about 7 µs each); if no run is due, another follows. */
 const VISITS_MAX = 500;
 /** Due runs counted per run to claim; more are not needed to share a claim fairly. */
 const COUNTED_PER_RUN = 16;
@@ -100,9 +97,7 @@ const total = ({ timedOut, again, fresh }: Turn): number => timedOut + again + f
 const isDue = (turn: Turn): boolean => total(turn) > 0;
 const sum = (amounts: readonly number[]): number => amounts.reduce((all, one) => all + one, 0);
 
-/**
- * Splits an amount equally (max-min fairness): what one cannot use goes to the others.
- */
+/** Splits an amount equally (max-min fairness): what one cannot use goes to the others. */
 export function shareOut(amount: number, wanted: readonly number[], first = 0): number[] {
   const shares = wanted.map(() => 0);
   const order = [...wanted.keys()].map((place) => (place + first) % wanted.length);

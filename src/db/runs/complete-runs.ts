@@ -10,6 +10,7 @@ import type { RunFacts } from '../../model/runs.ts';
 import type { Surface } from '../../model/steps.ts';
 import { NO_USAGE, USAGE_COLUMNS, type Usage } from '../../model/usage.ts';
 import { QUEUE_ALERTS } from '../alerts/outbox.ts';
+import { type Columns, tableOf, valuesOf } from '../columns.ts';
 import type { Queryable } from '../database.ts';
 import { isFirstExcepted } from '../findings/exceptions.ts';
 import { mergedPlaces, withoutText } from '../findings/finding-places.ts';
@@ -61,19 +62,6 @@ interface PlacedFinding {
   readonly toolName: string | null;
   /** as `findings.more_places` has them, but for the key of their digests */
   readonly further: readonly object[];
-}
-
-/** Columns of a table that a statement is given: the type and the value in each row. */
-type Columns<Row> = Readonly<Record<string, readonly [type: string, value: (row: Row) => unknown]>>;
-
-/** SQL of the rows as table `t`, numbered by `place` from 1; `first` is the number of the first parameter. */
-function tableOf<Row>(columns: Columns<Row>, first: number): string {
-  const arrays = Object.values(columns).map(([type], index) => `$${first + index}::${type}[]`);
-  return `unnest(${arrays.join(', ')}) WITH ORDINALITY AS t (${Object.keys(columns).join(', ')}, place)`;
-}
-
-function valuesOf<Row>(columns: Columns<Row>, rows: readonly Row[]): unknown[][] {
-  return Object.values(columns).map(([, value]) => rows.map(value));
 }
 
 /** JSON of PostgreSQL has no lone surrogates; a column's text has U+FFFD for them, too. */

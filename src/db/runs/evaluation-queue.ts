@@ -160,10 +160,7 @@ export async function giveUpRuns(database: Database): Promise<number> {
 const CLAIMS = `unnest($1::int[], $2::uuid[], $3::bigint[], $4::int[])
                    AS t (workspace_id, run_id, claim, attempt)`;
 
-/**
- * The runs that the caller still has leased, with their leases, locked in key order. @param condition on the
- * run `r` and its claim `t`
- */
+/** The runs that the caller still has leased, with their leases, locked in key order. */
 const ownRuns = (condition = 'true'): string => `
   SELECT r.workspace_id, r.run_id, t.attempt
     FROM ${CLAIMS} JOIN runs AS r USING (workspace_id, run_id)
@@ -194,10 +191,7 @@ export async function renewLeases(database: Database, runs: readonly ClaimedRun[
   );
 }
 
-/**
- * Counts the attempt at a run that is evaluated alone: if it ends the process, it is to blame. False when
- * the claim is lost.
- */
+/** Counts the attempt at a run that is evaluated alone: if it ends the process, it is to blame. */
 export async function beginAttempt(database: Database, run: ClaimedRun): Promise<boolean> {
   const { rowCount } = await database.query(
     `UPDATE runs AS r SET attempts = own.attempt FROM (${ownRuns()}) AS own
@@ -236,10 +230,7 @@ export async function requeueRuns(database: Database, runs: readonly ClaimedRun[
   );
 }
 
-/**
- * Releases a run undecided; its attempt counts. @param why one of the program's own reasons, never
- * customers' text
- */
+/** Releases a run undecided; its attempt counts. @param why a reason of this program, no customers' text */
 export async function releaseRun(database: Database, run: ClaimedRun, why: string): Promise<void> {
   await database.query(
     `WITH own AS (${ownRuns()}), kept AS (SELECT * FROM own WHERE attempt < ${ATTEMPTS_MAX}),

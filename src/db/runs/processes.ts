@@ -27,10 +27,7 @@ const LEAVE_TIMEOUT_MS = 2000;
 
 const IS_DEAD = `seen_at < now() - interval '${DEAD_AFTER_SECONDS} seconds'`;
 
-/**
- * Adds the row of a process, and returns the codec of new blocks. @throws {OperatorError} when the process
- * cannot read it
- */
+/** Adds the row of a process. Returns the codec of new blocks. @throws {OperatorError} if it cannot read it */
 export async function register(
   database: Database,
   processId: string,
@@ -108,10 +105,7 @@ export async function endLeasesOfDead(database: Database): Promise<DeadProcesses
   return { processes: processes ?? 0, runs };
 }
 
-/**
- * Ends the leases of a living process on runs that it does not know to have: the answer to a claim was lost
- * after its COMMIT.
- */
+/** Ends a living process's leases on runs that it does not know: the answer to a claim was lost. */
 export async function endForgottenLeases(
   database: Database,
   processId: string,

@@ -34,10 +34,7 @@ interface Removed {
   readonly removed: number;
 }
 
-/**
- * Removes the titles and tools of all runs whose first steps are past retention, and those of workspaces
- * that redact.
- */
+/** Removes the titles and tools of runs past retention, and of workspaces that redact. */
 export async function removeOutdatedTitles(
   database: Queryable,
   nowMs: number,

@@ -219,10 +219,7 @@ function timeAfter(last: PageCursor | null): Date | null {
   return last === null ? null : new Date(Math.floor(Number(last.atMicros) / 1000) + 1);
 }
 
-/**
- * One page of the newest `RUNS_READ_MAX` runs of a filter, sorted, and the time that it has read back to
- * (null when it has read all).
- */
+/** One page of the newest `RUNS_READ_MAX` runs of a filter, sorted; `searchedTo` is null when all were read. */
 export async function listSortedRuns(
   database: Database,
   workspaceId: number,

@@ -58,10 +58,7 @@ class UnfinishedCommitError extends Error {
 
 const PREPARED = `EXISTS (SELECT FROM pg_prepared_xact() WHERE gid LIKE 'citus\\_%')`;
 
-/**
- * Check the worker that has the run, or the block. Naming the table in a subquery makes Citus send the
- * statement there.
- */
+/** Check the worker that has the run, or the block: naming the table in a subquery sends them there. */
 const UNFINISHED_RUN = `
   SELECT (SELECT count(*) FROM hot_places WHERE run_id = $1 AND arrived_on = $2) >= 0 AND ${PREPARED}
       AS "isUnfinished"`;
@@ -69,10 +66,7 @@ const UNFINISHED_BLOCK = `
   SELECT (SELECT count(*) FROM hot_blocks WHERE block_id = $1 AND arrived_on = $2) >= 0 AND ${PREPARED}
       AS "isUnfinished"`;
 
-/**
- * Checks whether a worker may still have what a reader did not find. @throws {UnfinishedCommitError} when it
- * may be read later
- */
+/** Checks whether a worker may still have what a reader did not find. @throws {UnfinishedCommitError} */
 export async function requireFinished(
   database: Database,
   runs: readonly RunToRead[],

@@ -107,10 +107,7 @@ export class BatchStore {
     this.#allowance = runTimes === undefined ? null : settleAllowance(runTimes);
   }
 
-  /**
-   * Stores requests and answers them. Never rejects. @param isPart of a batch that waited too long for one
-   * of its receipts
-   */
+  /** Stores requests and answers them. Never rejects. @param isPart of a batch that waited for a receipt */
   async store(batch: readonly WaitingRequest[], isPart = false): Promise<void> {
     const startedAt = performance.now();
     const progress = { isCommitting: false };

@@ -3,7 +3,6 @@ import { countRecords, decodeRanges } from '../../model/record-ranges.ts';
 import { onlyRow, type Queryable } from '../database.ts';
 import { lookUp } from '../placement.ts';
 import { UnreadableBlockError, UnsupportedCodecError } from './block-codec.ts';
-import { CODECS, type Codecs } from './codecs.ts';
 import { decodeSources } from './packed/sources.ts';
 import { HOT_TEXT_COLUMNS, readText, TEXT_COLUMNS, type TextRow } from './stored-blocks.ts';
 
@@ -54,10 +53,7 @@ async function sampleRows<Row extends object>(
   return rows;
 }
 
-export async function checkBlocks(
-  database: Queryable,
-  codecs: Codecs = CODECS,
-): Promise<BlockCheck> {
+export async function checkBlocks(database: Queryable): Promise<BlockCheck> {
   const hot = `block_id::text AS id, ${HOT_TEXT_COLUMNS}, data, NULL::bytea AS narrow`;
   const blocks = [
     ...(await sampleRows<TextRow>(database, 'hot_blocks', hot, CHECKED_BLOCKS_MAX / 2)),
@@ -72,7 +68,7 @@ export async function checkBlocks(
   let unsupported = 0;
   for (const block of blocks) {
     try {
-      await readText(block, codecs);
+      await readText(block);
     } catch (error) {
       if (error instanceof UnsupportedCodecError) unsupported += 1;
       else if (error instanceof UnreadableBlockError) faults.push(error.message);

@@ -5,7 +5,7 @@
 import { crc32 } from 'node:zlib';
 
 import { WorkspaceQueue } from '../../workspace-queue.ts';
-import { BROTLI, CODECS, type Codec, type Codecs, USE_ZSTD_NODE, ZSTD } from './codecs.ts';
+import { BROTLI, CODECS, type Codec, USE_ZSTD_NODE, ZSTD } from './codecs.ts';
 
 /**
  * Maximum number of blocks that are compressed at once. The thread pool has four threads, which also
@@ -137,15 +137,15 @@ function codecOf(number: number): { readonly number: number; readonly codec: Cod
   return { number, codec };
 }
 
-/**
- * Reads a block: its lines, each with a line feed at its end. @throws {UnreadableBlockError} when it is
- * damaged
- */
-export async function readBlock(
-  { id, codec: number, bytes, checksum, data }: StoredBlock,
-  codecs: Codecs = CODECS,
-): Promise<Buffer> {
-  const codec = codecs.get(number);
+/** Reads a block: its lines, each with a line feed. @throws {UnreadableBlockError} when it is damaged */
+export async function readBlock({
+  id,
+  codec: number,
+  bytes,
+  checksum,
+  data,
+}: StoredBlock): Promise<Buffer> {
+  const codec = CODECS.get(number);
   if (codec === undefined) {
     if (number === ZSTD) throw new UnsupportedCodecError(id);
     throw new UnreadableBlockError(id, `codec ${number} is not known`);

@@ -9,11 +9,12 @@
  * A place has the records of one run in one block.
  */
 import { randomBytes } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
 
 import type { Hex16 } from '../../model/json.ts';
 import { addRange, encodedBytesMax, encodeRanges } from '../../model/record-ranges.ts';
 import type { Signal } from '../../model/telemetry.ts';
-import type { Copy } from '../pipeline.ts';
+import { COPY_HEADER, COPY_TRAILER, type Copy } from '../pipeline.ts';
 import {
   BLOCK_BYTES_MAX,
   type BlockCompressor,
@@ -21,7 +22,6 @@ import {
   checksumOf,
   type StoredBlock,
 } from './block-codec.ts';
-import { COPY_HEADER, COPY_TRAILER } from './copy-statement.ts';
 import type { EncodedRequest } from './encoded-request.ts';
 import { utcDay } from './partitions.ts';
 import type { RunDelta } from './run-delta.ts';
@@ -144,7 +144,7 @@ const IDS_PER_MS = 4096;
 /** Days of arrival at a time: today, yesterday, and those that are packed. */
 const NEWEST_DAYS_MAX = 16;
 /** UTC day → milliseconds of its newest id times `IDS_PER_MS`, plus the number of the id in its millisecond. */
-const newestIds = new Map<number, number>();
+const newestIds = new LRUCache<number, number>({ max: NEWEST_DAYS_MAX });
 
 /**
  * Returns a UUID of version 7 (RFC 9562, method 1). The ids that a process makes for a day of arrival rise, so that
@@ -154,12 +154,7 @@ const newestIds = new Map<number, number>();
 export function newBlockId(atMs: number): string {
   const day = Math.floor(atMs / DAY_MS);
   const newest = Math.max(Math.floor(atMs) * IDS_PER_MS, (newestIds.get(day) ?? 0) + 1);
-  newestIds.delete(day);
   newestIds.set(day, newest);
-  for (const oldest of newestIds.keys()) {
-    if (newestIds.size <= NEWEST_DAYS_MAX) break;
-    newestIds.delete(oldest);
-  }
   const bytes = randomBytes(16);
   bytes.writeUIntBE(Math.floor(newest / IDS_PER_MS), 0, 6);
   bytes.writeUInt16BE(0x7000 | (newest % IDS_PER_MS), 6);

@@ -18,8 +18,6 @@ export interface Codec {
   readonly decompress: (data: Buffer, bytesMax: number) => Promise<Buffer>;
 }
 
-export type Codecs = ReadonlyMap<number, Codec>;
-
 export const USE_ZSTD_NODE = 'use Node.js 22.15 or newer';
 
 const compressBrotli = promisify(zlib.brotliCompress);
@@ -141,7 +139,7 @@ function createZstd(): Codec | null {
 
 const zstd = createZstd();
 
-export const CODECS: Codecs = new Map([
+export const CODECS: ReadonlyMap<number, Codec> = new Map([
   [BROTLI, brotli],
   ...(zstd === null ? [] : [[ZSTD, zstd] as const]),
 ]);

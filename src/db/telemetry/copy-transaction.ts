@@ -108,10 +108,7 @@ interface BatchSettings {
 
 type BatchContents = Required<Pick<BatchSettings, 'allowance' | 'receipts' | 'blocks'>>;
 
-/**
- * The statements of a batch, created as they are sent: parameters of thousands of rows group by
- * group.
- */
+/** The statements of a batch, created as they are sent, thousands of rows group by group. */
 function* stepsOf(
   requests: readonly EncodedRequest[],
   { allowance, receipts, blocks }: BatchContents,

@@ -24,9 +24,7 @@ import type { EncodedRequest } from './encoded-request.ts';
 import { FairQueue, type Portion } from './fair-queue.ts';
 import { findReceipts, type Receipt, type ReceivedRequest, receiptKey } from './receipts.ts';
 
-/**
- * Large enough that a transaction's cost is negligible, small enough to answer within a second.
- */
+/** Large enough that a transaction's cost is negligible, small enough to answer within a second. */
 const BATCH_BYTES_MAX = 8 * 1024 * 1024;
 /** One encodes and sends while the other commits; more compete for the same two cores. */
 const LANES = 2;
@@ -179,10 +177,7 @@ class BatchLanes {
     });
   }
 
-  /**
-   * @param end called in the same turn of the event loop in which nothing waits any more, so that a
-   *   later request starts a lane
-   */
+  /** @param end called in the turn in which nothing waits any more, so that a later request starts a lane */
   async #storeAll(portion: () => Portion, end: () => void): Promise<void> {
     // Requests that arrive in the same turn of the event loop go into the same batch.
     await new Promise(setImmediate);
@@ -268,10 +263,7 @@ export class CopyWriter {
     return stored;
   }
 
-  /**
-   * Looks a request up before it is decoded. Returns the receipt, once every row is committed; null if it is
-   * not stored yet.
-   */
+  /** Looks a request up before it is decoded: its receipt, once every row is committed; else null. */
   async find(request: ReceivedRequest['request'], bodyHash: Hex16): Promise<Receipt | null> {
     const receipt = { bodyHash, answer: null };
     const key = receiptKey(request.workspaceId, receipt);

@@ -21,10 +21,7 @@ import { type BlockKey, readBlocks } from './stored-blocks.ts';
 /** Maximum blocks of a slice, and maximum bytes of their texts unless it is one block. */
 const SLICE_BLOCKS = 32;
 const SLICE_BYTES = 8 * 1024 * 1024;
-/**
- * Time of arrival that one statement looks through: a workspace with few blocks among millions of other
- * workspaces' makes no statement long.
- */
+/** Time that one statement looks through, so that none is long among millions of others' blocks. */
 const WINDOW_MS = 10 * 60_000;
 
 /** Before the id of every block, and after it. */

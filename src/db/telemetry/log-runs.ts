@@ -14,10 +14,10 @@
  * then be in several runs.
  */
 import { hash } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
 
-import type { Hex16, Int64 } from '../../model/json.ts';
+import { compareInt64, type Hex16, type Int64 } from '../../model/json.ts';
 import type { DecodedRequest, LogFacts, LogSession, SpanFacts } from '../../model/telemetry.ts';
-import { isLess } from './int64.ts';
 
 /** About 12 MB at most; the least recently used session is forgotten. */
 const SESSIONS_MAX = 10_000;
@@ -43,10 +43,7 @@ export interface SessionMark {
   readonly atUnixNano: Int64;
 }
 
-/**
- * The marks of a session that are needed: two have the same effect as all of them
- * (`session-runs.ts`).
- */
+/** The marks of a session that are needed: two have the effect of all (`session-runs.ts`). */
 interface NewestMarks {
   newest: SessionMark;
   /** the newest mark with another run than `newest` */
@@ -105,8 +102,8 @@ export function neededMarks(marks: readonly SessionMark[]): SessionMark[] {
 }
 
 export class LogRuns {
-  /** prompts by session, in the order of time; sessions in the order of their last use */
-  readonly #sessions = new Map<string, Prompt[]>();
+  /** prompts by session, in the order of time */
+  readonly #sessions = new LRUCache<string, Prompt[]>({ max: SESSIONS_MAX });
 
   assign(request: FactsOfRequest, workspaceId: number): LogRunsOfRequest {
     const named = recordsWithSession(request);
@@ -147,8 +144,10 @@ export class LogRuns {
 
   /** Of records in a row that name the same prompt, the first is remembered. */
   #remember(key: string, prompt: Prompt): void {
-    const known = this.#use(key);
-    const at = known.findLastIndex(({ atUnixNano }) => !isLess(prompt.atUnixNano, atUnixNano));
+    const known = this.#sessions.get(key) ?? [];
+    const at = known.findLastIndex(
+      ({ atUnixNano }) => compareInt64(prompt.atUnixNano, atUnixNano) >= 0,
+    );
     if (known[at]?.runId === prompt.runId) return;
     const isReplaced = known[at]?.atUnixNano === prompt.atUnixNano;
     const isEarlier = known[at + 1]?.runId === prompt.runId;
@@ -158,28 +157,15 @@ export class LogRuns {
       prompt,
     );
     this.#sessions.set(key, prompts.slice(-PROMPTS_PER_SESSION_MAX));
-    for (const oldest of this.#sessions.keys()) {
-      if (this.#sessions.size <= SESSIONS_MAX) break;
-      this.#sessions.delete(oldest);
-    }
-  }
-
-  /** The prompts of a session, which is the last used now. */
-  #use(key: string): Prompt[] {
-    const prompts = this.#sessions.get(key);
-    if (prompts === undefined) return [];
-    this.#sessions.delete(key);
-    this.#sessions.set(key, prompts);
-    return prompts;
   }
 
   #runOf(log: Times, session: LogSession, workspaceId: number): LogRun | null {
     const { key, runId, event, hasTrace } = session;
     if (runId !== null) return { runId, sessionKey: key };
     const at = timeOf(log) ?? '0';
-    const prompt = this.#use(`${workspaceId}/${key}`).findLast(
-      ({ atUnixNano }) => !isLess(at, atUnixNano),
-    );
+    const prompt = this.#sessions
+      .get(`${workspaceId}/${key}`)
+      ?.findLast(({ atUnixNano }) => compareInt64(at, atUnixNano) >= 0);
     if (prompt !== undefined) return { runId: prompt.runId, sessionKey: key };
     if (hasTrace || (event !== 'text' && event !== 'prompt')) return null;
     const span = String(BigInt(at) / UNPROMPTED_SPAN_NANOS);
@@ -188,13 +174,13 @@ export class LogRuns {
 }
 
 function addMark(known: NewestMarks, mark: SessionMark): void {
-  const isNewest = isLess(known.newest.atUnixNano, mark.atUnixNano);
+  const isNewest = compareInt64(known.newest.atUnixNano, mark.atUnixNano) < 0;
   if (mark.runId === known.newest.runId) {
     if (isNewest) known.newest = mark;
   } else if (isNewest) {
     known.other = known.newest;
     known.newest = mark;
-  } else if (known.other === null || isLess(known.other.atUnixNano, mark.atUnixNano)) {
+  } else if (known.other === null || compareInt64(known.other.atUnixNano, mark.atUnixNano) < 0) {
     known.other = mark;
   }
 }

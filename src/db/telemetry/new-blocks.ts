@@ -11,10 +11,7 @@ import { OperatorError } from '../../errors.ts';
 import { type Connection, type Database, inTransaction, onlyRow } from '../database.ts';
 import { BROTLI, USE_ZSTD_NODE, ZSTD } from './codecs.ts';
 
-/**
- * Returns the codec of new blocks, which stays the same until the transaction ends. @throws {OperatorError}
- * when it cannot be read
- */
+/** Returns the codec of new blocks, locked until the transaction ends. @throws {OperatorError} */
 export async function lockCodec(connection: Connection, readsZstd: boolean): Promise<number> {
   const { codec } = onlyRow(
     await connection.query<{ codec: number }>('SELECT codec FROM new_blocks FOR SHARE'),

@@ -25,9 +25,7 @@ const LOCK_KEY = '0x736c756963652b31';
 const LOCK_RETRY_MS = 20;
 /** How long a process waits while others create partitions. */
 const LOCK_WAIT_MS = 30_000;
-/**
- * How long dropping waits for a table that is being read; the next upkeep tries again.
- */
+/** How long dropping waits for a table that is being read; the next upkeep tries again. */
 const DROP_LOCK_TIMEOUT_MS = 2000;
 /** Above it, for a server that does not cancel. */
 const DROP_TIMEOUT_MS = 60_000;
@@ -125,10 +123,7 @@ async function ensure(database: Database, wanted: readonly NewPartition[]): Prom
   });
 }
 
-/**
- * Makes sure that blocks and places of a day can be stored; returns the partitions that were created or
- * attached now.
- */
+/** Makes sure that blocks and places of a day can be stored; returns the partitions made now. */
 export async function ensureDay(database: Database, dayMs: number): Promise<string[]> {
   const day = utcDay(dayMs);
   const values = `FROM ('${day}') TO ('${utcDay(dayMs + DAY_MS)}')`;

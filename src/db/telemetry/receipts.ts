@@ -12,8 +12,7 @@
  */
 import type { Hex16 } from '../../model/json.ts';
 import { type Connection, type Database, withConnection } from '../database.ts';
-import { type Copy, commit } from '../pipeline.ts';
-import { COPY_HEADER, COPY_TRAILER } from './copy-statement.ts';
+import { COPY_HEADER, COPY_TRAILER, type Copy, commit } from '../pipeline.ts';
 
 export const RECEIPTS = 'receipts';
 /** Two equal requests within this time are one. */

@@ -6,10 +6,9 @@
  * counts.
  */
 import { SluiceError } from '../../errors.ts';
-import type { Hex16, Int64 } from '../../model/json.ts';
+import { compareInt64, type Hex16, type Int64 } from '../../model/json.ts';
 import { addRange } from '../../model/record-ranges.ts';
 import type { DecodedRequest, RootFacts, SpanFacts } from '../../model/telemetry.ts';
-import { isLess } from './int64.ts';
 import type { LogRun, RecordFacts } from './log-runs.ts';
 
 export interface RunDelta {
@@ -65,15 +64,14 @@ export function checkRuns(runs: number): void {
 }
 
 function widen(delta: RunDelta, start: Int64, end: Int64): void {
-  if (delta.startUnixNano === null || isLess(start, delta.startUnixNano)) {
+  if (delta.startUnixNano === null || compareInt64(start, delta.startUnixNano) < 0) {
     delta.startUnixNano = start;
   }
-  if (delta.endUnixNano === null || isLess(delta.endUnixNano, end)) delta.endUnixNano = end;
+  if (delta.endUnixNano === null || compareInt64(delta.endUnixNano, end) < 0)
+    delta.endUnixNano = end;
 }
 
-/**
- * The lesser of two texts in the order of their UTF-8 bytes, which is PostgreSQL's collation "C".
- */
+/** The lesser of two texts in the order of their UTF-8 bytes, PostgreSQL's collation "C". */
 export function least(a: string | null, b: string | null): string | null {
   if (a === null || b === null) return a ?? b;
   return a === b || Buffer.compare(Buffer.from(a), Buffer.from(b)) < 0 ? a : b;
@@ -112,10 +110,7 @@ export function deltaOf(deltas: RunDeltas, workspaceId: number, runId: Hex16): R
   return fresh;
 }
 
-/**
- * Adds a delta to those of its request. It must not be used otherwise: it becomes one of them, or part of
- * one.
- */
+/** Adds a delta, which must not be used otherwise: it becomes one of the deltas, or part of one. */
 export function addDelta(deltas: RunDeltas, delta: RunDelta): void {
   const key = `${delta.workspaceId}/${delta.runId}`;
   const known = deltas.get(key);
@@ -147,10 +142,7 @@ function addSpan(
 
 const cutService = (name: string | null): string | null => (name === null ? null : cutName(name));
 
-/**
- * The runs that a request touches, one delta each. @param logRuns the runs of records that do not belong to
- * their trace
- */
+/** The runs that a request touches. @param logRuns the runs of records that do not belong to their trace */
 export function runDeltas(
   request: DecodedRequest,
   workspaceId: number,

@@ -13,7 +13,6 @@ import {
   UnsupportedCodecError,
 } from './block-codec.ts';
 import { SIGNAL_NUMBERS } from './blocks.ts';
-import { CODECS, type Codecs } from './codecs.ts';
 import {
   type NarrowBlock,
   type PackedText,
@@ -54,10 +53,7 @@ export type BlockText = BlockKey &
       }
   );
 
-/**
- * Whole texts, or of packed blocks the narrow ones, which have no attributes and no long strings; apart: with `widen`,
- * which adds them.
- */
+/** Whole texts; or narrow ones of packed blocks, without attributes and long strings; apart: with `widen`. */
 export type TextForm = 'whole' | 'narrow' | 'apart';
 
 /** Maximum blocks that one statement reads; each has up to `BLOCK_BYTES_MAX`, and a longer one is read alone. */
@@ -83,15 +79,15 @@ export const TEXT_COLUMNS = `codec, bytes, checksum, narrow_bytes AS "narrowByte
 export const HOT_TEXT_COLUMNS = `codec, bytes, checksum, NULL::integer AS "narrowBytes",
   NULL::integer AS "narrowChecksum", NULL::integer AS "documentsBytes"`;
 
-export async function readText(row: TextRow, codecs: Codecs): Promise<Buffer> {
+export async function readText(row: TextRow): Promise<Buffer> {
   const { id, codec, bytes, checksum, data } = row;
-  if (row.narrow === null) return await readBlock({ id, codec, bytes, checksum, data }, codecs);
-  return (await readApart(row, codecs)).widen();
+  if (row.narrow === null) return await readBlock({ id, codec, bytes, checksum, data });
+  return (await readApart(row)).widen();
 }
 
-async function readApart(row: TextRow, codecs: Codecs): Promise<PackedText> {
+async function readApart(row: TextRow): Promise<PackedText> {
   const { documentsBytes: bytes, checksum, data } = row;
-  return await readPacked({ ...narrowOf(row), documents: { bytes, checksum, data } }, codecs);
+  return await readPacked({ ...narrowOf(row), documents: { bytes, checksum, data } });
 }
 
 function narrowOf(row: TextRow): NarrowBlock {
@@ -134,7 +130,6 @@ const BLOCKS = `
 export async function* readBlocks(
   database: Queryable,
   keys: Iterable<BlockKey>,
-  codecs: Codecs = CODECS,
   form: TextForm = 'whole',
 ): AsyncGenerator<BlockText, void, void> {
   for (const slice of slicesOf(keys)) {
@@ -147,7 +142,7 @@ export async function* readBlocks(
         const row = rows.get(key.blockId);
         // A long block is read when its turn comes.
         if (row?.data === null && begun.length > 0) break;
-        const text = textOf(database, key, row, codecs, form);
+        const text = textOf(database, key, row, form);
         text.catch(() => {});
         begun.push(text);
         next += 1;
@@ -187,7 +182,6 @@ async function textOf(
   database: Queryable,
   key: BlockKey,
   row: BlockRow | undefined,
-  codecs: Codecs,
   form: TextForm,
 ): Promise<BlockText> {
   const { blockId } = key;
@@ -202,9 +196,9 @@ async function textOf(
     if (signal === null) throw new UnreadableBlockError(blockId, 'its signal is not known');
     const full = { ...block, data };
     if (form === 'whole' || block.narrow === null) {
-      return { ...key, signal, text: await readText(full, codecs) };
+      return { ...key, signal, text: await readText(full) };
     }
-    const read = form === 'narrow' ? readNarrow(narrowOf(full), codecs) : readApart(full, codecs);
+    const read = form === 'narrow' ? readNarrow(narrowOf(full)) : readApart(full);
     return { ...key, signal, ...(await read) };
   } catch (error) {
     if (error instanceof UnreadableBlockError || error instanceof UnsupportedCodecError) {

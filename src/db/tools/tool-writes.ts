@@ -33,10 +33,7 @@ export async function removeToolTexts(
   );
 }
 
-/**
- * Deletes definitions, with their changes, and lists that no run has sent since; returns how many
- * definitions.
- */
+/** Deletes definitions, with their changes, and lists that no run has sent since. */
 export async function deleteUnseenTools(turn: DeletionTurn, before: Date): Promise<number> {
   let deleted = 0;
   for (const table of ['tool_definitions', 'tool_lists']) {

@@ -3,7 +3,7 @@
  * path of a webhook, which may be a password, is in no answer.
  */
 import type { AlertSender } from '../../alerts/sender.ts';
-import { listDead, listDeliveries, logTest } from '../../db/alerts/deliveries.ts';
+import { listDead, listDeliveries, logDelivery } from '../../db/alerts/deliveries.ts';
 import { findDestination, listDestinations } from '../../db/alerts/destinations.ts';
 import type { Databases } from '../../db/databases.ts';
 import { SluiceError } from '../../errors.ts';
@@ -118,7 +118,7 @@ export async function testDestination(
   const { failure, status: httpStatus } = result;
   const outcome = failure === null ? 'delivered' : 'failed';
   const entry = { messageId, kind: 'test', findings: 0, attempt: 1, outcome } as const;
-  await db.write(logTest, workspaceId, destination, { ...entry, httpStatus, failure });
+  await db.write(logDelivery, workspaceId, destination, { ...entry, httpStatus, failure });
   const { name, target } = destination;
   const { format } = target;
   const to = shownTarget(target);

@@ -28,7 +28,8 @@ beforeEach(async () => {
 const log = (messageId: string, of = workspaceId) =>
   logDelivery(
     scratch.database,
-    { workspaceId: of, id: 1, name: 'one' },
+    of,
+    { id: 1, name: 'one' },
     {
       messageId,
       kind: 'incident',

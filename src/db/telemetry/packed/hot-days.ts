@@ -11,10 +11,9 @@ import type { RecordRanges } from '../../../model/record-ranges.ts';
 import { type Connection, type Database, inTransaction } from '../../database.ts';
 import { placementOf } from '../../placement.ts';
 import { dropPartition, listPartitions, partitionName, utcDay } from '../partitions.ts';
-import { encodeSources } from './sources.ts';
 import {
-  encodedRanges,
   insertPacked,
+  insertPlaces,
   keyOf,
   type NewPackedBlock,
   type PackedCounts,
@@ -158,10 +157,7 @@ export class HotDay {
     return places.filter((place) => known.get(keyOf(place))?.has(place.blockId) !== true);
   }
 
-  /**
-   * Stores what was made of a group, all or nothing; null if the pass packed some of it meanwhile, or
-   * another process took over.
-   */
+  /** Stores what was made of a group, all or nothing; null if others packed some of it meanwhile. */
   async store(
     { to }: HotGroup,
     unpacked: readonly HotPlace[],
@@ -200,20 +196,15 @@ function runsOf(places: readonly HotPlace[]): Pick<HotPlace, 'workspaceId' | 'ru
   );
 }
 
-const RUN_COLUMNS = 'unnest($1::int[], $2::uuid[]) AS t (workspace_id, run_id)';
-const columnsOf = (runs: ReturnType<typeof runsOf>): unknown[] => [
-  runs.map(({ workspaceId }) => workspaceId),
-  runs.map(({ runId }) => runId),
-];
-
 /** The pass locks the runs that it completes, and packs them in the same transaction. */
 async function lockRuns(connection: Connection, runs: ReturnType<typeof runsOf>): Promise<void> {
   if (runs.length === 0) return;
   await connection.query(
-    `SELECT FROM (SELECT * FROM ${RUN_COLUMNS} ORDER BY workspace_id, run_id) AS t
+    `SELECT FROM (SELECT * FROM unnest($1::int[], $2::uuid[]) AS run (workspace_id, run_id)
+                   ORDER BY workspace_id, run_id) AS t
       CROSS JOIN LATERAL (SELECT FROM runs WHERE workspace_id = t.workspace_id AND run_id = t.run_id
                              FOR SHARE) AS r`,
-    columnsOf(runs),
+    [runs.map(({ workspaceId }) => workspaceId), runs.map(({ runId }) => runId)],
   );
 }
 
@@ -233,22 +224,12 @@ async function keepAsTheyAre(
       [day, blockIds],
     );
   }
-  if (places.length === 0) return;
-  await connection.query(
-    `INSERT INTO places (block_id, run_id, arrived_at, workspace_id, arrived_on, records, sources, source_records)
-     SELECT block_id, run_id, 'epoch'::timestamptz + arrived_at * interval '1 microsecond', workspace_id, $1,
-            decode(records, 'hex'), ARRAY[block_id], decode(source_records, 'hex')
-       FROM unnest($2::uuid[], $3::uuid[], $4::float8[], $5::int[], $6::text[], $7::text[])
-         AS t (block_id, run_id, arrived_at, workspace_id, records, source_records)`,
-    [
-      day,
-      places.map(({ blockId }) => blockId),
-      places.map(({ runId }) => runId),
-      places.map(({ arrivedAtMicros }) => arrivedAtMicros),
-      places.map(({ workspaceId }) => workspaceId),
-      places.map(({ ranges }) => encodedRanges(ranges).toString('hex')),
-      places.map(({ ranges }) => encodeSources([ranges]).toString('hex')),
-    ],
+  await insertPlaces(
+    connection,
+    places.map(({ ranges: records, ...place }) => {
+      const { blockId } = place;
+      return { ...place, arrivedOn: day, records, sources: [{ blockId, records }] };
+    }),
   );
 }
 

@@ -11,7 +11,7 @@
 import { putRepeatsBack } from '../../../model/packed/document-stream.ts';
 import { Holes, joinText, type SplitText } from '../../../model/packed/narrow-text.ts';
 import { checksumOf, readBlock, type StoredBlock, UnreadableBlockError } from '../block-codec.ts';
-import { BROTLI, CODECS, type Codecs } from '../codecs.ts';
+import { BROTLI, CODECS } from '../codecs.ts';
 
 export type PackedPart = Pick<StoredBlock, 'bytes' | 'checksum' | 'data'>;
 
@@ -41,9 +41,7 @@ export interface PackedText extends NarrowText {
   readonly widen: (open?: readonly number[]) => Buffer;
 }
 
-/**
- * Memory for the documents of a usual block while they are joined. New memory costs page faults and full collections.
- */
+/** Memory for the documents of a usual block while they are joined: new memory costs page faults. */
 const DOCUMENTS_BYTES = 4 * 1024 * 1024;
 let documentsMemory: Buffer | null = null;
 
@@ -75,20 +73,17 @@ async function compressPart(number: number, pieces: readonly Buffer[]): Promise<
 }
 
 /** Reads the narrow part. @throws {UnreadableBlockError} when it is damaged */
-export async function readNarrow(block: NarrowBlock, codecs: Codecs = CODECS): Promise<NarrowText> {
-  const [text, holes] = await readPart<Pieces>(block, block.narrow, 2, codecs);
+export async function readNarrow(block: NarrowBlock): Promise<NarrowText> {
+  const [text, holes] = await readPart<Pieces>(block, block.narrow, 2);
   return ofBlock(block.id, () => ({ text, holes: new Holes({ text, holes }) }));
 }
 
 /** Reads all parts. @throws {UnreadableBlockError} when the block is damaged */
-export async function readPacked(
-  block: StoredPackedBlock,
-  codecs: Codecs = CODECS,
-): Promise<PackedText> {
+export async function readPacked(block: StoredPackedBlock): Promise<PackedText> {
   const { id, bytes } = block;
   const [{ text, holes }, [own, ownHoles, literals, repeats]] = await Promise.all([
-    readNarrow(block, codecs),
-    readPart<FourPieces>(block, block.documents, 4, codecs),
+    readNarrow(block),
+    readPart<FourPieces>(block, block.documents, 4),
   ]);
   const attributes = { text: own, holes: ownHoles };
   const widen = (open?: readonly number[]): Buffer =>
@@ -108,9 +103,8 @@ async function readPart<P extends Pieces | FourPieces>(
   { id, codec }: NarrowBlock,
   part: PackedPart,
   count: P['length'],
-  codecs: Codecs,
 ): Promise<P> {
-  const bytes = await readBlock({ id, codec, ...part }, codecs);
+  const bytes = await readBlock({ id, codec, ...part });
   const pieces: Buffer[] = [];
   let at = LENGTH_BYTES * count;
   for (let index = 0; index < count && at <= bytes.length; index += 1) {

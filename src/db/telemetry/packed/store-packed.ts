@@ -4,6 +4,7 @@
  */
 import { encodedBytesMax, encodeRanges, type RecordRanges } from '../../../model/record-ranges.ts';
 import type { Signal } from '../../../model/telemetry.ts';
+import { type Columns, tableOf, valuesOf } from '../../columns.ts';
 import type { Connection } from '../../database.ts';
 import type { TelemetryPlacement } from '../../placement.ts';
 import { SIGNAL_NUMBERS } from '../blocks.ts';
@@ -60,10 +61,7 @@ const KNOWN: Readonly<Record<TelemetryPlacement, string>> = {
    WHERE workspace_id = ANY ($1::int[]) AND run_id = ANY ($2::uuid[]) AND arrived_on = ANY ($3::date[])`,
 };
 
-/**
- * Returns the hot blocks whose records are packed, by run (`keyOf`). @param days UTC days on which the
- * records arrived
- */
+/** Returns the hot blocks whose records of some days are packed, by run (`keyOf`). */
 export async function packedSources(
   connection: Pick<Connection, 'query'>,
   placement: TelemetryPlacement,
@@ -84,26 +82,65 @@ export async function packedSources(
   return known;
 }
 
-/** `$14` has the parts and filters of all blocks, one after another; binary, because text has twice the bytes. */
+/** A block, and where its parts begin in those of all blocks. */
+type BlockRow = NewPackedBlock & { readonly at: number };
+
+const BLOCK_COLUMNS: Columns<BlockRow> = {
+  block_id: ['uuid', ({ id }) => id],
+  workspace_id: ['int', ({ workspaceId }) => workspaceId],
+  arrived_on: ['date', ({ arrivedOn }) => arrivedOn],
+  bytes: ['int', ({ bytes }) => bytes],
+  records: ['int', ({ records }) => records],
+  checksum: ['int', ({ documents }) => documents.checksum],
+  narrow_bytes: ['int', ({ narrow }) => narrow.bytes],
+  documents_bytes: ['int', ({ documents }) => documents.bytes],
+  narrow_checksum: ['int', ({ narrow }) => narrow.checksum],
+  signal: ['smallint', ({ signal }) => SIGNAL_NUMBERS[signal]],
+  codec: ['smallint', ({ codec }) => codec],
+  narrow_length: ['int', ({ narrow }) => narrow.data.length],
+  data_length: ['int', ({ documents }) => documents.data.length],
+  filter_length: ['int', ({ filter }) => filter.length],
+  at: ['int', ({ at }) => at],
+};
+
+/** `$1` has the parts and filters of all blocks, one after another; binary, because text has twice the bytes. */
 const INSERT_BLOCKS = `
   INSERT INTO blocks (block_id, workspace_id, arrived_on, bytes, records, checksum, narrow_bytes,
     documents_bytes, narrow_checksum, signal, codec, narrow, data, filter)
   SELECT block_id, workspace_id, arrived_on, bytes, records, checksum, narrow_bytes, documents_bytes,
-         narrow_checksum, signal, codec, substr($14::bytea, at, narrow_length),
-         substr($14::bytea, at + narrow_length, data_length),
-         substr($14::bytea, at + narrow_length + data_length, filter_length)
-    FROM unnest($1::uuid[], $2::int[], $3::date[], $4::int[], $5::int[], $6::int[], $7::int[], $8::int[],
-      $9::int[], $10::smallint[], $11::smallint[], $12::int[], $13::int[], $15::int[],
-      $16::int[])
-      AS t (block_id, workspace_id, arrived_on, bytes, records, checksum, narrow_bytes, documents_bytes,
-        narrow_checksum, signal, codec, narrow_length, data_length, at, filter_length)`;
+         narrow_checksum, signal, codec, substr($1::bytea, at, narrow_length),
+         substr($1::bytea, at + narrow_length, data_length),
+         substr($1::bytea, at + narrow_length + data_length, filter_length)
+    FROM ${tableOf(BLOCK_COLUMNS, 2)}`;
 
+interface NewPlace {
+  readonly blockId: string;
+  readonly runId: string;
+  readonly workspaceId: number;
+  readonly arrivedOn: string;
+  readonly arrivedAtMicros: number;
+  readonly records: RecordRanges;
+  readonly sources: PackedPlace['sources'];
+}
+
+const PLACE_COLUMNS: Columns<NewPlace> = {
+  block_id: ['uuid', ({ blockId }) => blockId],
+  run_id: ['uuid', ({ runId }) => runId],
+  workspace_id: ['int', ({ workspaceId }) => workspaceId],
+  arrived_on: ['date', ({ arrivedOn }) => arrivedOn],
+  arrived_at: ['float8', ({ arrivedAtMicros }) => arrivedAtMicros],
+  records: ['text', ({ records }) => encodedRanges(records).toString('hex')],
+  sources: ['text', ({ sources }) => `{${sources.map(({ blockId }) => blockId).join(',')}}`],
+  source_records: [
+    'text',
+    ({ sources }) => encodeSources(sources.map(({ records }) => records)).toString('hex'),
+  ],
+};
 const INSERT_PLACES = `
   INSERT INTO places (block_id, run_id, arrived_at, workspace_id, arrived_on, records, sources, source_records)
   SELECT block_id, run_id, 'epoch'::timestamptz + arrived_at * interval '1 microsecond', workspace_id,
          arrived_on, decode(records, 'hex'), sources::uuid[], decode(source_records, 'hex')
-    FROM unnest($1::uuid[], $2::uuid[], $3::float8[], $4::int[], $5::date[], $6::text[], $7::text[], $8::text[])
-      AS t (block_id, run_id, arrived_at, workspace_id, arrived_on, records, sources, source_records)`;
+    FROM ${tableOf(PLACE_COLUMNS)}`;
 
 /** Most bytes that one statement stores, unless it is one block. */
 const STATEMENT_BYTES_MAX = 8 * 1024 * 1024;
@@ -135,10 +172,12 @@ export async function insertPacked(
   blocks: readonly NewPackedBlock[],
 ): Promise<PackedCounts> {
   await insertBlocks(connection, blocks);
-  const places = blocks.flatMap((block) => block.places.map((place) => ({ block, place })));
-  if (places.length > 0) await insertPlaces(connection, places);
+  const places = blocks.flatMap(({ id, arrivedOn, places: own }) =>
+    own.map((place) => ({ ...place, arrivedOn, blockId: id, records: [place.start, place.end] })),
+  );
+  await insertPlaces(connection, places);
   return {
-    runs: new Set(places.map(({ place }) => keyOf(place))).size,
+    runs: new Set(places.map(keyOf)).size,
     blocks: blocks.length,
     bytes: blocks.reduce((sum, { bytes }) => sum + bytes, 0),
     storedBytes: blocks.reduce((sum, block) => sum + storedBytesOf(block), 0),
@@ -161,59 +200,30 @@ async function insertBlocks(
       if (some.length > 0 && bytes > STATEMENT_BYTES_MAX) break;
       some.push(block);
     }
-    await connection.query(INSERT_BLOCKS, columnsOf(some));
+    const parts = some.flatMap(({ narrow, documents, filter }) => [
+      narrow.data,
+      documents.data,
+      filter,
+    ]);
+    let next = 1;
+    const rows = some.map((block): BlockRow => {
+      const at = next;
+      next += storedBytesOf(block);
+      return { ...block, at };
+    });
+    await connection.query(INSERT_BLOCKS, [Buffer.concat(parts), ...valuesOf(BLOCK_COLUMNS, rows)]);
   }
 }
 
-function columnsOf(blocks: readonly NewPackedBlock[]): unknown[] {
-  const column = <T>(value: (block: NewPackedBlock) => T): T[] => blocks.map(value);
-  let next = 1;
-  const starts = blocks.map((block) => {
-    const start = next;
-    next += storedBytesOf(block);
-    return start;
-  });
-  return [
-    column(({ id }) => id),
-    column(({ workspaceId }) => workspaceId),
-    column(({ arrivedOn }) => arrivedOn),
-    column(({ bytes }) => bytes),
-    column(({ records }) => records),
-    column(({ documents }) => documents.checksum),
-    column(({ narrow }) => narrow.bytes),
-    column(({ documents }) => documents.bytes),
-    column(({ narrow }) => narrow.checksum),
-    column(({ signal }) => SIGNAL_NUMBERS[signal]),
-    column(({ codec }) => codec),
-    column(({ narrow }) => narrow.data.length),
-    column(({ documents }) => documents.data.length),
-    Buffer.concat(
-      blocks.flatMap(({ narrow, documents, filter }) => [narrow.data, documents.data, filter]),
-    ),
-    starts,
-    column(({ filter }) => filter.length),
-  ];
-}
-
-export function encodedRanges(ranges: RecordRanges): Buffer {
+function encodedRanges(ranges: RecordRanges): Buffer {
   const bytes = Buffer.allocUnsafe(encodedBytesMax(ranges));
   return bytes.subarray(0, encodeRanges(ranges, bytes, 0));
 }
 
-async function insertPlaces(
+export async function insertPlaces(
   connection: Pick<Connection, 'query'>,
-  places: readonly { readonly block: NewPackedBlock; readonly place: PackedPlace }[],
+  places: readonly NewPlace[],
 ): Promise<void> {
-  await connection.query(INSERT_PLACES, [
-    places.map(({ block }) => block.id),
-    places.map(({ place }) => place.runId),
-    places.map(({ place }) => place.arrivedAtMicros),
-    places.map(({ place }) => place.workspaceId),
-    places.map(({ block }) => block.arrivedOn),
-    places.map(({ place }) => encodedRanges([place.start, place.end]).toString('hex')),
-    places.map(({ place }) => `{${place.sources.map(({ blockId }) => blockId).join(',')}}`),
-    places.map(({ place }) =>
-      encodeSources(place.sources.map(({ records }) => records)).toString('hex'),
-    ),
-  ]);
+  if (places.length === 0) return;
+  await connection.query(INSERT_PLACES, valuesOf(PLACE_COLUMNS, places));
 }
