@@ -18,6 +18,7 @@ export function answer(options: OutputOptions, value: unknown, text: () => strin
   );
 }
 
-export function shownTime(time: Date | null): string {
-  return time === null ? '–' : time.toISOString().slice(0, 16).replace('T', ' ');
+/** A time, or its ISO 8601 text. */
+export function shownTime(time: Date | string | null): string {
+  return time === null ? '–' : new Date(time).toISOString().slice(0, 16).replace('T', ' ');
 }

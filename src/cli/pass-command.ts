@@ -1,7 +1,7 @@
 /**
  * `sluice pass run` and `sluice migrate`: background work of the server, done once on demand.
  */
-import { type Command, InvalidArgumentError } from 'commander';
+import type { Command } from 'commander';
 
 import {
   describeDistribution,
@@ -10,17 +10,12 @@ import {
   SHARDS_PER_WORKER,
 } from '../db/distribute.ts';
 import { answer, type OutputOptions } from './answer.ts';
+import { wholeNumber } from './command.ts';
 import { withDatabase } from './with-database.ts';
 
 interface MigrateOptions extends OutputOptions {
   readonly citus?: true;
   readonly shards?: number;
-}
-
-function parseShards(text: string): number {
-  const shards = Number(text);
-  if (Number.isInteger(shards) && shards >= 1 && shards <= SHARDS_MAX) return shards;
-  throw new InvalidArgumentError(`It must be a whole number from 1 to ${SHARDS_MAX}.`);
 }
 
 async function migrateDatabase(options: MigrateOptions): Promise<void> {
@@ -58,7 +53,7 @@ export function addUpkeepCommands(program: Command): void {
     .option(
       '--shards <n>',
       `with --citus: shards of each table (default: ${SHARDS_PER_WORKER} for each worker)`,
-      parseShards,
+      wholeNumber(SHARDS_MAX),
     )
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  DATABASE_URL=postgres://… sluice migrate')

@@ -1,212 +1,190 @@
 /**
- * `sluice rules …`: the rules of the snapshot and which of them can run here. Needs the database only
- * for `--workspace`: then also which of them run in that workspace now. With a login, the rules of a
- * remote server (remote/rules.ts).
+ * `sluice rules …`: the rules of a workspace, on the local database or a remote server, as the API has them. Without
+ * `--workspace` and a server, the rules of the corpus alone, which needs no database. Rules are switched in the
+ * dashboard only.
  */
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type Command, Option } from 'commander';
 
-import { readRuleRecords } from '../db/findings/rule-record.ts';
-import { readRuleSettings } from '../db/findings/rule-settings.ts';
-import { findWorkspace } from '../db/people/workspaces.ts';
 import { createRuleBook } from '../engine/rules/rule-book.ts';
 import { OperatorError } from '../errors.ts';
+import { rulesQuery, toRule, toRulePage } from '../http/api/rules/rule-routes.ts';
+import { rule, rulePage } from '../http/api/rules/rule-schema.ts';
+import { parseInput } from '../http/transport/invalid-input.ts';
 import { pinnedCorpus } from '../main/corpus-location.ts';
-import { NO_RECORD } from '../model/findings.ts';
+import { RULE_ORDERS, type RuleOrder, WORKSPACE_ORDERS } from '../model/rule-order.ts';
 import {
-  inOrder,
-  RULE_ORDERS,
-  type RuleOrder,
-  type RuleRecords,
-  WORKSPACE_ORDERS,
-} from '../model/rule-order.ts';
-import {
+  allRules,
   CATEGORIES,
   MATURITIES,
   RULE_STATES,
   RULE_STATUSES,
-  type Rule,
-  type RuleBook,
   type RuleSettings,
-  STATE_LABELS,
-  SUPPORT_LABELS,
   SUPPORTS,
 } from '../model/rules.ts';
 import { loadKeptCatalog } from '../pool/kept-catalog.ts';
+import { plain } from '../terminal/printable.ts';
 import { corpusLine, stateLines } from '../terminal/rule-counts.ts';
-import { answer, type OutputOptions } from './answer.ts';
+import { answer } from './answer.ts';
+import { type QueryOptions, queryOf, ruleIdArgument, withExamples } from './command.ts';
 import { addPreviewCommand } from './preview/preview-command.ts';
-import { localOrRemote, serverOption } from './remote/place.ts';
-import { listRemoteRules, showRemoteRule } from './remote/rules.ts';
-import { describeRule, describeState, ruleTable } from './rule-text.ts';
-import { activationOf, verdictOf } from './verdict.ts';
-import { withDatabase } from './with-database.ts';
+import {
+  asOperatorError,
+  atHome,
+  type CommandPlace,
+  named,
+  parts,
+  remotePlace,
+} from './remote/calls.ts';
+import { chooseServer, serverOption } from './remote/place.ts';
+import { corpusItem, corpusRule, describeRule, describeState, ruleTable } from './rule-text.ts';
 
-interface WorkspaceOptions extends OutputOptions {
-  readonly workspace?: string;
-}
+/** The most that a server answers at once. */
+const RULES_OF_PAGE = 500;
+/** Far above any corpus; a server that counts wrongly must not keep a command busy. */
+const PAGES_MAX = 100;
 
-interface ListOptions extends WorkspaceOptions {
-  readonly status?: string;
-  readonly support?: string;
-  readonly category?: string;
-  readonly state?: string;
-  readonly maturity?: string;
-  readonly reference?: string;
-  readonly sort: RuleOrder;
-}
+const NO_DECISIONS: RuleSettings = { experimental: false, overrides: new Map() };
 
-const RULE_ID = /^ATR-\d{4}-\d{5}$/;
-
-function ruleId(text: string): string {
-  if (!RULE_ID.test(text)) throw new InvalidArgumentError('a rule id looks like ATR-2026-00001');
-  return text;
-}
-
-interface InWorkspace {
-  readonly slug: string;
-  readonly settings: RuleSettings;
-  readonly records: RuleRecords;
-}
-
-/** Calls with the named workspace's settings; with null when none is named. */
-async function withSettings(
-  { workspace }: WorkspaceOptions,
-  work: (book: RuleBook, within: InWorkspace | null) => void,
+/** Calls one of both: with a place, or without one for the corpus alone. */
+async function withRules(
+  options: QueryOptions,
+  inPlace: (place: CommandPlace) => Promise<void>,
+  alone: () => void,
 ): Promise<void> {
-  const book = createRuleBook(loadKeptCatalog(pinnedCorpus()));
-  if (workspace === undefined) {
-    work(book, null);
-    return;
-  }
-  await withDatabase(async ({ database }) => {
-    const { id, slug } = await findWorkspace(database, workspace);
-    const settings = await readRuleSettings(database, id);
-    work(book, { slug, settings, records: await readRuleRecords(database, id) });
-  });
+  const login = chooseServer(options);
+  if (login !== null) await inPlace(remotePlace(login));
+  else if (options.workspace !== undefined) await atHome(named(options.workspace), inPlace);
+  else alone();
 }
 
-async function list(options: ListOptions): Promise<void> {
-  if (options.state !== undefined && options.workspace === undefined) {
+const bookOfCorpus = () => createRuleBook(loadKeptCatalog(pinnedCorpus()));
+
+function listOfCorpus({ state, ...options }: QueryOptions): void {
+  if (state !== undefined) {
     throw new OperatorError('--state needs a workspace: add --workspace');
   }
-  if (WORKSPACE_ORDERS.includes(options.sort) && options.workspace === undefined) {
+  if (WORKSPACE_ORDERS.includes(options.sort as RuleOrder)) {
     throw new OperatorError(`--sort ${options.sort} needs a workspace: add --workspace`);
   }
-  await withSettings(options, (book, within) => {
-    const { rules, snapshot, counts } = book;
-    const stateOf = (rule: Rule) =>
-      within === null ? null : book.decide(rule, within.settings).state;
-    const { reference } = options;
-    const referring = reference === undefined ? null : new Set(book.references.rulesOf(reference));
-    const found = inOrder(rules, options.sort, within?.records ?? new Map()).filter(
-      (rule) =>
-        (referring === null || referring.has(rule.id)) &&
-        (options.status === undefined || rule.status === options.status) &&
-        (options.support === undefined || rule.support === options.support) &&
-        (options.category === undefined || rule.category === options.category) &&
-        (options.maturity === undefined || rule.quality.maturity === options.maturity) &&
-        (options.state === undefined || stateOf(rule) === options.state),
-    );
-    const states = within === null ? null : book.countStates(within.settings);
-    const known =
-      within === null
-        ? {}
-        : { workspace: within.slug, experimental: within.settings.experimental, counts: states };
-    const shown = found.map((rule) => {
-      const state = stateOf(rule);
-      const record = within?.records.get(rule.id) ?? NO_RECORD;
-      return state === null ? rule : { ...rule, state, record };
-    });
-    answer(options, { snapshot, ...known, corpus_counts: counts, rules: shown }, () =>
-      [
-        ruleTable(
-          found.map((rule) => {
-            const state = stateOf(rule);
-            return {
-              ...rule,
-              ...rule.quality,
-              state: state === null ? SUPPORT_LABELS[rule.support] : STATE_LABELS[state],
-              findings: within?.records.get(rule.id)?.findings ?? 0,
-            };
-          }),
-          within?.slug ?? null,
-        ),
-        '',
-        `${found.length} of ${rules.length} rules listed`,
-        ...(states === null ? [] : stateLines(states)),
-        corpusLine(snapshot, counts),
-      ].join('\n'),
-    );
-  });
+  const book = bookOfCorpus();
+  let query: ReturnType<typeof rulesQuery.parse>;
+  try {
+    query = parseInput(rulesQuery, queryOf(options), 'bad_query');
+  } catch (error) {
+    throw asOperatorError(error);
+  }
+  const all = { ...query, page: 1, per_page: book.rules.length };
+  const { snapshot, corpus_counts, total, ...page } = toRulePage(all, NO_DECISIONS, book);
+  const rules = page.rules.map((one) => corpusItem.parse(one));
+  answer(options, { snapshot, corpus_counts, rules }, () =>
+    [
+      ruleTable(rules, null),
+      '',
+      `${total} of ${book.rules.length} rules listed`,
+      corpusLine(snapshot, corpus_counts),
+    ].join('\n'),
+  );
 }
 
-async function show(id: string, options: WorkspaceOptions): Promise<void> {
-  await withSettings(options, (book, within) => {
-    const rule = book.find(id);
-    if (rule === null) {
-      throw new OperatorError(
-        `Corpus ${book.snapshot.version} has no rule ${id}: see sluice rules list`,
-      );
-    }
-    const decision = within === null ? null : book.decide(rule, within.settings);
-    const facts = { ...rule, runs: activationOf(rule), verdict: verdictOf(rule) };
-    answer(options, decision === null ? facts : { ...facts, ...decision }, () =>
-      [
-        describeRule(rule),
-        ...(decision === null || within === null
-          ? []
-          : [describeState(within.slug, STATE_LABELS[decision.state])]),
-      ].join('\n'),
-    );
-  });
+async function listOfPlace(
+  { workspace, call }: CommandPlace,
+  options: QueryOptions,
+): Promise<void> {
+  const read = async (page: number) => {
+    const query = { ...queryOf(options), page: `${page}`, per_page: `${RULES_OF_PAGE}` };
+    return parts(rulePage, await call('/rules', { query }));
+  };
+  const { snapshot, counts, corpus_counts, experimental, ...first } = await read(1);
+  const rules = [...first.rules];
+  for (let page = 2; page <= Math.min(first.total_pages, PAGES_MAX); page += 1) {
+    rules.push(...(await read(page)).rules);
+  }
+  answer(options, { snapshot, workspace, experimental, counts, corpus_counts, rules }, () =>
+    [
+      ruleTable(rules, workspace),
+      '',
+      `${rules.length} of ${allRules(counts)} rules listed`,
+      ...stateLines(counts),
+      plain(corpusLine(snapshot, corpus_counts)),
+    ].join('\n'),
+  );
+}
+
+async function list(options: QueryOptions): Promise<void> {
+  await withRules(
+    options,
+    (place) => listOfPlace(place, options),
+    () => listOfCorpus(options),
+  );
+}
+
+async function show(id: string, options: QueryOptions): Promise<void> {
+  await withRules(
+    options,
+    async ({ workspace, call }) => {
+      const body = await call(`/rules/${id}`);
+      answer(options, body, () => {
+        const one = parts(rule, body);
+        return [describeRule(one), describeState(workspace, one.state)].join('\n');
+      });
+    },
+    () => {
+      const book = bookOfCorpus();
+      const found = book.find(id);
+      if (found === null) {
+        throw new OperatorError(
+          `Corpus ${book.snapshot.version} has no rule ${id}: see sluice rules list`,
+        );
+      }
+      const one = corpusRule.parse(toRule(found, NO_DECISIONS, book));
+      answer(options, one, () => describeRule(one));
+    },
+  );
 }
 
 /** Adds `rules list`, `rules show` and `rules preview`. */
 export function addRuleCommands(program: Command): void {
   const rules = program.command('rules').description('rules of the corpus');
-  rules
-    .command('list')
-    .description('list rules, and whether they can run')
-    .addOption(new Option('--status <status>').choices(RULE_STATUSES))
-    .addOption(new Option('--support <support>').choices(SUPPORTS))
-    .addOption(new Option('--category <category>').choices(CATEGORIES))
-    .addOption(new Option('--maturity <maturity>', "the authors' word").choices(MATURITIES))
-    .option(
-      '--reference <id>',
-      'only rules that refer to this, for example AML.T0051, LLM01 or CVE-2025-53773',
-    )
-    .addOption(
-      new Option(
-        '--sort <order>',
-        'noise: most false positives first; findings and others need --workspace',
+  withExamples(
+    rules
+      .command('list')
+      .description('list rules, and whether they can run')
+      .addOption(new Option('--status <status>').choices(RULE_STATUSES))
+      .addOption(new Option('--support <support>').choices(SUPPORTS))
+      .addOption(new Option('--category <category>').choices(CATEGORIES))
+      .addOption(new Option('--maturity <maturity>', "the authors' word").choices(MATURITIES))
+      .option(
+        '--reference <id>',
+        'only rules that refer to this, for example AML.T0051, LLM01 or CVE-2025-53773',
       )
-        .choices(RULE_ORDERS)
-        .default('id'),
-    )
-    .addOption(
-      new Option('--state <state>', 'state in the workspace; needs --workspace').choices(
-        RULE_STATES,
-      ),
-    )
-    .option('--workspace <slug>', 'show which rules run in this workspace now')
-    .addOption(serverOption())
-    .option('--json', 'print JSON')
-    .addHelpText(
-      'after',
-      '\nExamples:\n  sluice rules list --status stable --support degraded\n' +
-        '  sluice rules list --workspace default --state off_by_override\n' +
-        '  sluice rules list --sort noise\n' +
-        '  sluice rules list --reference AML.T0051',
-    )
-    .action(localOrRemote(list, listRemoteRules));
-  rules
-    .command('show')
-    .description('show one rule with its conditions')
-    .argument('<id>', 'rule id, for example ATR-2026-00001', ruleId)
-    .option('--workspace <slug>', 'show whether it runs in this workspace now')
-    .addOption(serverOption())
-    .option('--json', 'print JSON')
-    .addHelpText('after', '\nExample:\n  sluice rules show ATR-2026-00001')
-    .action(localOrRemote(show, showRemoteRule));
-  addPreviewCommand(rules, ruleId);
+      .addOption(
+        new Option(
+          '--sort <order>',
+          'noise: most false positives first; findings and others need --workspace',
+        )
+          .choices(RULE_ORDERS)
+          .default('id'),
+      )
+      .addOption(
+        new Option('--state <state>', 'state in the workspace; needs --workspace').choices(
+          RULE_STATES,
+        ),
+      )
+      .option('--workspace <slug>', 'show which rules run in this workspace now')
+      .addOption(serverOption()),
+    'rules list --status stable --support degraded',
+    'rules list --workspace default --state off_by_override',
+    'rules list --sort noise',
+    'rules list --reference AML.T0051',
+  ).action(list);
+  withExamples(
+    rules
+      .command('show')
+      .description('show one rule with its conditions')
+      .argument('<id>', 'rule id, for example ATR-2026-00001', ruleIdArgument)
+      .option('--workspace <slug>', 'show whether it runs in this workspace now')
+      .addOption(serverOption()),
+    'rules show ATR-2026-00001',
+  ).action(show);
+  addPreviewCommand(rules);
 }

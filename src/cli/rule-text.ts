@@ -1,34 +1,29 @@
-/** Rules as text, in a list and one in full: of the local corpus, or from a remote server's answer. */
-import { hasNoExamples, type Rule, type StatedQuality, SUPPORT_LABELS } from '../model/rules.ts';
+/** Rules as text, in a list and one in full, as the API has them. */
+import type { z } from 'zod';
+import { rule, ruleItem } from '../http/api/rules/rule-schema.ts';
+import { hasNoExamples, STATE_LABELS, SUPPORT_LABELS } from '../model/rules.ts';
 import { surfaceLabel } from '../model/steps.ts';
 import { paint } from '../terminal/paint.ts';
 import { plain } from '../terminal/printable.ts';
 import { renderTable } from './table.ts';
-import { type Activation, activationOf, type JudgedRule, verdictOf } from './verdict.ts';
+import { type Activation, activationOf, verdictOf } from './verdict.ts';
 
-type DescribedQuality = Omit<StatedQuality, 'maturity'> & { readonly maturity: string | null };
+const OF_WORKSPACE = {
+  enabled: true,
+  decided_by: true,
+  state: true,
+  recent_findings: true,
+  recent_false_positives: true,
+  last_seen_at: true,
+  matcher_share: true,
+  matcher_us: true,
+} as const;
 
-/** A rule; a newer server may send words that this program does not know. */
-export interface DescribedRule
-  extends JudgedRule,
-    Pick<
-      Rule,
-      'id' | 'title' | 'version' | 'description' | 'suppressInCodeBlocks' | 'recommendedActions'
-    > {
-  readonly quality: DescribedQuality;
-  readonly severity: string;
-  readonly category: string;
-  readonly condition: string;
-  readonly conditions: readonly {
-    readonly index: number;
-    readonly field: string;
-    readonly surfaces: readonly string[];
-    readonly description: string;
-    readonly pattern: string;
-    readonly supported: boolean;
-    readonly reason: { readonly message: string } | null;
-  }[];
-}
+/** Rules of the corpus alone, without what is of a workspace. */
+export const corpusItem = ruleItem.omit(OF_WORKSPACE);
+export const corpusRule = rule.omit({ ...OF_WORKSPACE, override: true });
+
+type CorpusRule = z.infer<typeof corpusRule>;
 
 const VERDICT_PAINT: Readonly<Record<Activation, (text: string) => string>> = {
   'by default': paint.green,
@@ -38,18 +33,27 @@ const VERDICT_PAINT: Readonly<Record<Activation, (text: string) => string>> = {
 
 const heading = (text: string): string => `\n${paint.bold(text)}`;
 
+function facts({ own_examples: examples, unsupported_reasons, ...one }: CorpusRule) {
+  const { true_positives: truePositives, true_negatives: trueNegatives, failed } = examples;
+  const ownExamples = { truePositives, trueNegatives, failed };
+  return { ...one, unsupportedReasons: unsupported_reasons, ownExamples };
+}
+
 /** The lines of `sluice rules show`, without those about a workspace. */
-export function describeRule(rule: DescribedRule): string {
+export function describeRule(shown: CorpusRule): string {
+  const rule = facts(shown);
   const examples = rule.ownExamples;
   return [
     `${paint.bold(plain(rule.id))}  ${plain(rule.title)}`,
     `${plain(rule.severity)} · ${plain(rule.status)} · ${plain(rule.category)} · version ` +
-      `${plain(rule.version)} · ${SUPPORT_LABELS[rule.support]}`,
+      `${plain(rule.version)} · ${SUPPORT_LABELS[rule.support] ?? plain(rule.support)}`,
     VERDICT_PAINT[activationOf(rule)](plain(verdictOf(rule))),
     heading('What it detects'),
     ...rule.description.trim().split('\n').map(plain),
     heading(`Conditions (${plain(rule.condition)} of them)`),
-    ...(rule.suppressInCodeBlocks ? ['  A match that begins in a code block does not count.'] : []),
+    ...(rule.suppress_in_code_blocks
+      ? ['  A match that begins in a code block does not count.']
+      : []),
     ...rule.conditions.flatMap((condition) => [
       `  ${condition.index}. ${plain(condition.field)} → ` +
         `${plain(condition.surfaces.map(surfaceLabel).join(', ') || 'not in a run')}`,
@@ -69,30 +73,23 @@ export function describeRule(rule: DescribedRule): string {
     ...examples.failed.map(({ kind, index, why }) =>
       paint.red(plain(`  ${kind} ${index}: ${why}`)),
     ),
-    ...qualityLines(rule.quality),
+    ...qualityLines(shown),
     heading("Actions that the rule's author recommends (never carried out)"),
-    ...rule.recommendedActions.map((action) => `  ${plain(action)}`),
+    ...rule.recommended_actions.map((action) => `  ${plain(action)}`),
   ].join('\n');
 }
 
-/** A rule in `sluice rules list`, of the local corpus or from a remote server's answer. */
-export interface ListedRule extends Pick<StatedQuality, 'wildFpRate' | 'confidence'> {
-  readonly id: string;
-  readonly severity: string;
-  readonly status: string;
-  readonly category: string;
-  readonly title: string;
-  /** its state in the workspace; without one, how far the engine supports it */
-  readonly state: string;
-  readonly findings: number;
-}
+type ListedRule = z.infer<typeof corpusItem> & Partial<z.infer<typeof ruleItem>>;
+
+const stateLabel = (state: keyof typeof STATE_LABELS): string =>
+  STATE_LABELS[state] ?? plain(state);
 
 /** @param workspace slug of the workspace that states and findings are of; null for the corpus alone */
 export function ruleTable(rules: readonly ListedRule[], workspace: string | null): string {
   const findings = {
     title: 'FINDINGS',
     align: 'right' as const,
-    cell: (rule: ListedRule) => String(rule.findings),
+    cell: (rule: ListedRule) => String(rule.recent_findings),
   };
   return renderTable(rules, [
     { title: 'RULE', cell: ({ id }) => plain(id) },
@@ -100,9 +97,10 @@ export function ruleTable(rules: readonly ListedRule[], workspace: string | null
     { title: 'STATUS', cell: ({ status }) => plain(status) },
     {
       title: workspace === null ? 'SUPPORT' : `IN ${workspace.toUpperCase()}`,
-      cell: ({ state }) => state,
+      cell: ({ state, support }) =>
+        state === undefined ? SUPPORT_LABELS[support] : stateLabel(state),
     },
-    { title: 'FALSE POS', align: 'right', cell: falsePositives },
+    { title: 'FALSE POS', align: 'right', cell: (rule) => falsePositives(rule.wild_fp_rate) },
     { title: 'CONF', align: 'right', cell: ({ confidence }) => String(confidence ?? '') },
     ...(workspace === null ? [] : [findings]),
     { title: 'CATEGORY', cell: ({ category }) => plain(category) },
@@ -111,26 +109,24 @@ export function ruleTable(rules: readonly ListedRule[], workspace: string | null
 }
 
 /** Harmless texts of 100 that the rule matches, as its authors state it. */
-export function falsePositives({ wildFpRate }: Pick<StatedQuality, 'wildFpRate'>): string {
-  return wildFpRate === null ? '' : `${wildFpRate}%`;
-}
+export const falsePositives = (rate: number | null): string => (rate === null ? '' : `${rate}%`);
 
-function qualityLines(quality: DescribedQuality): string[] {
-  const { confidence, maturity, wildFpRate, wildSamples, wildValidated } = quality;
+function qualityLines(rule: CorpusRule): string[] {
+  const { confidence, maturity, wild_fp_rate: rate, wild_samples: samples } = rule;
   const stated = [
     confidence !== null && `confidence ${confidence} of 100`,
     maturity !== null && `maturity ${plain(maturity)}`,
-    wildFpRate !== null && `${wildFpRate}% false positives`,
-    wildSamples !== null && `tried on ${wildSamples} documents`,
-    wildValidated !== null && plain(wildValidated),
+    rate !== null && `${rate}% false positives`,
+    samples !== null && `tried on ${samples} documents`,
+    rule.wild_validated !== null && plain(rule.wild_validated),
   ].filter((one) => one !== false);
   return [
     heading('Quality, as its authors state it'),
     `  ${stated.join(' · ') || 'nothing stated'}`,
-    ...quality.falsePositives.map((one) => `  may match: ${plain(one)}`),
+    ...rule.false_positives.map((one) => `  may match: ${plain(one)}`),
   ];
 }
 
-export function describeState(workspace: string, label: string): string {
-  return `${heading(`In workspace "${workspace}"`)}\n  ${label}`;
+export function describeState(workspace: string, state: keyof typeof STATE_LABELS): string {
+  return `${heading(`In workspace "${workspace}"`)}\n  ${stateLabel(state)}`;
 }

@@ -1,95 +1,33 @@
 /** `sluice runs …`: the runs that arrived and their steps, locally or on a remote server. */
 import { type Command, Option } from 'commander';
-import { z } from 'zod';
+import type { z } from 'zod';
 
+import { run, type runItem, runPage, runSearch } from '../http/api/runs/run-schema.ts';
 import { CHECKED_LABELS } from '../model/run-check.ts';
 import { EVALUATION_STATES, RUN_ORDERS, RUN_STATES } from '../model/runs.ts';
 import { surfaceLabel } from '../model/steps.ts';
 import { paint } from '../terminal/paint.ts';
 import { plain } from '../terminal/printable.ts';
 import { corpusName } from '../terminal/rule-counts.ts';
-import { answer, type OutputOptions, shownTime } from './answer.ts';
+import { answer, shownTime } from './answer.ts';
+import { type QueryOptions, queryOf, withPlaces } from './command.ts';
 import { nextPage } from './findings/finding-commands.ts';
-import { type PlaceOptions, serverOption } from './remote/place.ts';
-import { parts, withReader } from './remote/reader.ts';
+import { parts, withPlace } from './remote/calls.ts';
 import { renderTable } from './table.ts';
 
-interface ListOptions extends OutputOptions, PlaceOptions {
-  readonly state?: string;
-  readonly evaluation?: string;
-  readonly service?: string;
-  readonly agent?: string;
-  readonly findings?: boolean;
-  readonly since?: string;
-  readonly until?: string;
-  readonly limit?: string;
-  readonly cursor?: string;
-  readonly sort?: string;
-}
+type Item = z.infer<typeof runItem>;
+type Run = z.infer<typeof run>;
 
-const item = z.object({
-  id: z.string(),
-  state: z.string(),
-  evaluation: z.string(),
-  name: z.string().nullable(),
-  service: z.string().nullable(),
-  agent: z.string().nullable(),
-  model: z.string().nullable(),
-  first_arrived_at: z.string(),
-  last_arrived_at: z.string(),
-  spans: z.number(),
-  log_records: z.number(),
-  late_steps: z.number(),
-  late_evaluated_steps: z.number().optional(),
-  late_evaluated_at: z.string().optional(),
-  unread_steps: z.number().nullable(),
-  // A newer server may have further values.
-  checked: z.string(),
-  corpus_version: z.string().nullable(),
-  corpus_identity: z.string().nullable(),
-  texts: z.number().nullable(),
-  surfaces: z.array(z.string()).nullable(),
-  truncated_texts: z.number().nullable(),
-  text_cap_bytes: z.number().nullable(),
-  unparsed_values: z.number().nullable(),
-  text_gaps: z.array(z.string()).nullable(),
-  unread_texts: z.number().nullable(),
-  unread_keys: z.array(z.string()).nullable(),
-  unknown_roles: z.array(z.string()).nullable(),
-  capture_hint: z.string().nullable(),
-  findings: z.number(),
-  highest_severity: z.string().nullable(),
-});
-const page = z.object({ runs: z.array(item), next_cursor: z.string().nullable() });
-const run = item.extend({
-  steps: z.array(
-    z.object({
-      name: z.string().nullable(),
-      kind: z.string(),
-      span_id: z.string().nullable(),
-      started_at: z.string(),
-      status: z.string(),
-    }),
-  ),
-  steps_left_out: z.number(),
-  unreadable_blocks: z.number(),
-  unreadable_steps: z.number(),
-});
-
-const shown = (time: string): string => shownTime(new Date(time));
 const orDash = (text: string | null): string => plain(text ?? '–');
 
-async function list(options: ListOptions): Promise<void> {
-  await withReader(options, async (reader) => {
-    const { state, evaluation, service, agent, since, until, sort, limit, cursor } = options;
-    const only = options.findings === true ? 'true' : undefined;
-    const query = { state, evaluation, service, agent, since, until, sort, limit, cursor };
-    const body = await reader.list('runs', { ...query, has_findings: only });
+async function list(options: QueryOptions): Promise<void> {
+  await withPlace(options, async ({ call }) => {
+    const body = await call('/runs', { query: queryOf(options, { findings: 'has_findings' }) });
     answer(options, body, () => {
-      const { runs, next_cursor: next } = parts(page, body);
+      const { runs, next_cursor: next } = parts(runPage, body);
       if (runs.length === 0) return 'No runs.';
       const table = renderTable(runs, [
-        { title: 'ARRIVED', cell: (one) => shown(one.first_arrived_at) },
+        { title: 'ARRIVED', cell: (one) => shownTime(one.first_arrived_at) },
         { title: 'STATE', cell: (one) => plain(one.state) },
         { title: 'EVALUATION', cell: (one) => plain(one.evaluation) },
         { title: 'SERVICE', cell: (one) => orDash(one.service) },
@@ -104,14 +42,12 @@ async function list(options: ListOptions): Promise<void> {
   });
 }
 
-const LABELS: Readonly<Record<string, string>> = CHECKED_LABELS;
-
-function checkedLabel({ checked }: z.infer<typeof item>): string {
-  return LABELS[checked] ?? plain(checked);
+function checkedLabel({ checked }: Item): string {
+  return CHECKED_LABELS[checked] ?? plain(checked);
 }
 
 /** The checked part of a run: `6 texts: User input, Tool result`. */
-function checkedLine(one: z.infer<typeof item>): string {
+function checkedLine(one: Item): string {
   const { checked, texts, surfaces } = one;
   if (checked === 'pending' || checked === 'failed' || checked === 'nothing' || texts === null) {
     return checkedLabel(one);
@@ -134,11 +70,11 @@ function gapsOf({
   unknown_roles,
   checked,
   capture_hint,
-}: z.infer<typeof item>) {
+}: Item) {
   const cap = text_cap_bytes ? `${text_cap_bytes} bytes` : 'a part';
   return [
     late_evaluated_at !== undefined &&
-      `${late_evaluated_steps} late steps, evaluated at ${shown(late_evaluated_at)}`,
+      `${late_evaluated_steps} late steps, evaluated at ${shownTime(late_evaluated_at)}`,
     late_steps > 0 && `${late_steps} steps arrived after the evaluation and were not checked`,
     unread_steps !== null && unread_steps > 0 && `${unread_steps} steps were not checked in full`,
     truncated_texts !== null &&
@@ -161,23 +97,20 @@ function gapsOf({
 }
 
 /** `2 blocks could not be read, with 31 steps` */
-function unreadableLine({
-  unreadable_blocks: blocks,
-  unreadable_steps: steps,
-}: z.infer<typeof run>) {
+function unreadableLine({ unreadable_blocks: blocks, unreadable_steps: steps }: Run) {
   if (blocks === 0) return [];
   const unread = `${blocks} ${blocks === 1 ? 'block' : 'blocks'} could not be read`;
   return [`${unread}, with ${steps} ${steps === 1 ? 'step' : 'steps'}`];
 }
 
-function describe(one: z.infer<typeof run>): string {
+function describe(one: Run): string {
   const severity = one.highest_severity === null ? '' : `, highest: ${plain(one.highest_severity)}`;
   return [
     `${paint.bold(orDash(one.name))}  ${plain(one.id)}`,
     `${plain(one.state)} · ${plain(one.evaluation)} · service ${orDash(one.service)} · agent ` +
       `${orDash(one.agent)} · model ${orDash(one.model)}`,
     '',
-    `Arrived   ${shown(one.first_arrived_at)} to ${shown(one.last_arrived_at)} UTC`,
+    `Arrived   ${shownTime(one.first_arrived_at)} to ${shownTime(one.last_arrived_at)} UTC`,
     `Checked   ${checkedLine(one)}`,
     ...(one.corpus_version && one.corpus_identity
       ? [`Rules     ${plain(corpusName(one.corpus_version, one.corpus_identity))}`]
@@ -187,7 +120,7 @@ function describe(one: z.infer<typeof run>): string {
     ...gapsOf(one).map((line) => paint.yellow(`Note      ${line}`)),
     '',
     renderTable(one.steps, [
-      { title: 'STARTED', cell: (step) => shown(step.started_at) },
+      { title: 'STARTED', cell: (step) => shownTime(step.started_at) },
       { title: 'KIND', cell: (step) => plain(step.kind) },
       { title: 'STATUS', cell: (step) => plain(step.status) },
       { title: 'STEP', shrinks: true, cell: (step) => orDash(step.name) },
@@ -196,29 +129,16 @@ function describe(one: z.infer<typeof run>): string {
   ].join('\n');
 }
 
-async function show(id: string, options: OutputOptions & PlaceOptions): Promise<void> {
-  await withReader(options, async (reader) => {
-    const body = await reader.show('runs', id);
+async function show(id: string, options: QueryOptions): Promise<void> {
+  await withPlace(options, async ({ call }) => {
+    const body = await call(`/runs/${encodeURIComponent(id)}`);
     answer(options, body, () => describe(parts(run, body)));
   });
 }
 
 const SEARCH_RUNS_DEFAULT = 20;
 
-const searchPage = z.looseObject({
-  runs: z.array(
-    z.looseObject({
-      ...item.shape,
-      text_match: z.object({ before: z.string(), match: z.string(), after: z.string() }),
-    }),
-  ),
-  next_cursor: z.string().nullable(),
-  searched_to: z.string().nullable(),
-  blocks_tested: z.number(),
-  blocks_unreadable: z.number(),
-  pending_left_out: z.boolean(),
-});
-type SearchPage = z.infer<typeof searchPage>;
+type SearchPage = z.infer<typeof runSearch>;
 
 /** Joins a page of a search to those before it. A run whose blocks are on several pages is listed once. */
 function withPage(all: SearchPage | null, next: SearchPage): SearchPage {
@@ -235,7 +155,7 @@ function withPage(all: SearchPage | null, next: SearchPage): SearchPage {
 
 function progressOf({ runs, searched_to, blocks_tested: blocks }: SearchPage): string {
   const found = `${runs.length} ${runs.length === 1 ? 'run' : 'runs'}`;
-  const to = searched_to === null ? 'the whole range' : `back to ${shown(searched_to)} UTC`;
+  const to = searched_to === null ? 'the whole range' : `back to ${shownTime(searched_to)} UTC`;
   return `Searched ${to}: ${found} in ${blocks} blocks`;
 }
 
@@ -244,7 +164,7 @@ function searched(all: SearchPage): string {
     const findings = `${one.findings} ${one.findings === 1 ? 'finding' : 'findings'}`;
     const agent = orDash(one.agent ?? one.name ?? one.service);
     return [
-      `${shown(one.first_arrived_at)}  ${plain(one.id)}  ${agent} · ${findings}`,
+      `${shownTime(one.first_arrived_at)}  ${plain(one.id)}  ${agent} · ${findings}`,
       `  ${plain(before)}${paint.bold(plain(match))}${plain(after)}`,
     ].join('\n');
   });
@@ -263,69 +183,66 @@ function searched(all: SearchPage): string {
 }
 
 /** Searches page by page until there are enough runs. */
-async function search(text: string, options: ListOptions): Promise<void> {
-  await withReader(options, async (reader) => {
-    const { service, agent, since, until, limit = SEARCH_RUNS_DEFAULT } = options;
+async function search(text: string, { limit, ...options }: QueryOptions): Promise<void> {
+  await withPlace(options, async ({ call }) => {
+    const filters = queryOf(options);
     let all: SearchPage | null = null;
-    let cursor = options.cursor;
+    let cursor = filters.cursor;
     do {
-      const query = { text, service, agent, since, until, cursor };
-      all = withPage(all, parts(searchPage, await reader.list('runs/search', query)));
+      const body = await call('/runs/search', { query: { ...filters, text, cursor } });
+      all = withPage(all, parts(runSearch, body));
       cursor = all.next_cursor ?? undefined;
       if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${progressOf(all)}`);
-    } while (cursor !== undefined && all.runs.length < Number(limit));
+    } while (cursor !== undefined && all.runs.length < Number(limit ?? SEARCH_RUNS_DEFAULT));
     if (process.stderr.isTTY) process.stderr.write('\r\x1b[K');
     const found = all;
     answer(options, found, () => searched(found));
   });
 }
 
+const SINCE = 'first step arrived at or after this ISO 8601 date, or date and time';
+
+/** Adds what chooses runs of both lists. */
+const withFilters = (command: Command): Command =>
+  command
+    .option('--service <name>', 'only runs of this service')
+    .option('--agent <name>', 'only runs of this agent')
+    .option('--since <time>', SINCE)
+    .option('--until <time>', 'first step arrived before this time');
+
 export function addRunCommands(program: Command): void {
   const runs = program.command('runs').description('agent runs and their steps');
-  runs
-    .command('list')
-    .description('list runs')
-    .addOption(new Option('--state <state>').choices(RUN_STATES))
-    .addOption(new Option('--evaluation <state>').choices(EVALUATION_STATES))
-    .option('--service <name>', 'only runs of this service')
-    .option('--agent <name>', 'only runs of this agent')
-    .option('--findings', 'only runs that have findings')
-    .option('--since <time>', 'first step arrived at or after this ISO 8601 date, or date and time')
-    .option('--until <time>', 'first step arrived before this time')
-    .addOption(
-      new Option('--sort <order>', 'of the newest 10,000 runs of the time range').choices(
-        RUN_ORDERS,
-      ),
+  withPlaces(
+    withFilters(
+      runs
+        .command('list')
+        .description('list runs')
+        .addOption(new Option('--state <state>').choices(RUN_STATES))
+        .addOption(new Option('--evaluation <state>').choices(EVALUATION_STATES)),
     )
-    .option('--limit <n>', 'runs on a page, 1 to 500')
-    .option('--cursor <cursor>', 'continue after the previous page')
-    .option('--workspace <slug>', 'workspace; can be omitted if there is only one')
-    .addOption(serverOption())
-    .option('--json', 'print JSON')
-    .addHelpText('after', '\nExample:\n  sluice runs list --findings --since 2026-11-01')
-    .action(list);
-  runs
-    .command('search')
-    .description('search runs for a text of their steps, the newest first')
-    .argument('<text>', 'at least three characters; A to Z count as a to z')
-    .option('--service <name>', 'only runs of this service')
-    .option('--agent <name>', 'only runs of this agent')
-    .option('--since <time>', 'first step arrived at or after this ISO 8601 date, or date and time')
-    .option('--until <time>', 'first step arrived before this time')
-    .option('--limit <n>', 'end after so many runs; 20 by default')
-    .option('--cursor <cursor>', 'continue an earlier search')
-    .option('--workspace <slug>', 'workspace; can be omitted if there is only one')
-    .addOption(serverOption())
-    .option('--json', 'print JSON')
-    .addHelpText('after', '\nExample:\n  sluice runs search paste.example --since 2026-11-01')
-    .action(search);
-  runs
-    .command('show')
-    .description('show one run with its steps')
-    .argument('<id>', 'id from `sluice runs list`')
-    .option('--workspace <slug>', 'workspace; can be omitted if there is only one')
-    .addOption(serverOption())
-    .option('--json', 'print JSON')
-    .addHelpText('after', '\nExample:\n  sluice runs show 4bf92f3577b34da6a3ce929d0e0e4736')
-    .action(show);
+      .option('--findings', 'only runs that have findings')
+      .addOption(
+        new Option('--sort <order>', 'of the newest 10,000 runs of the time range').choices(
+          RUN_ORDERS,
+        ),
+      )
+      .option('--limit <n>', 'runs on a page, 1 to 500')
+      .option('--cursor <cursor>', 'continue after the previous page'),
+    'runs list --findings --since 2026-11-01',
+  ).action(list);
+  withPlaces(
+    withFilters(runs.command('search'))
+      .description('search runs for a text of their steps, the newest first')
+      .argument('<text>', 'at least three characters; A to Z count as a to z')
+      .option('--limit <n>', 'end after so many runs; 20 by default')
+      .option('--cursor <cursor>', 'continue an earlier search'),
+    'runs search paste.example --since 2026-11-01',
+  ).action(search);
+  withPlaces(
+    runs
+      .command('show')
+      .description('show one run with its steps')
+      .argument('<id>', 'id from `sluice runs list`'),
+    'runs show 4bf92f3577b34da6a3ce929d0e0e4736',
+  ).action(show);
 }

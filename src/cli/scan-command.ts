@@ -2,7 +2,7 @@
  * `sluice scan`: matches the rules against files or standard input, without a server. Exit code 0 when
  * nothing was found, 1 when something was, 2 when not everything could be checked.
  */
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type Command, Option } from 'commander';
 
 import { readConfig } from '../config/config.ts';
 import { evaluateRun } from '../engine/evaluate.ts';
@@ -17,6 +17,7 @@ import { SURFACES, type Surface } from '../model/steps.ts';
 import { loadKeptCatalog, type RuleChoice } from '../pool/kept-catalog.ts';
 import { reportFailure } from '../terminal/failure.ts';
 import { answer, type OutputOptions } from './answer.ts';
+import { ruleIdArgument } from './command.ts';
 import { listScanFiles, readScanFile, type ScanFile } from './scan/files.ts';
 import {
   mergeResults,
@@ -214,12 +215,10 @@ function scan(args: readonly string[], options: ScanOptions): void {
   }
 }
 
-const RULE_ID = /^ATR-\d{4}-\d{5}$/;
-
-function ruleIds(text: string, before: readonly string[] | undefined): string[] {
-  if (!RULE_ID.test(text)) throw new InvalidArgumentError('a rule id looks like ATR-2026-00001');
-  return [...(before ?? []), text];
-}
+const ruleIds = (text: string, before: readonly string[] = []): string[] => [
+  ...before,
+  ruleIdArgument(text),
+];
 
 export function addScanCommand(program: Command): void {
   program

@@ -1,70 +1,29 @@
 /** `sluice tools …`: the tools that agents use, and how their definitions changed, locally or on a remote server. */
 import type { Command } from 'commander';
-import { z } from 'zod';
+import type { z } from 'zod';
+import { toolBody, toolList } from '../http/api/tools/tool-routes.ts';
 import { diffOf, schemaLines } from '../model/shown/text-diff.ts';
 import { toolLabel } from '../model/shown/tools.ts';
 import { paint } from '../terminal/paint.ts';
 import { plain } from '../terminal/printable.ts';
-import { answer, type OutputOptions, shownTime } from './answer.ts';
+import { answer, shownTime } from './answer.ts';
+import { type QueryOptions, queryOf, withPlaces } from './command.ts';
 import { nextPage } from './findings/finding-commands.ts';
-import { type PlaceOptions, serverOption } from './remote/place.ts';
-import { parts, withReader } from './remote/reader.ts';
+import { parts, withPlace } from './remote/calls.ts';
 import { renderTable } from './table.ts';
 
-interface ListOptions extends OutputOptions, PlaceOptions {
-  readonly agent?: string;
-  readonly mcpServer?: string;
-  readonly name?: string;
-  readonly changed?: boolean;
-  readonly limit?: string;
-  readonly cursor?: string;
-}
+type Version = z.infer<typeof toolBody>['versions'][number];
 
-const identity = {
-  id: z.string(),
-  agent: z.string(),
-  mcp_server: z.string().nullable(),
-  name: z.string().nullable(),
-};
-const page = z.object({
-  tools: z.array(
-    z.object({
-      ...identity,
-      version: z.number(),
-      last_seen_at: z.string(),
-      changes: z.number(),
-      changed_at: z.string().nullable(),
-    }),
-  ),
-  next_cursor: z.string().nullable(),
-  is_full: z.boolean(),
-  left_out: z.number(),
-});
-const version = z.object({
-  version: z.number(),
-  is_change: z.boolean(),
-  first_seen_at: z.string(),
-  last_seen_at: z.string(),
-  first_run_id: z.string(),
-  runs: z.number(),
-  runs_is_exact: z.boolean(),
-  acknowledged_at: z.string().nullable(),
-  description: z.string().nullable(),
-  schema: z.string().nullable(),
-});
-const tool = z.object({ ...identity, versions: z.array(version) });
-type Version = z.infer<typeof version>;
-
-const shown = (time: string): string => shownTime(new Date(time));
-
-async function list(options: ListOptions): Promise<void> {
-  const { agent, mcpServer, name, changed, limit, cursor } = options;
-  await withReader(options, async (reader) => {
-    const only = changed === true ? 'true' : undefined;
-    const query = { agent, mcp_server: mcpServer, name, changed: only, limit, cursor };
-    const body = await reader.list('tools', query);
+async function list(options: QueryOptions): Promise<void> {
+  await withPlace(options, async ({ call }) => {
+    const body = await call('/tools', { query: queryOf(options) });
     answer(options, body, () => {
-      const { tools, next_cursor: next, is_full: isFull, left_out: leftOut } = parts(page, body);
+      const {
+        tools,
+        next_cursor: next,
+        is_full: isFull,
+        left_out: leftOut,
+      } = parts(toolList, body);
       const notes = [
         ...(isFull ? ['The inventory is full: new definitions are not kept.'] : []),
         ...(leftOut > 0 ? [`A run sent ${leftOut} definitions that were not kept.`] : []),
@@ -75,12 +34,9 @@ async function list(options: ListOptions): Promise<void> {
         { title: 'MCP SERVER', cell: (one) => plain(one.mcp_server || '–') },
         { title: 'TOOL', shrinks: true, cell: (one) => plain(toolLabel(one)) },
         { title: 'VERSION', align: 'right', cell: (one) => String(one.version) },
-        {
-          title: 'CHANGED',
-          cell: (one) => (one.changed_at === null ? '–' : shown(one.changed_at)),
-        },
+        { title: 'CHANGED', cell: (one) => shownTime(one.changed_at) },
         { title: 'NOT SEEN', align: 'right', cell: (one) => String(one.changes) },
-        { title: 'LAST USED', cell: (one) => shown(one.last_seen_at) },
+        { title: 'LAST USED', cell: (one) => shownTime(one.last_seen_at) },
         { title: 'ID', cell: (one) => plain(one.id) },
       ]);
       return [table, ...notes, ...nextPage('sluice tools list', next)].join('\n');
@@ -116,17 +72,17 @@ function describe(one: Version, before: Version | undefined): string {
       : ', changed, seen'
     : '';
   return [
-    `${paint.bold(`Version ${one.version}${state}`)}  since ${shown(one.first_seen_at)} UTC, ${runs}, first ${plain(one.first_run_id)}`,
+    `${paint.bold(`Version ${one.version}${state}`)}  since ${shownTime(one.first_seen_at)} UTC, ${runs}, first ${plain(one.first_run_id)}`,
     ...difference('description', before?.description ?? null, one.description),
     ...difference('schema', lines(before?.schema), lines(one.schema)),
   ].join('\n');
 }
 
-async function show(id: string, options: OutputOptions & PlaceOptions): Promise<void> {
-  await withReader(options, async (reader) => {
-    const body = await reader.show('tools', id);
+async function show(id: string, options: QueryOptions): Promise<void> {
+  await withPlace(options, async ({ call }) => {
+    const body = await call(`/tools/${encodeURIComponent(id)}`);
     answer(options, body, () => {
-      const one = parts(tool, body);
+      const one = parts(toolBody, body);
       const from = one.mcp_server ? ` of MCP server ${plain(one.mcp_server)}` : '';
       const head = `${paint.bold(plain(toolLabel(one)))}${from}, agent ${plain(one.agent || '–')}`;
       const all = one.versions.map((each, index) => describe(each, one.versions[index + 1]));
@@ -140,27 +96,23 @@ export function addToolCommands(program: Command): void {
   const tools = program
     .command('tools')
     .description('tools of agents and MCP servers, and how their definitions changed');
-  tools
-    .command('list')
-    .description('list tools by agent and MCP server')
-    .option('--agent <name>', 'only of this agent')
-    .option('--mcp-server <name>', 'only of this MCP server')
-    .option('--name <name>', 'only with this name')
-    .option('--changed', 'only with a change that nobody has marked as seen, the latest first')
-    .option('--limit <n>', 'tools on a page, 1 to 200')
-    .option('--cursor <cursor>', 'continue after the previous page')
-    .option('--workspace <slug>', 'workspace; can be omitted if there is only one')
-    .addOption(serverOption())
-    .option('--json', 'print JSON')
-    .addHelpText('after', '\nExample:\n  sluice tools list --changed')
-    .action(list);
-  tools
-    .command('show')
-    .description('show the versions of a tool, and what each changed')
-    .argument('<id>', 'id of a tool, as list shows it')
-    .option('--workspace <slug>', 'workspace; can be omitted if there is only one')
-    .addOption(serverOption())
-    .option('--json', 'print JSON')
-    .addHelpText('after', '\nExample:\n  sluice tools show 3f1d8a4be1f34c0f9b6f2a1d5e8c3b42')
-    .action(show);
+  withPlaces(
+    tools
+      .command('list')
+      .description('list tools by agent and MCP server')
+      .option('--agent <name>', 'only of this agent')
+      .option('--mcp-server <name>', 'only of this MCP server')
+      .option('--name <name>', 'only with this name')
+      .option('--changed', 'only with a change that nobody has marked as seen, the latest first')
+      .option('--limit <n>', 'tools on a page, 1 to 200')
+      .option('--cursor <cursor>', 'continue after the previous page'),
+    'tools list --changed',
+  ).action(list);
+  withPlaces(
+    tools
+      .command('show')
+      .description('show the versions of a tool, and what each changed')
+      .argument('<id>', 'id of a tool, as list shows it'),
+    'tools show 3f1d8a4be1f34c0f9b6f2a1d5e8c3b42',
+  ).action(show);
 }

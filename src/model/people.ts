@@ -60,9 +60,9 @@ export function toKeyRecord(key: ListedKey) {
     name: key.name,
     prefix: key.prefix,
     rate_limit_per_minute: key.rateLimitPerMinute,
-    created_at: key.createdAt,
-    last_used_at: key.lastUsedAt,
-    revoked_at: key.revokedAt,
+    created_at: key.createdAt.toISOString(),
+    last_used_at: key.lastUsedAt?.toISOString() ?? null,
+    revoked_at: key.revokedAt?.toISOString() ?? null,
   };
 }
 

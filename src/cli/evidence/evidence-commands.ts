@@ -5,19 +5,16 @@ import { open, rm } from 'node:fs/promises';
 import { type Command, Option } from 'commander';
 import { z } from 'zod';
 import type { EvidenceSubject } from '../../db/findings/evidence.ts';
-import { COMMAND_LINE } from '../../db/people/audit.ts';
 import { hashEntry } from '../../db/people/audit-chain.ts';
 import { OperatorError } from '../../errors.ts';
 import { parsePublicKey } from '../../evidence/manifest.ts';
 import { verifyEvidence } from '../../evidence/verify.ts';
-import { evidencePackage } from '../../http/api/evidence/evidence-package.ts';
-import { evidenceKey, evidenceKeyOf, subjectOf } from '../../http/api/evidence/evidence-routes.ts';
+import { evidenceKey, subjectOf } from '../../http/api/evidence/evidence-routes.ts';
 import { paint } from '../../terminal/paint.ts';
 import { plain } from '../../terminal/printable.ts';
 import { answer, type OutputOptions } from '../answer.ts';
-import { chooseServer, type PlaceOptions, serverOption } from '../remote/place.ts';
-import { asOperatorError, parts, withLocalContext } from '../remote/reader.ts';
-import { call, download } from '../remote/server-call.ts';
+import { asOperatorError, parts, withPlace } from '../remote/calls.ts';
+import { type PlaceOptions, serverOption } from '../remote/place.ts';
 
 interface CreateOptions extends OutputOptions, PlaceOptions {
   readonly finding?: string;
@@ -46,45 +43,28 @@ async function writeFile(path: string, chunks: AsyncIterable<Uint8Array>): Promi
     for await (const chunk of chunks) await file.write(chunk);
   } catch (error) {
     await rm(path);
-    throw asOperatorError(error);
+    throw error;
   } finally {
     await file.close();
   }
 }
 
-async function create({ output, server, workspace, ...options }: CreateOptions) {
+async function create({ output, ...options }: CreateOptions) {
   const subject = namedSubject(options);
   const path = output ?? `evidence-${subject.id.slice(0, 8)}.tar`;
   if (existsSync(path)) throw new OperatorError(`${path} exists already.`);
-  const login = chooseServer({ ...(server && { server }), ...(workspace && { workspace }) });
-  if (login !== null) {
-    await writeFile(path, download(login, `/cli/v1/${subject.kind}s/${subject.id}/evidence`));
-  } else {
-    await withLocalContext(workspace, async (context, workspaceId) => {
-      const reader = { actor: COMMAND_LINE, isKey: false };
-      const made = evidencePackage(context, workspaceId, subject, reader);
-      const { chunks } = await made.catch((error: unknown) => {
-        throw asOperatorError(error);
-      });
-      await writeFile(path, chunks);
-    });
-  }
-  const next = `Wrote ${path}. Verify it: sluice evidence verify ${path}`;
-  answer(options, { file: path }, () => next);
+  await withPlace(options, async ({ download }) => {
+    await writeFile(path, download(`/${subject.kind}s/${subject.id}/evidence`));
+    const next = `Wrote ${path}. Verify it: sluice evidence verify ${path}`;
+    answer(options, { file: path }, () => next);
+  });
 }
 
 async function showKey(options: OutputOptions & PlaceOptions) {
-  const show = (body: unknown): void => {
-    const key = parts(evidenceKey, body);
+  await withPlace(options, async ({ call }) => {
+    const key = parts(evidenceKey, await call('/evidence-key'));
     answer(options, key, () => plain(key.public_key));
-  };
-  const login = chooseServer(options);
-  if (login !== null) show(await call(login, '/cli/v1/evidence-key'));
-  else {
-    await withLocalContext(options.workspace, async (context, workspaceId) => {
-      show({ algorithm: 'Ed25519', public_key: await evidenceKeyOf(context, workspaceId) });
-    });
-  }
+  });
 }
 
 const digest = z

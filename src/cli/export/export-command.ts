@@ -2,7 +2,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 
 import { HEX_16 } from '../../http/transport/query.ts';
-import { wholeNumber } from '../values/whole-number.ts';
+import { wholeNumber } from '../command.ts';
 import { COMPRESSIONS } from './compression.ts';
 import { SIGNALS } from './export-output.ts';
 import type { ExportOptions } from './start-export.ts';

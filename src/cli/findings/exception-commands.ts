@@ -1,36 +1,15 @@
 /** `sluice exceptions list`: which findings are expected, locally or on a remote server. */
 
 import type { Command } from 'commander';
-import { z } from 'zod';
+import type { z } from 'zod';
+import { exceptionList } from '../../http/api/exceptions/exception-routes.ts';
 import { plain } from '../../terminal/printable.ts';
-import { answer, type OutputOptions, shownTime } from '../answer.ts';
-import { type PlaceOptions, serverOption } from '../remote/place.ts';
-import { parts, withReader } from '../remote/reader.ts';
+import { answer, shownTime } from '../answer.ts';
+import { type QueryOptions, queryOf, withPlaces } from '../command.ts';
+import { parts, withPlace } from '../remote/calls.ts';
 import { renderTable } from '../table.ts';
 
-interface ListOptions extends OutputOptions, PlaceOptions {
-  readonly rule?: string;
-  readonly active?: boolean;
-}
-
-const list = z.object({
-  exceptions: z.array(
-    z.object({
-      rule_id: z.string(),
-      text: z.boolean(),
-      tool: z.string().nullable(),
-      agent: z.string().nullable(),
-      service: z.string().nullable(),
-      reason: z.string(),
-      created_by: z.string(),
-      expires_at: z.string(),
-      ended_at: z.string().nullable(),
-      is_active: z.boolean(),
-      hidden: z.object({ count: z.number(), is_exact: z.boolean() }),
-    }),
-  ),
-});
-type ExceptionBody = z.infer<typeof list>['exceptions'][number];
+type ExceptionBody = z.infer<typeof exceptionList>['exceptions'][number];
 
 function coverOf({ text, ...names }: ExceptionBody): string {
   const also = (['tool', 'agent', 'service'] as const).flatMap((part) => {
@@ -47,15 +26,15 @@ function statusOf({
 }: ExceptionBody): string {
   const [word, at] =
     endedAt !== null ? ['ended', endedAt] : [active ? 'until' : 'expired', expiresAt];
-  return `${word} ${shownTime(new Date(at))}`;
+  return `${word} ${shownTime(at)}`;
 }
 
-async function listExceptions(options: ListOptions): Promise<void> {
-  await withReader(options, async (reader) => {
-    const active = options.active === true ? 'true' : undefined;
-    const body = await reader.list('exceptions', { rule_id: options.rule, active });
+async function listExceptions(options: QueryOptions): Promise<void> {
+  await withPlace(options, async ({ call }) => {
+    const query = queryOf(options, { rule: 'rule_id' });
+    const body = await call('/exceptions', { query });
     answer(options, body, () => {
-      const { exceptions } = parts(list, body);
+      const { exceptions } = parts(exceptionList, body);
       if (exceptions.length === 0) return 'No exceptions.';
       return renderTable(exceptions, [
         { title: 'RULE', cell: (one) => plain(one.rule_id) },
@@ -79,14 +58,12 @@ export function addExceptionCommands(program: Command): void {
   const exceptions = program
     .command('exceptions')
     .description('exceptions: findings that are expected');
-  exceptions
-    .command('list')
-    .description('list exceptions, active ones first')
-    .option('--rule <id>', 'only of this rule, for example ATR-2026-00001')
-    .option('--active', 'only exceptions that have neither ended nor expired')
-    .option('--workspace <slug>', 'workspace; can be omitted if there is only one')
-    .addOption(serverOption())
-    .option('--json', 'print JSON')
-    .addHelpText('after', '\nExample:\n  sluice exceptions list --active')
-    .action(listExceptions);
+  withPlaces(
+    exceptions
+      .command('list')
+      .description('list exceptions, active ones first')
+      .option('--rule <id>', 'only of this rule, for example ATR-2026-00001')
+      .option('--active', 'only exceptions that have neither ended nor expired'),
+    'exceptions list --active',
+  ).action(listExceptions);
 }

@@ -1,25 +1,19 @@
 /** `sluice findings …`: what the rules found, locally or on a remote server. */
 
 import { type Command, Option } from 'commander';
-import { z } from 'zod';
+import type { z } from 'zod';
+import { finding, findingPage } from '../../http/api/findings/finding-schema.ts';
 import { FINDING_FILTERS, type FilterRow } from '../../model/finding-fields.ts';
 import { FINDING_GROUPINGS, FINDING_ORDERS } from '../../model/findings.ts';
-import { namesOfRun, RUN_NAME_ROWS } from '../../model/runs.ts';
+import { RUN_NAME_ROWS } from '../../model/runs.ts';
 import { surfaceLabel } from '../../model/steps.ts';
 import { paint } from '../../terminal/paint.ts';
 import { plain } from '../../terminal/printable.ts';
 import { corpusName } from '../../terminal/rule-counts.ts';
-import { answer, type OutputOptions, shownTime } from '../answer.ts';
-import { type PlaceOptions, serverOption } from '../remote/place.ts';
-import { parts, withReader } from '../remote/reader.ts';
+import { answer, shownTime } from '../answer.ts';
+import { type QueryOptions, queryOf, withPlaces } from '../command.ts';
+import { parts, withPlace } from '../remote/calls.ts';
 import { renderTable } from '../table.ts';
-
-export interface ListOptions extends OutputOptions, PlaceOptions {
-  readonly sort?: string;
-  readonly groupBy?: string;
-  readonly limit?: string;
-  readonly cursor?: string;
-}
 
 const FILTERS = Object.entries<FilterRow>(FINDING_FILTERS).flatMap(
   ([name, { option: own, choices }]) => {
@@ -29,42 +23,7 @@ const FILTERS = Object.entries<FilterRow>(FINDING_FILTERS).flatMap(
   },
 );
 
-const finding = z.object({
-  id: z.string(),
-  created_at: z.string(),
-  category: z.string(),
-  severity: z.string(),
-  description: z.string(),
-  metadata: z.object({
-    rule_id: z.string(),
-    rule_version: z.string(),
-    corpus_version: z.string(),
-    corpus_identity: z.string(),
-    condition_description: z.string(),
-    field: z.string(),
-    surface: z.string(),
-    step: z.object({ span_id: z.string().nullable(), name: z.string().nullable() }),
-  }),
-  run_id: z.string(),
-  url: z.string(),
-  ...namesOfRun(() => z.string().nullable()),
-  tool: z.string().nullable(),
-  state: z.string(),
-  assignee: z.string().nullable(),
-  is_excepted: z.boolean(),
-  group: z.object({ findings: z.number() }).nullable(),
-  excerpt: z.string().nullable(),
-  recommended_actions: z.array(z.string()),
-});
 type Finding = z.infer<typeof finding>;
-
-const page = z.object({
-  findings: z.array(finding),
-  next_cursor: z.string().nullable(),
-  searched_to: z.string().nullable(),
-});
-
-const shown = (time: string): string => shownTime(new Date(time));
 
 /** The command for the next page; nothing at the end. */
 export function nextPage(command: string, cursor: string | null): string[] {
@@ -82,18 +41,16 @@ export function withFilters(command: Command): Command {
   return command;
 }
 
-export function queryOf(options: ListOptions) {
-  const { sort, groupBy, limit, cursor } = options;
-  const given = new Map<string, string>(Object.entries(options));
-  const filters = FILTERS.map((one) => [one.name, given.get(filterOption(one).attributeName())]);
-  return { ...Object.fromEntries(filters), sort, group_by: groupBy, limit, cursor };
-}
+/** Parameters that options with another name stand for. */
+export const FILTER_NAMES = Object.fromEntries(
+  FILTERS.map((one) => [filterOption(one).attributeName(), one.name]),
+);
 
-async function list(options: ListOptions): Promise<void> {
-  await withReader(options, async (reader) => {
-    const body = await reader.list('findings', queryOf(options));
+async function list(options: QueryOptions): Promise<void> {
+  await withPlace(options, async ({ call }) => {
+    const body = await call('/findings', { query: queryOf(options, FILTER_NAMES) });
     answer(options, body, () => {
-      const { findings, next_cursor: next, searched_to: searchedTo } = parts(page, body);
+      const { findings, next_cursor: next, searched_to: searchedTo } = parts(findingPage, body);
       const older =
         next === null && searchedTo !== null
           ? ['', `Older findings were not searched: --until ${plain(searchedTo)}`]
@@ -101,7 +58,7 @@ async function list(options: ListOptions): Promise<void> {
       if (findings.length === 0) return ['No findings.', ...older].join('\n');
       const grouped = { title: 'FINDINGS', cell: (one: Finding) => `${one.group?.findings ?? 1}` };
       const table = renderTable(findings, [
-        { title: 'FOUND', cell: (one) => shown(one.created_at) },
+        { title: 'FOUND', cell: (one) => shownTime(one.created_at) },
         { title: 'SEVERITY', cell: (one) => plain(one.severity) },
         { title: 'RULE', cell: (one) => plain(one.metadata.rule_id) },
         ...(options.groupBy === undefined ? [] : [grouped]),
@@ -140,7 +97,7 @@ function describe(one: Finding): string {
     `${plain(one.severity)} · ${plain(one.category)} · rule version ${plain(metadata.rule_version)}` +
       ` · ${plain(corpusName(metadata.corpus_version, metadata.corpus_identity))}`,
     '',
-    `Found      ${shown(one.created_at)} UTC`,
+    `Found      ${shownTime(one.created_at)} UTC`,
     `Run        ${plain(one.run_id)}`,
     `State      ${stateOf(one)}`,
     ...named(one),
@@ -154,41 +111,34 @@ function describe(one: Finding): string {
   ].join('\n');
 }
 
-async function show(id: string, options: OutputOptions & PlaceOptions): Promise<void> {
-  await withReader(options, async (reader) => {
-    const body = await reader.show('findings', id);
+async function show(id: string, options: QueryOptions): Promise<void> {
+  await withPlace(options, async ({ call }) => {
+    const body = await call(`/findings/${encodeURIComponent(id)}`);
     answer(options, body, () => describe(parts(finding, body)));
   });
 }
 
 export function addFindingCommands(program: Command): void {
   const findings = program.command('findings').description('findings: where rules matched');
-  withFilters(findings.command('list'))
-    .description('list findings, the newest first')
-    .addOption(new Option('--sort <order>').choices(FINDING_ORDERS))
-    .addOption(
-      new Option('--group-by <what>', 'one line per run, or per rule, agent and text').choices(
-        FINDING_GROUPINGS,
-      ),
-    )
-    .option('--limit <n>', 'findings on a page, 1 to 500')
-    .option('--cursor <cursor>', 'continue after the previous page')
-    .option('--workspace <slug>', 'workspace; can be omitted if there is only one')
-    .addOption(serverOption())
-    .option('--json', 'print JSON')
-    .addHelpText(
-      'after',
-      '\nExamples:\n  sluice findings list --severity critical --since 24h\n' +
-        '  sluice findings list --assignee me --state open',
-    )
-    .action(list);
-  findings
-    .command('show')
-    .description('show one finding with its details')
-    .argument('<id>', 'id from `sluice findings list`')
-    .option('--workspace <slug>', 'workspace; can be omitted if there is only one')
-    .addOption(serverOption())
-    .option('--json', 'print JSON')
-    .addHelpText('after', '\nExample:\n  sluice findings show 5f0c2b1e9a7d4c3f8b6a1d2e3f405162')
-    .action(show);
+  withPlaces(
+    withFilters(findings.command('list'))
+      .description('list findings, the newest first')
+      .addOption(new Option('--sort <order>').choices(FINDING_ORDERS))
+      .addOption(
+        new Option('--group-by <what>', 'one line per run, or per rule, agent and text').choices(
+          FINDING_GROUPINGS,
+        ),
+      )
+      .option('--limit <n>', 'findings on a page, 1 to 500')
+      .option('--cursor <cursor>', 'continue after the previous page'),
+    'findings list --severity critical --since 24h',
+    'findings list --assignee me --state open',
+  ).action(list);
+  withPlaces(
+    findings
+      .command('show')
+      .description('show one finding with its details')
+      .argument('<id>', 'id from `sluice findings list`'),
+    'findings show 5f0c2b1e9a7d4c3f8b6a1d2e3f405162',
+  ).action(show);
 }

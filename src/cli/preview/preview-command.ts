@@ -4,7 +4,7 @@
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Command, InvalidArgumentError } from 'commander';
+import type { Command } from 'commander';
 
 import type { Database } from '../../db/database.ts';
 import { readRuleSettings } from '../../db/findings/rule-settings.ts';
@@ -39,6 +39,7 @@ import { previewRuns } from '../../pool/preview/preview-batch.ts';
 import { createThreadClock } from '../../pool/thread-cpu.ts';
 import { note } from '../../terminal/printable.ts';
 import { answer, type OutputOptions } from '../answer.ts';
+import { ruleIdArgument, wholeNumber } from '../command.ts';
 import { falsePositives } from '../rule-text.ts';
 import { renderTable } from '../table.ts';
 import { withDatabase } from '../with-database.ts';
@@ -55,12 +56,6 @@ const PAGE_RUNS = 64;
 const PROGRESS_MS = 2000;
 /** A folder has no archive whose integrity could be compared; what it holds is only counted. */
 const NO_INTEGRITY = `sha512-${'A'.repeat(86)}==`;
-
-function dayCount(text: string): number {
-  const days = Number(text);
-  if (Number.isInteger(days) && days >= 1 && days <= PREVIEW_DAYS_MAX) return days;
-  throw new InvalidArgumentError(`A whole number from 1 to ${PREVIEW_DAYS_MAX}.`);
-}
 
 /** The rules of a folder: an unpacked package, classified and tried here. Takes seconds. */
 function corpusOf(folder: string): RuleBook {
@@ -210,7 +205,11 @@ function report(options: PreviewOptions, facts: Report): void {
         { title: 'RUNS', align: 'right', cell: ({ runs }) => String(runs) },
         { title: 'SHARE', align: 'right', cell: ({ facts }) => `${facts.percent_of_runs}%` },
         { title: 'A DAY', align: 'right', cell: ({ facts }) => String(facts.findings_per_day) },
-        { title: 'FALSE POS', align: 'right', cell: ({ rule }) => falsePositives(rule.quality) },
+        {
+          title: 'FALSE POS',
+          align: 'right',
+          cell: ({ rule }) => falsePositives(rule.quality.wildFpRate),
+        },
         { title: 'NOW', cell: ({ runsNow }) => (runsNow ? 'on' : 'off') },
         { title: 'TITLE', shrinks: true, cell: ({ rule }) => rule.title },
       ]),
@@ -223,14 +222,19 @@ function report(options: PreviewOptions, facts: Report): void {
   );
 }
 
-export function addPreviewCommand(rules: Command, ruleId: (text: string) => string): void {
+export function addPreviewCommand(rules: Command): void {
   rules
     .command('preview')
     .description('what rules would have found in stored runs; nothing is stored')
-    .option('--rule <id>', 'one rule', ruleId)
+    .option('--rule <id>', 'one rule', ruleIdArgument)
     .option('--experimental', 'the experimental tier; this is the default')
     .option('--corpus <folder>', 'the rules of an unpacked package that would run here')
-    .option('--days <number>', 'evaluated runs of the last days', dayCount, PREVIEW_DAYS_DEFAULT)
+    .option(
+      '--days <number>',
+      'evaluated runs of the last days',
+      wholeNumber(PREVIEW_DAYS_MAX),
+      PREVIEW_DAYS_DEFAULT,
+    )
     .option('--workspace <slug>', 'workspace; can be omitted if there is only one')
     .option('--json', 'print JSON')
     .addHelpText(

@@ -10,7 +10,7 @@
  * Once there is a login, each command says on standard error which of them it uses.
  */
 import { existsSync } from 'node:fs';
-import { type Command, Option } from 'commander';
+import { Option } from 'commander';
 
 import { namesDatabase, readDataDir, readLoginFolder } from '../../config/command-settings.ts';
 import { OperatorError } from '../../errors.ts';
@@ -60,17 +60,4 @@ export function chooseServer({ server, workspace }: PlaceOptions): ServerLogin |
   checkWorkspace(login, workspace);
   note(`Using ${login.server}, workspace "${plain(login.workspace)}", as ${plain(login.email)}.`);
   return login;
-}
-
-/** The action of a command that works in both places. */
-export function localOrRemote<Given extends readonly unknown[]>(
-  local: (...given: Given) => Promise<void>,
-  remote: (login: ServerLogin, ...given: Given) => Promise<void>,
-): (...given: [...Given, Command]) => Promise<void> {
-  return async (...all) => {
-    const command = all.at(-1) as Command;
-    const given = all.slice(0, -1) as unknown as Given;
-    const login = chooseServer(command.opts<PlaceOptions>());
-    await (login === null ? local(...given) : remote(login, ...given));
-  };
 }

@@ -21,7 +21,7 @@ const problemBody = z.object({
   errors: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
 });
 
-interface Sent {
+export interface Sent {
   readonly method?: 'GET' | 'POST' | 'DELETE';
   readonly query?: Query;
   readonly json?: unknown;

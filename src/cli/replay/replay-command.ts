@@ -1,7 +1,7 @@
 /** `sluice replay FILE…`: its arguments and options. */
 import { type Command, InvalidArgumentError } from 'commander';
 
-import { wholeNumber } from '../values/whole-number.ts';
+import { wholeNumber } from '../command.ts';
 import type { ReplayOptions } from './run-replay.ts';
 
 const CONCURRENCY_DEFAULT = 4;

@@ -204,13 +204,16 @@ export async function setRecordedKeyLimit(
 }
 
 /** The workspace of a key: commands name keys by id alone. */
-export async function workspaceOfKey(database: Database, id: number): Promise<number> {
-  const { rows } = await database.query<{ workspaceId: number }>(
-    'SELECT workspace_id AS "workspaceId" FROM api_keys WHERE id = $1',
+export async function workspaceOfKey(
+  database: Database,
+  id: number,
+): Promise<{ readonly id: number; readonly slug: string }> {
+  const { rows } = await database.query<{ id: number; slug: string }>(
+    'SELECT w.id, w.slug FROM api_keys k JOIN workspaces w ON w.id = k.workspace_id WHERE k.id = $1',
     [id],
   );
-  const [key] = rows;
-  if (key === undefined)
+  const [workspace] = rows;
+  if (workspace === undefined)
     throw new OperatorError(`There is no key with the id ${id}: see sluice key list`);
-  return key.workspaceId;
+  return workspace;
 }

@@ -2,6 +2,7 @@
  * The answers and actions of `sluice alerts …`, on a server or on the local database. The
  * path of a webhook, which may be a password, is in no answer.
  */
+import { z } from 'zod';
 import type { AlertSender } from '../../alerts/sender.ts';
 import { listDead, listDeliveries, logDelivery } from '../../db/alerts/deliveries.ts';
 import { findDestination, listDestinations } from '../../db/alerts/destinations.ts';
@@ -9,81 +10,97 @@ import type { Databases } from '../../db/databases.ts';
 import { SluiceError } from '../../errors.ts';
 import {
   type AlertFormat,
-  type DeadMessage,
   type ListedDestination,
-  type LoggedAlert,
   type SendResult,
   shownTarget,
 } from '../../model/alerts.ts';
+import { type BodyOf, bodyFrom } from '../api/openapi/component.ts';
 
 export type TestSender = Pick<AlertSender, 'sendTest'>;
 
-function toDestinationItem(one: ListedDestination) {
-  const { id, name, target, filter, showsUser, toolChanges = false, paused, createdAt } = one;
-  const { pending, dead, last } = one;
-  return {
-    id,
-    name,
+const reason = { http_status: z.number().nullable(), failure: z.string().nullable() };
+const sending = { outcome: z.string(), ...reason };
+
+const destination = z.object({
+  id: z.number(),
+  name: z.string(),
+  format: z.string(),
+  to: z.string(),
+  min_severity: z.string(),
+  categories: z.array(z.string()),
+  agent: z.string().nullable(),
+  agent_match: z.string(),
+  shows_user: z.boolean(),
+  tool_changes: z.boolean(),
+  paused: z.boolean(),
+  created_at: z.string(),
+  pending_findings: z.number(),
+  undelivered_findings: z.number(),
+  last_message: z.object({ at: z.string(), ...sending }).nullable(),
+});
+const logEntry = z.object({
+  at: z.string(),
+  destination: z.string(),
+  message_id: z.string(),
+  kind: z.string(),
+  findings: z.number(),
+  attempt: z.number(),
+  ...sending,
+});
+const undelivered = z.object({
+  destination_id: z.number(),
+  destination: z.string(),
+  message_id: z.string(),
+  kind: z.string(),
+  findings: z.number(),
+  attempts: z.number(),
+  queued_at: z.string(),
+  last_attempt_at: z.string(),
+  ...reason,
+});
+export const alerts = z.object({
+  destinations: z.array(destination),
+  log: z.array(logEntry),
+  undelivered: z.array(undelivered),
+});
+export const tested = z.object({ destination: z.string(), message_id: z.string(), ...sending });
+
+function toDestination(one: ListedDestination): BodyOf<typeof destination> {
+  const { target, filter, toolChanges = false, last } = one;
+  return bodyFrom(destination, {
+    ...one,
+    ...filter,
+    toolChanges,
     format: target.format,
     to: shownTarget(target),
-    min_severity: filter.minSeverity,
-    categories: [...filter.categories],
-    agent: filter.agent,
-    agent_match: filter.agentMatch,
-    shows_user: showsUser,
-    tool_changes: toolChanges,
-    paused,
-    created_at: createdAt.toISOString(),
-    pending_findings: pending,
-    undelivered_findings: dead,
-    last_message:
-      last === null
-        ? null
-        : {
-            at: last.at.toISOString(),
-            outcome: last.outcome,
-            http_status: last.httpStatus,
-            failure: last.failure,
-          },
-  };
+    pendingFindings: one.pending,
+    undeliveredFindings: one.dead,
+    lastMessage: last && {
+      at: last.at.toISOString(),
+      outcome: last.outcome,
+      http_status: last.httpStatus,
+      failure: last.failure,
+    },
+  });
 }
 
-function toLogItem(one: LoggedAlert) {
-  const { at, name, messageId, kind, findings, attempt, outcome, httpStatus, failure } = one;
+export async function alertsBody(
+  { readFresh }: Databases,
+  workspaceId: number,
+): Promise<BodyOf<typeof alerts>> {
+  const log = await readFresh(listDeliveries, workspaceId);
+  const dead = await readFresh(listDead, workspaceId);
   return {
-    at: at.toISOString(),
-    destination: name,
-    message_id: messageId,
-    kind,
-    findings,
-    attempt,
-    outcome,
-    http_status: httpStatus,
-    failure,
-  };
-}
-
-function toUndeliveredItem(one: DeadMessage) {
-  const { destinationId, name, id, kind, findings, attempts, httpStatus, failure } = one;
-  return {
-    destination_id: destinationId,
-    destination: name,
-    message_id: id,
-    kind,
-    findings,
-    attempts,
-    queued_at: one.queuedAt.toISOString(),
-    last_attempt_at: one.deadAt.toISOString(),
-    http_status: httpStatus,
-    failure,
-  };
-}
-
-export async function alertsBody({ readFresh }: Databases, workspaceId: number) {
-  return {
-    destinations: (await readFresh(listDestinations, workspaceId)).map(toDestinationItem),
-    log: (await readFresh(listDeliveries, workspaceId)).map(toLogItem),
-    undelivered: (await readFresh(listDead, workspaceId)).map(toUndeliveredItem),
+    destinations: (await readFresh(listDestinations, workspaceId)).map(toDestination),
+    log: log.map((one) => bodyFrom(logEntry, { ...one, destination: one.name })),
+    undelivered: dead.map((one) =>
+      bodyFrom(undelivered, {
+        ...one,
+        destination: one.name,
+        messageId: one.id,
+        lastAttemptAt: one.deadAt,
+      }),
+    ),
   };
 }
 
@@ -125,12 +142,5 @@ export async function testDestination(
   return { name, to, format, messageId, sent, outcome, httpStatus, failure };
 }
 
-export function testBody({ name, messageId, outcome, httpStatus, failure }: TestOutcome) {
-  return {
-    destination: name,
-    message_id: messageId,
-    outcome,
-    http_status: httpStatus,
-    failure,
-  };
-}
+export const testBody = (outcome: TestOutcome): BodyOf<typeof tested> =>
+  bodyFrom(tested, { ...outcome, destination: outcome.name });

@@ -41,7 +41,10 @@ interface Target {
 
 const UNKNOWN: Match = { kind: 'unknown' };
 
-function parametersOf(pattern: readonly string[], path: readonly string[]): Parameters | null {
+export function parametersOf(
+  pattern: readonly string[],
+  path: readonly string[],
+): Parameters | null {
   if (pattern.length !== path.length) return null;
   const parameters: Record<string, string> = {};
   for (const [index, expected] of pattern.entries()) {

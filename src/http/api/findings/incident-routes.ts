@@ -104,7 +104,7 @@ const incident = component(
     .describe('A run or session that deserves a look. Advisory: nothing was blocked.'),
 );
 
-const incidentPage = component(
+export const incidentPage = component(
   'IncidentPage',
   z
     .object({

@@ -72,7 +72,7 @@ const tool = z.object({
   changed_at: timestamp('When its last change was first seen.').nullable(),
 });
 
-const toolList = component(
+export const toolList = component(
   'ToolList',
   z
     .object({
@@ -86,7 +86,7 @@ const toolList = component(
 
 const size = (what: string) => count(`Characters of the ${what}; the text may be cut.`);
 
-const toolBody = component(
+export const toolBody = component(
   'Tool',
   z
     .object({
