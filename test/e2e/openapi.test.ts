@@ -436,9 +436,6 @@ describe('other refusals', () => {
     getRun: '0'.repeat(32),
     getTool: '0'.repeat(32),
     exportRun: '0'.repeat(32),
-    getDocumentationPage: 'no-such-page',
-    getDecisionPage: 'no-such-page',
-    getClientPage: 'no-such-page',
   };
   test('every operation with a 404 is tried', () => {
     expect(Object.keys(missing).toSorted()).toEqual(hasStatus(404).toSorted());

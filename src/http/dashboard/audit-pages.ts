@@ -2,6 +2,7 @@
  * The audit ledger, newest first, as a page and as a file: for admins, since it shows where people signed in
  * from.
  */
+
 import { z } from 'zod';
 import type { Databases } from '../../db/databases.ts';
 import { listAudit } from '../../db/people/audit.ts';
@@ -9,6 +10,7 @@ import type { Int64 } from '../../model/json.ts';
 import type { AuditFilter } from '../../model/people.ts';
 import { auditPage } from '../../web/app/audit.ts';
 import { csvRow } from '../api/findings/finding-export.ts';
+import { attachment } from '../transport/page.ts';
 import { parsePageQuery } from '../transport/query.ts';
 import type { Route } from '../transport/router.ts';
 import { type AppDependencies, pageRoutes, WITH_QUERY } from './dashboard.ts';
@@ -84,10 +86,7 @@ export function auditPages(deps: AppDependencies): Route[] {
       const { id } = request.workspace;
       return {
         contentType: 'text/csv; charset=utf-8',
-        headers: [
-          ['content-disposition', 'attachment; filename="audit.csv"'],
-          ['cache-control', 'no-store'],
-        ],
+        headers: attachment('audit.csv'),
         chunks: csvOf(db, id, filter, cursor ?? null, exchange.signal),
       };
     }),

@@ -31,20 +31,12 @@ import { evidencePackage } from '../api/evidence/evidence-package.ts';
 import { subjectOf } from '../api/evidence/evidence-routes.ts';
 import { csvOf, ocsfExport, ocsfQuery as ocsfFilterQuery } from '../api/findings/finding-export.ts';
 import { filterOf, filterQuery } from '../api/findings/finding-query.ts';
-import { findingsQuery } from '../api/findings/finding-routes.ts';
+import { findingsInOrder, findingsQuery } from '../api/findings/finding-routes.ts';
 import type { Answer } from '../transport/exchange.ts';
 import { InvalidInput } from '../transport/invalid-input.ts';
 import { readForm } from '../transport/json-body.ts';
-import { pageAnswer, redirect } from '../transport/page.ts';
-import {
-  flag,
-  HEX_16,
-  pageCursor,
-  parsePageQuery,
-  skippedBy,
-  toCursor,
-  toSkipCursor,
-} from '../transport/query.ts';
+import { attachment, pageAnswer, redirect } from '../transport/page.ts';
+import { flag, HEX_16, pageCursor, parsePageQuery, toCursor } from '../transport/query.ts';
 import type { Route } from '../transport/router.ts';
 import {
   type AppDependencies,
@@ -96,27 +88,16 @@ export function findingPages(deps: AppDependencies): Route[] {
   const listFilterOf = (query: z.infer<typeof stateQuery>, { email: me }: Viewer): FindingFilter =>
     filterOf(query, deps, me);
 
-  const rowsOf = async (
-    workspaceId: number,
-    query: z.infer<typeof pageQuery>,
-    filter: FindingFilter,
-  ) => {
-    const { cursor = null, group_by: grouping, sort } = query;
-    if (grouping === undefined) {
-      const found = await db.read(listFindings, workspaceId, filter, cursor, PER_PAGE, sort);
-      return { ...found, groups: null };
-    }
-    const skip = skippedBy(cursor);
-    const page = [filter, grouping, sort, skip, PER_PAGE] as const;
-    const found = await db.read(listFindingGroups, workspaceId, ...page);
-    const next = toSkipCursor(found.next);
-    return { ...found, findings: [], next, endedEarly: false };
-  };
-
   const rowsPage = async ({ exchange, request, viewer, nowMs }: View) => {
     const query = parsePageQuery(pageQuery, exchange.query);
     const filter = listFilterOf(query, viewer);
-    const { next, ...rows } = await rowsOf(request.workspace.id, query, filter);
+    const { next, ...rows } = await findingsInOrder(
+      db,
+      request.workspace.id,
+      query,
+      filter,
+      PER_PAGE,
+    );
     return {
       ...rows,
       address: exchange.query,
@@ -205,11 +186,6 @@ export function findingPages(deps: AppDependencies): Route[] {
   const slots = deps.exportSlots;
   const asOcsf = ocsfExport(db, deps.ocsf, slots);
   const ocsfQuery = ocsfFilterQuery.extend({ state });
-  const file = (name: string) =>
-    [
-      ['content-disposition', `attachment; filename="${name}"`],
-      ['cache-control', 'no-store'],
-    ] as const;
   const page = pageRoutes(deps);
   return [
     page('/app/findings', WITH_QUERY, list, (query) => findingFilters(query, NO_NAMES)),
@@ -224,7 +200,7 @@ export function findingPages(deps: AppDependencies): Route[] {
       const reader = { workspaceId: request.workspace.id, signal: exchange.signal };
       return {
         contentType: 'text/csv; charset=utf-8',
-        headers: file('findings.csv'),
+        headers: attachment('findings.csv'),
         chunks: csvOf(deps, slots, reader, filter),
       };
     }),
@@ -233,7 +209,7 @@ export function findingPages(deps: AppDependencies): Route[] {
       const filter = listFilterOf(query, viewer);
       const reader = { workspaceId: request.workspace.id, signal: exchange.signal };
       const exported = await asOcsf(reader, filter, query.after, version);
-      return { ...exported, headers: file('findings.ocsf.ndjson') };
+      return { ...exported, headers: attachment('findings.ocsf.ndjson') };
     }),
     page('/app/findings/{findingId}', WITH_QUERY, one),
     page('/app/findings/{findingId}/evidence.tar', {}, evidenceFile(deps)),

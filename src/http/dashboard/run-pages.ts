@@ -1,4 +1,5 @@
 /** The dashboard's pages about runs: the list, and one with its steps, texts and findings. */
+
 import { z } from 'zod';
 import { listFindings } from '../../db/findings/finding-list.ts';
 import { findFinding } from '../../db/findings/findings.ts';
@@ -36,6 +37,7 @@ import { logFilterOf, logsQuery, toLogCursor } from '../api/telemetry/log-routes
 import { rangeOf, seriesQuery } from '../api/telemetry/metric-routes.ts';
 import { NDJSON_TYPE } from '../transport/exchange.ts';
 import { InvalidInput } from '../transport/invalid-input.ts';
+import { attachment } from '../transport/page.ts';
 import { HEX_16, hexId, idOf, parsePageQuery, toCursor, wholeNumber } from '../transport/query.ts';
 import type { Route } from '../transport/router.ts';
 import { type AppDependencies, pageRoutes, type View, WITH_QUERY } from './dashboard.ts';
@@ -196,13 +198,9 @@ export function runPages(deps: AppDependencies): Route[] {
       const { signal } = parsePageQuery(otlpQuery, exchange.query);
       const runId = idOf(parameters.runId);
       if (runId === null) throw new SluiceError('not_found', 'This workspace has no such run.');
-      const name = `run-${runId.slice(0, 8)}-${signal}.jsonl`;
       return {
         contentType: NDJSON_TYPE,
-        headers: [
-          ['content-disposition', `attachment; filename="${name}"`],
-          ['cache-control', 'no-store'],
-        ],
+        headers: attachment(`run-${runId.slice(0, 8)}-${signal}.jsonl`),
         chunks: await runs.exportOtlp(request.workspace.id, runId, signal),
       };
     }),

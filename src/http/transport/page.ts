@@ -42,3 +42,9 @@ export function redirect(location: string, headers: HeaderList = []): Answer {
     body: 'See the address in the Location header.\n',
   };
 }
+
+/** The headers of a file that browsers save under a name. */
+export const attachment = (name: string): HeaderList => [
+  ['content-disposition', `attachment; filename="${name}"`],
+  ['cache-control', 'no-store'],
+];

@@ -28,6 +28,7 @@ import {
 import { TAR_END, tarFile } from '../../../evidence/tar.ts';
 import { EXPORTED_STEPS_MAX } from '../../../model/runs.ts';
 import type { StreamedAnswer } from '../../transport/exchange.ts';
+import { attachment } from '../../transport/page.ts';
 import type { ApiContext } from '../api-context.ts';
 import { toFinding } from '../findings/finding-schema.ts';
 
@@ -275,10 +276,7 @@ export async function evidencePackage(
   const stored = await context.db.write(recordEvidence, workspaceId, subject, reader);
   return {
     contentType: TAR_TYPE,
-    headers: [
-      ['content-disposition', `attachment; filename="evidence-${subject.id.slice(0, 8)}.tar"`],
-      ['cache-control', 'no-store'],
-    ],
+    headers: attachment(`evidence-${subject.id.slice(0, 8)}.tar`),
     chunks: archiveOf(context, workspaceId, subject, stored),
   };
 }

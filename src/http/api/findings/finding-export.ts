@@ -9,7 +9,7 @@
 import { z } from 'zod';
 import type { WorkspaceReader } from '../../../db/connection-turns.ts';
 import type { Databases } from '../../../db/databases.ts';
-import { type ExportRange, findPlace, listFindingFacts } from '../../../db/findings/findings.ts';
+import { findPlace, listFindingFacts } from '../../../db/findings/findings.ts';
 import { SluiceError } from '../../../errors.ts';
 import { categoryName } from '../../../model/finding-fields.ts';
 import type { FindingFilter } from '../../../model/findings.ts';
@@ -72,42 +72,51 @@ export type OcsfExport = (
   version: OcsfVersion | undefined,
 ) => Promise<StreamedAnswer>;
 
-export function ocsfExport(db: Databases, source: OcsfSource, slots: ExportSlots): OcsfExport {
-  async function* linesOf(
-    reader: WorkspaceReader,
-    filter: FindingFilter,
-    start: PageCursor | null,
-    version: OcsfVersion | undefined,
-  ): AsyncGenerator<Buffer> {
-    const { workspaceId } = reader;
-    slots.take(workspaceId);
-    try {
-      const before = await db.settledBefore(reader);
-      let after = start;
-      do {
-        const range = { after, before };
-        const page = await db.read(listFindingFacts, reader, filter, range, PAGE_FINDINGS);
-        const { findings, next } = page;
-        const lines = findings.map(
-          (finding) => `${JSON.stringify(toOcsf(finding, source, version))}\n`,
-        );
-        yield Buffer.from(lines.join(''));
-        after = next;
-      } while (after !== null);
-    } finally {
-      slots.release(workspaceId);
-    }
-  }
+type FindingFacts = Awaited<ReturnType<typeof listFindingFacts>>['findings'][number];
 
+/**
+ * @param toText a page of findings as text
+ * @throws {SluiceError} `overloaded` when too many exports are running
+ */
+async function* exported(
+  db: Databases,
+  slots: ExportSlots,
+  caller: WorkspaceReader,
+  filter: FindingFilter,
+  start: PageCursor | null,
+  toText: (page: readonly FindingFacts[]) => string,
+  head?: string,
+): AsyncGenerator<Buffer> {
+  const { workspaceId } = caller;
+  const reader = { ...caller, isExport: true };
+  slots.take(workspaceId);
+  try {
+    if (head !== undefined) yield Buffer.from(head);
+    const before = await db.settledBefore(reader);
+    let after = start;
+    do {
+      const range = { after, before };
+      const page = await db.read(listFindingFacts, reader, filter, range, PAGE_FINDINGS);
+      yield Buffer.from(toText(page.findings));
+      after = page.next;
+    } while (after !== null);
+  } finally {
+    slots.release(workspaceId);
+  }
+}
+
+export function ocsfExport(db: Databases, source: OcsfSource, slots: ExportSlots): OcsfExport {
   return async (caller, filter, after, version) => {
-    const reader = { ...caller, isExport: true };
     const start = after === undefined ? null : await db.find(findPlace, caller.workspaceId, after);
     if (after !== undefined && start === null) {
       throw new InvalidInput('bad_query', [
         { path: 'after', message: 'is no finding of this workspace, or past retention; use since' },
       ]);
     }
-    return { contentType: NDJSON_TYPE, chunks: linesOf(reader, filter, start, version) };
+    const chunks = exported(db, slots, caller, filter, start, (page) =>
+      page.map((finding) => `${JSON.stringify(toOcsf(finding, source, version))}\n`).join(''),
+    );
+    return { contentType: NDJSON_TYPE, chunks };
   };
 }
 
@@ -116,12 +125,12 @@ export function exportFindings(
   context: ApiContext,
   source: OcsfSource,
 ): AuthorizedHandler<StreamedAnswer> {
-  const exported = ocsfExport(context.db, source, new ExportSlots());
+  const toOcsfFile = ocsfExport(context.db, source, new ExportSlots());
   return async (exchange, { workspaceId }) => {
     const { version, ...query } = parseQuery(ocsfQuery, exchange.query);
     const filter = filterOf(query, context, null);
     const reader = { workspaceId, signal: exchange.signal };
-    return await exported(reader, filter, query.after, version);
+    return await toOcsfFile(reader, filter, query.after, version);
   };
 }
 
@@ -187,62 +196,42 @@ export const csvRow = (cells: readonly string[]): string => `${cells.map(cell).j
 
 /**
  * @param reader its signal is aborted when the client leaves: no further page is read
- * @yields the file, page by page
- * @throws {SluiceError} `overloaded` when too many exports are running
+ * @returns the file, page by page
  */
-export async function* csvOf(
-  context: ApiContext,
+export function csvOf(
+  { db, rules, baseUrl }: ApiContext,
   slots: ExportSlots,
   reader: WorkspaceReader,
   filter: FindingFilter,
 ): AsyncGenerator<Buffer> {
-  const { workspaceId } = reader;
-  slots.take(workspaceId);
-  try {
-    yield Buffer.from(csvRow(COLUMNS));
-    yield* rowsOf(context, { ...reader, isExport: true }, filter);
-  } finally {
-    slots.release(workspaceId);
-  }
-}
-
-async function* rowsOf(
-  { db, rules, baseUrl }: ApiContext,
-  reader: WorkspaceReader,
-  filter: FindingFilter,
-): AsyncGenerator<Buffer> {
-  const before = await db.settledBefore(reader);
-  let after: PageCursor | null = null;
-  do {
-    const range: ExportRange = { after, before };
-    const page = await db.read(listFindingFacts, reader, filter, range, PAGE_FINDINGS);
-    const rows = page.findings.map((finding) =>
-      csvRow([
-        finding.createdAt.toISOString(),
-        finding.severity,
-        categoryName(finding.category),
-        finding.ruleId,
-        rules.titleOf(finding.ruleId),
-        finding.ruleVersion,
-        finding.ruleStatus,
-        finding.surface,
-        finding.field,
-        finding.stepName ?? '',
-        finding.stepSpanId ?? '',
-        finding.runId,
-        finding.id,
-        finding.corpusVersion,
-        finding.corpusIdentity,
-        findingUrl(baseUrl, finding.id),
-        ...RUN_NAME_ROWS.map(({ key }) => finding[key] ?? ''),
-        finding.toolName ?? '',
-        rules.references.idsOf(finding.ruleId).join(' '),
-        finding.state,
-        finding.assignee ?? '',
-        String(finding.isExcepted),
-      ]),
-    );
-    yield Buffer.from(rows.join(''));
-    after = page.next;
-  } while (after !== null);
+  const rowsOf = (page: readonly FindingFacts[]) =>
+    page
+      .map((finding) =>
+        csvRow([
+          finding.createdAt.toISOString(),
+          finding.severity,
+          categoryName(finding.category),
+          finding.ruleId,
+          rules.titleOf(finding.ruleId),
+          finding.ruleVersion,
+          finding.ruleStatus,
+          finding.surface,
+          finding.field,
+          finding.stepName ?? '',
+          finding.stepSpanId ?? '',
+          finding.runId,
+          finding.id,
+          finding.corpusVersion,
+          finding.corpusIdentity,
+          findingUrl(baseUrl, finding.id),
+          ...RUN_NAME_ROWS.map(({ key }) => finding[key] ?? ''),
+          finding.toolName ?? '',
+          rules.references.idsOf(finding.ruleId).join(' '),
+          finding.state,
+          finding.assignee ?? '',
+          String(finding.isExcepted),
+        ]),
+      )
+      .join('');
+  return exported(db, slots, reader, filter, null, rowsOf, csvRow(COLUMNS));
 }

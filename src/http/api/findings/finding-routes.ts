@@ -17,7 +17,6 @@ import {
   type FindingFilter,
 } from '../../../model/findings.ts';
 import type { RuleBook } from '../../../model/rules.ts';
-import type { PageCursor } from '../../../model/runs.ts';
 import { NDJSON_TYPE } from '../../transport/exchange.ts';
 import { json } from '../../transport/problem.ts';
 import {
@@ -45,7 +44,7 @@ import {
 import { ATTACK, RUN, SPAN_IDS, STORED_AT, TRACE_ID } from '../otlp/otlp-examples.ts';
 import { ocsfQuery } from './finding-export.ts';
 import { filterExamples, filterOf, filterQuery } from './finding-query.ts';
-import { finding, type finding as findingBody, findingPage, toFinding } from './finding-schema.ts';
+import { finding, findingPage, toFinding } from './finding-schema.ts';
 import { incidentOperation } from './incident-routes.ts';
 import { ocsfEvent, ocsfSourceOf, toOcsf } from './ocsf.ts';
 
@@ -70,27 +69,22 @@ export const findingsQuery = filterQuery.extend({
 
 const linksOf = ({ baseUrl, rules: { references } }: ApiContext) => ({ baseUrl, references });
 
-async function pageOf(
-  context: ApiContext,
-  reader: WorkspaceReader,
-  query: z.infer<typeof findingsQuery>,
+/** Findings of a page of a list, or its groups with `group_by`. */
+export async function findingsInOrder(
+  db: ApiContext['db'],
+  reader: WorkspaceReader | number,
+  query: Pick<z.infer<typeof findingsQuery>, 'cursor' | 'sort' | 'group_by'>,
   filter: FindingFilter,
-): Promise<{
-  findings: BodyOf<typeof findingBody>[];
-  next: PageCursor | null;
-  searchedTo: Date | null;
-}> {
-  const { cursor = null, limit, sort, group_by: grouping } = query;
-  const { db } = context;
-  const links = linksOf(context);
+  limit: number,
+) {
+  const { cursor = null, sort, group_by: grouping } = query;
   if (grouping === undefined) {
     const found = await db.read(readFindings, reader, filter, cursor, limit, sort);
-    return { ...found, findings: found.findings.map((finding) => toFinding(finding, links)) };
+    return { ...found, groups: null };
   }
   const skip = skippedBy(cursor);
   const found = await db.read(listFindingGroups, reader, filter, grouping, sort, skip, limit);
-  const findings = found.groups.map((group) => toFinding(group.top, links, group));
-  return { findings, next: toSkipCursor(found.next), searchedTo: found.searchedTo };
+  return { ...found, findings: [], next: toSkipCursor(found.next), endedEarly: false };
 }
 
 export function listFindings(context: ApiContext): AuthorizedHandler {
@@ -100,7 +94,13 @@ export function listFindings(context: ApiContext): AuthorizedHandler {
     const reader = { workspaceId, signal: exchange.signal };
     const filter = filterOf(query, context, me);
     // One after the other: a request must not hold two of the few connections for reads.
-    const { findings, next, searchedTo } = await pageOf(context, reader, query, filter);
+    const page = await findingsInOrder(context.db, reader, query, filter, query.limit);
+    const { next, searchedTo } = page;
+    const links = linksOf(context);
+    const findings =
+      page.groups === null
+        ? page.findings.map((one) => toFinding(one, links))
+        : page.groups.map((group) => toFinding(group.top, links, group));
     const total = cursor === null ? await context.db.read(countFindings, reader, filter) : null;
     const body: BodyOf<typeof findingPage> = {
       findings,

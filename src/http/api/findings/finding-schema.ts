@@ -78,6 +78,22 @@ const triageMembers = {
   is_excepted: z.boolean().describe('Whether an active exception covers it.'),
 };
 
+const findingGroup = z.object({
+  findings: count('Findings in the group.'),
+  rules: count('Rules that matched.'),
+  runs: count('Runs with them.'),
+  first_seen_at: timestamp('When the first one was stored.'),
+  last_seen_at: timestamp('When the last one was stored.'),
+  by_day: z
+    .array(z.number().int())
+    .describe(
+      'Its findings of each of the last 14 UTC days, today last, of those that were searched.',
+    ),
+  severities: z
+    .partialRecord(z.enum(SEVERITIES), count('Findings of this severity.'))
+    .describe('Number of findings by severity; a severity without findings is absent.'),
+});
+
 export const finding = component(
   'Finding',
   z
@@ -119,22 +135,7 @@ export const finding = component(
       recommended_actions: z
         .array(z.string())
         .describe("Recommended by the rule's author; never carried out."),
-      group: z
-        .object({
-          findings: count('Findings in the group.'),
-          rules: count('Rules that matched.'),
-          runs: count('Runs with them.'),
-          first_seen_at: timestamp('When the first one was stored.'),
-          last_seen_at: timestamp('When the last one was stored.'),
-          by_day: z
-            .array(z.number().int())
-            .describe(
-              'Its findings of each of the last 14 UTC days, today last, of those that were searched.',
-            ),
-          severities: z
-            .partialRecord(z.enum(SEVERITIES), count('Findings of this severity.'))
-            .describe('Number of findings by severity; a severity without findings is absent.'),
-        })
+      group: findingGroup
         .nullable()
         .describe('The findings that this one stands for; null without `group_by`.'),
     })
@@ -212,18 +213,6 @@ export function findingUrl(baseUrl: string, id: Hex16): string {
   return pageUrl(baseUrl, `/app/findings/${id}`);
 }
 
-function toGroup(group: FindingGroup): FindingBody['group'] {
-  return {
-    findings: group.findings,
-    rules: group.rules,
-    runs: group.runs,
-    first_seen_at: group.firstSeenAt.toISOString(),
-    last_seen_at: group.lastSeenAt.toISOString(),
-    by_day: [...group.days],
-    severities: group.severities,
-  };
-}
-
 export function toFinding(
   one: Finding,
   { baseUrl, references }: { readonly baseUrl: string; readonly references: ReferenceIndex },
@@ -240,6 +229,6 @@ export function toFinding(
     tool: one.toolName,
     excerptMatch: one.excerpt === null ? null : one.place.inExcerpt,
     ...otherMatches(one),
-    group: group === null ? null : toGroup(group),
+    group: group && bodyFrom(findingGroup, { ...group, byDay: group.days }),
   });
 }

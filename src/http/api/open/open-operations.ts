@@ -1,8 +1,8 @@
-/** The probes and the documentation in `/openapi.json`: operations without a key. */
+/** The probes in `/openapi.json`: operations without a key. */
 import { z } from 'zod';
 import { JSON_TYPE } from '../../transport/problem.ts';
-import type { Operation, ResponseEntry } from '../openapi/operation.ts';
-import { found, notFound } from '../openapi/shared-answers.ts';
+import type { Operation } from '../openapi/operation.ts';
+import { found } from '../openapi/shared-answers.ts';
 import { health, notReady, ready } from './probe-routes.ts';
 
 const open = { method: 'GET', auth: 'none', hosts: ['base'] } as const;
@@ -17,7 +17,7 @@ const PASSING = {
   accepting: 'ok',
 };
 
-const PROBES: readonly Operation[] = [
+export const PROBE_OPERATIONS: readonly Operation[] = [
   {
     ...open,
     hosts: ['base', 'observe'],
@@ -76,108 +76,3 @@ const PROBES: readonly Operation[] = [
     },
   },
 ];
-
-const HTML = 'text/html';
-const MARKDOWN = 'text/markdown';
-const PLAIN = 'text/plain';
-
-function texts(description: string, ...mediaTypes: string[]): Record<200, ResponseEntry> {
-  const contents = mediaTypes.map((mediaType) => ({
-    mediaType,
-    schema: z.string(),
-    examples: [],
-  }));
-  return { 200: { description, contents } };
-}
-
-const page = (name: string, example: string) =>
-  ({
-    name,
-    in: 'path',
-    description: 'Name of the page, as in the index; append `.md` for Markdown.',
-    schema: z.string().regex(/^[a-z0-9-]+(\.md)?$/),
-    example,
-  }) as const;
-
-const documentation = (operation: Omit<Operation, keyof typeof open | 'tag'>): Operation => ({
-  ...open,
-  tag: 'Documentation',
-  ...operation,
-});
-
-const DOCUMENTATION: readonly Operation[] = [
-  documentation({
-    path: '/openapi.json',
-    operationId: 'getOpenApi',
-    summary: 'This document',
-    description: 'The OpenAPI description of this deployment, with its addresses.',
-    responses: found(
-      'OpenAPI 3.1.',
-      z.looseObject({ openapi: z.string(), info: z.looseObject({}), paths: z.looseObject({}) }),
-      [],
-    ),
-  }),
-  documentation({
-    path: '/llms.txt',
-    operationId: 'getLlmsIndex',
-    summary: 'Index of the documentation for machines',
-    description: 'Links to all documentation, in the format of llmstxt.org.',
-    responses: texts('The index.', PLAIN),
-  }),
-  documentation({
-    path: '/llms-full.txt',
-    operationId: 'getLlmsFull',
-    summary: 'The whole documentation in one file',
-    description: 'Every page as Markdown, one after the other.',
-    responses: texts('The pages.', PLAIN),
-  }),
-  documentation({
-    path: '/docs',
-    operationId: 'getDocumentationIndex',
-    summary: 'Index of the documentation',
-    description: 'All documentation pages by topic.',
-    responses: texts('The index as a page.', HTML),
-  }),
-  documentation({
-    path: '/docs.md',
-    operationId: 'getDocumentationIndexMarkdown',
-    summary: 'Index of the documentation as Markdown',
-    description: 'All documentation pages by topic.',
-    responses: texts('The index as Markdown.', MARKDOWN),
-  }),
-  documentation({
-    path: '/docs/{page}',
-    operationId: 'getDocumentationPage',
-    summary: 'A page of the documentation',
-    description: 'A page as HTML; append `.md` for Markdown.',
-    parameters: [page('page', 'errors.md')],
-    responses: {
-      ...texts('The page.', HTML, MARKDOWN),
-      ...notFound('Nothing is served at this path.'),
-    },
-  }),
-  documentation({
-    path: '/docs/send/{client}',
-    operationId: 'getClientPage',
-    summary: 'A page about a client',
-    description: 'How it is set up to send; with `.md` its Markdown twin.',
-    parameters: [page('client', 'openinference.md')],
-    responses: {
-      ...texts('The page.', HTML, MARKDOWN),
-      ...notFound('Nothing is served at this path.'),
-    },
-  }),
-  documentation({
-    path: '/docs/decisions/{decision}',
-    operationId: 'getDecisionPage',
-    summary: 'A page about a design decision',
-    description: 'The reasons for a design decision as HTML; append `.md` for Markdown.',
-    parameters: [page('decision', 'dependencies.md')],
-    responses: {
-      ...texts('The page.', HTML, MARKDOWN),
-      ...notFound('Nothing is served at this path.'),
-    },
-  }),
-];
-
-export const OPEN_OPERATIONS: readonly Operation[] = [...PROBES, ...DOCUMENTATION];

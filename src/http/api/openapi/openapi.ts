@@ -3,7 +3,7 @@
  * operations and their zod objects.
  *
  * Tests lint it, send every example of it to a real server, and compare its paths with the routes
- * that are registered. The dashboard's own interface under `/app` is not in it.
+ * that are registered. The dashboard's own interface under `/app` and the documentation are not in it.
  */
 import type { KeyKind } from '../../../model/people.ts';
 import type {
@@ -22,7 +22,7 @@ import type { Route } from '../../transport/router.ts';
 import { ENTITY_OPERATION } from '../entities/entity-routes.ts';
 import { EXCEPTION_OPERATIONS } from '../exceptions/exception-routes.ts';
 import { findingOperations } from '../findings/finding-routes.ts';
-import { OPEN_OPERATIONS } from '../open/open-operations.ts';
+import { PROBE_OPERATIONS } from '../open/open-operations.ts';
 import { ingestOperations } from '../otlp/otlp-operations.ts';
 import { PROVIDER_OPERATION } from '../providers/providers.ts';
 import { ruleOperations } from '../rules/rule-routes.ts';
@@ -49,7 +49,6 @@ const TAGS = [
     name: 'Setup and probes',
     description: 'Configuration of the deployment, health and readiness.',
   },
-  { name: 'Documentation', description: 'Documentation for people and machines.' },
 ];
 
 const DESCRIPTION = `Telemetry of AI agents comes in over OTLP/HTTP with JSON bodies; threat rules are matched against
@@ -82,7 +81,7 @@ export function operationsOf(settings: ApiSettings): readonly Operation[] {
     LOG_OPERATION,
     ...METRIC_OPERATIONS,
     PROVIDER_OPERATION,
-    ...OPEN_OPERATIONS,
+    ...PROBE_OPERATIONS,
   ];
 }
 

@@ -33,8 +33,7 @@ import {
 import { STORED_AT } from '../otlp/otlp-examples.ts';
 import {
   reference,
-  rule,
-  type rule as ruleBody,
+  rule as ruleBody,
   ruleId,
   ruleItem,
   rulePage,
@@ -78,22 +77,21 @@ export const rulesQuery = z.object({
 });
 type RulesQuery = z.infer<typeof rulesQuery>;
 
-function toItem(
+const itemFacts = (
   rule: Rule,
   settings: RuleSettings,
   { decide, references }: RuleBook,
   record: RuleRecord = NO_RECORD,
-): BodyOf<typeof ruleItem> {
-  return bodyFrom(ruleItem, {
-    ...rule,
-    ...rule.quality,
-    ...record,
-    ...decide(rule, settings),
-    referenceIds: references.idsOf(rule.id),
-    recentFindings: record.findings,
-    recentFalsePositives: record.falsePositives,
-  });
-}
+) => ({
+  ...rule,
+  ...rule.quality,
+  ...record,
+  ...decide(rule, settings),
+  referenceIds: references.idsOf(rule.id),
+  recentFindings: record.findings,
+  recentFalsePositives: record.falsePositives,
+  falsePositives: rule.quality.falsePositives,
+});
 
 /** Checks whether every word occurs in one of the rule's texts, its reference ids included. */
 function matchesText(rule: Rule, references: readonly string[], words: readonly string[]): boolean {
@@ -123,7 +121,7 @@ export function toRulePage(
         (referring === null || referring.has(rule.id)) &&
         matchesText(rule, book.references.idsOf(rule.id), words),
     )
-    .map((rule) => toItem(rule, settings, book, records.get(rule.id)))
+    .map((rule) => bodyFrom(ruleItem, itemFacts(rule, settings, book, records.get(rule.id))))
     .filter(
       ({ enabled, state }) =>
         (query.enabled === undefined || enabled === query.enabled) &&
@@ -156,28 +154,18 @@ export function toRule(
   rule: Rule,
   settings: RuleSettings,
   book: RuleBook,
-  record: RuleRecord = NO_RECORD,
+  record?: RuleRecord,
 ): BodyOf<typeof ruleBody> {
-  return {
-    ...toItem(rule, settings, book, record),
-    description: rule.description,
-    author: rule.author,
-    date: rule.date,
-    references: rule.references,
-    conditions: rule.conditions,
-    condition: rule.condition,
-    suppress_in_code_blocks: rule.suppressInCodeBlocks,
-    unsupported_reasons: rule.unsupportedReasons,
-    own_examples: {
+  return bodyFrom(ruleBody, {
+    ...itemFacts(rule, settings, book, record),
+    ownExamples: {
       true_positives: rule.ownExamples.truePositives,
       true_negatives: rule.ownExamples.trueNegatives,
       failed: rule.ownExamples.failed,
       tested: rule.support !== 'unsupported',
     },
-    false_positives: rule.quality.falsePositives,
-    recommended_actions: rule.recommendedActions,
     override: settings.overrides.get(rule.id) ?? null,
-  };
+  });
 }
 
 export function toRuleSettings(
@@ -308,7 +296,7 @@ export function ruleOperations(settings: ApiSettings): Operation[] {
         },
       ],
       responses: {
-        ...found('The rule.', rule, examples.one),
+        ...found('The rule.', ruleBody, examples.one),
         ...notFound('The corpus has no such rule.'),
         ...READ_REFUSALS,
       },

@@ -18,6 +18,7 @@ import type { ApiContext } from '../api-context.ts';
 import type { AuthorizedHandler } from '../authorized.ts';
 import {
   type BodyOf,
+  bodyFrom,
   component,
   count,
   hex16,
@@ -86,84 +87,50 @@ export const toolList = component(
 
 const size = (what: string) => count(`Characters of the ${what}; the text may be cut.`);
 
+const toolVersion = z.object({
+  version: count('From 1, in the order in which they were first seen.'),
+  is_change: z.boolean().describe('The tool never had this description or schema before.'),
+  first_seen_at: timestamp('When a run first sent it.'),
+  last_seen_at: timestamp('When a run last sent it, to within ten minutes.'),
+  first_run_id: hex16('The run that sent it first.'),
+  runs: count('Stored runs that sent it.'),
+  runs_is_exact: z.boolean().describe('False: more runs than were counted.'),
+  newest_run_ids: z.array(hex16('A run that sent it.')),
+  acknowledged_at: timestamp('When a user marked the change as seen.').nullable(),
+  acknowledged_by: z.string().nullable().describe('E-mail address at that time.'),
+  description: z
+    .string()
+    .nullable()
+    .describe('Untrusted text. Null where the sender sends none, or the workspace redacts.'),
+  description_chars: size('description'),
+  schema: z
+    .string()
+    .nullable()
+    .describe('JSON with sorted keys; its beginning if it is long. Untrusted text.'),
+  schema_chars: size('schema'),
+});
+
 export const toolBody = component(
   'Tool',
   z
     .object({
       ...identity,
-      versions: z
-        .array(
-          z.object({
-            version: count('From 1, in the order in which they were first seen.'),
-            is_change: z
-              .boolean()
-              .describe('The tool never had this description or schema before.'),
-            first_seen_at: timestamp('When a run first sent it.'),
-            last_seen_at: timestamp('When a run last sent it, to within ten minutes.'),
-            first_run_id: hex16('The run that sent it first.'),
-            runs: count('Stored runs that sent it.'),
-            runs_is_exact: z.boolean().describe('False: more runs than were counted.'),
-            newest_run_ids: z.array(hex16('A run that sent it.')),
-            acknowledged_at: timestamp('When a user marked the change as seen.').nullable(),
-            acknowledged_by: z.string().nullable().describe('E-mail address at that time.'),
-            description: z
-              .string()
-              .nullable()
-              .describe(
-                'Untrusted text. Null where the sender sends none, or the workspace redacts.',
-              ),
-            description_chars: size('description'),
-            schema: z
-              .string()
-              .nullable()
-              .describe('JSON with sorted keys; its beginning if it is long. Untrusted text.'),
-            schema_chars: size('schema'),
-          }),
-        )
-        .describe('The newest first, at most 20.'),
+      versions: z.array(toolVersion).describe('The newest first, at most 20.'),
     })
     .describe('A tool and its definitions. A change of one is no finding.'),
 );
 
-const toIdentity = ({ id, agent, server, name }: ToolPage['tool'] | ListedTool) => ({
-  id,
-  agent,
-  mcp_server: server,
-  name,
-});
-
-function toListed(one: ListedTool): BodyOf<typeof tool> {
-  return {
-    ...toIdentity(one),
-    version: one.version,
-    versions: one.versions,
-    first_seen_at: one.firstSeenAt.toISOString(),
-    last_seen_at: one.lastSeenAt.toISOString(),
-    changes: one.changes,
-    changed_at: one.changedAt?.toISOString() ?? null,
-  };
-}
+const toListed = (one: ListedTool): BodyOf<typeof tool> =>
+  bodyFrom(tool, { ...one, mcpServer: one.server });
 
 function toBody({ tool, versions }: ToolPage): BodyOf<typeof toolBody> {
-  return {
-    ...toIdentity(tool),
-    versions: versions.map((one) => ({
-      version: one.version,
-      is_change: one.isChange,
-      first_seen_at: one.firstSeenAt.toISOString(),
-      last_seen_at: one.lastSeenAt.toISOString(),
-      first_run_id: one.firstRunId,
-      runs: one.runs,
-      runs_is_exact: one.isExact,
-      newest_run_ids: one.newestRuns,
-      acknowledged_at: one.acknowledgedAt?.toISOString() ?? null,
-      acknowledged_by: one.acknowledgedBy,
-      description: one.description,
-      description_chars: one.descriptionChars,
-      schema: one.schema,
-      schema_chars: one.schemaChars,
-    })),
-  };
+  return bodyFrom(toolBody, {
+    ...tool,
+    mcpServer: tool.server,
+    versions: versions.map((one) =>
+      bodyFrom(toolVersion, { ...one, runsIsExact: one.isExact, newestRunIds: one.newestRuns }),
+    ),
+  });
 }
 
 /** `GET /platform/v1/tools` */
@@ -174,13 +141,9 @@ export function listTools({ db }: ApiContext): AuthorizedHandler {
     const reader = { workspaceId, signal: exchange.signal };
     const filter = { agent, server, name, changed };
     const listed = await db.read(readTools, reader, filter, skippedBy(cursor), limit);
-    const body: BodyOf<typeof toolList> = {
-      tools: listed.tools.map(toListed),
-      next_cursor: toCursor(toSkipCursor(listed.next)),
-      is_full: listed.isFull,
-      left_out: listed.leftOut,
-    };
-    return json(body);
+    const nextCursor = toCursor(toSkipCursor(listed.next));
+    const tools = listed.tools.map(toListed);
+    return json(bodyFrom(toolList, { ...listed, tools, nextCursor }));
   };
 }
 

@@ -70,14 +70,8 @@ describe('the linter', () => {
 });
 
 describe('what is described', () => {
-  /** `/docs/errors.md` → `/docs/{page}` */
-  const template = (path: string): string =>
-    path
-      .replace(/^\/docs\/send\/[^/]+$/, '/docs/send/{client}')
-      .replace(/^\/docs\/decisions\/[^/]+$/, '/docs/decisions/{decision}')
-      .replace(/^\/docs\/[^/]+$/, '/docs/{page}');
-  const named = ({ method, path }: Pick<Route, 'method' | 'path'>): string =>
-    `${method} ${template(path)}`;
+  const isDocumentation = /^\/(docs|llms|openapi)\b/;
+  const named = ({ method, path }: Pick<Route, 'method' | 'path'>): string => `${method} ${path}`;
 
   test.each(['gone', 'serve'] as const)('are the public routes (bare paths: %s)', (bare) => {
     const settings = { ...SETTINGS, bareOtlpOnBase: bare, corsOrigins: [] };
@@ -107,9 +101,11 @@ describe('what is described', () => {
       optionalProbes: new Map(),
       events: { ready: () => {}, notReady: () => {} },
     };
-    const served = new Set([...routes, ...probeRoutes(withoutProbes)].map(named));
+    const served = [...routes, ...probeRoutes(withoutProbes)]
+      .filter(({ path }) => !isDocumentation.test(path))
+      .map(named);
     const described = operationsOf(settings).map(named);
-    expect(described.toSorted()).toEqual([...served].toSorted());
+    expect(described.toSorted()).toEqual([...new Set(served)].toSorted());
   });
 
   test('names hosts, keys and brand of the deployment', () => {
