@@ -42,11 +42,7 @@ export interface Refresh {
   readonly classification: Classification;
 }
 
-/**
- * The package as the lock file pins it.
- *
- * @throws {OperatorError} when it does not
- */
+/** @throws {OperatorError} when the lock file does not pin it */
 export function lockedPackage(lockfilePath: string, name: string): LockedPackage {
   const lock = JSON.parse(readFileSync(lockfilePath, 'utf8')) as {
     packages?: Record<string, { version?: string; integrity?: string }>;
@@ -73,11 +69,7 @@ export function disagreement(locked: LockedPackage, manifest: Manifest): string 
 
 const NAMED_MAX = 3;
 
-/**
- * Warns of rules that ship no examples; null if all have some.
- *
- * @throws {OperatorError} when most rules have none: then hardly any rule would run
- */
+/** @throws {OperatorError} when most rules have no examples: then hardly any rule would run */
 function exampleWarning(
   { package: name, version }: Manifest,
   rules: readonly Rule[],
@@ -98,8 +90,6 @@ function exampleWarning(
 }
 
 /**
- * Refreshes the pinned corpus.
- *
  * @param acceptsUntested also pins a package in which most rules ship no examples
  * @throws {CorpusError} when installed files differ from the package that the lock file pins
  * @throws {OperatorError} when that package cannot be fetched, or most of its rules ship no examples

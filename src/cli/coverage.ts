@@ -163,11 +163,7 @@ type Kind = keyof Rule['measured'];
 const KINDS: readonly Kind[] = ['caughtEvasions', 'otherEvasions', 'falsePositives'];
 const TITLES = ['marked as found', 'marked as not found', 'harmless texts'];
 
-/**
- * The part about the evasion tests and lists of false positives: how many the rules that run find.
- *
- * @param rules of the catalogue; only rules that run were measured
- */
+/** How many of the evasion tests and lists of false positives the rules that run find. */
 function evasionSection(rules: readonly Rule[]): string[] {
   const measured = rules.filter(({ measured: by }) => KINDS.some((kind) => by[kind].texts > 0));
   const caught = sum(measured, 'caughtEvasions');

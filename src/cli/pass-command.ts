@@ -1,6 +1,4 @@
-/**
- * `sluice pass run` and `sluice migrate`: background work of the server, done once on demand.
- */
+/** `sluice pass run` and `sluice migrate`: background work of the server, done once on demand. */
 import type { Command } from 'commander';
 
 import {

@@ -62,11 +62,7 @@ function toRuns(exports: readonly Export[]): Map<string, readonly Step[]> {
   return new Map([...runs].map(([runId, steps]) => [runId, inTimeOrder(steps)]));
 }
 
-/**
- * Parses the input.
- *
- * @throws {OperatorError} when it starts like an OTLP export and is not one
- */
+/** @throws {OperatorError} when it starts like an OTLP export and is not one */
 export function parseScanInput(bytes: Buffer): ScanInput {
   const text = bytes.toString('utf8');
   const first = firstLine(text);

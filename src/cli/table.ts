@@ -1,6 +1,4 @@
-/**
- * Tables for terminals: columns are as wide as their longest cell; one of them shrinks to fit.
- */
+/** Tables for terminals: columns are as wide as their longest cell; one of them shrinks to fit. */
 import { stripVTControlCharacters } from 'node:util';
 
 export interface TableColumn<Row> {
@@ -20,9 +18,7 @@ export function terminalWidth(): number {
   return process.stdout.columns ?? WIDTH_WHEN_UNKNOWN;
 }
 
-/**
- * Width as shown: colour codes take none, wide and combined characters are counted by code point.
- */
+/** Width as shown: colour codes take none, wide and combined characters are counted by code point. */
 function shownWidth(text: string): number {
   return [...stripVTControlCharacters(text)].length;
 }

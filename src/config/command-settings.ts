@@ -31,11 +31,7 @@ interface RelayEnvironment {
   readonly logLevel: LogLevel;
 }
 
-/**
- * Reads what `sluice relay` uses of the environment.
- *
- * @throws {ConfigError} for a wrong LOG_LEVEL
- */
+/** @throws {ConfigError} for a wrong LOG_LEVEL */
 export function readRelayEnvironment(env: Environment): RelayEnvironment {
   const problems: string[] = [];
   const logLevel = readSetting(env, 'LOG_LEVEL', problems);

@@ -171,12 +171,7 @@ function valuesOf(env: Environment, problems: string[]): Values {
   return Object.fromEntries(entries);
 }
 
-/**
- * Reads the configuration.
- *
- * @param env the process environment; an empty value counts as unset
- * @throws {ConfigError} with one line per problem
- */
+/** An empty value counts as unset. @throws {ConfigError} with one line per problem */
 export function readConfig(env: Environment): Config {
   const problems: string[] = [];
   const { smtpUrl, smtpFrom, ...values } = valuesOf(env, problems);

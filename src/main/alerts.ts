@@ -1,7 +1,4 @@
-/**
- * Creates what sends alerts: for the delivery, and for the test button of the dashboard. Starts what
- * sends e-mails about assignments, if there is a mail server.
- */
+/** Creates what sends alerts, for the delivery and for test messages, and what sends e-mails about assignments. */
 import { sendAssignmentMails } from '../alerts/assignment-mails.ts';
 import { AlertDelivery } from '../alerts/delivery.ts';
 import { createMailer } from '../alerts/email.ts';
@@ -48,7 +45,6 @@ interface AlertParts {
   readonly events: Events;
 }
 
-/** Begins to deliver what the outbox holds, and e-mails about assignments. */
 export function startAlerts(parts: AlertParts, stops: Pick<StopOrder, 'add'>): void {
   const { config, database, clock, catalog, events } = parts;
   const sender = alertSenderOf(config, catalog, clock);

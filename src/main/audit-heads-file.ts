@@ -29,11 +29,7 @@ const content = z.object({ database: z.string(), heads: z.record(z.string(), z.s
 
 export interface HeadsFile {
   readonly path: string;
-  /**
-   * Reads the kept heads; null if the file does not exist.
-   *
-   * @throws OperatorError when the file has another content
-   */
+  /** @throws {OperatorError} when the file has another content */
   readonly read: () => Heads | null;
   readonly hasFolder: () => boolean;
   readonly write: (heads: Heads) => Promise<void>;
@@ -93,11 +89,7 @@ type HeadEvents = Pick<
   'auditHeadsChanged' | 'auditHeadsKept' | 'auditHeadsUnkept' | 'auditLogsCut' | 'auditLogsWhole'
 >;
 
-/**
- * Keeps the heads that have changed.
- *
- * @param before the result of the last turn, used if the file has no folder
- */
+/** @param before the result of the last turn, used if the file has no folder */
 async function keepHeads(
   database: Queryable,
   file: HeadsFile,
@@ -125,7 +117,6 @@ async function keepHeads(
   return kept;
 }
 
-/** Starts keeping the heads of the audit logs: now, at an interval, and at the stop. */
 export function keepAuditHeads(
   database: Queryable,
   dataDir: string,

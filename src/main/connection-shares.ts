@@ -74,7 +74,7 @@ interface Closing {
   readonly close: () => Promise<void>;
 }
 
-/** Ends all pools; a connection that closes meanwhile is not reported as lost. */
+/** A connection that closes meanwhile is not reported as lost. */
 function closeAll(pools: readonly Database[], closing: { isClosing: boolean }): Closing['close'] {
   return async () => {
     closing.isClosing = true;
@@ -91,11 +91,7 @@ function untilClosing(events: PoolEvents, closing: { readonly isClosing: boolean
   };
 }
 
-/**
- * The read replica that is configured, or null.
- *
- * @param primary measures how far it is behind
- */
+/** @param primary measures how far it is behind */
 export function openReplica(
   { databaseReadUrl: url, databaseReadLagMaxMs: lagMaxMs }: ReplicaConfig,
   primary: Database,
@@ -128,11 +124,7 @@ export function openForRequests(
   };
 }
 
-/**
- * The pools for background work.
- *
- * @param max connections for background work; commands need another number than the server
- */
+/** @param max connections for background work; commands need another number than the server */
 export function openForMain(
   url: string,
   events: PoolEvents,

@@ -12,11 +12,7 @@ export const COVERAGE_PATH = fileURLToPath(
   new URL('../../docs/rules-coverage.md', import.meta.url),
 );
 
-/**
- * The folder of the installed rule package.
- *
- * @throws {OperatorError} when it is not installed
- */
+/** @throws {OperatorError} when the rule package is not installed */
 export function corpusPackageDir(): string {
   try {
     // Only its main file is exported, and that lies one folder below the package's own.
@@ -28,16 +24,11 @@ export function corpusPackageDir(): string {
   }
 }
 
-/**
- * Where the corpus and its manifest are.
- *
- * @throws {OperatorError} when the package is not installed
- */
+/** @throws {OperatorError} when the package is not installed */
 export function pinnedCorpus(): { readonly packageDir: string; readonly manifestPath: string } {
   return { packageDir: corpusPackageDir(), manifestPath: MANIFEST_PATH };
 }
 
-/** Reads a file of the pinned corpus, by its path in the manifest. */
 export function pinnedRuleFiles(): (path: string) => Promise<Buffer> {
   const { packageDir, manifestPath } = pinnedCorpus();
   return corpusFiles(packageDir, manifestPath);

@@ -23,10 +23,8 @@ export interface CorpusWatchTiming {
 const TIMING: CorpusWatchTiming = { intervalMs: 5 * 60_000, retryMs: 10_000 };
 
 /**
- * Starts checking; the corpus counts as verified until a check finds a difference. Stopping does
- * not wait for a check.
+ * Stopping does not wait for a check.
  *
- * @param timing for tests
  * @returns the `corpus` probe: rejects while the corpus differs, naming the differences
  */
 export function watchCorpus(

@@ -121,11 +121,7 @@ export function sendGuides({ chapters }: Documentation): readonly Document[] {
   return documents.filter(({ slug }) => slug.startsWith('send/'));
 }
 
-/**
- * @param site this server's URL and name
- * @param api called when its page is
- * @param assets the files that pages refer to (`pageAssets`)
- */
+/** @param api called when its page is */
 export function loadDocumentation(
   site: Documentation['site'],
   api: () => ApiDocument,

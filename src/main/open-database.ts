@@ -117,12 +117,7 @@ async function commandSource(config: Config): Promise<Source> {
   return await startedSource(config, SILENT_LOG, AS_COMMAND);
 }
 
-/**
- * Checks that DATABASE_DIRECT_URL leads past the pooler of DATABASE_URL, to the same database.
- *
- * @param direct connects to it
- * @throws {OperatorError} naming what is wrong
- */
+/** @throws {OperatorError} unless DATABASE_DIRECT_URL leads past the pooler, to the same database */
 async function requireDirect(direct: Database, { identity }: DatabaseRoute): Promise<void> {
   await checkServer(direct, 'DATABASE_DIRECT_URL');
   const route = await findRoute(direct);
@@ -152,12 +147,7 @@ async function overDirectUrl<T>(
   }
 }
 
-/**
- * For looking only: whether a server could use DATABASE_DIRECT_URL.
- *
- * @param route of DATABASE_URL
- * @throws {OperatorError} naming why not
- */
+/** For looking only. @throws {OperatorError} naming why a server could not use DATABASE_DIRECT_URL */
 export async function inspectDirectUrl(url: string, route: DatabaseRoute): Promise<void> {
   await overDirectUrl(url, route, async () => {});
 }

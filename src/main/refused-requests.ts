@@ -36,11 +36,9 @@ function createSenderLog(events: Pick<Events, 'senderRefused'>) {
 }
 
 /**
- * Starts recording; the stop records the rest. Groups of a turn that failed are recorded by the next one,
- * as many as fit; `/metrics` has counted the others too.
+ * Groups of a turn that failed are recorded by the next one, as many as fit; `/metrics` has counted the others too.
  *
  * @param record stores the groups of known keys and returns the others
- * @param intervalMs between two turns
  */
 export function keepRefusedRequests(
   refused: Pick<RefusedRequests, 'takeGroups'>,

@@ -22,12 +22,7 @@ export function runTimesOf(config: Config): RunTimes {
   };
 }
 
-/**
- * Creates readers of runs that share their turns and slots.
- *
- * @param report called for a block that cannot be read
- * @returns makes a reader of the database of `choice`
- */
+/** Its readers share their turns and slots. */
 export function createRunReaders(
   config: Config,
   report?: ReportBlock,

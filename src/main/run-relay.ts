@@ -35,7 +35,7 @@ function summary(settings: Omit<RelaySettings, 'version'>, url: string, waiting:
   ].join('\n');
 }
 
-/** Ends the relay; returns the exit code. */
+/** @returns the exit code */
 async function stop(relay: OpenRelay, lock: Ownership): Promise<number> {
   try {
     await relay.close();
@@ -48,12 +48,7 @@ async function stop(relay: OpenRelay, lock: Ownership): Promise<number> {
   }
 }
 
-/**
- * Runs a relay; resolves once it has started. The process ends by a signal.
- *
- * @throws {OperatorError} when another relay uses the queue folder, another user can change it, or the
- *   address is in use
- */
+/** @throws {OperatorError} when the queue folder or the address is in use, or another user can change the folder */
 export async function runRelay(given: Omit<RelaySettings, 'version'>): Promise<void> {
   const queueFolder = openQueueFolder(given.queueFolder);
   const setup = { ...given, queueFolder };

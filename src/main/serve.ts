@@ -137,7 +137,7 @@ function createWorkspaceProbe(): { readonly check: Probe; readonly exists: () =>
   };
 }
 
-/** The acceptor of requests, with separate connections and counts; its listeners are opened later. */
+/** With separate connections and counts; its listeners are opened later. */
 function openAcceptor(
   open: OpenDatabase,
   others: Omit<AcceptorDependencies, 'databases' | 'minuteCounts'>,
@@ -151,12 +151,7 @@ function openAcceptor(
   return createAcceptor({ ...others, databases, minuteCounts }, stops);
 }
 
-/**
- * The evaluation of runs, registered and not begun; with the costs of rules and the backlog, which it leaves
- * behind.
- *
- * @param compressor learns the codec of new blocks
- */
+/** The evaluation of runs, registered and not begun. @param compressor learns the codec of new blocks */
 async function openPass(
   config: Config,
   open: OpenDatabase,
@@ -198,8 +193,6 @@ function watchKeys(
 }
 
 /**
- * Starts the server.
- *
  * @param stops receives every part as it starts, so that a failed start can be undone
  * @param onFailure called when the embedded PostgreSQL has failed for good: stop the server
  * @throws {OperatorError} with one line for the operator
@@ -287,12 +280,7 @@ interface OpenListeners {
   readonly retire: () => void;
 }
 
-/**
- * Opens listeners, and registers their stop: drain, then wait for requests under way.
- *
- * @param memory shared by all listeners of the process
- * @throws {OperatorError} when a port is taken
- */
+/** Their stop is to drain, then to wait for requests under way. @throws {OperatorError} when a port is taken */
 async function openListeners(
   all: readonly ListenerSettings[],
   events: Pick<Events, 'requestFailed' | 'requestUnavailable'>,

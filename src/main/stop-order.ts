@@ -36,16 +36,11 @@ export class StopOrder {
   #starting: Promise<unknown> = Promise.resolve();
   #stopped: Promise<boolean> | null = null;
 
-  /** True from the first `run` on. */
   get isStopping(): boolean {
     return this.#stopped !== null;
   }
 
-  /**
-   * Runs a start, whose steps `run` waits for and undoes.
-   *
-   * @throws what `start` throws; nothing is undone by that alone
-   */
+  /** @throws what `start` throws; nothing is undone by that alone */
   async during<T>(start: () => Promise<T>): Promise<T> {
     const starting = start();
     this.#starting = starting.catch(() => {
@@ -55,8 +50,6 @@ export class StopOrder {
   }
 
   /**
-   * Registers how to undo what was just started.
-   *
    * @param limitMs past this the step counts as failed and the next one begins
    * @throws {StartInterrupted} when stopping has begun; the step is registered all the same
    */
@@ -65,12 +58,7 @@ export class StopOrder {
     if (this.isStopping) throw new StartInterrupted();
   }
 
-  /**
-   * Undoes everything, last first; a start under way is waited for. A second call waits for the
-   * first.
-   *
-   * @returns false when a step failed; it has been reported
-   */
+  /** A start under way is waited for. @returns false when a step failed; it has been reported */
   run(events: Pick<Events, 'stopFailed'>): Promise<boolean> {
     this.#stopped ??= this.#runAll(events);
     return this.#stopped;

@@ -20,12 +20,7 @@ const STOP_SIGNALS = Object.keys(SIGNAL_EXIT_CODES) as StopSignal[];
  */
 const SAME_SIGNAL_MS = 1000;
 
-/**
- * Starts listening.
- *
- * @param onFirst begins the clean stop; called once
- * @returns stops listening, so that signals end the process again
- */
+/** @returns stops listening, so that signals end the process again */
 export function onStopSignal(onFirst: (signal: StopSignal) => void): () => void {
   let firstAtMs: number | null = null;
   const onSignal = (signal: StopSignal): void => {

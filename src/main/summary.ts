@@ -1,6 +1,4 @@
-/**
- * The text printed when the server has started: addresses, database, keys, exporter settings.
- */
+/** The text printed when the server has started. */
 
 import type { Config } from '../config/config.ts';
 import type { FirstKeys } from '../db/people/first-start.ts';

@@ -1,6 +1,4 @@
-/**
- * Repeats background work at intervals; a failed turn is reported, and the next one tries again.
- */
+/** Repeats background work at intervals; a failed turn is reported, and the next one tries again. */
 import { withinLimit } from '../time-limit.ts';
 import type { StopOrder } from './stop-order.ts';
 
@@ -17,12 +15,7 @@ interface Upkeep {
   readonly stop: () => Promise<void>;
 }
 
-/**
- * Repeats `turn` until stopped; turns never overlap and do not keep the process alive.
- *
- * @param options.onSuccess called for every other one
- * @param options.atOnce the first turn begins now instead of after the first interval
- */
+/** Turns never overlap and do not keep the process alive. @param options.onSuccess called for every other one */
 export function repeat(
   turn: () => Promise<void>,
   intervalMs: number,
@@ -49,11 +42,9 @@ export function repeat(
 }
 
 /**
- * Writes regularly what is collected in memory, and the rest at the stop. A failure is reported and does not make
- * the stop fail.
+ * Writes regularly what is collected in memory, and the rest at the stop. A failure does not make the stop fail.
  *
  * @param flush keeps for the next time what it could not write
- * @param ended called after every flush, and with its error if it failed
  */
 export function flushUntilStop(
   name: string,

@@ -103,11 +103,7 @@ export function databaseEvents(log: Logger, kinds: EventKinds) {
       fails: 'maintenance failed; it will be retried',
       works: 'maintenance works again',
     }),
-    /**
-     * A block is damaged or missing. It is logged once, however many runs have steps in it.
-     *
-     * @param why names no stored text
-     */
+    /** Logged once, however many runs have steps in it. @param why names no stored text */
     blockUnreadable(blockId: string, why: string): void {
       if (logged.has(blockId)) return;
       if (logged.size >= BLOCKS_MAX) logged.clear();

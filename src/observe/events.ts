@@ -50,11 +50,6 @@ export interface Observer {
   readonly registry: Registry;
 }
 
-/**
- * The one observer of a process.
- *
- * @param destination where lines go
- */
 export function createObserver(level: string, destination: LogDestination = openLog()): Observer {
   const log = pino({ level, base: null }, destination);
   const kinds = eventKinds(log, 'sluice', 'Faults that were answered or retried, by place.');
@@ -83,12 +78,7 @@ function factText(value: unknown): string {
   return typeof value === 'string' && /^[\w.:/@-]+$/.test(value) ? value : JSON.stringify(value);
 }
 
-/**
- * Rewrites one line of pino's JSON.
- *
- * @param line with its line end
- * @returns one line with its line end, without invisible characters; a line that is no JSON object as it was
- */
+/** @returns one line with its line end, without invisible characters; a line that is no JSON object as it was */
 export function readableLine(line: string): string {
   let parsed: unknown;
   try {

@@ -15,11 +15,7 @@ export interface RelayState {
   readonly server: 'up' | 'unavailable' | 'denied';
 }
 
-/**
- * The log and the metrics of a relay.
- *
- * @param state read for every `/metrics`
- */
+/** @param state read for every `/metrics` */
 export function createRelayObserver(
   level: string,
   state: () => RelayState,

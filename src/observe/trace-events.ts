@@ -13,12 +13,7 @@ export function traceEvents(log: Logger) {
   let requests = 0;
   const isOn = (): boolean => log.isLevelEnabled('debug');
   return {
-    /**
-     * Begins the trace of a request.
-     *
-     * @param path of its route
-     * @returns null unless the level is `debug`
-     */
+    /** @returns null unless the level is `debug` */
     requestBegun(path: string): RequestTrace | null {
       if (!isOn()) return null;
       requests += 1;

@@ -16,7 +16,7 @@ export class Backoff {
     this.#random = random;
   }
 
-  /** Notes a failure; returns how long to wait, at least as long as the server said. */
+  /** @returns how long to wait, at least as long as the server said */
   fail(retryAfterMs: number | null): number {
     const fullMs = Math.min(BACKOFF_MS_MAX, BACKOFF_MS_MIN * 2 ** Math.min(this.#failures, 30));
     this.#failures += 1;

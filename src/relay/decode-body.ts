@@ -63,12 +63,7 @@ function checkJson(body: Buffer): void {
   }
 }
 
-/**
- * Decodes one body.
- *
- * @param plainBytesMax most bytes that it may have when inflated
- * @throws {SluiceError} for a body that is refused
- */
+/** @throws {SluiceError} for a body that is refused */
 export async function decodeBody(
   body: Buffer,
   { signal, format, encoding }: BodyFacts,

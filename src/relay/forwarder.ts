@@ -48,7 +48,7 @@ type Queued = QueuedRequest<Promise<SendOutcome>>;
 
 const COUNT = /^\d{1,18}$/;
 
-/** The count of a partial success, as it is named in every signal; 0 without one. */
+/** 0 without a partial success. */
 export function rejectedRecords({ body }: UpstreamAnswer): bigint {
   const partial: unknown = body?.partialSuccess;
   if (typeof partial !== 'object' || partial === null) return 0n;
@@ -66,7 +66,6 @@ class WakeUp {
     for (const end of [...this.#ends]) end();
   }
 
-  /** Resolves after a time, or at the next `raise`. */
   async wait(ms: number): Promise<void> {
     if (ms > 0) await this.race(new Promise<never>(() => {}), ms);
   }
@@ -159,7 +158,6 @@ export class Forwarder {
     this.#resumed.raise();
   }
 
-  /** Once stopped: resolves when nothing is being sent. */
   async idle(): Promise<void> {
     while (this.#sending.size > 0) await Promise.all(this.#sending);
   }
@@ -257,7 +255,6 @@ export class Forwarder {
     return true;
   }
 
-  /** Counts the outcome of an attempt, and records whether the server is available. */
   #note(outcome: SendOutcome, { signal }: RelayedRequest): void {
     const before = this.#server;
     if (outcome.kind === 'unavailable') {

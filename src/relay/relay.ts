@@ -56,11 +56,7 @@ function renewableKey(readKey: () => string): { key: () => string; renew: () => 
   return { key: () => key, renew };
 }
 
-/**
- * Starts a relay.
- *
- * @throws {OperatorError} when the address is in use
- */
+/** @throws {OperatorError} when the address is in use */
 export async function openRelay(settings: RelaySettings): Promise<OpenRelay> {
   const { host, port, url, queueFolder, queueBytesMax, version } = settings;
   const { key, renew } = renewableKey(settings.readKey);

@@ -76,8 +76,6 @@ export class ProcessDecoder {
   }
 
   /**
-   * Decodes a body, after those before it.
-   *
    * @returns what is sent; null for the body as it came
    * @throws {SluiceError} for a body that is refused, or that takes too much time or memory
    */
@@ -94,7 +92,6 @@ export class ProcessDecoder {
     });
   }
 
-  /** Ends the process, and refuses what it decodes. */
   async close(): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#idle);
@@ -125,12 +122,7 @@ export class BodyReader {
   readonly #process = new ProcessDecoder();
   #bytes = 0;
 
-  /**
-   * Reads one body.
-   *
-   * @returns OTLP/JSON in gzip
-   * @throws {SluiceError} for a body that is refused; another error when the client has left
-   */
+  /** @throws {SluiceError} for a body that is refused; another error when the client has left */
   async read(incoming: IncomingMessage, signal: Signal, format: BodyFormat): Promise<Buffer> {
     const encoding = bodyEncoding(incoming.headers['content-encoding']);
     if (Number(incoming.headers['content-length'] ?? 0) > BODY_BYTES_MAX) {

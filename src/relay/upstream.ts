@@ -55,7 +55,6 @@ export type SendOutcome =
 
 export interface Upstream {
   readonly send: (request: RelayedRequest) => Promise<SendOutcome>;
-  /** Breaks off what is being sent. */
   readonly close: () => void;
 }
 

@@ -96,11 +96,7 @@ function writeFault(folder: string): string | null {
   }
 }
 
-/**
- * Checks whether the user of this process may write to DATA_DIR, or create it.
- *
- * @param faultOf for tests: root may write anywhere
- */
+/** @param faultOf for tests: root may write anywhere */
 export function dataDirCheck(
   dataDir: string,
   holdsDatabase: boolean,

@@ -52,12 +52,7 @@ export const newState = (
   unreadable: [],
 });
 
-/**
- * Reads the state of an export.
- *
- * @returns null if there is none
- * @throws {OperatorError} if it is of an export with other options, or damaged
- */
+/** @throws {OperatorError} if it is of an export with other options, or damaged */
 export async function readState(
   path: string,
   options: ExportState['options'],

@@ -64,7 +64,7 @@ export class ExportWriter {
   }
 
   /**
-   * Continues the unit of the state; what was written after it is cut off.
+   * Cuts off what was written after it.
    *
    * @param fromStart its records are written again
    * @throws {OperatorError} if its files were changed

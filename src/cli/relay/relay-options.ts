@@ -86,11 +86,7 @@ function urlProblem(text: string | null, allowHttp: boolean): string | null {
   return 'the URL of the server must start with https://: the key and the telemetry would be sent unencrypted (--allow-http does so)';
 }
 
-/**
- * The server and the key of a command that sends telemetry.
- *
- * @param problems receives what is wrong with either
- */
+/** @param problems receives what is wrong with either */
 export function serverAndKey(
   { url, keyFile, allowHttp, key }: ServerOptions,
   environment: { readonly url: string | null; readonly apiKey: string | null },
@@ -115,11 +111,7 @@ export function serverAndKey(
 
 const withoutSlash = (url: string | null): string => (url ?? '').replace(/\/+$/, '');
 
-/**
- * The settings that a relay starts with.
- *
- * @throws {ConfigError} with all problems
- */
+/** @throws {ConfigError} with all problems */
 export function relaySetup(
   options: RelayOptions,
   env: Readonly<Record<string, string | undefined>>,

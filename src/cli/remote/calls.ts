@@ -163,11 +163,7 @@ function ofLaterServers(schema: z.core.$ZodType): z.ZodType {
   }
 }
 
-/**
- * The parts of an answer that are shown.
- *
- * @throws {OperatorError} when it has another form, as from a server of an earlier version
- */
+/** @throws {OperatorError} when it has another form, as from a server of an earlier version */
 export function parts<Shape extends z.ZodType>(shape: Shape, body: unknown): z.infer<Shape> {
   const parsed = ofLaterServers(shape).safeParse(body);
   if (parsed.success) return parsed.data as z.infer<Shape>;

@@ -52,8 +52,6 @@ export interface ServerLogins {
 }
 
 /**
- * The base URL of a server, as logins are kept under.
- *
  * @param allowHttp also without TLS, and not on this machine
  * @throws {OperatorError} when it is no server's address, or the token would travel in clear
  */

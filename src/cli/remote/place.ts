@@ -35,9 +35,8 @@ function checkWorkspace({ server, workspace }: ServerLogin, named: string | unde
 }
 
 /**
- * Decides where a command works, and says so.
+ * Says what it has decided; null for the local database.
  *
- * @returns null for the local database
  * @throws {OperatorError} when there is no login on the named server, or it is for another workspace
  */
 export function chooseServer({ server, workspace }: PlaceOptions): ServerLogin | null {

@@ -113,12 +113,7 @@ function answerOf(server: string, { status, headers }: Response, text: string): 
   }
 }
 
-/**
- * Sends one request.
- *
- * @param token null for requests without a login
- * @throws {OperatorError} when the server cannot be reached, or its answer is not JSON
- */
+/** @throws {OperatorError} when the server cannot be reached, or its answer is not JSON */
 export async function send(
   server: string,
   token: string | null,
@@ -133,11 +128,7 @@ export async function send(
   }
 }
 
-/**
- * Reads a file of the server, chunk by chunk.
- *
- * @throws {OperatorError} also when the server refuses it, or ends it too early
- */
+/** @throws {OperatorError} also when the server refuses it, or ends it too early */
 export async function* download(
   { server, token }: Pick<ServerLogin, 'server' | 'token'>,
   path: string,
@@ -160,11 +151,7 @@ export function refusalOf(server: string, { status, body }: ServerAnswer): Opera
   return new OperatorError([refused, ...faults].join(''));
 }
 
-/**
- * Sends one request of a login; returns the body of the answer.
- *
- * @throws {OperatorError} also when the server refuses it
- */
+/** @throws {OperatorError} also when the server refuses it */
 export async function call(
   { server, token }: Pick<ServerLogin, 'server' | 'token'>,
   path: string,

@@ -148,12 +148,7 @@ function bodyOf(text: string, place: string): ReplayBody {
   return { signal, text, place };
 }
 
-/**
- * The bodies of a file in order.
- *
- * @param name of the file; `-` is standard input
- * @throws {OperatorError} when it cannot be read, or is no OTLP/JSON
- */
+/** @throws {OperatorError} when it cannot be read, or is no OTLP/JSON */
 export async function* readBodies(name: string): AsyncGenerator<ReplayBody> {
   try {
     yield* bodiesOf(name);

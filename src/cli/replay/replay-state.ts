@@ -37,13 +37,7 @@ export class ReplayState {
     this.#state = state;
   }
 
-  /**
-   * Reads the state, or begins one.
-   *
-   * @param path null: nothing is recorded
-   * @param replay what is replayed
-   * @throws {OperatorError} if it is of another replay
-   */
+  /** @throws {OperatorError} if it is of another replay */
   static async open(path: string | null, replay: string, salt: string): Promise<ReplayState> {
     const found = path === null ? undefined : await readJsonFile(path);
     if (found === undefined) {

@@ -115,11 +115,7 @@ async function wait(ms: number, interruption: AbortSignal): Promise<void> {
   });
 }
 
-/**
- * Sends the bodies of some files.
- *
- * @throws {OperatorError} for wrong settings, and files that are no OTLP/JSON
- */
+/** @throws {OperatorError} for wrong settings, and files that are no OTLP/JSON */
 export async function runReplay(names: readonly string[], options: ReplayOptions): Promise<void> {
   const problems: string[] = [];
   const server = serverAndKey(options, readRelayEnvironment(process.env), problems);
@@ -222,12 +218,7 @@ export function shiftTimes(text: string, byNanos: bigint): string {
   );
 }
 
-/**
- * Replaces the ids of traces and spans: equal ids stay equal, so that trees, links and logs still
- * belong together.
- *
- * @param salt another one gives other ids
- */
+/** Equal ids stay equal, so that trees, links and logs still belong together. */
 export function replaceIds(text: string, salt: string): string {
   return text.replace(IDS, (whole, name: string, colon: string, id: string) => {
     if (UNSET.test(id)) return whole;

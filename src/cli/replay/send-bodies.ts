@@ -128,12 +128,7 @@ async function sendOne(
   }
 }
 
-/**
- * Sends all bodies.
- *
- * @param progress is kept up to date while bodies are sent
- * @throws what reading the bodies throws; what is being sent is waited for
- */
+/** @throws what reading the bodies throws; what is being sent is waited for */
 export async function sendBodies<Body extends ReplayBody>(
   bodies: AsyncGenerator<Body>,
   settings: SendSettings<Body>,

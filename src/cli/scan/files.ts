@@ -20,11 +20,7 @@ export interface ScanFile {
   readonly isFound: boolean;
 }
 
-/**
- * The files that the arguments name, in order, each once.
- *
- * @throws {OperatorError} when a pattern or folder has no file, or there are too many files
- */
+/** @throws {OperatorError} when a pattern or folder has no file, or there are too many files */
 export function listScanFiles(args: readonly string[]): ScanFile[] {
   const files = new Map<string, ScanFile>();
   for (const arg of args) {
@@ -85,8 +81,6 @@ function patternOf(text: string): RegExp {
 }
 
 /**
- * Reads a file or standard input, as UTF-8.
- *
  * @returns null for a file that was found and is no text
  * @throws {OperatorError} when it cannot be read, is too large, or is in an encoding that is not read
  */
@@ -152,10 +146,7 @@ interface DecodedText {
 }
 
 /**
- * Converts the bytes of a file to UTF-8.
- *
  * @param isFound whether the file was found in a folder: one that is no text is then left out
- * @returns null for a found file that is no text
  * @throws {OperatorError} when the text is in an encoding that is not read
  */
 export function decodeText(bytes: Buffer, isFound: boolean): DecodedText | null {

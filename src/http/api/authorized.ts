@@ -26,12 +26,7 @@ export interface AuthorizedDependencies extends AdmissionDependencies {
   readonly events: Pick<Events, 'requestFailed' | 'requestUnavailable'>;
 }
 
-/**
- * Requires a key of `kind`, within its limit, and answers with the result of `handler`.
- *
- * Errors of the error table are answered as problem+json, a bad query with all its faults; any other
- * exception is reported and answered 503. A stream is cut off when the key is revoked.
- */
+/** A bad query is answered with all its faults. A stream is cut off when the key is revoked. */
 export function authorized(
   kind: KeyKind | 'any',
   handler: AuthorizedHandler<Answer | StreamedAnswer>,

@@ -116,11 +116,7 @@ export interface TestOutcome {
   readonly failure: SendResult['failure'];
 }
 
-/**
- * Sends a test message and logs it.
- *
- * @throws {SluiceError} `not_found`
- */
+/** @throws {SluiceError} `not_found` */
 export async function testDestination(
   db: Databases,
   sender: TestSender,

@@ -62,12 +62,7 @@ const destinationForm = z.object({
 
 const fault = (path: string, message: string) => new InvalidInput('bad_body', [{ path, message }]);
 
-/**
- * Reads the form of a destination.
- *
- * @param isNew a webhook that is changed may keep its URL
- * @throws {InvalidInput}
- */
+/** @param isNew a webhook that is changed may keep its URL */
 async function readDestination(
   exchange: Exchange,
   { canEmail, faultOfUrl }: AppDependencies['alertSender'],

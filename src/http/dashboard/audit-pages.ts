@@ -39,7 +39,6 @@ const auditQuery = z.object({
   action: name,
 });
 
-/** Reads a ledger as comma-separated values, newest first, page by page. */
 async function* csvOf(
   db: Databases,
   workspaceId: number,

@@ -73,8 +73,7 @@ export function viewerOf({
 }
 
 /**
- * Without a session the browser goes to the sign-in and comes back. Any other error is a page, with the
- * navigation of the signed-in user.
+ * Without a session the browser goes to the sign-in and comes back.
  *
  * @param filters the form of a page's filter, shown again when the query is not valid
  */

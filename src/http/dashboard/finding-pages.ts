@@ -64,7 +64,6 @@ const pageQuery = stateQuery.extend({
   done: z.string().optional(),
 });
 
-/** The evidence package of the finding or incident that the path names. */
 export function evidenceFile(deps: AppDependencies) {
   return ({ request: { workspace, actor }, parameters }: View) =>
     evidencePackage(deps, workspace.id, subjectOf(parameters), { actor, isKey: false });
@@ -237,7 +236,6 @@ const viewForm = z.object({
   default: box,
 });
 
-/** Saved views of the list: forms that save, choose and delete one. */
 export function viewRoutes(deps: AppDependencies): Route[] {
   const { db } = deps;
   const form = formRoutes(deps);

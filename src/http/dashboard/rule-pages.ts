@@ -81,13 +81,7 @@ const overrideForm = z.object({
 const tierBody = z.strictObject({ experimental: z.boolean() });
 const overrideBody = z.strictObject({ enabled: z.boolean().nullable() });
 
-/**
- * Switches a rule on or off for the workspace, or removes its override: also of a rule that cannot
- * run, or that the snapshot does not have.
- *
- * @returns why the rule cannot be overridden; null when it was changed
- * @throws {SluiceError} `not_found` when the snapshot has no such rule, and there is no override
- */
+/** @returns why the rule cannot be overridden; null when it was changed */
 async function overrideRule(
   { workspace, actor }: SignedInRequest,
   ruleId: string,

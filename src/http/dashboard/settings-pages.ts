@@ -1,8 +1,4 @@
-/**
- * The settings page and its forms: the workspace's name and redaction, and the signed-in user's
- * workspace, sessions and password. The page of members and invitations. The page on which a user confirms
- * the login of a command line (`sluice login`).
- */
+/** The settings page, the page of members and invitations, and the confirmation of `sluice login`. */
 import { z } from 'zod';
 import { readRuleSettings } from '../../db/findings/rule-settings.ts';
 import {

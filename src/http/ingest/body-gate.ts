@@ -26,9 +26,7 @@ const WAIT_MS = 4000;
 const WAITING_MAX = 256;
 
 export interface AdmittedBody extends ByteAccount {
-  /**
-   * Must be called once the body is decoded or dropped, so that the next one is read. Idempotent.
-   */
+  /** Must be called once the body is decoded or dropped, so that the next one is read. Idempotent. */
   readonly decoded: () => void;
 }
 
@@ -57,8 +55,6 @@ export class BodyGate {
   }
 
   /**
-   * Reserves memory for a body, after earlier bodies of its workspace; then the body may be read.
-   *
    * @param bytes the declared length; 0 if there is none
    * @returns the body's account, to be released when the body is no longer used
    * @throws {SluiceError} `overloaded` when there is no room in time

@@ -72,11 +72,7 @@ function nameOf(encoding: string): string {
   return encoding.trim().toLowerCase();
 }
 
-/**
- * Checks that the encoding is supported.
- *
- * @throws {SluiceError} `unsupported_encoding`
- */
+/** @throws {SluiceError} `unsupported_encoding` */
 export function checkEncoding(encoding: string): void {
   const name = nameOf(encoding);
   if (name === '' || name === 'identity' || DECODERS.has(name)) return;
@@ -86,11 +82,7 @@ export function checkEncoding(encoding: string): void {
   );
 }
 
-/**
- * Inflates a body.
- *
- * @param keepMax beyond this many bytes, the output is dropped and only counted
- */
+/** @param keepMax beyond this many bytes, the output is dropped and only counted */
 async function inflate(
   body: Buffer,
   decoder: Decoder,
@@ -138,9 +130,6 @@ export class ContentDecoder {
   readonly #dense = new WorkspaceQueue<() => void>(DENSE_AT_ONCE);
 
   /**
-   * Decodes a body and calls `use` with it.
-   *
-   * @param encoding a Content-Encoding that passed `checkEncoding`
    * @param use may keep the decoded body until the memory of `limits.allocate` is released
    * @throws {SluiceError} `body_too_large`, `overloaded`, or `undecodable_body` if the bytes do not
    *   match the header; and the errors of `use`

@@ -49,12 +49,7 @@ interface GunzipHandle {
   ): void;
 }
 
-/**
- * Inflates a body into `memory`, of more than `size` bytes.
- *
- * @returns null if the body becomes larger than `size`
- * @throws zlib's error if the body is not gzip
- */
+/** @returns null if the body becomes larger than `size` */
 type Inflate = (body: Buffer, size: number, memory: Buffer) => Buffer | null;
 
 function isHandle(value: unknown): value is GunzipHandle {
@@ -108,8 +103,6 @@ export class GzipInflater {
 
   /**
    * @param size bytes, from `gunzippedSize`
-   * @param allocate memory for the result, of at least so many bytes
-   * @param takeTurn runs work in the workspace's next turn on the event loop
    * @returns null if the body becomes larger than `size`
    * @throws zlib's error if the body is not gzip
    */

@@ -237,12 +237,7 @@ async function store(
   }
 }
 
-/**
- * Ingests a request up to the commit.
- *
- * @returns the body of its answer; null if the client left, or the request was refused, before its
- *   body was complete
- */
+/** @returns null if the client left, or the request was refused, before its body was complete */
 async function ingestRequest(
   exchange: Exchange,
   signal: Signal,
@@ -302,11 +297,7 @@ function handlerFor(signal: Signal, deps: IngestDependencies, allowed: AllowedOr
   };
 }
 
-/**
- * The ingest routes at the given paths.
- *
- * @param origins of pages that may send (`CORS_ORIGINS`)
- */
+/** @param origins of pages that may send (`CORS_ORIGINS`) */
 export function ingestRoutes(
   paths: Readonly<Record<Signal, string>>,
   deps: IngestDependencies,

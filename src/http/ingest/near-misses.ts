@@ -23,12 +23,7 @@ const APPENDED = /\/v1\/(traces|metrics|logs)$/;
 /** Paths of nothing but the words of the right ones. */
 const WORDS = /^(?:\/(?:platform|api|v1|ingest|otel|otlp))*(?:\/(traces|metrics|logs))?$/;
 
-/**
- * The signal that a path was meant for; a path that names none is meant for traces, whose path on the base
- * host names none either.
- *
- * @returns null when it was meant for something else
- */
+/** @returns traces for a path that names no signal; null when it was meant for something else */
 export function intendedSignal(path: string): Signal | null {
   if (path.length > PATH_CHARS_MAX || APP_PATH.test(path)) return null;
   const plain = path

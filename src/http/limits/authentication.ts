@@ -24,9 +24,7 @@ export const REFRESH_AFTER_MS = 2500;
 const REFRESH_PAUSE_MS = 500;
 /** Most valid keys in the cache, and as many unknown ones. */
 const ENTRIES_MAX = 10_000;
-/**
- * Most concurrent look-ups of keys that were valid at their last look-up; one more is answered 503.
- */
+/** Of keys that were valid at their last look-up; one more is answered 503. */
 const KNOWN_LOOKUPS_MAX = 500;
 /**
  * The scheme in any case, then a key as `createKey` makes it: `<brand>_<kind>_` and 43 characters.
@@ -66,11 +64,9 @@ export interface Authenticator {
    * none of this server's form.
    */
   readonly identify: (authorization: string) => IdentifiedKey | null;
-  /** Looks a key up again at its next request. */
   readonly forget: (keyId: number) => void;
 }
 
-/** A key that was sent, valid or not. */
 interface IdentifiedKey {
   readonly digest: Buffer;
   /** the digest as text */
@@ -250,11 +246,7 @@ export interface AdmissionDependencies {
   readonly rateLimiter: Pick<RateLimiter, 'consume'>;
 }
 
-/**
- * Checks the key, then counts the request.
- *
- * @throws {SluiceError} as the authenticator, or `rate_limited`
- */
+/** @throws {SluiceError} as the authenticator, or `rate_limited` */
 export async function admit(
   sender: Sender,
   kind: KeyKind | 'any',
@@ -342,7 +334,6 @@ export class NetworkShares {
     return network;
   }
 
-  /** Removes the oldest network without a running look-up. */
   #makeRoom(): void {
     if (this.#networks.size < NETWORKS_MAX) return;
     for (const [name, { running }] of this.#networks) {

@@ -1,7 +1,4 @@
-/**
- * Limits per minute: requests of a key, requests of signed-in people, sign-in attempts, and polls of command
- * lines. The counts are in `minute-counts.ts`; their creator closes them.
- */
+/** The limits per minute of keys, signed-in people, sign-in attempts and polls of command lines. */
 import { createHash } from 'node:crypto';
 import { isIPv6 } from 'node:net';
 import { SluiceError } from '../../errors.ts';
@@ -11,7 +8,6 @@ import type { CountDecision, MinuteCounts } from './minute-counts.ts';
 
 type Counts = Pick<MinuteCounts, 'consume'>;
 
-/** Counts one request of a key by its limit; never rejects, never hangs (`MinuteCounts`). */
 export function createRateLimiter(counts: Counts) {
   return {
     consume: ({ keyId, rateLimitPerMinute }: Credential) =>
@@ -73,12 +69,7 @@ export function createSignInLimiter(counts: Counts, limits = SIGN_IN_LIMITS) {
   const count = (name: string, limit: number): Promise<void> =>
     admit(counts, `sign-in:${name}`, limit, 'Too many sign-in attempts.');
   return {
-    /**
-     * Counts one attempt.
-     *
-     * @param account e-mail address; null counts for the network only
-     * @throws {SluiceError} `too_many_attempts`
-     */
+    /** @param account e-mail address; null counts for the network only */
     admit: async (account: string | null, address: string): Promise<void> => {
       // A household has a whole /64 of IPv6.
       const network = networkOf(address, 4, 4);
@@ -103,7 +94,6 @@ const NETWORK_POLLS_MAX = 600;
 export function createPollLimiter(counts: Counts) {
   const what = 'Too many command lines on your network are waiting to sign in.';
   return {
-    /** @throws {SluiceError} `too_many_attempts` */
     admit: (address: string): Promise<void> =>
       admit(counts, `login-poll:${networkOf(address, 4, 4)}`, NETWORK_POLLS_MAX, what),
   };

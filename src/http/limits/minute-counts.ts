@@ -158,7 +158,6 @@ class SharedCounts {
     return uncounted < UNCOUNTED_PART_MAX * limit && 2 * (count + uncounted) < limit;
   }
 
-  /** Counts one request; never rejects. */
   async #add(name: string, isAwaited: boolean): Promise<Count> {
     this.#uncounted.set(name, (this.#uncounted.get(name) ?? 0) + 1);
     const count = await this.#store.add(name, isAwaited);

@@ -21,11 +21,6 @@ export function parseInfo(text: string): ReadonlyMap<string, string> {
   );
 }
 
-/**
- * Connects, reads, and disconnects.
- *
- * @throws the error of the connection or of Redis
- */
 export async function readRedisFacts(url: string): Promise<RedisFacts> {
   const redis = connectRedis(url, { lazyConnect: true, retryStrategy: () => null });
   let lastError: unknown = null;

@@ -52,15 +52,11 @@ function shown(text: string): string {
 
 type Group = { -readonly [Name in keyof RefusedGroup]: RefusedGroup[Name] };
 
-/** Groups in equal shares. */
 class Shares {
   #groups = new Map<string, Group>();
   #sizes = new Map<string, number>();
 
-  /**
-   * @param shareOf called unless the group is known
-   * @param create called for the first refusal of a group that there is room for
-   */
+  /** @param shareOf called unless the group is known */
   add(id: string, shareOf: () => string, create: () => Group): void {
     const known = this.#groups.get(id);
     if (known !== undefined) {

@@ -29,7 +29,6 @@ class Line {
   usedMs = 0;
   #current: Body | null = null;
 
-  /** Works on the current body, or begins the next one. */
   work(): void {
     this.#current ??= this.bodies.begin();
     if (this.#current === null || !this.#current.work()) return;
@@ -51,21 +50,11 @@ export class Turns {
     this.#now = now;
   }
 
-  /**
-   * Does some short work, at once or in a later round of the event loop.
-   *
-   * @throws what `work` throws
-   */
   take<T>(workspaceId: number, work: () => T): Promise<T> {
     return this.takeInPieces(workspaceId, { next: () => ({ done: true, value: work() }) }, 0);
   }
 
-  /**
-   * Does work in pieces; the sockets may be polled between two of them, and a piece of one other
-   * work may be done.
-   *
-   * @throws what `work` throws
-   */
+  /** The sockets may be polled between two pieces, and a piece of one other work may be done. */
   takeInPieces<T>(workspaceId: number, work: Iterator<void, T, void>, bytes: number): Promise<T> {
     const line = bytes > SMALL_BODY_BYTES_MAX ? this.#large : this.#small;
     return new Promise((resolve, reject) => {
@@ -104,7 +93,6 @@ export class Turns {
     return this.#large.usedMs < this.#small.usedMs ? this.#large : this.#small;
   }
 
-  /** Works until nothing waits or the turn is used up; the rest is for later rounds. */
   #work(): void {
     while (this.#usedMs < TURN_MS && !this.#isIdle) {
       const line = this.#next();

@@ -55,8 +55,6 @@ function bounded(value: JsonValue, charsMax: number, omitted: ReadonlySet<string
 }
 
 /**
- * Returns the marked part.
- *
  * @param mark random, made for this answer
  * @param charsMax longest text in it, as it is escaped
  * @param omitted members that are left out, at every level

@@ -20,7 +20,6 @@ export interface BrowserHead {
   readonly peerAddress: string;
 }
 
-/** The remote address of a connection, in uWebSockets.js's notation. */
 export function peerAddressOf(response: HttpResponse): string {
   return Buffer.from(response.getRemoteAddressAsText()).toString('latin1');
 }

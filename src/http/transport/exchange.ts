@@ -24,16 +24,12 @@ import { ResponseStream } from './response-stream.ts';
 import { sendLast, type UnsentAnswers, type WaitingAnswer } from './unsent-answers.ts';
 
 /**
- * Most bytes of a refused body that are read and dropped, so that the client sees the refusal.
- * Exporters write a whole batch before they read: with less, the 413 of a batch of some megabytes
- * would be a broken connection, after which they send the batch again.
+ * Most bytes of a refused body that are read and dropped: exporters write a whole batch before they read, and would
+ * see a broken connection instead of the refusal.
  */
 const DRAIN_BYTES_MAX = 64 * 1024 * 1024;
 const DRAIN_MS_MAX = 5000;
-/**
- * Up to this size, an answer that closes its connection is sent at once without waiting for the
- * client.
- */
+/** Up to this size, an answer that closes its connection is sent without waiting for the client. */
 const LAST_ANSWER_BYTES_MAX = 16 * 1024;
 /** Requests whose answer is a stream need no body; one that is small is read and dropped. */
 const NO_BODY: BodyLimits = { bytesMax: 64 * 1024, deadlineMs: 5000, reserve: () => true };
@@ -224,13 +220,7 @@ export class Exchange extends RequestHead {
     this.#response.resume();
   }
 
-  /**
-   * Reads the body. Its memory is reused after `releaseBody`; without that call it is garbage
-   * collected.
-   *
-   * @returns null when the client went away, or the request has been answered
-   * @throws {SluiceError} `body_too_large`, `body_timeout` or `overloaded`
-   */
+  /** @returns null when the client went away, or the request has been answered */
   readBody(limits: BodyLimits): Promise<Buffer | null> {
     return new Promise((resolve, reject) => {
       const finish = (settle: () => void): void => {

@@ -23,10 +23,6 @@ export class InvalidInput extends SluiceError {
   }
 }
 
-/**
- * @param found faults that were found before
- * @throws {InvalidInput} with every fault
- */
 export function parseInput<Shape extends z.ZodType>(
   schema: Shape,
   value: unknown,

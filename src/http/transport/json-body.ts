@@ -22,12 +22,6 @@ async function readText(exchange: Exchange, type: RegExp, takes: string): Promis
   return body === null ? '' : body.toString('utf8');
 }
 
-/**
- * Reads a JSON body.
- *
- * @throws {InvalidInput} with every fault
- * @throws {SluiceError} `unsupported_type`, `unsupported_encoding`, `body_too_large`, `body_timeout`
- */
 export async function readJson<Shape extends z.ZodType>(
   exchange: Exchange,
   schema: Shape,
@@ -42,11 +36,7 @@ export async function readJson<Shape extends z.ZodType>(
   return parseInput(schema, value, 'bad_body');
 }
 
-/**
- * Reads the fields of an HTML form; of a repeated one the last counts.
- *
- * @throws as `readJson`
- */
+/** Of a repeated field the last counts. */
 export async function readForm<Shape extends z.ZodType>(
   exchange: Exchange,
   schema: Shape,

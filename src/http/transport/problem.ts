@@ -36,7 +36,6 @@ function challengeOf({ code }: SluiceError): string {
   return code === 'not_signed_in' || code === 'sign_in_failed' ? 'Session' : 'Bearer';
 }
 
-/** The headers of an error, whatever the form of its body. */
 export function errorHeaders(error: SluiceError): HeaderList {
   const headers: [string, string][] = [];
   if (ERRORS[error.code].status === 401) headers.push(['www-authenticate', challengeOf(error)]);
@@ -46,11 +45,6 @@ export function errorHeaders(error: SluiceError): HeaderList {
   return headers;
 }
 
-/**
- * An error as problem+json.
- *
- * @param members further members of the body
- */
 export function problem(
   error: SluiceError,
   members: JsonObject = {},

@@ -10,11 +10,7 @@ const CONTROL = /[\x00-\x1f\x7f]/;
 /** The same, percent-encoded. */
 const ENCODED_CONTROL = /%(?:[01][0-9a-f]|7f)|\x7f/i;
 
-/**
- * Refuses control characters in the path parameters and the query of a request.
- *
- * @throws {InvalidInput} naming every parameter that contains one; the path's, if there are any
- */
+/** @throws {InvalidInput} naming every parameter that contains one; the path's, if there are any */
 export function checkControls(query: string, parameters: Readonly<Record<string, string>>): void {
   refuseControls('bad_path', Object.entries(parameters));
   // The query is decoded only if it contains an encoded control character.
@@ -50,11 +46,7 @@ function valuesOf(query: string): { values: Record<string, string>; faults: Inpu
   return { values, faults };
 }
 
-/**
- * Parses a query string. An empty value counts as absent.
- *
- * @throws {InvalidInput} with every fault: an invalid value, an unknown parameter, one that is repeated
- */
+/** @throws {InvalidInput} with every fault: an invalid value, an unknown parameter, one that is repeated */
 export function parseQuery<Shape extends z.ZodObject>(
   schema: Shape,
   query: string,
@@ -80,11 +72,7 @@ function parseKnown<Shape extends z.ZodObject>(
 /** Parameters of every page: which workspace the reader meant. */
 const OF_EVERY_PAGE = ['workspace'];
 
-/**
- * Parses the query of a page.
- *
- * @throws {InvalidInput} as `parseQuery`: a filter with a typing error must not show everything
- */
+/** @throws {InvalidInput} as `parseQuery`: a filter with a typing error must not show everything */
 export function parsePageQuery<Shape extends z.ZodObject>(
   schema: Shape,
   query: string,

@@ -5,10 +5,7 @@
  */
 import type { StreamedAnswer } from './exchange.ts';
 
-/**
- * @param check throws when the reader has lost access
- * @returns the same answer; its chunks throw the error that `check` throws
- */
+/** @param check throws when the reader has lost access */
 export function revocable(
   answer: StreamedAnswer,
   check: () => Promise<unknown> | unknown,

@@ -169,11 +169,7 @@ function listen(app: TemplatedApp, { host, port, setting }: ListenAddress) {
   });
 }
 
-/**
- * Opens one listener, on its own port.
- *
- * @throws {OperatorError} when the port is taken, naming the setting to change
- */
+/** @throws {OperatorError} when the port is taken, naming the setting to change */
 export async function openListener(
   settings: ListenerSettings,
   events: Pick<Events, 'requestFailed' | 'requestUnavailable'>,

@@ -53,13 +53,7 @@ export class UnsentAnswers {
     return this.#heldBytes;
   }
 
-  /**
-   * Sends the rest of a body as its client reads it.
-   *
-   * @param response on which `tryEnd` was called with the body and returned that it is not done
-   * @param onSent called once when the whole body was handed over; not when the connection closes
-   *   first
-   */
+  /** @param response on which `tryEnd` returned that it is not done */
   wait(
     response: HttpResponse,
     { bytes, isShared = false }: UnsentBody,

@@ -86,7 +86,6 @@ export interface AcceptorDependencies {
 
 export interface Acceptor extends Pick<ProbeDependencies, 'optionalProbes'> {
   readonly listeners: readonly ListenerSettings[];
-  /** Removes a key from the cache: its next request looks it up again. */
   readonly forget: Authenticator['forget'];
 }
 
@@ -159,7 +158,6 @@ function ingestOf(
   } satisfies IngestDependencies;
 }
 
-/** The documentation, with this server's URL and brand, and the files that pages refer to. */
 function pagesOf(config: Config, book: RuleBook, version: string) {
   const assets = pageAssets();
   let document: ApiDocument | undefined;
@@ -172,11 +170,7 @@ function pagesOf(config: Config, book: RuleBook, version: string) {
   return { assets, apiDocument, documentation: loadDocumentation(site, apiDocument, assets) };
 }
 
-/**
- * Creates everything except the sockets.
- *
- * @param stops receives the writer and other parts; listeners are to be added after
- */
+/** @param stops receives the writer and other parts; listeners are to be added after */
 export function createAcceptor(
   dependencies: AcceptorDependencies,
   stops: Pick<StopOrder, 'add'>,

@@ -14,7 +14,6 @@ interface Kept {
   readonly redactor: Redactor;
 }
 
-/** Returns the redactor of a credential's workspace; null if it does not redact. */
 export function createRedactors(): (credential: Credential) => Redactor | null {
   const kept = new LRUCache<number, Kept>({ max: WORKSPACES_MAX });
   return ({ workspaceId, redaction }) => {

@@ -55,10 +55,7 @@ function metricsRoute(registry: MetricsText): Route {
   };
 }
 
-/**
- * The routes of the base host that take an API key or no credential. `/openapi.json` describes these
- * and the probes, and nothing else.
- */
+/** `/openapi.json` describes these and the probes, but for the documentation. */
 export function publicRoutes(
   {
     bareOtlpOnBase,
@@ -102,7 +99,7 @@ function dashboardRoutes({
 
 const isHttps = (url: string): boolean => new URL(url).protocol === 'https:';
 
-/** The listeners of the `publicAddresses`, in their order; on a shared port the Host header decides. */
+/** In the order of `publicAddresses`; on a shared port the Host header decides. */
 export function publicListeners(config: Config, site: SiteDependencies): ListenerSettings[] {
   const { baseUrl, observeUrl, trustedProxyHops: trustedHops } = config;
   const { ingest, app, cli, mcp, assets, refused } = site;

@@ -96,11 +96,7 @@ class Decoder {
     this.#reader = new BinaryReader(body);
   }
 
-  /**
-   * Reads a message that ends at `end`.
-   *
-   * @param into the parts of the message that were sent before
-   */
+  /** @param into the parts of the message that were sent before */
   readMessage(message: Message, end: number, depth: number, into?: DecodedMessage): DecodedMessage {
     if (depth > DEPTH_MAX) throw new InvalidProtobuf('messages are nested too deeply');
     const reader = this.#reader;
@@ -194,12 +190,7 @@ function toJson(request: DecodedMessage): JsonText {
   }
 }
 
-/**
- * Decodes one export request.
- *
- * @param body decompressed; only read during the call
- * @throws {SluiceError} `undecodable_body`; `body_too_large` for too many objects
- */
+/** @throws {SluiceError} `undecodable_body`; `body_too_large` for too many objects */
 export function decodeProtobufRequest(signal: Signal, body: Buffer): JsonText {
   const message = KNOWN.get(REQUESTS[signal]) ?? [];
   try {

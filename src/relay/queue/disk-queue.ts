@@ -44,7 +44,6 @@ export interface QueueEvents {
   readonly incompleteRecordDropped: (bytes: number) => void;
 }
 
-/** A request in the queue, with what this process attached to it. */
 export interface QueuedRequest<Attached> extends QueueRecord {
   attached: Attached | null;
 }
@@ -100,7 +99,6 @@ export class DiskQueue<Attached> {
   #waitingBytes = 0;
   #flush: Promise<void> | null = null;
 
-  /** Opens the queue of a folder that exists. */
   constructor(
     folder: string,
     bytesMax: number,
@@ -142,7 +140,7 @@ export class DiskQueue<Attached> {
   }
 
   /**
-   * Appends a request; resolves once it is on the disk.
+   * Resolves once it is on the disk.
    *
    * @param attached is there when `next` returns the request, unless this process has ended
    * @throws {QueueFull}, or the error of the file system; the request is not in the queue then
@@ -195,7 +193,7 @@ export class DiskQueue<Attached> {
     this.#release();
   }
 
-  /** Waits for requests that are being written. Nothing may be appended afterwards. */
+  /** Nothing may be appended afterwards. */
   async close(): Promise<void> {
     await this.#flush;
     await this.#writer?.close();
@@ -352,11 +350,8 @@ const FOLDER_MODE = 0o700;
 const ANOTHER_FOLDER = 'choose another folder with --queue-dir';
 
 /**
- * Creates a queue folder that only this user can read, or checks an existing folder and keeps its mode.
- *
- * @param folder absolute
- * @returns the same folder, free of symbolic links
- * @throws OperatorError when it cannot be used, or another user can change it
+ * @returns the same folder, free of symbolic links; an existing one keeps its mode
+ * @throws {OperatorError} when it cannot be used, or another user can change it
  */
 export function openQueueFolder(folder: string): string {
   try {

@@ -96,7 +96,6 @@ export class SentMark {
   }
 }
 
-/** The content at a place in a queue file. */
 type RecordRead =
   | { readonly kind: 'record'; readonly bytes: number; readonly record: QueueRecord }
   /** larger than what may be read now */

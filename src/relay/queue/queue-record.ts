@@ -18,7 +18,6 @@ export const HEADER_BYTES = 24;
 const CHECKED_FROM = 8;
 const SIGNALS: readonly Signal[] = ['traces', 'metrics', 'logs'];
 
-/** A request as it is sent to the server, every time the same bytes. */
 export interface RelayedRequest {
   readonly signal: Signal;
   /** OTLP/JSON, compressed with gzip */
@@ -49,7 +48,7 @@ export function recordBytes(header: Buffer): number | null {
   return HEADER_BYTES + header.readUInt32LE(8);
 }
 
-/** Decodes a whole record; null when its checksum is wrong. */
+/** Null when its checksum is wrong. */
 export function decodeRecord(record: Buffer): QueueRecord | null {
   if (recordBytes(record) !== record.length) return null;
   if (crc32(record.subarray(CHECKED_FROM)) !== record.readUInt32LE(4)) return null;
@@ -60,11 +59,7 @@ export function decodeRecord(record: Buffer): QueueRecord | null {
   return { signal, body, deduplicates, acceptedAtMs: record.readDoubleLE(16) };
 }
 
-/**
- * The next whole record of a damaged file.
- *
- * @returns where it begins; null when there is none
- */
+/** @returns where the next whole record of a damaged file begins; null when there is none */
 export function findRecord(bytes: Buffer, from: number): number | null {
   let at = bytes.indexOf(MAGIC, from);
   while (at !== -1) {

@@ -23,12 +23,7 @@ export const nameFields = (given: URLSearchParams, names: RunNames): Html[] =>
 /** Parameters of a list that are no filter. */
 const NO_FILTERS = ['cursor', 'page', 'sort', 'group_by', 'done', 'list', 'limit'];
 
-/**
- * The fields of a filter but the first: on a narrow screen they are folded, and the line that opens them says
- * how many are in use.
- *
- * @param outside fields that are never folded
- */
+/** On a narrow screen they are folded, and the line that opens them says how many are in use. */
 export function folded(given: URLSearchParams, outside: readonly string[], fields: Html): Html {
   const used = new Set(
     [...given].flatMap(([name, value]) =>

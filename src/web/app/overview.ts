@@ -295,11 +295,7 @@ const LISTS = [
   { by: 'rule', title: 'Rules', filter: (name: string) => ({ rule_id: name }) },
 ] as const;
 
-/**
- * Lists the agents, services and rules with most open findings in two weeks, each with a link.
- *
- * @param listOf returns the address of the list of these findings with a filter
- */
+/** @param listOf returns the address of the list of these findings with a filter */
 function topLists(
   top: readonly NamedCount[],
   titleOf: (ruleId: string) => string,

@@ -1,7 +1,4 @@
-/**
- * The rules of a workspace in numbers: by state in this workspace now, and by support in the corpus.
- * The same on every page that shows them.
- */
+/** The rules of a workspace in numbers, the same on every page that shows them. */
 import { type Plan, RULE_PLANS } from '../../model/people.ts';
 import {
   allRules,

@@ -1,7 +1,4 @@
-/**
- * The settings of the workspace (name, redaction of excerpts and before storage) and of the user (workspace,
- * sessions, password).
- */
+/** The settings of the workspace and of the user. */
 import type { ListedSession } from '../../model/people.ts';
 import {
   LIBRARY,

@@ -99,11 +99,7 @@ interface ErrorView {
   readonly switchTo?: string;
 }
 
-/**
- * An error with its faults, and links to continue.
- *
- * @param viewer the signed-in user, whose navigation is shown; null when there is none
- */
+/** @param viewer the signed-in user, whose navigation is shown; null when there is none */
 export function errorPage(look: Look, viewer: Viewer | null, view: ErrorView): Html {
   const { title, detail, faults, current = '', form, switchTo } = view;
   const main = html`<h1>${title}</h1><div class="refusal"><p>${detail}</p>

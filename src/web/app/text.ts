@@ -57,11 +57,7 @@ function markElement(part: HtmlValue, isSought: boolean, isSearch: boolean, isId
   return html`<mark${name !== null && html` class="${name}"`}${isId && html` id="${FOUND_ID}"`}>${part}</mark>`;
 }
 
-/**
- * Shows a finding's excerpt with its match marked.
- *
- * @param isSought whether links to the finding lead to this mark
- */
+/** @param isSought whether links to the finding lead to this mark */
 export function excerptView(
   { id, excerpt: text, place }: Pick<Finding, 'id' | 'excerpt' | 'place'>,
   isSought: boolean,

@@ -262,11 +262,7 @@ async function* archiveOf(
   }
 }
 
-/**
- * Makes the package of a finding or an incident; the download is in the audit log from then on.
- *
- * @throws {SluiceError} `not_found`; as `recordEvidence`
- */
+/** The download is in the audit log from then on. @throws {SluiceError} `not_found`; as `recordEvidence` */
 export async function evidencePackage(
   context: ApiContext,
   workspaceId: number,

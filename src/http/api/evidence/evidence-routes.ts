@@ -15,11 +15,7 @@ import { example, found, notFound, READ, READ_REFUSALS } from '../openapi/shared
 import { TRACE_ID } from '../otlp/otlp-examples.ts';
 import { evidencePackage, TAR_TYPE } from './evidence-package.ts';
 
-/**
- * The finding or incident that a path names.
- *
- * @throws {SluiceError} `not_found`
- */
+/** @throws {SluiceError} `not_found` */
 export function subjectOf({ findingId, runId }: Parameters): EvidenceSubject {
   const id = idOf(findingId ?? runId);
   const kind = findingId === undefined ? 'incident' : 'finding';

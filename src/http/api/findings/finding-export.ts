@@ -60,11 +60,7 @@ export class ExportSlots {
   }
 }
 
-/**
- * Exports the findings of a filter after one of them.
- *
- * @throws {InvalidInput} when the workspace has no finding of the id `after`
- */
+/** @throws {InvalidInput} when the workspace has no finding of the id `after` */
 export type OcsfExport = (
   reader: WorkspaceReader,
   filter: FindingFilter,
@@ -74,10 +70,7 @@ export type OcsfExport = (
 
 type FindingFacts = Awaited<ReturnType<typeof listFindingFacts>>['findings'][number];
 
-/**
- * @param toText a page of findings as text
- * @throws {SluiceError} `overloaded` when too many exports are running
- */
+/** @throws {SluiceError} `overloaded` when too many exports are running */
 async function* exported(
   db: Databases,
   slots: ExportSlots,
@@ -194,10 +187,7 @@ export function cell(value: string): string {
 
 export const csvRow = (cells: readonly string[]): string => `${cells.map(cell).join(',')}\r\n`;
 
-/**
- * @param reader its signal is aborted when the client leaves: no further page is read
- * @returns the file, page by page
- */
+/** @param reader its signal is aborted when the client leaves: no further page is read */
 export function csvOf(
   { db, rules, baseUrl }: ApiContext,
   slots: ExportSlots,

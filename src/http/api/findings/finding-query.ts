@@ -1,6 +1,4 @@
-/**
- * The filter of findings as a query of the API and of the dashboard's pages, and the cursor of their groups.
- */
+/** The filter of findings as a query of the API and of the dashboard's pages. */
 import { z } from 'zod';
 import {
   CATEGORY_BY_NAME,
@@ -57,12 +55,7 @@ function stateFilter(state: (typeof LIST_STATES)[number]): FindingFilter {
   return state === 'all' ? {} : { states: [state] };
 }
 
-/**
- * The filter of a query.
- *
- * @param me e-mail address of the signed-in user; a key has none
- * @throws {InvalidInput} for `me` of a key
- */
+/** @param me e-mail address of the signed-in user; a key has none, and gets an InvalidInput for `me` */
 export function filterOf(
   query: z.infer<typeof filterQuery>,
   { rules, nowMs }: ApiContext,

@@ -1,9 +1,6 @@
 /**
  * `/openapi.json`: the public interface as an OpenAPI 3.1 document, made at start from the resources'
- * operations and their zod objects.
- *
- * Tests lint it, send every example of it to a real server, and compare its paths with the routes
- * that are registered. The dashboard's own interface under `/app` and the documentation are not in it.
+ * operations and their zod objects. The dashboard and the documentation are not in it.
  */
 import type { KeyKind } from '../../../model/people.ts';
 import type {
@@ -209,11 +206,7 @@ export function createApiDocument(settings: ApiSettings): ApiDocument {
   };
 }
 
-/**
- * `GET /openapi.json`
- *
- * @param document called at the first request
- */
+/** @param document called at the first request */
 export function apiDocumentRoute(document: () => ApiDocument): Route {
   let answer: Answer | undefined;
   const handler = (exchange: Exchange): void => {

@@ -61,11 +61,6 @@ function outcomeOf(error: unknown): SignInOutcome | null {
   return error.code === 'sign_in_failed' || error.code === 'no_account' ? 'failed' : null;
 }
 
-/**
- * Makes a sign-in attempt, and logs its outcome.
- *
- * @throws what `attempt` throws
- */
 export async function logged<User extends { readonly id: number }>(
   { way, address, email }: SignIn,
   attempt: () => Promise<User>,
@@ -96,11 +91,7 @@ interface PasswordAttempt {
   readonly userId?: number;
 }
 
-/**
- * Checks e-mail address and password, within the limits on attempts.
- *
- * @throws {SluiceError} `too_many_attempts`, `sign_in_failed`
- */
+/** @throws {SluiceError} `too_many_attempts`, `sign_in_failed` */
 export async function checkSignIn(
   { address }: BrowserRequest,
   tried: PasswordAttempt,
@@ -119,11 +110,7 @@ export async function signOut(
   if (user !== null) events.signedOut({ user, address });
 }
 
-/**
- * Ends one session of the signed-in user.
- *
- * @throws {SluiceError} `not_found`
- */
+/** @throws {SluiceError} `not_found` */
 export async function endSession(
   { userId, email }: Pick<Session, 'userId' | 'email'>,
   sessionId: string,
@@ -164,12 +151,7 @@ async function checkPassword(
   throw new SluiceError('sign_in_failed', 'Incorrect e-mail or password.');
 }
 
-/**
- * Changes the signed-in user's password, given the present one. Every session of the user ends.
- *
- * @returns the user with the new password's proof, to start a session for
- * @throws {SluiceError} `too_many_attempts`, `sign_in_failed`
- */
+/** Every session of the user ends. @throws {SluiceError} `too_many_attempts`, `sign_in_failed` */
 export async function changePassword(
   visit: BrowserRequest,
   { email, userId }: Pick<Session, 'email' | 'userId'>,

@@ -46,7 +46,6 @@ export interface IdentityProvider {
   readonly finish: (callback: URL, flow: AuthorizationFlow) => Promise<ProviderAccount>;
 }
 
-/** Gets a provider's endpoints and our client's settings. */
 type Connect = () => Promise<client.Configuration>;
 
 /** Checks whether a provider did not answer, or answered that it cannot now. */
@@ -59,10 +58,7 @@ function isAway(cause: unknown): boolean {
   return answer instanceof Response ? answer.status >= HTTP_SERVER_ERROR : isAway(answer);
 }
 
-/**
- * Returns the error to answer when signing in at a provider failed. The user sees no detail, and the log
- * no personal data.
- */
+/** The user sees no detail, and the log no personal data. */
 function failed(provider: string, cause: unknown): SluiceError {
   if (isAway(cause)) {
     const message = `${provider} could not be reached. Try again.`;

@@ -44,11 +44,7 @@ export const slug = z
   .string()
   .regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'must be the slug of a workspace');
 
-/**
- * Parses an id in a path: a positive number that fits PostgreSQL's integer.
- *
- * @throws {SluiceError} `not_found` for any other text
- */
+/** @throws {SluiceError} `not_found` unless it is a positive number that fits PostgreSQL's integer */
 export function requireId(text = ''): number {
   const id = Number(text);
   if (!/^[1-9]\d{0,9}$/.test(text) || id > INTEGER_MAX) {

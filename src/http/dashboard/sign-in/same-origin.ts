@@ -4,11 +4,7 @@
  */
 import type { BrowserHead } from '../../transport/browser-head.ts';
 
-/**
- * @param head with neither header it is refused: browsers send at least one
- * @param host the Host header
- * @param baseUrl the public URL; accepted beside Host, which a proxy may have changed
- */
+/** @param baseUrl the public URL; accepted beside Host, which a proxy may have changed */
 export function isSameOrigin(
   { origin, fetchSite }: Pick<BrowserHead, 'origin' | 'fetchSite'>,
   host: string,

@@ -10,13 +10,11 @@ type SameSite = 'Strict' | 'Lax';
 export interface CookieJar {
   /** the session's token; null when the browser sent none of the right form */
   readonly readSession: (cookieHeader: string) => string | null;
-  /** value of Set-Cookie */
   readonly writeSession: (token: string, expiresAt: Date) => string;
   /** value of Set-Cookie that deletes the session's cookie */
   readonly clearSession: () => string;
   /** the cookie of a sign-in through a provider (sign-in-pages.ts), or null */
   readonly readFlow: (cookieHeader: string) => string | null;
-  /** value of Set-Cookie */
   readonly writeFlow: (value: string, seconds: number) => string;
   readonly clearFlow: () => string;
   /** whether the browser has changed something in the last seconds */

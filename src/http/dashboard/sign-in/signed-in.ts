@@ -176,11 +176,7 @@ export function withScope(answer: Answer, error: SluiceError): Answer {
   return { ...answer, headers: [...(answer.headers ?? []), ['x-ratelimit-scope', error.scope]] };
 }
 
-/**
- * Counts a request of a signed-in user.
- *
- * @throws {RateLimited} for the user's limit or the workspace's
- */
+/** @throws {RateLimited} for the user's limit or the workspace's */
 export async function checkRateLimits(session: Session, limiter: SessionLimiter): Promise<void> {
   const decision = await limiter.consume({
     userId: session.userId,
@@ -232,10 +228,9 @@ export function namedWorkspace({ query }: Pick<Exchange, 'query'>): string | nul
 }
 
 /**
- * A write names its workspace, as `?workspace=SLUG`. Otherwise a page that is still open after the
- * session switched to another workspace would change the wrong one.
+ * A page that is still open after the session switched to another workspace would change the wrong one.
  *
- * @throws {InvalidInput} when it names none
+ * @throws {InvalidInput} when the query names none
  * @throws {SluiceError} `other_workspace`
  */
 function checkNamed(exchange: Exchange, { workspace }: Session): void {

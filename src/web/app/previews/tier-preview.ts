@@ -48,11 +48,7 @@ ${leaveOff.length > 0 && html`<input type="hidden" name="leave_off" value="${lea
   );
 }
 
-/**
- * The effect to expect and the choice, for admins.
- *
- * @param isOn whether the tier is on already: then rules can only be left off
- */
+/** @param isOn whether the tier is on already: then rules can only be left off */
 export function tierPreview(tier: TierPreview, viewer: Viewer, isOn = false): Html {
   const { noisy, open } = tier;
   const ids = noisy.map(({ ruleId }) => ruleId);

@@ -98,11 +98,7 @@ function views({ runId, shown, isList }: StepsPage): Html {
   return html`<nav class="views" aria-label="View">${link('Timeline', at, !isList)} ${link('All texts', texts, isList)}</nav>`;
 }
 
-/**
- * The steps of a page.
- *
- * @param unreadable how many of them are in blocks that could not be read
- */
+/** @param unreadable how many of them are in blocks that could not be read */
 export function stepsView(data: StepsPage, total: number, unreadable: number): Html {
   const { shown, isList } = data;
   const { steps, count: all } = shown;
