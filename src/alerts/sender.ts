@@ -20,7 +20,6 @@ export interface SenderSettings extends MessageSource {
 }
 
 export interface AlertSender {
-  /** whether e-mail can be sent: SMTP is set up */
   readonly canEmail: boolean;
   readonly faultOfUrl: (url: string) => string | null;
   /** Rejects only when the message cannot be made. @param id the same whenever it is sent again */

@@ -184,7 +184,6 @@ export async function checkConnections(database: Database, needed: number): Prom
   );
 }
 
-/** The `db` probe: resolves when a query has gone through. */
 export async function ping(database: Database): Promise<void> {
   await database.query('SELECT 1');
 }

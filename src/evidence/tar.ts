@@ -4,7 +4,6 @@
  */
 
 const BLOCK_BYTES = 512;
-/** The end of an archive. */
 export const TAR_END: Buffer = Buffer.alloc(2 * BLOCK_BYTES);
 const NAME_BYTES_MAX = 100;
 /** Largest file that is read: it is in memory as a whole. */

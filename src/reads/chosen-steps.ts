@@ -35,7 +35,6 @@ export interface SoughtStep {
   readonly twin?: number | null;
 }
 
-/** Which steps of a run are read. */
 export interface ChosenSteps {
   /** number of a step of the page, 1 if left out; after the last step, the last page is read */
   readonly from?: number;

@@ -34,7 +34,6 @@ export interface HotDaySettings {
   readonly signal: AbortSignal;
 }
 
-/** Ends the hot days that are over, the oldest first. */
 export async function endHotDays(
   database: Database,
   { hotDays, nowMs, signal }: HotDaySettings,

@@ -60,7 +60,6 @@ interface BlockQuery {
   readonly filter: LogFilter;
   readonly matcher: TextMatcher | null;
   readonly isRedacted: boolean;
-  /** matching records that were listed */
   readonly skip: number;
   readonly room: number;
 }

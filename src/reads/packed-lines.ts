@@ -165,7 +165,6 @@ class BlockBuilder {
     this.#openBytes = path.reduce((sum, { head }) => sum + head.length, 0);
   }
 
-  /** Closes the objects from a depth on, the innermost first. */
   #close(depth: number): void {
     for (const { tail } of this.#open.slice(depth).reverse()) this.#text.put(Buffer.from(tail));
     this.#open = this.#open.slice(0, depth);

@@ -36,7 +36,6 @@ export class TextSplitter {
   #memory: Buffer = Buffer.alloc(0);
   #bytes = 0;
 
-  /** Begins a block. @param bytesExpected of all texts */
   begin(bytesExpected: number): void {
     this.#exports ??= startProgram<Exports>(programOf('text-splitter.wasm'));
     this.#bytes = 0;

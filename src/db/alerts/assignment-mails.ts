@@ -39,7 +39,6 @@ export interface ClaimedMail {
 
 export interface AssignmentNotice {
   readonly kind: AssignmentMailKind;
-  /** e-mail address of the receiver */
   readonly to: string;
   readonly workspace: string;
   readonly actorName: string;

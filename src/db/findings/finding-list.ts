@@ -140,7 +140,6 @@ const QUERIES = { newest: queriesOf('DESC'), oldest: queriesOf('ASC') };
 
 export interface FindingList {
   readonly findings: Finding[];
-  /** null at the end */
   readonly next: PageCursor | null;
   /** the page ended before it was full, because it had read as many findings as it may */
   readonly endedEarly: boolean;

@@ -49,7 +49,6 @@ export async function readRuleSettings(
 
 /** An override of a rule that is not among those that can run. */
 export interface UnusableOverride {
-  /** its slug */
   readonly workspace: string;
   readonly ruleId: string;
   readonly enabled: boolean;

@@ -18,12 +18,10 @@ import type { Recorder } from '../people/audit.ts';
 import { recordedByMember } from '../people/authority.ts';
 import { HISTORY_ENTRIES_MAX } from './triage.ts';
 
-/** A finding before the change. */
 interface Before {
   readonly id: Hex16;
   readonly state: FindingState;
   readonly assigneeId: number | null;
-  /** e-mail address */
   readonly assignee: string | null;
   readonly notes: number;
 }

@@ -28,7 +28,6 @@ const VERIFY_ROWS = 1000;
 export const COMMAND_LINE: Actor = { userId: null, name: 'operator', origin: 'command line' };
 
 export interface Change {
-  /** as `rule.override` */
   readonly action: string;
   /** the object of the action: a rule's id, an e-mail address, a key's id */
   readonly subject: string;

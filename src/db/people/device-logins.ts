@@ -22,7 +22,6 @@ const DEVICE_CODE_BYTES = 32;
 const USER_CODE_LETTERS = 'BCDFGHJKLMNPQRSTVWXZ';
 const USER_CODE_CHARS = 8;
 const LIFE_MINUTES = 10;
-/** Least time between polls. */
 const INTERVAL_SECONDS = 5;
 /** Added by each poll that comes too early (RFC 8628, 3.5). */
 const SLOWER_SECONDS = 5;

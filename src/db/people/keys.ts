@@ -33,7 +33,6 @@ export interface NewKey {
   readonly agentPrefix?: AgentKeyPrefix;
 }
 
-/** The digest under which a key is stored and looked up. */
 export function digestKey(secret: string): Buffer {
   // A third of the time of createHash, which is spent on every request.
   return Buffer.from(hash('sha256', secret), 'hex');

@@ -91,7 +91,6 @@ export async function revokeInvitation(
   });
 }
 
-/** Accepts an invitation: the user becomes a member, and the ledger records it. */
 export async function joinByInvitation(
   connection: Connection,
   { id, workspaceId, email, role }: Invitation,
@@ -105,7 +104,6 @@ export async function joinByInvitation(
   await appendAudit(connection, workspaceId, actor, memberJoined(email, role));
 }
 
-/** A signed-in user, or a new person with a name and a password. */
 type Invitee =
   | { readonly userId: number }
   | { readonly displayName: string; readonly passwordHash: string };

@@ -86,7 +86,6 @@ function mergeService(
   else if (finished) into.serviceName = serviceName;
 }
 
-/** The delta of a run; a new one if there is none yet. */
 export function deltaOf(deltas: RunDeltas, workspaceId: number, runId: Hex16): RunDelta {
   const key = `${workspaceId}/${runId}`;
   const known = deltas.get(key);
