@@ -162,7 +162,7 @@ async function recordsOfDays(database: Database): Promise<string[]> {
     if (last === null) continue;
     const of = { workspaceId: WORKSPACE, signals: ['traces', 'logs'] as const, day, last };
     for (let after: string | null = await beforeFirst(database, day); after !== null; ) {
-      const slice = await readSlice(database, of, after);
+      const slice = await readSlice(database, of, after, DAY_MS);
       for (const block of slice.blocks) {
         if (!('text' in block) || block.signal === 'metrics') continue;
         const { signal, text } = block;

@@ -18,7 +18,13 @@ import {
   type RunCursor,
 } from '../../db/runs/exported-runs.ts';
 import { UnsupportedCodecError } from '../../db/telemetry/block-codec.ts';
-import { FIRST_ID, type FoundDay, findDay, readSlice } from '../../db/telemetry/day-blocks.ts';
+import {
+  FIRST_ID,
+  type FoundDay,
+  findDay,
+  readSlice,
+  WINDOW_MS,
+} from '../../db/telemetry/day-blocks.ts';
 import { oldestDay, utcDay } from '../../db/telemetry/partitions.ts';
 import type { BlockText } from '../../db/telemetry/stored-blocks.ts';
 import { OperatorError } from '../../errors.ts';
@@ -37,6 +43,8 @@ const DAY_MS = 86_400_000;
 /** After the end of a day, requests that arrived on it may still be stored for a moment. */
 const DAY_SETTLES_MS = 2 * 60_000;
 const REST_MS_MAX = 5000;
+/** After a statement that found nothing in less, the next one looks through twice the time. */
+const QUICK_MS = 50;
 /** Unreadable blocks that are named; the export stops at more than `UNREADABLE_MAX`. */
 const UNREADABLE_NAMED = 20;
 const UNREADABLE_MAX = 10_000;
@@ -150,10 +158,12 @@ async function exportBlocksOf(work: ExportWork, day: string, found: FoundDay): P
   const { last, isHot } = found;
   if (last === null) return true;
   const blocks = { workspaceId, signals, day, last };
+  let windowMs = WINDOW_MS;
   for (let after: string | null = writer.unit.after || FIRST_ID; after !== null; ) {
     const beganMs = performance.now();
-    const slice = await readSlice(database, blocks, after);
+    const slice = await readSlice(database, blocks, after, windowMs);
     const readMs = performance.now() - beganMs;
+    windowMs = slice.blocks.length === 0 && readMs < QUICK_MS ? 2 * windowMs : WINDOW_MS;
     if (slice.isHot !== isHot) return false;
     for (const block of slice.blocks) {
       progress.blocks += 1;

@@ -1,7 +1,7 @@
 /**
  * Reads all blocks of a workspace that arrived on a UTC day, a few at a time, in the order of their ids.
  *
- *   day ─► windows of ten minutes, by the times in the blocks' ids ─► slices ─► texts
+ *   day ─► windows, by the times in the blocks' ids ─► slices ─► texts
  *
  * Traces and logs are in hot blocks, until these are dropped (docs/decisions/0009-hot-and-packed-blocks.md), then in
  * packed blocks of the same day of arrival. Each record is in one hot block, and in one packed block.
@@ -21,8 +21,11 @@ import { type BlockKey, readBlocks } from './stored-blocks.ts';
 /** Maximum blocks of a slice, and maximum bytes of their texts unless it is one block. */
 const SLICE_BLOCKS = 32;
 const SLICE_BYTES = 8 * 1024 * 1024;
-/** Time that one statement looks through, so that none is long among millions of others' blocks. */
-const WINDOW_MS = 10 * 60_000;
+/**
+ * Time that a statement looks through, so that none is long among millions of others' blocks. A reader may
+ * widen it where nothing arrived.
+ */
+export const WINDOW_MS = 10 * 60_000;
 
 /** Before the id of every block, and after it. */
 export const FIRST_ID = '0'.repeat(32);
@@ -74,11 +77,10 @@ interface ListedBlock {
 }
 
 /** Returns the id at which the window of a block's id ends; ids begin with milliseconds since 1970. */
-function windowEnd(day: string, after: string): string {
+function windowEnd(day: string, after: string, windowMs: number): string {
   const dayStartMs = Date.parse(day);
   const passedMs = Math.max(0, Number.parseInt(after.slice(0, 12), 16) - dayStartMs);
-  const endMs = (Math.floor(passedMs / WINDOW_MS) + 1) * WINDOW_MS;
-  return (dayStartMs + endMs).toString(16).padStart(12, '0').padEnd(32, '0');
+  return idAt(dayStartMs + Math.floor(passedMs / WINDOW_MS) * WINDOW_MS + windowMs);
 }
 
 function firstOf(listed: readonly ListedBlock[]): readonly ListedBlock[] {
@@ -94,8 +96,9 @@ export async function readSlice(
   database: Database,
   { workspaceId, signals, day, last }: BlocksOfDay,
   after: string,
+  windowMs = WINDOW_MS,
 ): Promise<BlockSlice> {
-  const window = windowEnd(day, after);
+  const window = windowEnd(day, after, windowMs);
   const end = window < last ? window : last;
   const numbers = signals.map((signal) => SIGNAL_NUMBERS[signal]);
   return await inSnapshot(database, async (connection) => {

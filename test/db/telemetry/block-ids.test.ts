@@ -1,7 +1,14 @@
 /** Ids of blocks have the time of arrival, and rise within a day. */
 import { expect, test } from 'vitest';
 import { newBlockId } from '../../../src/db/telemetry/blocks.ts';
-import { timeOfId } from '../../../src/db/telemetry/day-blocks.ts';
+import {
+  FIRST_ID,
+  idAt,
+  readSlice,
+  timeOfId,
+  WINDOW_MS,
+} from '../../../src/db/telemetry/day-blocks.ts';
+import { openMigratedDatabase } from '../../support/database.ts';
 
 const DAY_MS = 86_400_000;
 /** A day on which no other test stores anything. */
@@ -32,4 +39,21 @@ test('rise on 16 days at a time', () => {
   const first = days.map((ms) => newBlockId(ms));
   const second = days.map((ms) => newBlockId(ms - 9000));
   expect(second.map((id, day) => id > (first[day] ?? ''))).toEqual(days.map(() => true));
+});
+
+test('a day is looked through in windows from its start, as wide as the reader wants them', async () => {
+  const { database, close } = await openMigratedDatabase();
+  const last = idAt(FROM_MS + DAY_MS - 1);
+  const of = { workspaceId: 1, signals: ['logs'] as const, day: '2031-05-01', last };
+  const nextOf = async (after: string, windowMs?: number) =>
+    (await readSlice(database, of, after, windowMs)).next;
+  try {
+    expect(await nextOf(FIRST_ID)).toBe(idAt(FROM_MS + WINDOW_MS));
+    expect(await nextOf(idAt(FROM_MS + WINDOW_MS))).toBe(idAt(FROM_MS + 2 * WINDOW_MS));
+    const within = idAt(FROM_MS + WINDOW_MS + 1);
+    expect(await nextOf(within, 8 * WINDOW_MS)).toBe(idAt(FROM_MS + 9 * WINDOW_MS));
+    expect(await nextOf(within, DAY_MS)).toBeNull();
+  } finally {
+    await close();
+  }
 });
