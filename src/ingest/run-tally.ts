@@ -5,18 +5,7 @@
 import { addDelta, checkRuns, cutName, least, type RunDeltas } from '../db/telemetry/run-delta.ts';
 import type { Hex16 } from '../model/json.ts';
 import { addRange } from '../model/record-ranges.ts';
-import {
-  RUN_END,
-  RUN_FIRST,
-  RUN_FLAGS,
-  RUN_IS_FAILED,
-  RUN_IS_FINISHED,
-  RUN_IS_TIMED,
-  RUN_NAME_AT,
-  RUN_NAME_LENGTH,
-  RUN_RECORDS,
-  RUN_START,
-} from './assembly/codes.ts';
+import * as codes from './assembly/codes.ts';
 import type { OrdinaryRecords } from './ordinary-records.ts';
 
 /** An id of 16 bytes, also as hexadecimal text. */
@@ -69,23 +58,23 @@ export class RunTally {
   addRun(taken: OrdinaryRecords, at: number, isOfSpans: boolean, before: number): void {
     const { view } = taken;
     const tally = this.#tallyOf(view, at);
-    const records = view.getUint32(at + RUN_RECORDS, true);
-    const first = before + view.getUint32(at + RUN_FIRST, true);
+    const records = view.getUint32(at + codes.RUN_RECORDS, true);
+    const first = before + view.getUint32(at + codes.RUN_FIRST, true);
     addRange(tally.records, first, first + records);
     if (isOfSpans) tally.spans += records;
     else tally.logRecords += records;
-    const flags = view.getUint32(at + RUN_FLAGS, true);
-    if ((flags & RUN_IS_TIMED) !== 0) {
-      const start = view.getBigUint64(at + RUN_START, true);
-      const end = view.getBigUint64(at + RUN_END, true);
+    const flags = view.getUint32(at + codes.RUN_FLAGS, true);
+    if ((flags & codes.RUN_IS_TIMED) !== 0) {
+      const start = view.getBigUint64(at + codes.RUN_START, true);
+      const end = view.getBigUint64(at + codes.RUN_END, true);
       if (tally.start === null || start < tally.start) tally.start = start;
       if (tally.end === null || end > tally.end) tally.end = end;
     }
-    if ((flags & RUN_IS_FINISHED) === 0) return;
+    if ((flags & codes.RUN_IS_FINISHED) === 0) return;
     tally.finished = true;
-    tally.failed ||= (flags & RUN_IS_FAILED) !== 0;
-    const nameAt = view.getUint32(at + RUN_NAME_AT, true);
-    const name = taken.text(nameAt, view.getUint32(at + RUN_NAME_LENGTH, true));
+    tally.failed ||= (flags & codes.RUN_IS_FAILED) !== 0;
+    const nameAt = view.getUint32(at + codes.RUN_NAME_AT, true);
+    const name = taken.text(nameAt, view.getUint32(at + codes.RUN_NAME_LENGTH, true));
     tally.name = least(tally.name, cutName(name));
   }
 

@@ -3,38 +3,7 @@
  * exemplars, attributes and their values). Of a record, the values that decide about it or its run are kept in cells. JavaScript
  * provides the tables of members.
  */
-import {
-  CELL_NONE,
-  ENTRY,
-  MEMBER_BYTES,
-  MEMBER_CELL,
-  MEMBER_DETAIL,
-  MEMBER_LENGTH,
-  MEMBER_READ,
-  MEMBER_RECORDS,
-  MEMBERS_MAX,
-  OBJECTS_MAX,
-  READ_ATTRIBUTES,
-  READ_BASE64,
-  READ_BOOL,
-  READ_BOUNDS,
-  READ_BUCKET_COUNTS,
-  READ_COUNT,
-  READ_DOUBLE,
-  READ_INT_VALUE,
-  READ_INT64,
-  READ_LIST,
-  READ_OBJECT,
-  READ_OPTIONAL_TRACE_ID,
-  READ_PARENT_ID,
-  READ_SPAN_ID,
-  READ_TEXT,
-  READ_TIME,
-  READ_TRACE_ID,
-  READ_UINT,
-  READ_VALUES,
-  VALUE,
-} from './codes.ts';
+import * as codes from './codes.ts';
 import { checkBounds, checkBucketCounts } from './distributions.ts';
 import {
   cellAt,
@@ -67,10 +36,10 @@ import {
   skipText,
 } from './strings.ts';
 
-const COUNTS = <i32>memory.data(OBJECTS_MAX, 16);
+const COUNTS = <i32>memory.data(codes.OBJECTS_MAX, 16);
 /** By kind of object and by member, from that before the first: which one followed the last time. */
-const FOLLOWERS = <i32>memory.data(OBJECTS_MAX * (MEMBERS_MAX + 1), 16);
-const TABLE_BYTES: i32 = MEMBERS_MAX * MEMBER_BYTES;
+const FOLLOWERS = <i32>memory.data(codes.OBJECTS_MAX * (codes.MEMBERS_MAX + 1), 16);
+const TABLE_BYTES: i32 = codes.MEMBERS_MAX * codes.MEMBER_BYTES;
 
 // Bytes that exporters write around a string attribute, as little-endian words.
 const ENTRY_START: u64 = 0x223a2279656b227b; // {"key":"
@@ -121,10 +90,10 @@ function checkMembers(at: i32, object: i32, before: i32): i32 {
       if ((seen & bit) !== 0) return unusual(at);
       seen |= bit;
       before = member;
-      const entry = table + (member - 1) * MEMBER_BYTES;
-      const isOfRecord = (load<u8>(entry + MEMBER_RECORDS) >> <u8>state.kind) & 1;
+      const entry = table + (member - 1) * codes.MEMBER_BYTES;
+      const isOfRecord = (load<u8>(entry + codes.MEMBER_RECORDS) >> <u8>state.kind) & 1;
       if (!isOfRecord) return unusual(at);
-      at = skipColon(at + <i32>load<u8>(entry + MEMBER_LENGTH));
+      at = skipColon(at + <i32>load<u8>(entry + codes.MEMBER_LENGTH));
       if (at === 0) return 0;
       at = checkMember(at, entry);
     }
@@ -142,7 +111,7 @@ function memberAt(at: i32, object: i32, before: i32): i32 {
   const first = v128.load(at);
   const second = v128.load(at + 16);
   const table = MEMBERS + object * TABLE_BYTES;
-  const follower = FOLLOWERS + object * (MEMBERS_MAX + 1) + before;
+  const follower = FOLLOWERS + object * (codes.MEMBERS_MAX + 1) + before;
   const expected = <i32>load<u8>(follower);
   if (expected !== 0 && isNamed(table, expected, first, second)) return expected;
   const count = <i32>load<u8>(COUNTS + object);
@@ -156,7 +125,7 @@ function memberAt(at: i32, object: i32, before: i32): i32 {
 
 /** Checks whether 32 bytes begin with a member's name. */
 function isNamed(table: i32, member: i32, first: v128, second: v128): bool {
-  const entry = table + (member - 1) * MEMBER_BYTES;
+  const entry = table + (member - 1) * codes.MEMBER_BYTES;
   const upper = v128.or(i8x16.eq(first, v128.load(entry)), v128.load(entry, 32));
   const lower = v128.or(i8x16.eq(second, v128.load(entry, 16)), v128.load(entry, 48));
   return i8x16.all_true(v128.and(upper, lower));
@@ -164,59 +133,59 @@ function isNamed(table: i32, member: i32, first: v128, second: v128): bool {
 
 /** Checks a member's value, and keeps it if the member has a cell. */
 function checkMember(at: i32, entry: i32): i32 {
-  const cell = <i32>load<u8>(entry + MEMBER_CELL);
-  switch (<i32>load<u8>(entry + MEMBER_READ)) {
-    case READ_TIME: {
+  const cell = <i32>load<u8>(entry + codes.MEMBER_CELL);
+  switch (<i32>load<u8>(entry + codes.MEMBER_READ)) {
+    case codes.READ_TIME: {
       at = readTime(at);
-      return cell === CELL_NONE ? at : setValue(at, cell, state.value);
+      return cell === codes.CELL_NONE ? at : setValue(at, cell, state.value);
     }
-    case READ_UINT: {
-      at = readUint(at, load<u32>(entry + MEMBER_DETAIL));
-      return cell === CELL_NONE ? at : setValue(at, cell, state.value);
+    case codes.READ_UINT: {
+      at = readUint(at, load<u32>(entry + codes.MEMBER_DETAIL));
+      return cell === codes.CELL_NONE ? at : setValue(at, cell, state.value);
     }
-    case READ_TEXT: {
+    case codes.READ_TEXT: {
       const start = at;
       at = skipText(at);
-      if (cell !== CELL_NONE && load<u8>(start) === 0x22) {
+      if (cell !== codes.CELL_NONE && load<u8>(start) === 0x22) {
         store<i32>(cellAt(cell), start + 1);
         store<i32>(cellAt(cell) + 4, at - 1);
       }
       return at;
     }
-    case READ_TRACE_ID:
+    case codes.READ_TRACE_ID:
       return readId(at, cell, 16);
-    case READ_SPAN_ID:
+    case codes.READ_SPAN_ID:
       return readId(at, cell, 8);
-    case READ_OPTIONAL_TRACE_ID:
+    case codes.READ_OPTIONAL_TRACE_ID:
       return readOptionalId(at, cell);
-    case READ_PARENT_ID:
+    case codes.READ_PARENT_ID:
       return readParentId(at, cell);
-    case READ_ATTRIBUTES:
+    case codes.READ_ATTRIBUTES:
       return checkAttributes(at);
-    case READ_VALUES:
+    case codes.READ_VALUES:
       return checkValues(at);
-    case READ_BOOL:
+    case codes.READ_BOOL:
       return load<u8>(at) === 0x6e ? skipNull(at) : skipBool(at);
-    case READ_BASE64:
+    case codes.READ_BASE64:
       return checkBase64(at);
-    case READ_OBJECT:
+    case codes.READ_OBJECT:
       return load<u8>(at) === 0x6e ? skipNull(at) : checkObject(at, detailOf(entry));
-    case READ_LIST:
+    case codes.READ_LIST:
       return checkList(at, detailOf(entry));
-    case READ_INT64:
+    case codes.READ_INT64:
       return load<u8>(at) === 0x6e ? skipNull(at) : checkNumber(checkInt64(at), cell);
-    case READ_INT_VALUE:
+    case codes.READ_INT_VALUE:
       return load<u8>(at) === 0x6e ? skipNull(at) : checkIntValue(at);
-    case READ_DOUBLE:
+    case codes.READ_DOUBLE:
       return load<u8>(at) === 0x6e ? skipNull(at) : checkNumber(checkDouble(at), cell);
-    case READ_COUNT: {
+    case codes.READ_COUNT: {
       if (load<u8>(at) === 0x6e) return skipNull(at);
       at = readCount(at);
       return setValue(at, cell, state.value);
     }
-    case READ_BUCKET_COUNTS:
+    case codes.READ_BUCKET_COUNTS:
       return checkBucketCounts(at);
-    case READ_BOUNDS:
+    case codes.READ_BOUNDS:
       return checkBounds(at);
     default:
       return unusual(at);
@@ -224,7 +193,7 @@ function checkMember(at: i32, entry: i32): i32 {
 }
 
 function detailOf(entry: i32): i32 {
-  return load<i32>(entry + MEMBER_DETAIL);
+  return load<i32>(entry + codes.MEMBER_DETAIL);
 }
 
 /** Notes that the number before `at` is there; @returns `at` */
@@ -273,16 +242,16 @@ function checkNested(at: i32, isOfEntries: bool): i32 {
 
 /** Checks an AnyValue of a list; null is an empty one. */
 function checkElement(at: i32): i32 {
-  return load<u8>(at) === 0x6e ? skipNull(at) : checkObject(at, VALUE);
+  return load<u8>(at) === 0x6e ? skipNull(at) : checkObject(at, codes.VALUE);
 }
 
 /** Checks one entry, most quickly as exporters write it. */
 function checkEntry(at: i32): i32 {
-  if (load<u64>(at) !== ENTRY_START) return checkObject(at, ENTRY);
+  if (load<u64>(at) !== ENTRY_START) return checkObject(at, codes.ENTRY);
   state.structures += 1;
   at = skipString(at + 8);
   if (at === 0) return 0;
-  if (load<u64>(at) !== STRING_START_0) return checkRest(at, ENTRY, KEY);
+  if (load<u64>(at) !== STRING_START_0) return checkRest(at, codes.ENTRY, KEY);
   if (
     load<u64>(at + 8) === STRING_START_1 &&
     load<u64>(at + 16) === STRING_START_2 &&
@@ -292,14 +261,14 @@ function checkEntry(at: i32): i32 {
     at = skipString(at + STRING_START_BYTES);
     if (at === 0) return 0;
     if (load<u16>(at) === BRACES) return at + 2;
-    at = checkRest(at, VALUE, STRING_VALUE);
+    at = checkRest(at, codes.VALUE, STRING_VALUE);
   } else if (load<u16>(at + VALUE_NAME_BYTES - 1) === COLON_BRACE) {
-    at = checkObject(at + VALUE_NAME_BYTES, VALUE);
+    at = checkObject(at + VALUE_NAME_BYTES, codes.VALUE);
   } else {
-    return checkRest(at, ENTRY, KEY);
+    return checkRest(at, codes.ENTRY, KEY);
   }
   if (at === 0) return 0;
-  return load<u8>(at) === 0x7d ? at + 1 : checkRest(at, ENTRY, ENTRY_VALUE);
+  return load<u8>(at) === 0x7d ? at + 1 : checkRest(at, codes.ENTRY, ENTRY_VALUE);
 }
 
 /** Reads an id of so many bytes. An id of zeros is invalid, and not ordinary. */

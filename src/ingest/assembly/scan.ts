@@ -3,22 +3,7 @@
  * The part that JavaScript calls: it fills `MEMBERS_AT`, calls `configure` once, and then `scan` for bytes
  * at `WINDOW_AT`.
  */
-import {
-  AT_END,
-  AT_RECORDS_END,
-  AT_UNUSUAL,
-  AT_WINDOW_END,
-  CELL_COUNT,
-  CELL_DOUBLE,
-  CELL_FLAGS,
-  CELL_INT,
-  CELL_TIME,
-  CELLS_MAX,
-  HISTOGRAM_POINTS,
-  LOG_RECORDS,
-  RECORD,
-  RECORDS_MAX,
-} from './codes.ts';
+import * as codes from './codes.ts';
 import { clearDistribution, distribution } from './distributions.ts';
 import {
   CELL_BYTES,
@@ -38,7 +23,7 @@ import { clearRuns, countRecord, RUNS, runs } from './runs.ts';
 
 /** Further results of `scan`: see `RESULT_AT`. */
 const RESULT = <i32>memory.data(24, 16);
-const ENDS = <i32>memory.data(RECORDS_MAX * 4, 16);
+const ENDS = <i32>memory.data(codes.RECORDS_MAX * 4, 16);
 
 export const WINDOW_AT: i32 = WINDOW;
 export const WINDOW_SIZE: i32 = WINDOW_BYTES;
@@ -60,7 +45,7 @@ let required: u32 = 0;
 /** Sets how many members of an object there are at `MEMBERS_AT`, and which every one has, as bits. */
 export function configure(object: i32, members: i32, requiredMembers: u32): void {
   setMembers(object, members);
-  if (object === RECORD) required = requiredMembers;
+  if (object === codes.RECORD) required = requiredMembers;
 }
 
 /**
@@ -77,18 +62,18 @@ export function scan(length: i32, at: i32, until: i32, kind: i32): i32 {
   clearRuns();
   let records = 0;
   let done = WINDOW + at;
-  let why = AT_END;
+  let why = codes.AT_END;
   at = skipSpace(done);
   while (true) {
     const before = state.structures;
-    const end = records === RECORDS_MAX ? 0 : checkRecord(at);
+    const end = records === codes.RECORDS_MAX ? 0 : checkRecord(at);
     if (end === 0) {
       state.structures = before;
-      why = state.failedAt + CUT_BYTES > limit ? AT_WINDOW_END : AT_UNUSUAL;
-      if (records === RECORDS_MAX) why = AT_RECORDS_END;
+      why = state.failedAt + CUT_BYTES > limit ? codes.AT_WINDOW_END : codes.AT_UNUSUAL;
+      if (records === codes.RECORDS_MAX) why = codes.AT_RECORDS_END;
       break;
     }
-    if (kind <= LOG_RECORDS) countRecord(records);
+    if (kind <= codes.LOG_RECORDS) countRecord(records);
     store<i32>(ENDS + (records << 2), end - WINDOW);
     records += 1;
     done = end;
@@ -105,33 +90,33 @@ export function scan(length: i32, at: i32, until: i32, kind: i32): i32 {
 }
 
 function checkRecord(at: i32): i32 {
-  for (let cell = CELLS; cell < CELLS + CELLS_MAX * CELL_BYTES; cell += CELL_BYTES) {
+  for (let cell = CELLS; cell < CELLS + codes.CELLS_MAX * CELL_BYTES; cell += CELL_BYTES) {
     v128.store(cell, i64x2.splat(0));
   }
   state.present = 0;
   state.depth = 0;
-  if (state.kind > LOG_RECORDS) clearDistribution();
-  const end = checkObject(at, RECORD);
+  if (state.kind > codes.LOG_RECORDS) clearDistribution();
+  const end = checkObject(at, codes.RECORD);
   if (end === 0) return 0;
   if ((state.seen & required) !== required) return unusual(end);
   // The plain decoder says which members were expected.
   if (state.seen === 0 && state.hasUnknown) return unusual(end);
-  return state.kind > LOG_RECORDS && !isPoint() ? unusual(end) : end;
+  return state.kind > codes.LOG_RECORDS && !isPoint() ? unusual(end) : end;
 }
 
 const NO_RECORDED_VALUE: u64 = 1;
 
 /** Checks whether the data point that was read is valid. */
 function isPoint(): bool {
-  if (load<u64>(cellAt(CELL_TIME)) === 0) return false;
-  const isRecorded = (load<u64>(cellAt(CELL_FLAGS)) & NO_RECORDED_VALUE) === 0;
-  return state.kind === HISTOGRAM_POINTS ? isHistogram(isRecorded) : isNumber(isRecorded);
+  if (load<u64>(cellAt(codes.CELL_TIME)) === 0) return false;
+  const isRecorded = (load<u64>(cellAt(codes.CELL_FLAGS)) & NO_RECORDED_VALUE) === 0;
+  return state.kind === codes.HISTOGRAM_POINTS ? isHistogram(isRecorded) : isNumber(isRecorded);
 }
 
 /** Checks whether the point has exactly one number, or at most one if none was recorded. */
 function isNumber(isRecorded: bool): bool {
-  const hasInt = isPresent(CELL_INT);
-  const hasDouble = isPresent(CELL_DOUBLE);
+  const hasInt = isPresent(codes.CELL_INT);
+  const hasDouble = isPresent(codes.CELL_DOUBLE);
   return isRecorded ? hasInt !== hasDouble : !(hasInt && hasDouble);
 }
 
@@ -141,5 +126,5 @@ function isHistogram(isRecorded: bool): bool {
   const buckets = distribution.buckets;
   const bounds = distribution.bounds;
   if (buckets + bounds === 0) return true;
-  return buckets === bounds + 1 && distribution.bucketsSum === load<u64>(cellAt(CELL_COUNT));
+  return buckets === bounds + 1 && distribution.bucketsSum === load<u64>(cellAt(codes.CELL_COUNT));
 }

@@ -9,23 +9,7 @@
  * Nothing depends on what was read before but the last ten characters, so that no step waits for the
  * memory of another, as the steps of an automaton do. `literal-scan.ts` fills the tables.
  */
-import {
-  BITS_0,
-  BITS_1,
-  BITS_2,
-  BITS_3,
-  BUCKETED_3,
-  BUCKETS_0,
-  BUCKETS_1,
-  BUCKETS_2,
-  BUCKETS_3,
-  COLUMN_BITS,
-  COMPARED_MAX,
-  ENDING_0,
-  ENDING_1,
-  ENDING_2,
-  ENTRY_BYTES,
-} from './codes.ts';
+import * as codes from './codes.ts';
 
 /** Bytes that are read at a time, so that what is noted about them stays in the CPU's cache. */
 export const CHUNK_BYTES: i32 = 4096;
@@ -39,46 +23,46 @@ const PAGE_BYTES: i32 = 65536;
 /** The bit of bytes beyond ASCII; their column is 0, which no literal has. */
 const NON_ASCII: i32 = 0x80;
 /** Two characters. */
-const PAIR: i32 = (1 << (2 * COLUMN_BITS)) - 1;
+const PAIR: i32 = (1 << (2 * codes.COLUMN_BITS)) - 1;
 /** As `MULTIPLIER` of `literal-endings.ts`. */
 const MULTIPLIER: u64 = 0x9e3779b97f4a7c15;
 
-const BITMAP_1: i32 = 1 << (BITS_0 - 3);
-const BITMAP_2: i32 = BITMAP_1 + (1 << (BITS_1 - 3));
-const BITMAP_3: i32 = BITMAP_2 + (1 << (BITS_2 - 3));
-const BITMAPS_BYTES: i32 = BITMAP_3 + (1 << (BITS_3 - 3));
+const BITMAP_1: i32 = 1 << (codes.BITS_0 - 3);
+const BITMAP_2: i32 = BITMAP_1 + (1 << (codes.BITS_1 - 3));
+const BITMAP_3: i32 = BITMAP_2 + (1 << (codes.BITS_2 - 3));
+const BITMAPS_BYTES: i32 = BITMAP_3 + (1 << (codes.BITS_3 - 3));
 // Each class has one more, where its last bucket ends.
-const FIRST_1: i32 = (1 << BUCKETS_0) + 1;
-const FIRST_2: i32 = FIRST_1 + (1 << BUCKETS_1) + 1;
-const FIRST_3: i32 = FIRST_2 + (1 << BUCKETS_2) + 1;
-const BUCKETS: i32 = FIRST_3 + (1 << BUCKETS_3) + 1;
+const FIRST_1: i32 = (1 << codes.BUCKETS_0) + 1;
+const FIRST_2: i32 = FIRST_1 + (1 << codes.BUCKETS_1) + 1;
+const FIRST_3: i32 = FIRST_2 + (1 << codes.BUCKETS_2) + 1;
+const BUCKETS: i32 = FIRST_3 + (1 << codes.BUCKETS_3) + 1;
 
 const COLUMN_OF = <i32>memory.data(256, 16);
 const BITMAPS = <i32>memory.data(BITMAPS_BYTES, 16);
 const BUCKET_STARTS = <i32>memory.data(BUCKETS * 4, 16);
 /** The columns of the chunk, after the last ones of the chunk before. */
-const COLUMNS = <i32>memory.data(ENTRY_BYTES + CHUNK_BYTES, 16) + ENTRY_BYTES;
+const COLUMNS = <i32>memory.data(codes.ENTRY_BYTES + CHUNK_BYTES, 16) + codes.ENTRY_BYTES;
 const CHUNK = <i32>memory.data(CHUNK_BYTES, 16);
 const PLACES = <i32>memory.data((CHUNK_BYTES + 1) * PLACE_BYTES, 16);
 /** By length: the bytes of an entry that are compared. */
-const MASKS = <i32>memory.data(ENTRY_BYTES * ENTRY_BYTES, 16);
+const MASKS = <i32>memory.data(codes.ENTRY_BYTES * codes.ENTRY_BYTES, 16);
 /** By class: 64 less the bits of what chooses the bucket, 64 less those of the bucket, its first bucket. */
 const CLASSES = <i32>(
   memory.data<i32>([
-    64 - COLUMN_BITS * ENDING_0,
-    64 - BUCKETS_0,
+    64 - codes.COLUMN_BITS * codes.ENDING_0,
+    64 - codes.BUCKETS_0,
     0,
     0,
-    64 - COLUMN_BITS * ENDING_1,
-    64 - BUCKETS_1,
+    64 - codes.COLUMN_BITS * codes.ENDING_1,
+    64 - codes.BUCKETS_1,
     FIRST_1,
     0,
-    64 - COLUMN_BITS * ENDING_2,
-    64 - BUCKETS_2,
+    64 - codes.COLUMN_BITS * codes.ENDING_2,
+    64 - codes.BUCKETS_2,
     FIRST_2,
     0,
-    64 - COLUMN_BITS * BUCKETED_3,
-    64 - BUCKETS_3,
+    64 - codes.COLUMN_BITS * codes.BUCKETED_3,
+    64 - codes.BUCKETS_3,
     FIRST_3,
     0,
   ])
@@ -89,8 +73,8 @@ export const BITMAPS_AT: i32 = BITMAPS;
 export const BUCKETS_AT: i32 = BUCKET_STARTS;
 export const CHUNK_AT: i32 = CHUNK;
 
-for (let length = 0; length < ENTRY_BYTES; length += 1) {
-  memory.fill(MASKS + (length + 1) * ENTRY_BYTES - length, 0xff, length);
+for (let length = 0; length < codes.ENTRY_BYTES; length += 1) {
+  memory.fill(MASKS + (length + 1) * codes.ENTRY_BYTES - length, 0xff, length);
 }
 
 class state {
@@ -112,12 +96,12 @@ class state {
  * @returns false if there is no memory
  */
 export function reserve(blank: i32, entries: i32, alike: i32): bool {
-  state.blanks = blank === 0 ? -1 : (blank << COLUMN_BITS) | blank;
+  state.blanks = blank === 0 ? -1 : (blank << codes.COLUMN_BITS) | blank;
   state.entries = (<i32>__heap_base + 15) & ~15;
-  state.literals = state.entries + entries * ENTRY_BYTES;
+  state.literals = state.entries + entries * codes.ENTRY_BYTES;
   state.hits = state.literals + entries * 4;
   // At a place end one literal of each length, and those like it.
-  const end = state.hits + (CHUNK_BYTES * COMPARED_MAX * alike + 1) * HIT_BYTES;
+  const end = state.hits + (CHUNK_BYTES * codes.COMPARED_MAX * alike + 1) * HIT_BYTES;
   const missing = end / PAGE_BYTES + 1 - memory.size();
   return missing <= 0 || memory.grow(missing) >= 0;
 }
@@ -136,13 +120,13 @@ export function hitsAt(): i32 {
 
 export function begin(): void {
   state.last = 0;
-  memory.fill(COLUMNS - ENTRY_BYTES, 0, ENTRY_BYTES);
+  memory.fill(COLUMNS - codes.ENTRY_BYTES, 0, codes.ENTRY_BYTES);
 }
 
 /** Finds the hits in the chunk, whose first byte has the offset `from`. @returns their end */
 export function find(length: i32, from: i32): i32 {
   const hitsEnd = comparePlaces(notePlaces(length, from));
-  v128.store(COLUMNS - ENTRY_BYTES, v128.load(state.columnsEnd - ENTRY_BYTES));
+  v128.store(COLUMNS - codes.ENTRY_BYTES, v128.load(state.columnsEnd - codes.ENTRY_BYTES));
   return hitsEnd;
 }
 
@@ -157,15 +141,15 @@ function notePlaces(length: i32, from: i32): i32 {
     at += 1;
     if ((byte & NON_ASCII) !== 0) {
       // No literal ends here: not worth a hash.
-      last <<= COLUMN_BITS;
+      last <<= codes.COLUMN_BITS;
       store<u8>(column, 0);
       column += 1;
       continue;
     }
     const own = <i32>load<u8>(byte, COLUMN_OF);
     // A blank behind a blank is as if it were not there.
-    if (((((<i32>last) << COLUMN_BITS) | own) & PAIR) === blanks) continue;
-    last = (last << COLUMN_BITS) | <u64>own;
+    if (((((<i32>last) << codes.COLUMN_BITS) | own) & PAIR) === blanks) continue;
+    last = (last << codes.COLUMN_BITS) | <u64>own;
     store<u8>(column, <u8>own);
     store<u64>(place, last);
     store<i32>(place, from + at, PLACE_OFFSET);
@@ -182,22 +166,22 @@ function notePlaces(length: i32, from: i32): i32 {
 // The bit of each class for the last characters, lowest in the result; its other bits are anything.
 
 function bit0(last: u64): i32 {
-  const index = hash(last, 64 - COLUMN_BITS * ENDING_0, 64 - BITS_0);
+  const index = hash(last, 64 - codes.COLUMN_BITS * codes.ENDING_0, 64 - codes.BITS_0);
   return <i32>load<u8>(index >> 3, BITMAPS) >> <i32>(index & 7);
 }
 
 function bit1(last: u64): i32 {
-  const index = hash(last, 64 - COLUMN_BITS * ENDING_1, 64 - BITS_1);
+  const index = hash(last, 64 - codes.COLUMN_BITS * codes.ENDING_1, 64 - codes.BITS_1);
   return <i32>load<u8>(index >> 3, BITMAPS + BITMAP_1) >> <i32>(index & 7);
 }
 
 function bit2(last: u64): i32 {
-  const index = hash(last, 64 - COLUMN_BITS * ENDING_2, 64 - BITS_2);
+  const index = hash(last, 64 - codes.COLUMN_BITS * codes.ENDING_2, 64 - codes.BITS_2);
   return <i32>load<u8>(index >> 3, BITMAPS + BITMAP_2) >> <i32>(index & 7);
 }
 
 function bit3(last: u64): i32 {
-  const index = <u32>last & ((1 << BITS_3) - 1);
+  const index = <u32>last & ((1 << codes.BITS_3) - 1);
   return <i32>load<u8>(index >> 3, BITMAPS + BITMAP_3) >> <i32>(index & 7);
 }
 
@@ -212,7 +196,7 @@ function comparePlaces(placesEnd: i32): i32 {
   let hit = state.hits;
   for (let place = PLACES; place < placesEnd; place += PLACE_BYTES) {
     const last = load<u64>(place);
-    const text = v128.load(load<i32>(place, PLACE_COLUMN) - (ENTRY_BYTES - 1));
+    const text = v128.load(load<i32>(place, PLACE_COLUMN) - (codes.ENTRY_BYTES - 1));
     const end = load<i32>(place, PLACE_OFFSET) - 1;
     let found =
       (bit0(last) & 1) |

@@ -3,19 +3,7 @@
  * literal beyond ASCII may be. ASCII is skipped, sixteen bytes at a time. `non-ascii-scan.ts` calls `begin`, then
  * `scan` until the text's end.
  */
-import {
-  BLANK,
-  HASHED_MAX,
-  HASHES,
-  MULTIPLIER_0,
-  MULTIPLIER_1,
-  MULTIPLIER_2,
-  MULTIPLIER_3,
-  OTHER_SHIFT,
-  PAGE_BITS,
-  PAGES,
-  SHIFT,
-} from './codes.ts';
+import * as codes from './codes.ts';
 
 const MEMORY_PAGE_BYTES: i32 = 65536;
 /** Bytes that one call reads; what it found is taken after each. */
@@ -27,11 +15,11 @@ const PLACE_BYTES: i32 = 8;
 const VECTOR: i32 = 16;
 
 const FOLDED = <i32>memory.data(256, 16);
-const HASHED = <i32>memory.data(2 * HASHES, 16);
-const PRESENT = <i32>memory.data(PAGES, 16);
+const HASHED = <i32>memory.data(2 * codes.HASHES, 16);
+const PRESENT = <i32>memory.data(codes.PAGES, 16);
 /** the pages of the text, each once */
-const PAGES_FOUND = <i32>memory.data(4 * PAGES, 16);
-const PLACES = <i32>memory.data(PLACE_BYTES * HASHED_MAX * CHARACTERS_MAX, 16);
+const PAGES_FOUND = <i32>memory.data(4 * codes.PAGES, 16);
+const PLACES = <i32>memory.data(PLACE_BYTES * codes.HASHED_MAX * CHARACTERS_MAX, 16);
 
 export const FOLDED_AT: i32 = FOLDED;
 export const HASHED_AT: i32 = HASHED;
@@ -94,13 +82,13 @@ function byteAt(at: i32): i32 {
 }
 
 function isBlankAt(at: i32): bool {
-  return <i32>load<u8>(FOLDED + byteAt(at)) === BLANK;
+  return <i32>load<u8>(FOLDED + byteAt(at)) === codes.BLANK;
 }
 
 /** Goes back to the third character before the place, but not before what was skipped. */
 function goBack(): void {
   let back = state.at;
-  for (let left = HASHED_MAX - 1; left > 0 && back !== state.skipped; left -= 1) {
+  for (let left = codes.HASHED_MAX - 1; left > 0 && back !== state.skipped; left -= 1) {
     back -= 1;
     // The other blanks of a run.
     if (isBlankAt(back)) while (back !== state.skipped && isBlankAt(back - 1)) back -= 1;
@@ -131,11 +119,11 @@ export function scan(): bool {
       const folded = <i32>load<u8>(FOLDED + byte);
       state.at += 1;
       // Of a run of blanks the first one counts.
-      if (folded !== BLANK || state.last0 !== folded) note(folded);
+      if (folded !== codes.BLANK || state.last0 !== folded) note(folded);
       continue;
     }
     note(decode(byte));
-    notePage(state.last0 >> PAGE_BITS);
+    notePage(state.last0 >> codes.PAGE_BITS);
     notePlaces();
   }
   return state.at < state.length;
@@ -166,12 +154,12 @@ function notePage(page: i32): void {
 }
 
 function notePlaces(): void {
-  const sum0: u32 = state.last0 * MULTIPLIER_0;
-  const sum1: u32 = sum0 + state.last1 * MULTIPLIER_1;
-  const sum2: u32 = sum1 + state.last2 * MULTIPLIER_2;
-  const sum3: u32 = sum2 + state.last3 * MULTIPLIER_3;
-  const first = hashed(sum0 >> SHIFT, 1) | hashed(sum1 >> SHIFT, 2);
-  const possible = first | hashed(sum2 >> SHIFT, 4) | hashed(sum3 >> SHIFT, 8);
+  const sum0: u32 = state.last0 * codes.MULTIPLIER_0;
+  const sum1: u32 = sum0 + state.last1 * codes.MULTIPLIER_1;
+  const sum2: u32 = sum1 + state.last2 * codes.MULTIPLIER_2;
+  const sum3: u32 = sum2 + state.last3 * codes.MULTIPLIER_3;
+  const first = hashed(sum0 >> codes.SHIFT, 1) | hashed(sum1 >> codes.SHIFT, 2);
+  const possible = first | hashed(sum2 >> codes.SHIFT, 4) | hashed(sum3 >> codes.SHIFT, 8);
   if (possible === 0) return;
   if ((possible & other(sum0, 1)) !== 0) notePlace(sum0);
   if ((possible & other(sum1, 2)) !== 0) notePlace(sum1);
@@ -184,7 +172,7 @@ function hashed(hash: u32, bit: i32): i32 {
 }
 
 function other(sum: u32, bit: i32): i32 {
-  return hashed(HASHES + ((sum >> OTHER_SHIFT) & (HASHES - 1)), bit);
+  return hashed(codes.HASHES + ((sum >> codes.OTHER_SHIFT) & (codes.HASHES - 1)), bit);
 }
 
 function notePlace(sum: u32): void {

@@ -10,6 +10,7 @@
 import type { StepKind } from '../../../../model/steps.ts';
 import type { AttributeRow, Convention, EventRow } from '../../reader/convention.ts';
 import { ERROR_SURFACE } from '../../reader/step-surfaces.ts';
+import { event, messages, structure, text } from '../rows.ts';
 
 /** `span.type`, in some versions without the prefix. */
 const KINDS: Readonly<Record<string, StepKind>> = {
@@ -31,26 +32,20 @@ const KINDS_OF_NAMES = Object.fromEntries(
   ]),
 );
 
-function event(name: string, kind: StepKind, attributes: readonly AttributeRow[]): EventRow[] {
-  return [name, `${PREFIX}${name}`].map((one) => ({
-    event: one,
-    kind,
-    carries: 'own',
-    attributes,
-  }));
-}
+const events = (name: string, kind: StepKind, attributes?: readonly AttributeRow[]): EventRow[] =>
+  [name, `${PREFIX}${name}`].map((one) => event(one, kind, attributes));
 
-const TOOL_NAME: AttributeRow = { key: 'tool_name', read: { as: 'text', surface: 'tool_name' } };
+const TOOL_NAME: AttributeRow = { key: 'tool_name', read: text('tool_name') };
 
 /** Longer than `tool_input`, whose values are cut at 512 characters. */
 const TOOL_PARAMETERS: AttributeRow = {
   key: 'tool_parameters',
-  read: { as: 'structure', surface: 'tool_args', envelope: { name: ['mcp_tool_name'] } },
+  read: structure('tool_args', { name: ['mcp_tool_name'] }),
 };
 
 const TOOL_INPUT: AttributeRow = {
   key: 'tool_input',
-  read: { as: 'structure', surface: 'tool_args' },
+  read: structure('tool_args'),
 };
 
 /** A tool's output in its span event; `<name>_truncated` and the like may be beside each. */
@@ -82,44 +77,32 @@ export const CLAUDE_CODE: Convention = {
   appliesTo: { scopes: ['com.anthropic.claude_code'], services: ['claude-code'] },
   kinds: [{ key: 'span.type', kinds: KINDS_OF_NAMES }, { names: KINDS_OF_NAMES }],
   attributes: [
-    { key: 'user_prompt', read: { as: 'text', surface: 'step_input' } },
+    { key: 'user_prompt', read: text('step_input') },
     TOOL_NAME,
     TOOL_INPUT,
-    { key: 'full_command', read: { as: 'text', surface: 'tool_args' } },
-    { key: 'file_path', read: { as: 'text', surface: 'tool_args' } },
-    { key: 'skill_name', read: { as: 'text', surface: 'tool_args' } },
-    { key: 'subagent_type', read: { as: 'text', surface: 'tool_args' } },
+    { key: 'full_command', read: text('tool_args') },
+    { key: 'file_path', read: text('tool_args') },
+    { key: 'skill_name', read: text('tool_args') },
+    { key: 'subagent_type', read: text('tool_args') },
     // On a tool's span the result, which the model reads next.
-    {
-      key: 'new_context',
-      read: { as: 'text', surface: { tool: 'tool_result', else: 'step_input' } },
-    },
-    { key: 'response.model_output', read: { as: 'text', surface: 'agent_output' } },
-    { key: 'error', read: { as: 'text', surface: ERROR_SURFACE } },
+    { key: 'new_context', read: text({ tool: 'tool_result', else: 'step_input' }) },
+    { key: 'response.model_output', read: text('agent_output') },
+    { key: 'error', read: text(ERROR_SURFACE) },
   ],
   events: [
-    ...event('user_prompt', 'agent', [
-      { key: 'prompt', read: { as: 'text', surface: 'step_input' } },
-    ]),
-    ...event('assistant_response', 'llm', [
-      { key: 'response', read: { as: 'text', surface: 'agent_output' } },
-    ]),
-    ...event('tool_result', 'tool', [TOOL_NAME, TOOL_INPUT, TOOL_PARAMETERS]),
+    ...events('user_prompt', 'agent', [{ key: 'prompt', read: text('step_input') }]),
+    ...events('assistant_response', 'llm', [{ key: 'response', read: text('agent_output') }]),
+    ...events('tool_result', 'tool', [TOOL_NAME, TOOL_INPUT, TOOL_PARAMETERS]),
     // The only event of a refused call.
-    ...event('tool_decision', 'tool', [TOOL_NAME, TOOL_PARAMETERS]),
-    ...event('api_request', 'llm', []),
-    ...event('api_error', 'llm', []),
-    ...event('api_refusal', 'llm', []),
-    ...event('api_retries_exhausted', 'llm', []),
-    ...event('api_request_body', 'llm', [
-      {
-        key: 'body',
-        read: { as: 'messages', side: 'input', envelope: { take: ['messages'] } },
-      },
+    ...events('tool_decision', 'tool', [TOOL_NAME, TOOL_PARAMETERS]),
+    ...events('api_request', 'llm'),
+    ...events('api_error', 'llm'),
+    ...events('api_refusal', 'llm'),
+    ...events('api_retries_exhausted', 'llm'),
+    ...events('api_request_body', 'llm', [
+      { key: 'body', read: messages('input', { take: ['messages'] }) },
     ]),
-    ...event('api_response_body', 'llm', [
-      { key: 'body', read: { as: 'messages', side: 'output' } },
-    ]),
+    ...events('api_response_body', 'llm', [{ key: 'body', read: messages('output') }]),
     {
       event: 'tool.output',
       carries: 'own',
@@ -128,11 +111,9 @@ export const CLAUDE_CODE: Convention = {
         {
           prefix: '',
           except: OUTPUTS.flatMap((name) => [name, `${name}_truncated`, `${name}_original_length`]),
-          read: { as: 'text', surface: 'tool_args' },
+          read: text('tool_args'),
         },
-        ...OUTPUTS.map(
-          (key): AttributeRow => ({ key, read: { as: 'text', surface: 'tool_result' } }),
-        ),
+        ...OUTPUTS.map((key): AttributeRow => ({ key, read: text('tool_result') })),
       ],
     },
   ],

@@ -6,41 +6,27 @@
  * counts, ids; the text of a model's answer comes only from versions with `codex.agent_response`.
  */
 import type { AttributeRow, Convention } from '../../reader/convention.ts';
+import { event, structure, text } from '../rows.ts';
 
-const TOOL_NAME: AttributeRow = { key: 'tool_name', read: { as: 'text', surface: 'tool_name' } };
+const TOOL_NAME: AttributeRow = { key: 'tool_name', read: text('tool_name') };
 
 export const CODEX: Convention = {
   name: 'codex',
   appliesTo: { scopes: ['codex'], services: ['codex', 'Codex'] },
   events: [
-    {
-      event: 'codex.user_prompt',
-      kind: 'agent',
-      carries: 'own',
-      attributes: [{ key: 'prompt', read: { as: 'text', surface: 'step_input' } }],
-    },
-    {
-      event: 'codex.tool_result',
-      kind: 'tool',
-      carries: 'own',
-      attributes: [
-        TOOL_NAME,
-        { key: 'arguments', read: { as: 'structure', surface: 'tool_args' } },
-        { key: 'output', read: { as: 'structure', surface: 'tool_result' } },
-      ],
-    },
-    { event: 'codex.tool_decision', kind: 'tool', carries: 'own', attributes: [TOOL_NAME] },
-    {
-      event: 'codex.agent_response',
-      kind: 'llm',
-      carries: 'own',
-      attributes: [{ key: 'response', read: { as: 'text', surface: 'agent_output' } }],
-    },
+    event('codex.user_prompt', 'agent', [{ key: 'prompt', read: text('step_input') }]),
+    event('codex.tool_result', 'tool', [
+      TOOL_NAME,
+      { key: 'arguments', read: structure('tool_args') },
+      { key: 'output', read: structure('tool_result') },
+    ]),
+    event('codex.tool_decision', 'tool', [TOOL_NAME]),
+    event('codex.agent_response', 'llm', [{ key: 'response', read: text('agent_output') }]),
     // Their `error.message` is read as on any step.
-    { event: 'codex.api_request', kind: 'llm', carries: 'own', attributes: [] },
-    { event: 'codex.sse_event', kind: 'llm', carries: 'own', attributes: [] },
-    { event: 'codex.websocket_request', kind: 'llm', carries: 'own', attributes: [] },
-    { event: 'codex.websocket_event', kind: 'llm', carries: 'own', attributes: [] },
+    event('codex.api_request', 'llm'),
+    event('codex.sse_event', 'llm'),
+    event('codex.websocket_request', 'llm'),
+    event('codex.websocket_event', 'llm'),
   ],
   run: {
     names: { sessionId: { 'conversation.id': 140 } },

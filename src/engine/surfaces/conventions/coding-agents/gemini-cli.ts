@@ -12,6 +12,7 @@
 import type { StepKind } from '../../../../model/steps.ts';
 import type { AttributeRow, Convention, EventRow } from '../../reader/convention.ts';
 import { ERROR_SURFACE } from '../../reader/step-surfaces.ts';
+import { event, messages, structure, text } from '../rows.ts';
 
 const OPERATIONS: Readonly<Record<string, StepKind>> = {
   tool_call: 'tool',
@@ -26,16 +27,10 @@ const OPERATIONS: Readonly<Record<string, StepKind>> = {
 
 const PREFIXES = ['gemini_cli.', 'qwen-code.'];
 
-function event(name: string, kind: StepKind, attributes: readonly AttributeRow[]): EventRow[] {
-  return PREFIXES.map((prefix) => ({
-    event: `${prefix}${name}`,
-    kind,
-    carries: 'own',
-    attributes,
-  }));
-}
+const events = (name: string, kind: StepKind, attributes: readonly AttributeRow[]): EventRow[] =>
+  PREFIXES.map((prefix) => event(`${prefix}${name}`, kind, attributes));
 
-const ERROR: AttributeRow = { key: 'error', read: { as: 'text', surface: ERROR_SURFACE } };
+const ERROR: AttributeRow = { key: 'error', read: text(ERROR_SURFACE) };
 
 export const GEMINI_CLI: Convention = {
   name: 'gemini-cli',
@@ -43,22 +38,14 @@ export const GEMINI_CLI: Convention = {
   kinds: [{ key: 'gen_ai.operation.name', kinds: OPERATIONS }, { names: OPERATIONS }],
   attributes: [
     // Elsewhere the name of a prompt of MCP's, here its id.
-    { key: 'gen_ai.prompt.name', onKinds: [], read: { as: 'text', surface: 'tool_name' } },
+    { key: 'gen_ai.prompt.name', onKinds: [], read: text('tool_name') },
     {
       key: 'gen_ai.input.messages',
       onKinds: ['tool'],
-      read: { as: 'structure', surface: 'tool_args', envelope: { name: ['name'], take: ['args'] } },
+      read: structure('tool_args', { name: ['name'], take: ['args'] }),
     },
-    {
-      key: 'gen_ai.input.messages',
-      onKinds: ['agent'],
-      read: { as: 'structure', surface: 'step_input' },
-    },
-    {
-      key: 'gen_ai.input.messages',
-      notOnKinds: ['tool', 'agent'],
-      read: { as: 'messages', side: 'input' },
-    },
+    { key: 'gen_ai.input.messages', onKinds: ['agent'], read: structure('step_input') },
+    { key: 'gen_ai.input.messages', notOnKinds: ['tool', 'agent'], read: messages('input') },
     {
       key: 'gen_ai.output.messages',
       onKinds: ['tool'],
@@ -74,11 +61,7 @@ export const GEMINI_CLI: Convention = {
         },
       },
     },
-    {
-      key: 'gen_ai.output.messages',
-      onKinds: ['agent'],
-      read: { as: 'structure', surface: 'agent_output' },
-    },
+    { key: 'gen_ai.output.messages', onKinds: ['agent'], read: structure('agent_output') },
     {
       key: 'gen_ai.output.messages',
       notOnKinds: ['tool', 'agent'],
@@ -91,19 +74,15 @@ export const GEMINI_CLI: Convention = {
     },
   ],
   events: [
-    ...event('user_prompt', 'agent', [
-      { key: 'prompt', read: { as: 'text', surface: 'step_input' } },
-    ]),
-    ...event('tool_call', 'tool', [
-      { key: 'function_name', read: { as: 'text', surface: 'tool_name' } },
-      { key: 'function_args', read: { as: 'structure', surface: 'tool_args' } },
+    ...events('user_prompt', 'agent', [{ key: 'prompt', read: text('step_input') }]),
+    ...events('tool_call', 'tool', [
+      { key: 'function_name', read: text('tool_name') },
+      { key: 'function_args', read: structure('tool_args') },
       ERROR,
-      { key: 'metadata', read: { as: 'structure', surface: 'tool_result' } },
+      { key: 'metadata', read: structure('tool_result') },
     ]),
-    ...event('api_request', 'llm', [
-      { key: 'request_text', read: { as: 'messages', side: 'input' } },
-    ]),
-    ...event('api_response', 'llm', [
+    ...events('api_request', 'llm', [{ key: 'request_text', read: messages('input') }]),
+    ...events('api_response', 'llm', [
       {
         key: 'response_text',
         read: {
@@ -114,12 +93,12 @@ export const GEMINI_CLI: Convention = {
         },
       },
     ]),
-    ...event('api_error', 'llm', [ERROR]),
-    ...event('hook_call', 'other', [
-      { key: 'hook_input', read: { as: 'structure', surface: 'step_input' } },
-      { key: 'hook_output', read: { as: 'structure', surface: 'step_output' } },
-      { key: 'stdout', read: { as: 'text', surface: 'step_output' } },
-      { key: 'stderr', read: { as: 'text', surface: 'step_output' } },
+    ...events('api_error', 'llm', [ERROR]),
+    ...events('hook_call', 'other', [
+      { key: 'hook_input', read: structure('step_input') },
+      { key: 'hook_output', read: structure('step_output') },
+      { key: 'stdout', read: text('step_output') },
+      { key: 'stderr', read: text('step_output') },
       ERROR,
     ]),
   ],

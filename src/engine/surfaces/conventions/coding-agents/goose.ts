@@ -6,6 +6,7 @@
  */
 import type { Convention } from '../../reader/convention.ts';
 import { INPUT_SURFACE, OUTPUT_SURFACE } from '../../reader/step-surfaces.ts';
+import { exchange, messages } from '../rows.ts';
 
 export const GOOSE: Convention = {
   name: 'goose',
@@ -22,10 +23,10 @@ export const GOOSE: Convention = {
     },
   ],
   attributes: [
-    { key: 'user_message', read: { as: 'messages', side: 'input' } },
-    { key: 'trace_input', read: { as: 'messages', side: 'input' } },
-    { key: 'trace_output', read: { as: 'messages', side: 'output' } },
-    { key: 'input', read: { as: 'exchange', side: 'input', surface: INPUT_SURFACE } },
-    { key: 'output', read: { as: 'exchange', side: 'output', surface: OUTPUT_SURFACE } },
+    { key: 'user_message', read: messages('input') },
+    { key: 'trace_input', read: messages('input') },
+    { key: 'trace_output', read: messages('output') },
+    { key: 'input', read: exchange('input', INPUT_SURFACE) },
+    { key: 'output', read: exchange('output', OUTPUT_SURFACE) },
   ],
 };

@@ -5,29 +5,14 @@
  * Left out: `openclaw.content.system_prompt`, `openclaw.content.tool_definitions`.
  */
 import type { Convention } from '../../reader/convention.ts';
+import { messages, structure } from '../rows.ts';
 
 export const OPENCLAW: Convention = {
   name: 'openclaw',
   attributes: [
-    {
-      key: 'openclaw.content.input_messages',
-      raw: 'input',
-      read: { as: 'messages', side: 'input' },
-    },
-    {
-      key: 'openclaw.content.output_messages',
-      raw: 'output',
-      read: { as: 'messages', side: 'output' },
-    },
-    {
-      key: 'openclaw.content.tool_input',
-      raw: 'equal',
-      read: { as: 'structure', surface: 'tool_args' },
-    },
-    {
-      key: 'openclaw.content.tool_output',
-      raw: 'equal',
-      read: { as: 'structure', surface: 'tool_result' },
-    },
+    { key: 'openclaw.content.input_messages', raw: 'input', read: messages('input') },
+    { key: 'openclaw.content.output_messages', raw: 'output', read: messages('output') },
+    { key: 'openclaw.content.tool_input', raw: 'equal', read: structure('tool_args') },
+    { key: 'openclaw.content.tool_output', raw: 'equal', read: structure('tool_result') },
   ],
 };

@@ -9,6 +9,7 @@
  * crew. CrewAI's own telemetry is sent to its makers.
  */
 import type { Convention } from '../../reader/convention.ts';
+import { text } from '../rows.ts';
 
 export const CREWAI: Convention = {
   name: 'crewai',
@@ -18,10 +19,10 @@ export const CREWAI: Convention = {
   },
   kinds: [{ names: { 'crewai.workflow': 'agent' } }],
   attributes: [
-    { key: 'crewai.task.description', read: { as: 'text', surface: 'step_input' } },
-    { key: 'crewai.task.context', read: { as: 'text', surface: 'step_input' } },
-    { key: 'crewai.crew.tasks_output', read: { as: 'text', surface: 'agent_output' } },
+    { key: 'crewai.task.description', read: text('step_input') },
+    { key: 'crewai.task.context', read: text('step_input') },
+    { key: 'crewai.crew.tasks_output', read: text('agent_output') },
     // `crewai.crew.result`; of a class derived from `Crew` by its own name.
-    { prefix: 'crewai.', suffix: '.result', read: { as: 'text', surface: 'agent_output' } },
+    { prefix: 'crewai.', suffix: '.result', read: text('agent_output') },
   ],
 };

@@ -8,12 +8,10 @@
  * below too, so they show no kind.
  */
 import type { AttributeRow, Convention } from '../../reader/convention.ts';
+import { exchange, messages, structure, text } from '../rows.ts';
 
 function results(keys: readonly string[]): AttributeRow[] {
-  return keys.map((key) => ({
-    key,
-    read: { as: 'exchange', side: 'output', surface: 'agent_output' },
-  }));
+  return keys.map((key) => ({ key, read: exchange('output', 'agent_output') }));
 }
 
 export const FLUE: Convention = {
@@ -29,21 +27,14 @@ export const FLUE: Convention = {
   attributes: [
     {
       key: 'flue.turn.input',
-      read: {
-        as: 'messages',
-        side: 'input',
-        envelope: { take: ['messages'], beside: ['systemPrompt', 'tools'] },
-      },
+      read: messages('input', { take: ['messages'], beside: ['systemPrompt', 'tools'] }),
     },
-    {
-      key: 'flue.workflow.payload',
-      read: { as: 'exchange', side: 'input', surface: 'step_input' },
-    },
-    { key: 'flue.task.prompt', read: { as: 'text', surface: 'step_input' } },
-    { key: 'flue.tool.name', read: { as: 'text', surface: 'tool_name' } },
-    { key: 'flue.tool.arguments', read: { as: 'structure', surface: 'tool_args' } },
-    { key: 'flue.tool.result', read: { as: 'structure', surface: 'tool_result' } },
-    { key: 'flue.turn.output', read: { as: 'messages', side: 'output' } },
+    { key: 'flue.workflow.payload', read: exchange('input', 'step_input') },
+    { key: 'flue.task.prompt', read: text('step_input') },
+    { key: 'flue.tool.name', read: text('tool_name') },
+    { key: 'flue.tool.arguments', read: structure('tool_args') },
+    { key: 'flue.tool.result', read: structure('tool_result') },
+    { key: 'flue.turn.output', read: messages('output') },
     ...results(['flue.task.result', 'flue.operation.result', 'flue.workflow.result']),
   ],
   run: {

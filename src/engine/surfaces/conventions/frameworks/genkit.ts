@@ -9,6 +9,7 @@
 import type { Convention, RowReading, ValueEnvelope } from '../../reader/convention.ts';
 import { MEDIA } from '../../reader/messages/part-shapes.ts';
 import { INPUT_SURFACE, OUTPUT_SURFACE } from '../../reader/step-surfaces.ts';
+import { kindsOf, text } from '../rows.ts';
 
 /** Of a model, and of `generate`, which runs the model and its tools in turn. */
 const REQUEST: ValueEnvelope = {
@@ -55,37 +56,24 @@ export const GENKIT: Convention = {
   kinds: [
     {
       key: 'genkit:metadata:subtype',
-      kinds: {
-        tool: 'tool',
-        'tool.v2': 'tool',
-        model: 'llm',
-        'background-model': 'llm',
-        agent: 'agent',
-        // The outermost one: its output is the answer.
-        flow: 'agent',
-        prompt: 'chain',
-        'executable-prompt': 'chain',
-        util: 'chain',
-        retriever: 'retriever',
-        embedder: 'embedding',
-        indexer: 'other',
-        reranker: 'other',
-        evaluator: 'other',
-      },
+      kinds: kindsOf({
+        tool: ['tool', 'tool.v2'],
+        llm: ['model', 'background-model'],
+        // A flow is the outermost one: its output is the answer.
+        agent: ['agent', 'flow'],
+        chain: ['prompt', 'executable-prompt', 'util'],
+        retriever: ['retriever'],
+        embedding: ['embedder'],
+        other: ['indexer', 'reranker', 'evaluator'],
+      }),
     },
     {
       key: 'genkit:type',
-      kinds: {
-        flowstep: 'chain',
-        prompttemplate: 'chain',
-        dotprompt: 'chain',
-        util: 'chain',
-        helper: 'chain',
-      },
+      kinds: kindsOf({ chain: ['flowstep', 'prompttemplate', 'dotprompt', 'util', 'helper'] }),
     },
   ],
   attributes: [
-    { key: 'genkit:name', onKinds: ['tool'], read: { as: 'text', surface: 'tool_name' } },
+    { key: 'genkit:name', onKinds: ['tool'], read: text('tool_name') },
     { key: 'genkit:input', onKinds: ['llm'], read: request },
     { key: 'genkit:input', where: GENERATE, read: request },
     {

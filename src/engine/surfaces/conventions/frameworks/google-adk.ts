@@ -8,6 +8,7 @@
  * parameters, counts; `{}` and `N/A`, which mean that there is no value.
  */
 import type { Convention } from '../../reader/convention.ts';
+import { messages, structure } from '../rows.ts';
 
 export const GOOGLE_ADK: Convention = {
   name: 'google-adk',
@@ -28,15 +29,11 @@ export const GOOGLE_ADK: Convention = {
   attributes: [
     {
       key: 'gcp.vertex.agent.llm_request',
-      read: {
-        as: 'messages',
-        side: 'input',
-        envelope: { take: ['contents'], beside: ['model', 'config'] },
-      },
+      read: messages('input', { take: ['contents'], beside: ['model', 'config'] }),
     },
-    { key: 'gcp.vertex.agent.data', read: { as: 'messages', side: 'input' } },
-    { key: 'gcp.vertex.agent.tool_call_args', read: { as: 'structure', surface: 'tool_args' } },
-    { key: 'gcp.vertex.agent.tool_response', read: { as: 'structure', surface: 'tool_result' } },
+    { key: 'gcp.vertex.agent.data', read: messages('input') },
+    { key: 'gcp.vertex.agent.tool_call_args', read: structure('tool_args') },
+    { key: 'gcp.vertex.agent.tool_response', read: structure('tool_result') },
     {
       key: 'gcp.vertex.agent.llm_response',
       read: {
@@ -67,11 +64,7 @@ export const GOOGLE_ADK: Convention = {
 export const GOOGLE_GENAI: Convention = {
   name: 'google-genai',
   attributes: [
-    {
-      prefix: 'code.function.parameters.',
-      suffix: '.value',
-      read: { as: 'structure', surface: 'tool_args' },
-    },
-    { key: 'code.function.return.value', read: { as: 'structure', surface: 'tool_result' } },
+    { prefix: 'code.function.parameters.', suffix: '.value', read: structure('tool_args') },
+    { key: 'code.function.return.value', read: structure('tool_result') },
   ],
 };

@@ -11,21 +11,14 @@
 
 import type { StepKind } from '../../../../model/steps.ts';
 import type { Convention } from '../../reader/convention.ts';
+import { kindsOf, text } from '../rows.ts';
 
 /** `call_type`; each also with the prefix `a`, for asynchronous. */
-const CALLS: Readonly<Record<string, StepKind>> = {
-  completion: 'llm',
-  text_completion: 'llm',
-  responses: 'llm',
-  anthropic_messages: 'llm',
-  generate_content: 'llm',
-  embedding: 'embedding',
-  rerank: 'other',
-  image_generation: 'other',
-  transcription: 'other',
-  speech: 'other',
-  moderation: 'other',
-};
+const CALLS: Readonly<Record<string, StepKind>> = kindsOf({
+  llm: ['completion', 'text_completion', 'responses', 'anthropic_messages', 'generate_content'],
+  embedding: ['embedding'],
+  other: ['rerank', 'image_generation', 'transcription', 'speech', 'moderation'],
+});
 
 const KINDS = Object.fromEntries(
   Object.entries(CALLS).flatMap(([name, kind]) => [
@@ -43,8 +36,8 @@ export const LITELLM: Convention = {
   ],
   attributes: [
     // On its log records, the text without the author, who is named in the body.
-    { key: 'gen_ai.prompt', raw: 'input', read: { as: 'text', surface: 'step_input' } },
-    { key: 'message.content', raw: 'output', read: { as: 'text', surface: 'agent_output' } },
+    { key: 'gen_ai.prompt', raw: 'input', read: text('step_input') },
+    { key: 'message.content', raw: 'output', read: text('agent_output') },
   ],
   events: [
     { event: 'gen_ai.content.prompt', carries: 'message', side: 'input', role: 'user' },

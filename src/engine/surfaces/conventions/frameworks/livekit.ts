@@ -7,22 +7,18 @@
  * numbers, session options, timings, ids.
  */
 import type { AttributeRow, Convention, RowReading } from '../../reader/convention.ts';
-
-const text = (surface: 'step_input' | 'agent_output' | 'tool_name'): RowReading => ({
-  as: 'text',
-  surface,
-});
+import { messages, structure, text } from '../rows.ts';
 
 /** Without `lk.` or `lk.pii.`, in reading order. */
 const CONTENT: Readonly<Record<string, RowReading>> = {
   user_input: text('step_input'),
   user_transcript: text('step_input'),
-  chat_ctx: { as: 'messages', side: 'input', envelope: { take: ['items'], beside: [] } },
+  chat_ctx: messages('input', { take: ['items'], beside: [] }),
   'function_tool.name': text('tool_name'),
-  'function_tool.arguments': { as: 'structure', surface: 'tool_args' },
-  'function_tool.output': { as: 'structure', surface: 'tool_result' },
+  'function_tool.arguments': structure('tool_args'),
+  'function_tool.output': structure('tool_result'),
   'response.text': text('agent_output'),
-  'response.function_calls': { as: 'messages', side: 'output' },
+  'response.function_calls': messages('output'),
   // Text to be spoken by the agent.
   input_text: text('agent_output'),
 };

@@ -10,6 +10,7 @@
  */
 import type { AttributeRow, Convention, ValueEnvelope } from '../../reader/convention.ts';
 import { INPUT_SURFACE, OUTPUT_SURFACE } from '../../reader/step-surfaces.ts';
+import { exchange, kindsOf, messages } from '../rows.ts';
 
 /** Spans of a model around the call itself. */
 const MODEL_SPANS = ['model_generation', 'model_step', 'model_chunk'];
@@ -25,11 +26,8 @@ const ANSWER: ValueEnvelope = {
 const STUBS = /^(?:\s*\[(?:(?:tool|tool-result): [\w.-]+|image|file|reasoning|object)\])+\s*$/;
 
 const MODEL_ROWS = MODEL_SPANS.flatMap((type): (AttributeRow & { key: string })[] => [
-  { key: `mastra.${type}.input`, stubs: STUBS, read: { as: 'messages', side: 'input' } },
-  {
-    key: `mastra.${type}.output`,
-    read: { as: 'messages', side: 'output', envelope: ANSWER },
-  },
+  { key: `mastra.${type}.input`, stubs: STUBS, read: messages('input') },
+  { key: `mastra.${type}.output`, read: messages('output', ANSWER) },
 ]);
 
 export const MASTRA: Convention = {
@@ -39,25 +37,22 @@ export const MASTRA: Convention = {
     { has: 'mastra.metadata.toolCallId', kind: 'tool' },
     {
       key: 'mastra.span.type',
-      kinds: {
-        tool_call: 'tool',
-        mcp_tool_call: 'tool',
-        provider_tool_call: 'tool',
-        model_generation: 'llm',
-        model_step: 'llm',
-        model_inference: 'llm',
-        model_chunk: 'llm',
-        agent_run: 'agent',
-        workflow_run: 'chain',
-        workflow_step: 'chain',
-        workflow_conditional: 'chain',
-        workflow_conditional_eval: 'chain',
-        workflow_parallel: 'chain',
-        workflow_loop: 'chain',
-        workflow_sleep: 'chain',
-        workflow_wait_event: 'chain',
-        rag_embedding: 'embedding',
-      },
+      kinds: kindsOf({
+        tool: ['tool_call', 'mcp_tool_call', 'provider_tool_call'],
+        llm: ['model_generation', 'model_step', 'model_inference', 'model_chunk'],
+        agent: ['agent_run'],
+        chain: [
+          'workflow_run',
+          'workflow_step',
+          'workflow_conditional',
+          'workflow_conditional_eval',
+          'workflow_parallel',
+          'workflow_loop',
+          'workflow_sleep',
+          'workflow_wait_event',
+        ],
+        embedding: ['rag_embedding'],
+      }),
     },
   ],
   attributes: [
@@ -66,14 +61,14 @@ export const MASTRA: Convention = {
       prefix: 'mastra.',
       suffix: '.input',
       except: MODEL_ROWS.map(({ key }) => key.slice('mastra.'.length)),
-      read: { as: 'exchange', side: 'input', surface: INPUT_SURFACE },
+      read: exchange('input', INPUT_SURFACE),
     },
     {
       prefix: 'mastra.',
       suffix: '.output',
       except: MODEL_ROWS.map(({ key }) => key.slice('mastra.'.length)),
       notOnKinds: ['embedding'],
-      read: { as: 'exchange', side: 'output', surface: OUTPUT_SURFACE },
+      read: exchange('output', OUTPUT_SURFACE),
     },
   ],
   run: {

@@ -5,6 +5,7 @@
  * names only; its text is sent by OpenInference. Data only.
  */
 import type { Convention } from '../../reader/convention.ts';
+import { messages } from '../rows.ts';
 
 export const MICROSOFT: Convention = {
   name: 'microsoft',
@@ -14,8 +15,8 @@ export const MICROSOFT: Convention = {
   ],
   attributes: [
     // Semantic Kernel's agents, in versions before 1.38 (Python) and in .NET.
-    { key: 'gen_ai.agent.invocation_input', read: { as: 'messages', side: 'input' } },
-    { key: 'gen_ai.agent.invocation_output', read: { as: 'messages', side: 'output' } },
+    { key: 'gen_ai.agent.invocation_input', read: messages('input') },
+    { key: 'gen_ai.agent.invocation_output', read: messages('output') },
   ],
   // Semantic Kernel in Python, of text completion: the body is the prompt.
   events: [{ event: 'gen_ai.prompt', carries: 'message', side: 'input', role: 'user' }],

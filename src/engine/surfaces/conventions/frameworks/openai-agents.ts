@@ -7,6 +7,7 @@
  * Left out: `gen_ai.guardrail.*`, `gen_ai.handoff.*` (names), audio formats, voices.
  */
 import type { Convention } from '../../reader/convention.ts';
+import { text } from '../rows.ts';
 
 export const OPENAI_AGENTS: Convention = {
   name: 'openai-agents',
@@ -25,9 +26,9 @@ export const OPENAI_AGENTS: Convention = {
     },
   ],
   attributes: [
-    { key: 'gen_ai.transcription.text', read: { as: 'text', surface: 'step_input' } },
+    { key: 'gen_ai.transcription.text', read: text('step_input') },
     // Text to be spoken by the agent.
-    { key: 'gen_ai.speech.input_text', read: { as: 'text', surface: 'agent_output' } },
+    { key: 'gen_ai.speech.input_text', read: text('agent_output') },
   ],
   run: {
     // its own spelling

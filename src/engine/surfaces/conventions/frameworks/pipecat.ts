@@ -5,6 +5,7 @@
  * Left out: tools and their definitions, `settings.*`, `param.*`, `extra.*`, instructions.
  */
 import type { Convention } from '../../reader/convention.ts';
+import { messages, structure, text } from '../rows.ts';
 
 export const PIPECAT: Convention = {
   name: 'pipecat',
@@ -15,30 +16,26 @@ export const PIPECAT: Convention = {
   },
   kinds: [{ has: 'tool.function_name', kind: 'tool' }],
   attributes: [
-    { key: 'input', read: { as: 'messages', side: 'input' } },
-    { key: 'context_messages', read: { as: 'messages', side: 'input' } },
-    { key: 'output', read: { as: 'text', surface: 'agent_output' } },
+    { key: 'input', read: messages('input') },
+    { key: 'context_messages', read: messages('input') },
+    { key: 'output', read: text('agent_output') },
     // The transcript of the user; with a realtime model also its own speech.
     {
       key: 'transcript',
       whereNot: { key: 'transcript.is_input', value: false },
-      read: { as: 'text', surface: 'step_input' },
+      read: text('step_input'),
     },
     {
       key: 'transcript',
       where: { key: 'transcript.is_input', value: false },
-      read: { as: 'text', surface: 'agent_output' },
+      read: text('agent_output'),
     },
-    { key: 'text_output', read: { as: 'text', surface: 'agent_output' } },
-    { key: 'text', read: { as: 'text', surface: 'agent_output' } },
-    { key: 'tool.function_name', read: { as: 'text', surface: 'tool_name' } },
-    { key: 'tool.arguments', read: { as: 'structure', surface: 'tool_args' } },
-    { key: 'tool.result', read: { as: 'structure', surface: 'tool_result' } },
-    { prefix: 'function_calls.', suffix: '.name', read: { as: 'text', surface: 'tool_name' } },
-    {
-      prefix: 'function_calls.',
-      suffix: '.arguments',
-      read: { as: 'structure', surface: 'tool_args' },
-    },
+    { key: 'text_output', read: text('agent_output') },
+    { key: 'text', read: text('agent_output') },
+    { key: 'tool.function_name', read: text('tool_name') },
+    { key: 'tool.arguments', read: structure('tool_args') },
+    { key: 'tool.result', read: structure('tool_result') },
+    { prefix: 'function_calls.', suffix: '.name', read: text('tool_name') },
+    { prefix: 'function_calls.', suffix: '.arguments', read: structure('tool_args') },
   ],
 };

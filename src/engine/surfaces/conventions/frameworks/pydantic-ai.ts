@@ -8,6 +8,7 @@
  * `pydantic_ai.tool.deferral.*`, ids; messages of a conversation that earlier runs sent.
  */
 import type { Convention } from '../../reader/convention.ts';
+import { messages, structure } from '../rows.ts';
 
 export const PYDANTIC_AI: Convention = {
   name: 'pydantic-ai',
@@ -25,13 +26,13 @@ export const PYDANTIC_AI: Convention = {
     {
       key: 'pydantic_ai.all_messages',
       earlierBy: 'pydantic_ai.new_message_index',
-      read: { as: 'messages', side: 'input' },
+      read: messages('input'),
     },
     { key: 'all_messages_events', read: { as: 'events' } },
     { key: 'events', read: { as: 'events' } },
-    { key: 'tool_arguments', read: { as: 'structure', surface: 'tool_args' } },
-    { key: 'tool_response', read: { as: 'structure', surface: 'tool_result' } },
-    { key: 'final_result', read: { as: 'structure', surface: 'agent_output' } },
+    { key: 'tool_arguments', read: structure('tool_args') },
+    { key: 'tool_response', read: structure('tool_result') },
+    { key: 'final_result', read: structure('agent_output') },
   ],
   run: {
     names: { agentName: { agent_name: 70 }, model: { model_name: 130 } },

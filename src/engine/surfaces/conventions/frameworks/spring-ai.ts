@@ -9,6 +9,7 @@
  * tools, ids.
  */
 import type { Convention } from '../../reader/convention.ts';
+import { structure, text } from '../rows.ts';
 
 export const SPRING_AI: Convention = {
   name: 'spring-ai',
@@ -24,16 +25,13 @@ export const SPRING_AI: Convention = {
     },
   ],
   attributes: [
-    { key: 'spring.ai.chat.client.user.text', read: { as: 'text', surface: 'step_input' } },
-    { key: 'spring.ai.chat.client.user.params', read: { as: 'structure', surface: 'step_input' } },
-    { key: 'db.vector.query.content', read: { as: 'text', surface: 'query_text' } },
-    { key: 'spring.ai.tool.definition.name', read: { as: 'text', surface: 'tool_name' } },
-    { key: 'spring.ai.tool.call.arguments', read: { as: 'structure', surface: 'tool_args' } },
-    { key: 'spring.ai.tool.call.result', read: { as: 'structure', surface: 'tool_result' } },
-    {
-      key: 'db.vector.query.response.documents',
-      read: { as: 'structure', surface: 'tool_result' },
-    },
+    { key: 'spring.ai.chat.client.user.text', read: text('step_input') },
+    { key: 'spring.ai.chat.client.user.params', read: structure('step_input') },
+    { key: 'db.vector.query.content', read: text('query_text') },
+    { key: 'spring.ai.tool.definition.name', read: text('tool_name') },
+    { key: 'spring.ai.tool.call.arguments', read: structure('tool_args') },
+    { key: 'spring.ai.tool.call.result', read: structure('tool_result') },
+    { key: 'db.vector.query.response.documents', read: structure('tool_result') },
   ],
   run: {
     names: { sessionId: { 'spring.ai.chat.client.conversation.id': 230 } },

@@ -8,6 +8,7 @@
 
 import type { StepKind } from '../../../../model/steps.ts';
 import type { Convention } from '../../reader/convention.ts';
+import { exchange, messages, structure, text } from '../rows.ts';
 
 /** The calls that may run for several steps; each step is a `.doGenerate` or `.doStream` below. */
 const OUTER = ['ai.generatetext', 'ai.streamtext', 'ai.generateobject', 'ai.streamobject'];
@@ -28,31 +29,26 @@ export const VERCEL_AI_SDK: Convention = {
   appliesTo: { attributes: ['ai.operationId'] },
   kinds: [{ key: 'ai.operationId', kinds: OPERATIONS }],
   attributes: [
-    { key: 'ai.prompt.messages', read: { as: 'messages', side: 'input' } },
+    { key: 'ai.prompt.messages', read: messages('input') },
     {
       key: 'ai.prompt',
       // The rest of it is `system`, the operator's own text.
-      read: {
-        as: 'exchange',
-        side: 'input',
-        surface: 'step_input',
-        envelope: { take: ['messages', 'prompt'] },
-      },
+      read: exchange('input', 'step_input', { take: ['messages', 'prompt'] }),
     },
-    { key: 'ai.value', read: { as: 'text', surface: 'step_input' } },
-    { key: 'ai.values', read: { as: 'text', surface: 'step_input' } },
+    { key: 'ai.value', read: text('step_input') },
+    { key: 'ai.values', read: text('step_input') },
     // To be ranked. The ranking repeats them.
-    { key: 'ai.documents', read: { as: 'text', surface: 'step_input' } },
-    { key: 'ai.toolCall.name', read: { as: 'text', surface: 'tool_name' } },
-    { key: 'ai.toolCall.args', read: { as: 'structure', surface: 'tool_args' } },
-    { key: 'ai.toolCall.result', read: { as: 'structure', surface: 'tool_result' } },
-    { key: 'ai.response.reasoning', read: { as: 'text', surface: 'agent_output' } },
-    { key: 'ai.response.text', read: { as: 'text', surface: 'agent_output' } },
-    { key: 'ai.response.object', read: { as: 'structure', surface: 'agent_output' } },
-    { key: 'ai.response.toolCalls', read: { as: 'messages', side: 'output' } },
-    { key: 'ai.result.text', read: { as: 'text', surface: 'agent_output' } },
-    { key: 'ai.result.object', read: { as: 'structure', surface: 'agent_output' } },
-    { key: 'ai.result.toolCalls', read: { as: 'messages', side: 'output' } },
+    { key: 'ai.documents', read: text('step_input') },
+    { key: 'ai.toolCall.name', read: text('tool_name') },
+    { key: 'ai.toolCall.args', read: structure('tool_args') },
+    { key: 'ai.toolCall.result', read: structure('tool_result') },
+    { key: 'ai.response.reasoning', read: text('agent_output') },
+    { key: 'ai.response.text', read: text('agent_output') },
+    { key: 'ai.response.object', read: structure('agent_output') },
+    { key: 'ai.response.toolCalls', read: messages('output') },
+    { key: 'ai.result.text', read: text('agent_output') },
+    { key: 'ai.result.object', read: structure('agent_output') },
+    { key: 'ai.result.toolCalls', read: messages('output') },
   ],
   run: {
     names: {

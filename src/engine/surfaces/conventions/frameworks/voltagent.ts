@@ -8,6 +8,7 @@
  */
 import type { Convention } from '../../reader/convention.ts';
 import { INPUT_SURFACE, OUTPUT_SURFACE } from '../../reader/step-surfaces.ts';
+import { exchange, kindsOf, messages, text } from '../rows.ts';
 
 export const VOLTAGENT: Convention = {
   name: 'voltagent',
@@ -18,33 +19,25 @@ export const VOLTAGENT: Convention = {
   kinds: [
     {
       key: 'span.type',
-      kinds: {
-        tool: 'tool',
-        llm: 'llm',
-        summary: 'llm',
-        agent: 'agent',
-        'workflow-step': 'chain',
-        retriever: 'retriever',
-        vector: 'retriever',
-        embedding: 'embedding',
-        memory: 'other',
-        guardrail: 'other',
-        middleware: 'other',
-      },
+      kinds: kindsOf({
+        tool: ['tool'],
+        llm: ['llm', 'summary'],
+        agent: ['agent'],
+        chain: ['workflow-step'],
+        retriever: ['retriever', 'vector'],
+        embedding: ['embedding'],
+        other: ['memory', 'guardrail', 'middleware'],
+      }),
     },
     // On all below an agent this is the agent's.
     { key: 'entity.type', kinds: { agent: 'agent', workflow: 'chain' } },
   ],
   attributes: [
-    { key: 'agent.messages', read: { as: 'messages', side: 'input' } },
-    { key: 'llm.messages', read: { as: 'messages', side: 'input' } },
-    { key: 'tool.name', read: { as: 'text', surface: 'tool_name' } },
-    { key: 'input', read: { as: 'exchange', side: 'input', surface: INPUT_SURFACE } },
-    {
-      key: 'output',
-      notOnKinds: ['embedding'],
-      read: { as: 'exchange', side: 'output', surface: OUTPUT_SURFACE },
-    },
+    { key: 'agent.messages', read: messages('input') },
+    { key: 'llm.messages', read: messages('input') },
+    { key: 'tool.name', read: text('tool_name') },
+    { key: 'input', read: exchange('input', INPUT_SURFACE) },
+    { key: 'output', notOnKinds: ['embedding'], read: exchange('output', OUTPUT_SURFACE) },
   ],
   run: {
     names: { model: { 'ai.model.name': 90 }, sessionId: { 'voltagent.conversation_id': 150 } },

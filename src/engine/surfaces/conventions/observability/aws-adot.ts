@@ -8,13 +8,14 @@
  * On spans of tools the messages are the tool's input and output, whatever their role.
  */
 import type { AttributeRow, Convention, Side } from '../../reader/convention.ts';
+import { structure } from '../rows.ts';
 
 function member(key: Side, onTool: 'tool_args' | 'tool_result'): AttributeRow[] {
   return [
     {
       key,
       onKinds: ['tool'],
-      read: { as: 'structure', surface: onTool, envelope: { take: [['messages', 'content']] } },
+      read: structure(onTool, { take: [['messages', 'content']] }),
     },
     { key, notOnKinds: ['tool'], read: { as: 'messages', side: key } },
   ];

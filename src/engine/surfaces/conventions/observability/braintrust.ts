@@ -11,6 +11,7 @@
 import type { StepKind } from '../../../../model/steps.ts';
 import type { AttributeRow, Convention } from '../../reader/convention.ts';
 import { INPUT_SURFACE, OUTPUT_SURFACE } from '../../reader/step-surfaces.ts';
+import { text } from '../rows.ts';
 
 const TYPES: Readonly<Record<string, StepKind>> = {
   tool: 'tool',
@@ -51,7 +52,7 @@ export const BRAINTRUST: Convention = {
     { key: STRUCTURE, member: 'type', kinds: TYPES },
   ],
   attributes: [
-    { of: 'name', onKinds: ['tool'], read: { as: 'text', surface: 'tool_name' } },
+    { of: 'name', onKinds: ['tool'], read: text('tool_name') },
     ...rows('braintrust.input_json', 'braintrust.output_json', true),
     ...rows('braintrust.input', 'braintrust.output', false),
   ],

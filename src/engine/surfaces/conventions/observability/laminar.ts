@@ -8,6 +8,7 @@
  */
 import type { Convention } from '../../reader/convention.ts';
 import { INPUT_SURFACE, OUTPUT_SURFACE } from '../../reader/step-surfaces.ts';
+import { exchange, kindsOf, text } from '../rows.ts';
 
 export const LAMINAR: Convention = {
   name: 'laminar',
@@ -18,24 +19,20 @@ export const LAMINAR: Convention = {
   kinds: [
     {
       key: 'lmnr.span.type',
-      kinds: {
-        tool: 'tool',
-        llm: 'llm',
-        // A replayed answer.
-        cached: 'llm',
-        executor: 'agent',
-        default: 'chain',
-        pipeline: 'chain',
-        evaluation: 'chain',
-        evaluator: 'other',
-        human_evaluator: 'other',
-      },
+      kinds: kindsOf({
+        tool: ['tool'],
+        // `cached`: a replayed answer
+        llm: ['llm', 'cached'],
+        agent: ['executor'],
+        chain: ['default', 'pipeline', 'evaluation'],
+        other: ['evaluator', 'human_evaluator'],
+      }),
     },
   ],
   attributes: [
-    { of: 'name', onKinds: ['tool'], read: { as: 'text', surface: 'tool_name' } },
-    { key: 'lmnr.span.input', read: { as: 'exchange', side: 'input', surface: INPUT_SURFACE } },
-    { key: 'lmnr.span.output', read: { as: 'exchange', side: 'output', surface: OUTPUT_SURFACE } },
+    { of: 'name', onKinds: ['tool'], read: text('tool_name') },
+    { key: 'lmnr.span.input', read: exchange('input', INPUT_SURFACE) },
+    { key: 'lmnr.span.output', read: exchange('output', OUTPUT_SURFACE) },
   ],
   run: {
     names: {

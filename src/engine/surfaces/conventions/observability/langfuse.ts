@@ -8,6 +8,7 @@
  */
 import type { Convention, ValueEnvelope } from '../../reader/convention.ts';
 import { ERROR_SURFACE, INPUT_SURFACE, OUTPUT_SURFACE } from '../../reader/step-surfaces.ts';
+import { exchange, text } from '../rows.ts';
 
 const TYPE = 'langfuse.observation.type';
 
@@ -47,32 +48,17 @@ export const LANGFUSE: Convention = {
     { has: 'langfuse.observation.model.name', kind: 'llm' },
   ],
   attributes: [
-    { of: 'name', onKinds: ['tool'], read: { as: 'text', surface: 'tool_name' } },
-    {
-      key: 'langfuse.observation.input',
-      read: { as: 'exchange', side: 'input', surface: INPUT_SURFACE, envelope: ARGUMENTS },
-    },
+    { of: 'name', onKinds: ['tool'], read: text('tool_name') },
+    { key: 'langfuse.observation.input', read: exchange('input', INPUT_SURFACE, ARGUMENTS) },
     {
       key: 'langfuse.observation.output',
       notOnKinds: ['embedding'],
-      read: { as: 'exchange', side: 'output', surface: OUTPUT_SURFACE },
+      read: exchange('output', OUTPUT_SURFACE),
     },
-    {
-      key: 'langfuse.observation.status_message',
-      aside: true,
-      read: { as: 'text', surface: ERROR_SURFACE },
-    },
+    { key: 'langfuse.observation.status_message', aside: true, read: text(ERROR_SURFACE) },
     // Of the trace: input and output of its root, or of another span, perhaps not this one.
-    {
-      key: 'langfuse.trace.input',
-      raw: 'equal',
-      read: { as: 'exchange', side: 'input', surface: 'step_input', envelope: ARGUMENTS },
-    },
-    {
-      key: 'langfuse.trace.output',
-      raw: 'equal',
-      read: { as: 'exchange', side: 'output', surface: 'agent_output' },
-    },
+    { key: 'langfuse.trace.input', raw: 'equal', read: exchange('input', 'step_input', ARGUMENTS) },
+    { key: 'langfuse.trace.output', raw: 'equal', read: exchange('output', 'agent_output') },
   ],
   run: {
     names: {

@@ -10,6 +10,7 @@
  */
 import type { Convention } from '../../reader/convention.ts';
 import { INPUT_SURFACE, OUTPUT_SURFACE } from '../../reader/step-surfaces.ts';
+import { text } from '../rows.ts';
 
 /** All spans that are marked for LangSmith, by its SDKs or others. */
 export const LANGSMITH: Convention = {
@@ -49,12 +50,8 @@ export const LANGSMITH_SDK: Convention = {
   appliesTo: { scopes: ['langsmith'], attributes: ['langsmith.span.dotted_order'] },
   attributes: [
     // A tool run without `serialized` is named after the tool.
-    {
-      key: 'gen_ai.serialized.name',
-      onKinds: ['tool'],
-      read: { as: 'text', surface: 'tool_name' },
-    },
-    { key: 'langsmith.trace.name', onKinds: ['tool'], read: { as: 'text', surface: 'tool_name' } },
+    { key: 'gen_ai.serialized.name', onKinds: ['tool'], read: text('tool_name') },
+    { key: 'langsmith.trace.name', onKinds: ['tool'], read: text('tool_name') },
     {
       key: 'gen_ai.prompt',
       read: { as: 'exchange', encoded: true, side: 'input', surface: INPUT_SURFACE },

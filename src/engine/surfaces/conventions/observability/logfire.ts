@@ -9,6 +9,7 @@
  */
 import type { AttributeRow, Convention, SurfaceByKind } from '../../reader/convention.ts';
 import { ERROR_SURFACE, INPUT_SURFACE } from '../../reader/step-surfaces.ts';
+import { messages, structure, text } from '../rows.ts';
 
 const OUTPUT: SurfaceByKind = {
   tool: 'tool_result',
@@ -42,15 +43,11 @@ export const LOGFIRE_OPENAI_AGENTS: Convention = {
     },
   ],
   attributes: [
-    { key: 'name', onKinds: ['tool'], read: { as: 'text', surface: 'tool_name' } },
+    { key: 'name', onKinds: ['tool'], read: text('tool_name') },
     // The same as the events.
-    { key: 'raw_input', raw: 'input', read: { as: 'messages', side: 'input' } },
-    {
-      key: 'response',
-      raw: 'output',
-      read: { as: 'messages', side: 'output', envelope: { take: ['output'] } },
-    },
-    { key: 'error', read: { as: 'structure', surface: ERROR_SURFACE } },
+    { key: 'raw_input', raw: 'input', read: messages('input') },
+    { key: 'response', raw: 'output', read: messages('output', { take: ['output'] }) },
+    { key: 'error', read: structure(ERROR_SURFACE) },
   ],
 };
 
@@ -62,21 +59,13 @@ export const LOGFIRE: Convention = {
     {
       key: 'request_data',
       raw: 'input',
-      read: {
-        as: 'messages',
-        side: 'input',
-        envelope: { take: ['messages', 'input', 'contents', 'prompt'] },
-      },
+      read: messages('input', { take: ['messages', 'input', 'contents', 'prompt'] }),
     },
     ...exchanges('input', ['prompt', 'input']),
     {
       key: 'response_data',
       raw: 'output',
-      read: {
-        as: 'messages',
-        side: 'output',
-        envelope: { take: ['message', 'combined_chunk_content', 'output', 'text'] },
-      },
+      read: messages('output', { take: ['message', 'combined_chunk_content', 'output', 'text'] }),
     },
     ...exchanges('output', ['output', 'response', 'result']),
   ],

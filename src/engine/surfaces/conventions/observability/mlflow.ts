@@ -8,6 +8,7 @@
  */
 import type { Convention } from '../../reader/convention.ts';
 import { INPUT_SURFACE, OUTPUT_SURFACE } from '../../reader/step-surfaces.ts';
+import { kindsOf, text } from '../rows.ts';
 
 export const MLFLOW: Convention = {
   name: 'mlflow',
@@ -15,30 +16,19 @@ export const MLFLOW: Convention = {
     {
       key: 'mlflow.spanType',
       // `unknown`, and users' own names, show nothing: other rows decide.
-      kinds: {
-        tool: 'tool',
-        llm: 'llm',
-        chat_model: 'llm',
-        agent: 'agent',
-        chain: 'chain',
-        workflow: 'chain',
-        task: 'chain',
-        parser: 'chain',
-        retriever: 'retriever',
-        embedding: 'embedding',
-        reranker: 'other',
-        memory: 'other',
-        guardrail: 'other',
-        evaluator: 'other',
-      },
+      kinds: kindsOf({
+        tool: ['tool'],
+        llm: ['llm', 'chat_model'],
+        agent: ['agent'],
+        chain: ['chain', 'workflow', 'task', 'parser'],
+        retriever: ['retriever'],
+        embedding: ['embedding'],
+        other: ['reranker', 'memory', 'guardrail', 'evaluator'],
+      }),
     },
   ],
   attributes: [
-    {
-      key: 'mlflow.spanFunctionName',
-      onKinds: ['tool'],
-      read: { as: 'text', surface: 'tool_name' },
-    },
+    { key: 'mlflow.spanFunctionName', onKinds: ['tool'], read: text('tool_name') },
     {
       key: 'mlflow.spanInputs',
       read: { as: 'exchange', encoded: true, side: 'input', surface: INPUT_SURFACE },

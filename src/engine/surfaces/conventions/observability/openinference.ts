@@ -11,24 +11,21 @@
 import type { StepKind } from '../../../../model/steps.ts';
 import type { AttributeRow, Convention } from '../../reader/convention.ts';
 import { INPUT_SURFACE, OUTPUT_SURFACE } from '../../reader/step-surfaces.ts';
+import { exchange, kindsOf, structure, text } from '../rows.ts';
 
 const KIND = 'openinference.span.kind';
 const WRAPPERS = ['message', 'message_content', 'tool_call'];
 
 /** Values of the kind, in lower case. */
-export const OPENINFERENCE_KINDS: Readonly<Record<string, StepKind>> = {
-  llm: 'llm',
-  tool: 'tool',
-  agent: 'agent',
-  chain: 'chain',
-  prompt: 'chain',
-  retriever: 'retriever',
-  reranker: 'other',
-  embedding: 'embedding',
-  guardrail: 'other',
-  evaluator: 'other',
-  unknown: 'other',
-};
+export const OPENINFERENCE_KINDS: Readonly<Record<string, StepKind>> = kindsOf({
+  llm: ['llm'],
+  tool: ['tool'],
+  agent: ['agent'],
+  chain: ['chain', 'prompt'],
+  retriever: ['retriever'],
+  other: ['reranker', 'guardrail', 'evaluator', 'unknown'],
+  embedding: ['embedding'],
+});
 
 export const OPENINFERENCE: Convention = {
   name: 'openinference',
@@ -38,104 +35,76 @@ export const OPENINFERENCE: Convention = {
     attributes: [KIND, 'input.value', 'output.value', 'llm.model_name'],
   },
   kinds: [
-    {
-      key: KIND,
-      kinds: OPENINFERENCE_KINDS,
-    },
+    { key: KIND, kinds: OPENINFERENCE_KINDS },
     { has: 'llm.model_name', kind: 'llm' },
   ],
   attributes: [
     { prefix: 'llm.input_messages.', read: { as: 'flattened', side: 'input', wrappers: WRAPPERS } },
-    { prefix: 'llm.prompts.', suffix: '.text', read: { as: 'text', surface: 'step_input' } },
-    { key: 'llm.prompts', read: { as: 'text', surface: 'step_input' } },
-    {
-      key: 'llm.prompt_template.variables',
-      raw: 'input',
-      read: { as: 'structure', surface: 'step_input' },
-    },
-    { key: 'tool.name', read: { as: 'text', surface: 'tool_name' } },
-    { key: 'tool_call.function.name', read: { as: 'text', surface: 'tool_name' } },
-    { key: 'tool_call.function.arguments', read: { as: 'structure', surface: 'tool_args' } },
-    { key: 'tool.parameters', schemaWith: KIND, read: { as: 'structure', surface: 'tool_args' } },
-    { key: 'reranker.query', read: { as: 'text', surface: 'step_input' } },
-    {
-      prefix: 'embedding.embeddings.',
-      suffix: '.embedding.text',
-      read: { as: 'text', surface: 'step_input' },
-    },
-    {
-      prefix: 'retrieval.documents.',
-      suffix: '.document.content',
-      read: { as: 'structure', surface: 'tool_result' },
-    },
+    { prefix: 'llm.prompts.', suffix: '.text', read: text('step_input') },
+    { key: 'llm.prompts', read: text('step_input') },
+    { key: 'llm.prompt_template.variables', raw: 'input', read: structure('step_input') },
+    { key: 'tool.name', read: text('tool_name') },
+    { key: 'tool_call.function.name', read: text('tool_name') },
+    { key: 'tool_call.function.arguments', read: structure('tool_args') },
+    { key: 'tool.parameters', schemaWith: KIND, read: structure('tool_args') },
+    { key: 'reranker.query', read: text('step_input') },
+    { prefix: 'embedding.embeddings.', suffix: '.embedding.text', read: text('step_input') },
+    { prefix: 'retrieval.documents.', suffix: '.document.content', read: structure('tool_result') },
     {
       prefix: 'retrieval.documents.',
       suffix: '.document.metadata',
       aside: true,
-      read: { as: 'structure', surface: 'tool_result' },
+      read: structure('tool_result'),
     },
     {
       prefix: 'reranker.output_documents.',
       suffix: '.document.content',
-      read: { as: 'structure', surface: 'tool_result' },
+      read: structure('tool_result'),
     },
     {
       prefix: 'llm.output_messages.',
       read: { as: 'flattened', side: 'output', wrappers: WRAPPERS },
     },
-    { prefix: 'llm.choices.', suffix: '.text', read: { as: 'text', surface: 'agent_output' } },
+    { prefix: 'llm.choices.', suffix: '.text', read: text('agent_output') },
     {
       key: 'llm.function_call',
       aside: true,
-      read: {
-        as: 'structure',
-        surface: 'tool_args',
-        envelope: { name: ['name'], take: ['arguments'], beside: [] },
-      },
+      read: structure('tool_args', { name: ['name'], take: ['arguments'], beside: [] }),
     },
     // The only attribute that always has a tool's arguments.
-    {
-      key: 'input.value',
-      onKinds: ['tool'],
-      read: { as: 'exchange', side: 'input', surface: INPUT_SURFACE },
-    },
+    { key: 'input.value', onKinds: ['tool'], read: exchange('input', INPUT_SURFACE) },
     ...['tool.command', 'tool.file_path', 'tool.query', 'tool.url'].map(
-      (key): AttributeRow => ({
-        key,
-        onKinds: ['tool'],
-        raw: 'input',
-        read: { as: 'text', surface: 'tool_args' },
-      }),
+      (key): AttributeRow => ({ key, onKinds: ['tool'], raw: 'input', read: text('tool_args') }),
     ),
     // Devin's thoughts.
-    { key: 'llm.reasoning', aside: true, read: { as: 'text', surface: 'agent_output' } },
+    { key: 'llm.reasoning', aside: true, read: text('agent_output') },
     // Beside flattened messages these repeat the whole request and response, tools included.
     {
       key: 'input.value',
       onKinds: ['llm'],
       raw: 'input',
       jsonBy: { key: 'input.mime_type', value: 'application/json' },
-      read: { as: 'exchange', side: 'input', surface: INPUT_SURFACE },
+      read: exchange('input', INPUT_SURFACE),
     },
     {
       key: 'input.value',
       notOnKinds: ['tool', 'llm'],
       raw: 'input',
-      read: { as: 'exchange', side: 'input', surface: INPUT_SURFACE },
+      read: exchange('input', INPUT_SURFACE),
     },
     {
       key: 'output.value',
       onKinds: ['chain'],
       echoOf: 'input.value',
       raw: 'output',
-      read: { as: 'exchange', side: 'output', surface: OUTPUT_SURFACE },
+      read: exchange('output', OUTPUT_SURFACE),
     },
     {
       key: 'output.value',
       // Vectors.
       notOnKinds: ['chain', 'embedding'],
       raw: 'output',
-      read: { as: 'exchange', side: 'output', surface: OUTPUT_SURFACE },
+      read: exchange('output', OUTPUT_SURFACE),
     },
   ],
   run: {

@@ -8,15 +8,16 @@
  */
 import type { AttributeRow, Convention, SurfaceByKind } from '../../reader/convention.ts';
 import { ERROR_SURFACE, INPUT_SURFACE } from '../../reader/step-surfaces.ts';
+import { exchange, kindsOf, messages, structure, text } from '../rows.ts';
 
 const GIVEN: SurfaceByKind = { tool: 'tool_result', chain: 'step_output', else: 'agent_output' };
 
 function texts(surface: SurfaceByKind, keys: readonly string[]): AttributeRow[] {
-  return keys.map((key) => ({ key, read: { as: 'text', surface } }));
+  return keys.map((key) => ({ key, read: text(surface) }));
 }
 
 function structures(surface: SurfaceByKind, keys: readonly string[]): AttributeRow[] {
-  return keys.map((key) => ({ key, read: { as: 'structure', surface } }));
+  return keys.map((key) => ({ key, read: structure(surface) }));
 }
 
 export const OPENLIT: Convention = {
@@ -24,22 +25,13 @@ export const OPENLIT: Convention = {
   kinds: [
     {
       key: 'gen_ai.operation.name',
-      kinds: {
-        mcp_tool_call: 'tool',
-        agent: 'agent',
-        team: 'agent',
-        user_prompt_processing: 'agent',
-        model_request: 'llm',
-        workflow: 'chain',
-        framework: 'chain',
-        graph_execution: 'chain',
-        task: 'chain',
-        execution: 'chain',
-        retrieve: 'retriever',
-        memory_search: 'retriever',
-        memory_get: 'retriever',
-        vectordb: 'retriever',
-      },
+      kinds: kindsOf({
+        tool: ['mcp_tool_call'],
+        agent: ['agent', 'team', 'user_prompt_processing'],
+        llm: ['model_request'],
+        chain: ['workflow', 'framework', 'graph_execution', 'task', 'execution'],
+        retriever: ['retrieve', 'memory_search', 'memory_get', 'vectordb'],
+      }),
     },
     { key: 'mcp.method', kinds: { 'tools/call': 'tool' } },
     { has: 'mcp.tool.name', kind: 'tool' },
@@ -56,10 +48,7 @@ export const OPENLIT: Convention = {
       'gen_ai.message.content',
     ]),
     ...['gen_ai.workflow.input', 'gen_ai.execution.input'].map(
-      (key): AttributeRow => ({
-        key,
-        read: { as: 'exchange', side: 'input', surface: 'step_input' },
-      }),
+      (key): AttributeRow => ({ key, read: exchange('input', 'step_input') }),
     ),
     ...texts('tool_name', ['gen_ai.agent.action.tool', 'mcp.tool.name']),
     ...structures('tool_args', [
@@ -70,35 +59,24 @@ export const OPENLIT: Convention = {
       'mcp.resource.uri',
     ]),
     ...structures('tool_result', ['gen_ai.tool.output', 'gen_ai.tool.result', 'mcp.tool.result']),
-    { key: 'mcp.error.message', aside: true, read: { as: 'text', surface: ERROR_SURFACE } },
+    { key: 'mcp.error.message', aside: true, read: text(ERROR_SURFACE) },
     ...texts('agent_output', ['gen_ai.content.reasoning']),
-    { key: 'gen_ai.output_messages', read: { as: 'messages', side: 'output' } },
-    { key: 'gen_ai.response.tool_calls', read: { as: 'messages', side: 'output' } },
+    { key: 'gen_ai.output_messages', read: messages('output') },
+    { key: 'gen_ai.response.tool_calls', read: messages('output') },
     ...structures('agent_output', [
       'gen_ai.agent.actual_output',
       'gen_ai.agent.final_result',
       'gen_ai.agent.finish.output',
     ]),
     ...['gen_ai.workflow.output', 'gen_ai.execution.output'].map(
-      (key): AttributeRow => ({
-        key,
-        read: { as: 'exchange', side: 'output', surface: GIVEN },
-      }),
+      (key): AttributeRow => ({ key, read: exchange('output', GIVEN) }),
     ),
     // The whole request and answer of any method.
     ...['mcp.params', 'mcp.request.payload'].map(
-      (key): AttributeRow => ({
-        key,
-        raw: 'input',
-        read: { as: 'structure', surface: INPUT_SURFACE },
-      }),
+      (key): AttributeRow => ({ key, raw: 'input', read: structure(INPUT_SURFACE) }),
     ),
     ...['mcp.result', 'mcp.response.payload'].map(
-      (key): AttributeRow => ({
-        key,
-        raw: 'output',
-        read: { as: 'structure', surface: 'tool_result' },
-      }),
+      (key): AttributeRow => ({ key, raw: 'output', read: structure('tool_result') }),
     ),
   ],
   run: {

@@ -6,6 +6,7 @@
  * Left out: `tags`, `metadata` and `kwargs` beside a step's input and output: settings of the program.
  */
 import type { Convention, ValueEnvelope } from '../../reader/convention.ts';
+import { structure } from '../rows.ts';
 import { entityRows } from './openllmetry.ts';
 
 /** `inputs` of a chain; of a tool also as a Python repr; `query` of a retriever. */
@@ -27,13 +28,7 @@ export const OPENLLMETRY_LANGCHAIN: Convention = {
   },
   attributes: [
     ...entityRows(INPUT, OUTPUT),
-    {
-      key: 'gen_ai.tool.call.arguments',
-      read: { as: 'structure', surface: 'tool_args', envelope: INPUT },
-    },
-    {
-      key: 'gen_ai.tool.call.result',
-      read: { as: 'structure', surface: 'tool_result', envelope: OUTPUT },
-    },
+    { key: 'gen_ai.tool.call.arguments', read: structure('tool_args', INPUT) },
+    { key: 'gen_ai.tool.call.result', read: structure('tool_result', OUTPUT) },
   ],
 };

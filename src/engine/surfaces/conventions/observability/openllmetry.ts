@@ -10,6 +10,7 @@
  */
 import type { AttributeRow, Convention, ValueEnvelope } from '../../reader/convention.ts';
 import { INPUT_SURFACE, OUTPUT_SURFACE } from '../../reader/step-surfaces.ts';
+import { kindsOf, structure } from '../rows.ts';
 
 /** Of decorated functions, and of a tool called over MCP. Every member is text. */
 const ARGUMENTS: ValueEnvelope = {
@@ -55,16 +56,13 @@ export const OPENLLMETRY: Convention = {
     { key: 'gen_ai.operation.name', kinds: { vector_db_retrieve: 'retriever' } },
     {
       key: 'traceloop.span.kind',
-      kinds: {
-        tool: 'tool',
-        agent: 'agent',
-        // The outermost one: its output is the answer.
-        workflow: 'agent',
-        task: 'chain',
-        session: 'other',
-        server: 'other',
-        handoff: 'other',
-      },
+      kinds: kindsOf({
+        tool: ['tool'],
+        // A workflow is the outermost one: its output is the answer.
+        agent: ['agent', 'workflow'],
+        chain: ['task'],
+        other: ['session', 'server', 'handoff'],
+      }),
     },
     {
       key: 'llm.request.type',
@@ -76,25 +74,18 @@ export const OPENLLMETRY: Convention = {
       prefix: 'gen_ai.prompt.',
       read: { as: 'flattened', side: 'input', renamed: { user: 'content' } },
     },
-    {
-      key: 'traceloop.prompt.template_variables',
-      raw: 'input',
-      read: { as: 'structure', surface: 'step_input' },
-    },
+    { key: 'traceloop.prompt.template_variables', raw: 'input', read: structure('step_input') },
     {
       key: 'mcp.request.argument',
-      read: {
-        as: 'structure',
-        surface: INPUT_SURFACE,
-        envelope: { name: ['name'], take: ['arguments'], beside: ['meta', '_meta', 'task'] },
-      },
+      read: structure(INPUT_SURFACE, {
+        name: ['name'],
+        take: ['arguments'],
+        beside: ['meta', '_meta', 'task'],
+      }),
     },
-    { prefix: 'mcp.request.argument.', read: { as: 'structure', surface: INPUT_SURFACE } },
+    { prefix: 'mcp.request.argument.', read: structure(INPUT_SURFACE) },
     ...entityRows(ARGUMENTS),
-    {
-      key: 'mcp.response.value',
-      read: { as: 'structure', surface: 'tool_result' },
-    },
+    { key: 'mcp.response.value', read: structure('tool_result') },
     { prefix: 'gen_ai.completion.', read: { as: 'flattened', side: 'output' } },
   ],
   run: {

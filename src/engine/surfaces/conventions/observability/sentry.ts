@@ -6,30 +6,27 @@
  * `gen_ai.tool.output` are read by `openlit.ts`.
  */
 import type { Convention } from '../../reader/convention.ts';
+import { messages, structure, text } from '../rows.ts';
 
 export const SENTRY: Convention = {
   name: 'sentry',
   kinds: [{ key: 'mcp.method.name', kinds: { 'tools/call': 'tool' } }],
   attributes: [
-    { key: 'gen_ai.request.messages', read: { as: 'messages', side: 'input' } },
-    { key: 'gen_ai.response.text', read: { as: 'messages', side: 'output' } },
-    { key: 'gen_ai.response.object', read: { as: 'structure', surface: 'agent_output' } },
-    { key: 'gen_ai.response.tool_calls', read: { as: 'messages', side: 'output' } },
-    { key: 'gen_ai.embeddings.input', read: { as: 'structure', surface: 'step_input' } },
-    { key: 'mcp.tool.name', read: { as: 'text', surface: 'tool_name' } },
-    { key: 'mcp.prompt.name', read: { as: 'text', surface: 'tool_name' } },
-    { prefix: 'mcp.request.argument.', read: { as: 'structure', surface: 'tool_args' } },
+    { key: 'gen_ai.request.messages', read: messages('input') },
+    { key: 'gen_ai.response.text', read: messages('output') },
+    { key: 'gen_ai.response.object', read: structure('agent_output') },
+    { key: 'gen_ai.response.tool_calls', read: messages('output') },
+    { key: 'gen_ai.embeddings.input', read: structure('step_input') },
+    { key: 'mcp.tool.name', read: text('tool_name') },
+    { key: 'mcp.prompt.name', read: text('tool_name') },
+    { prefix: 'mcp.request.argument.', read: structure('tool_args') },
     {
       prefix: 'mcp.tool.result.',
       except: ['is_error', 'content_count', 'content_type', 'mime_type', 'type'],
-      read: { as: 'structure', surface: 'tool_result' },
+      read: structure('tool_result'),
     },
-    {
-      prefix: 'mcp.prompt.result.',
-      suffix: 'content',
-      read: { as: 'structure', surface: 'tool_result' },
-    },
-    { key: 'mcp.prompt.result.description', read: { as: 'text', surface: 'tool_result' } },
-    { key: 'mcp.logging.message', read: { as: 'structure', surface: 'step_output' } },
+    { prefix: 'mcp.prompt.result.', suffix: 'content', read: structure('tool_result') },
+    { key: 'mcp.prompt.result.description', read: text('tool_result') },
+    { key: 'mcp.logging.message', read: structure('step_output') },
   ],
 };

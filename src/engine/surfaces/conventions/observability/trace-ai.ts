@@ -6,6 +6,7 @@
  */
 import type { Convention } from '../../reader/convention.ts';
 import { INPUT_SURFACE, OUTPUT_SURFACE } from '../../reader/step-surfaces.ts';
+import { text } from '../rows.ts';
 import { OPENINFERENCE_KINDS } from './openinference.ts';
 
 export const TRACE_AI: Convention = {
@@ -19,8 +20,8 @@ export const TRACE_AI: Convention = {
     { key: 'gen_ai.span.kind', kinds: OPENINFERENCE_KINDS },
   ],
   attributes: [
-    { key: 'query', raw: 'equal', read: { as: 'text', surface: INPUT_SURFACE } },
-    { key: 'response', raw: 'equal', read: { as: 'text', surface: OUTPUT_SURFACE } },
+    { key: 'query', raw: 'equal', read: text(INPUT_SURFACE) },
+    { key: 'response', raw: 'equal', read: text(OUTPUT_SURFACE) },
     {
       key: 'raw.input',
       raw: 'input',

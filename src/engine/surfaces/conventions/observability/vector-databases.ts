@@ -9,6 +9,7 @@
 
 import type { StepKind } from '../../../../model/steps.ts';
 import type { AttributeRow, Convention } from '../../reader/convention.ts';
+import { structure, text } from '../rows.ts';
 
 const SYSTEMS: Readonly<Record<string, StepKind>> = Object.fromEntries(
   ['astra', 'chroma', 'lancedb', 'marqo', 'milvus', 'pinecone', 'qdrant', 'weaviate'].map(
@@ -17,7 +18,7 @@ const SYSTEMS: Readonly<Record<string, StepKind>> = Object.fromEntries(
 );
 
 function found(key: string): AttributeRow {
-  return { key, read: { as: 'structure', surface: 'tool_result' } };
+  return { key, read: structure('tool_result') };
 }
 
 export const VECTOR_DATABASES: Convention = {
@@ -41,7 +42,7 @@ export const VECTOR_DATABASES: Convention = {
     'db.filter',
     'db.where_document',
     'db.vector.query.filter',
-  ].map((key): AttributeRow => ({ key, read: { as: 'text', surface: 'query_text' } })),
+  ].map((key): AttributeRow => ({ key, read: text('query_text') })),
   events: [
     {
       event: 'db.query.result',

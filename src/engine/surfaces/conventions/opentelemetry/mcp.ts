@@ -8,12 +8,13 @@
  */
 import type { Convention } from '../../reader/convention.ts';
 import { ERROR_SURFACE } from '../../reader/step-surfaces.ts';
+import { structure, text } from '../rows.ts';
 
 export const MCP: Convention = {
   name: 'mcp',
   attributes: [
-    { key: 'gen_ai.prompt.name', read: { as: 'text', surface: 'tool_name' } },
-    { key: 'mcp.resource.uri', read: { as: 'text', surface: 'tool_args' } },
+    { key: 'gen_ai.prompt.name', read: text('tool_name') },
+    { key: 'mcp.resource.uri', read: text('tool_args') },
   ],
 };
 
@@ -37,8 +38,8 @@ export const LOGFIRE_MCP: Convention = {
         },
       },
     },
-    { key: 'response', read: { as: 'structure', surface: 'tool_result' } },
+    { key: 'response', read: structure('tool_result') },
     // A server's log.
-    { key: 'data', read: { as: 'structure', surface: ERROR_SURFACE } },
+    { key: 'data', read: structure(ERROR_SURFACE) },
   ],
 };

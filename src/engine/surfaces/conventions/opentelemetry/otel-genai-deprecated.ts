@@ -7,6 +7,7 @@
  */
 import type { Convention, EncodingSender } from '../../reader/convention.ts';
 import { INPUT_SURFACE } from '../../reader/step-surfaces.ts';
+import { exchange, messages } from '../rows.ts';
 
 /** Strands Agents; its cycles name no provider. */
 const STRANDS: EncodingSender = {
@@ -17,7 +18,7 @@ const STRANDS: EncodingSender = {
 export const OTEL_GENAI_DEPRECATED: Convention = {
   name: 'opentelemetry-genai-deprecated',
   attributes: [
-    { key: 'gen_ai.prompt', read: { as: 'exchange', side: 'input', surface: INPUT_SURFACE } },
+    { key: 'gen_ai.prompt', read: exchange('input', INPUT_SURFACE) },
     {
       key: 'gen_ai.completion',
       read: {
@@ -69,7 +70,7 @@ export const OTEL_GENAI_DEPRECATED: Convention = {
       onTool: { surface: 'tool_result' },
       encodedBy: STRANDS,
       // Strands: results of the tools that were called in the cycle before this answer.
-      beside: [{ key: 'tool.result', read: { as: 'messages', side: 'output' } }],
+      beside: [{ key: 'tool.result', read: messages('output') }],
     },
     // Named after the author, a tool or a framework.
     { event: 'gen_ai.*.message', carries: 'message', side: 'input', role: 'user' },

@@ -9,44 +9,38 @@
 
 import type { StepKind } from '../../../../model/steps.ts';
 import type { Convention } from '../../reader/convention.ts';
+import { kindsOf, messages, structure, text } from '../rows.ts';
 
 /** `gen_ai.operation.name` → kind: the convention's own values and those seen in the wild. */
-const OPERATIONS: Readonly<Record<string, StepKind>> = {
-  execute_tool: 'tool',
-  tool_call: 'tool',
-  chat: 'llm',
-  generate_content: 'llm',
-  text_completion: 'llm',
-  completion: 'llm',
-  generate: 'llm',
-  response: 'llm',
-  fetch_response: 'llm',
-  llm_call: 'llm',
-  llm_request: 'llm',
-  invoke_agent: 'agent',
-  create_agent: 'agent',
-  agent_call: 'agent',
-  plan: 'agent',
-  user_prompt: 'agent',
-  invoke_workflow: 'chain',
-  execute_task: 'chain',
-  agent_step: 'chain',
-  chain: 'chain',
-  parser: 'chain',
-  retrieval: 'retriever',
-  vector_db_retrieve: 'retriever',
-  search_memory: 'retriever',
+const OPERATIONS: Readonly<Record<string, StepKind>> = kindsOf({
+  tool: ['execute_tool', 'tool_call'],
+  llm: [
+    'chat',
+    'generate_content',
+    'text_completion',
+    'completion',
+    'generate',
+    'response',
+    'fetch_response',
+    'llm_call',
+    'llm_request',
+  ],
+  agent: ['invoke_agent', 'create_agent', 'agent_call', 'plan', 'user_prompt'],
+  chain: ['invoke_workflow', 'execute_task', 'agent_step', 'chain', 'parser'],
+  retriever: ['retrieval', 'vector_db_retrieve', 'search_memory'],
   // Listed, because a model's or tool's name beside them would make them another kind.
-  embeddings: 'other',
-  rerank: 'other',
-  create_memory: 'other',
-  update_memory: 'other',
-  upsert_memory: 'other',
-  delete_memory: 'other',
-  create_memory_store: 'other',
-  delete_memory_store: 'other',
-  apply_guardrail: 'other',
-};
+  other: [
+    'embeddings',
+    'rerank',
+    'create_memory',
+    'update_memory',
+    'upsert_memory',
+    'delete_memory',
+    'create_memory_store',
+    'delete_memory_store',
+    'apply_guardrail',
+  ],
+});
 
 export const OTEL_GENAI: Convention = {
   name: 'opentelemetry-genai',
@@ -60,24 +54,24 @@ export const OTEL_GENAI: Convention = {
     { has: 'gen_ai.response.model', kind: 'llm' },
   ],
   attributes: [
-    { key: 'gen_ai.input.messages', read: { as: 'messages', side: 'input' } },
-    { key: 'gen_ai.retrieval.query.text', read: { as: 'text', surface: 'step_input' } },
-    { key: 'gen_ai.memory.query.text', read: { as: 'text', surface: 'step_input' } },
-    { key: 'gen_ai.tool.name', read: { as: 'text', surface: 'tool_name' } },
+    { key: 'gen_ai.input.messages', read: messages('input') },
+    { key: 'gen_ai.retrieval.query.text', read: text('step_input') },
+    { key: 'gen_ai.memory.query.text', read: text('step_input') },
+    { key: 'gen_ai.tool.name', read: text('tool_name') },
     {
       key: 'gen_ai.tool.call.arguments',
       schemaWith: 'openinference.span.kind',
-      read: { as: 'structure', surface: 'tool_args' },
+      read: structure('tool_args'),
     },
-    { prefix: 'gen_ai.prompt.variable.', read: { as: 'text', surface: 'tool_args' } },
-    { key: 'gen_ai.tool.call.result', read: { as: 'structure', surface: 'tool_result' } },
-    { key: 'gen_ai.retrieval.documents', read: { as: 'structure', surface: 'tool_result' } },
+    { prefix: 'gen_ai.prompt.variable.', read: text('tool_args') },
+    { key: 'gen_ai.tool.call.result', read: structure('tool_result') },
+    { key: 'gen_ai.retrieval.documents', read: structure('tool_result') },
     {
       key: 'gen_ai.memory.records',
       // Records found are a result; records to be written are arguments.
-      read: { as: 'structure', surface: { retriever: 'tool_result', else: 'tool_args' } },
+      read: structure({ retriever: 'tool_result', else: 'tool_args' }),
     },
-    { key: 'gen_ai.output.messages', read: { as: 'messages', side: 'output' } },
+    { key: 'gen_ai.output.messages', read: messages('output') },
   ],
   events: [{ event: 'gen_ai.client.inference.operation.details', carries: 'attributes' }],
   run: {

@@ -8,32 +8,27 @@
  */
 import type { AttributeRow, Convention } from '../../reader/convention.ts';
 import { ERROR_SURFACE, INPUT_SURFACE } from '../../reader/step-surfaces.ts';
+import { structure, text } from '../rows.ts';
 
 /** All are beside a step's input and output (`aside`). */
 const ROWS: readonly AttributeRow[] = [
-  { key: 'db.query.text', read: { as: 'text', surface: 'query_text' } },
-  { key: 'db.statement', read: { as: 'text', surface: 'query_text' } },
+  { key: 'db.query.text', read: text('query_text') },
+  { key: 'db.statement', read: text('query_text') },
   // Queries are sanitised, their parameters are not: injected text is here.
-  { prefix: 'db.query.parameter.', read: { as: 'text', surface: 'query_text' } },
-  { prefix: 'db.operation.parameter.', read: { as: 'text', surface: 'query_text' } },
-  { prefix: 'db.elasticsearch.path_parts.', read: { as: 'text', surface: 'query_text' } },
-  { key: 'db.statement.parameters', read: { as: 'text', surface: 'query_text' } },
+  { prefix: 'db.query.parameter.', read: text('query_text') },
+  { prefix: 'db.operation.parameter.', read: text('query_text') },
+  { prefix: 'db.elasticsearch.path_parts.', read: text('query_text') },
+  { key: 'db.statement.parameters', read: text('query_text') },
   // opentelemetry-js-contrib, on `enhancedDatabaseReporting`
-  { key: 'db.postgresql.values', read: { as: 'text', surface: 'query_text' } },
-  { key: 'db.mysql.values', read: { as: 'text', surface: 'query_text' } },
-  { key: 'graphql.document', read: { as: 'text', surface: 'query_text' } },
-  {
-    key: 'http.request.body.content',
-    read: { as: 'structure', surface: INPUT_SURFACE },
-  },
-  {
-    key: 'http.response.body.content',
-    read: { as: 'structure', surface: ERROR_SURFACE },
-  },
-  { key: 'process.command_line', read: { as: 'text', surface: 'tool_args' } },
-  { key: 'process.command_args', read: { as: 'structure', surface: 'tool_args' } },
-  { key: 'exception.message', read: { as: 'text', surface: ERROR_SURFACE } },
-  { key: 'error.message', read: { as: 'text', surface: ERROR_SURFACE } },
+  { key: 'db.postgresql.values', read: text('query_text') },
+  { key: 'db.mysql.values', read: text('query_text') },
+  { key: 'graphql.document', read: text('query_text') },
+  { key: 'http.request.body.content', read: structure(INPUT_SURFACE) },
+  { key: 'http.response.body.content', read: structure(ERROR_SURFACE) },
+  { key: 'process.command_line', read: text('tool_args') },
+  { key: 'process.command_args', read: structure('tool_args') },
+  { key: 'exception.message', read: text(ERROR_SURFACE) },
+  { key: 'error.message', read: text(ERROR_SURFACE) },
 ];
 
 export const OTEL_INFRASTRUCTURE: Convention = {
@@ -43,7 +38,7 @@ export const OTEL_INFRASTRUCTURE: Convention = {
     { event: 'exception', carries: 'attributes' },
     { event: 'gen_ai.client.operation.exception', carries: 'attributes' },
   ],
-  unnamed: [{ key: 'body', read: { as: 'structure', surface: ERROR_SURFACE } }],
+  unnamed: [{ key: 'body', read: structure(ERROR_SURFACE) }],
   run: {
     names: {
       sessionId: { 'session.id': 30 },
