@@ -209,7 +209,6 @@ export interface FindingView {
   readonly isShared: boolean;
   /** the list begins with it, for this member */
   readonly isDefault: boolean;
-  /** the member may change and delete it */
   readonly isEditable: boolean;
 }
 

@@ -109,7 +109,6 @@ export function coveredDays(oldest: number | null, requested: number): number {
   return oldest === null ? requested : Math.min(requested, Math.max(oldest, 1 / 24));
 }
 
-/** Checks whether it still waits or works. */
 export function isOpen({ state }: Pick<Preview, 'state'>): boolean {
   return state === 'queued' || state === 'running';
 }
@@ -200,7 +199,6 @@ export const PREVIEW_RUNS_ENOUGH = 100;
 /** A rule that matched often in a preview. */
 export interface NoisyRule {
   readonly ruleId: string;
-  /** of the runs that the preview looked at */
   readonly runs: number;
   readonly percentOfRuns: number;
 }

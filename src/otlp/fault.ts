@@ -72,7 +72,6 @@ export class Fault {
   }
 }
 
-/** Joins two paths; either may be empty. */
 export function joinPath(parent: string, child: string): string {
   if (parent === '' || child === '') return parent + child;
   return `${parent}.${child}`;

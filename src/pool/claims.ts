@@ -53,7 +53,6 @@ const MARKS_PAUSE_MS = 30_000;
 export interface ClaimsDependencies {
   readonly database: Database;
   readonly snapshot: Snapshot;
-  /** every rule that can run for anyone, in the order the workers have them */
   readonly rules: readonly Rule[];
   readonly threads: number;
   readonly heartbeat: Pick<Heartbeat, 'processId' | 'isHeard'>;

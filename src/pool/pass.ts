@@ -47,7 +47,6 @@ export interface PassDependencies {
   readonly database: Database;
   readonly workers: Pick<Workers, 'threads' | 'spare'>;
   readonly snapshot: Snapshot;
-  /** every rule that can run for anyone, in the order the workers have them */
   readonly rules: readonly Rule[];
   /** receives what matching took, rule by rule */
   readonly onCosts?: (costs: readonly MeteredRule[]) => void;

@@ -78,7 +78,6 @@ export interface EvaluateTask {
   readonly runs: readonly ClaimedRun[];
   /** by workspace id, of every run */
   readonly workspaces: ReadonlyMap<number, WorkspaceRules>;
-  /** only for a run that is retried */
   readonly trail?: Trail;
 }
 

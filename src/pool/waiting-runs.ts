@@ -145,7 +145,6 @@ export class WaitingRuns {
     return this.#takeOne('apart', () => true);
   }
 
-  /** Takes all runs of one pace, or of all. */
   drain(pace?: TaskPace): ClaimedRun[] {
     const queues = pace === undefined ? Object.values(this.#queues) : [this.#queues[pace]];
     return queues.flatMap((queue) => queue.drain());

@@ -761,7 +761,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'assembly/second-root',
     defect: 'the last root span of a run that has several gives it its name',
     file: 'src/ingest/assembly/runs.ts',
-    search: '(isRoot && (load<i32>(run + RUN_FLAGS) & RUN_IS_FINISHED) !== 0)',
+    search: '(isRoot && (load<i32>(run + codes.RUN_FLAGS) & codes.RUN_IS_FINISHED) !== 0)',
     replacement: 'false',
     tests: RECORDS,
   },
@@ -769,7 +769,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'assembly/observed-time',
     defect: 'a log record without a time does not count as one of when it was observed',
     file: 'src/ingest/assembly/runs.ts',
-    search: 'if (time === 0) time = load<u64>(cellAt(CELL_END));',
+    search: 'if (time === 0) time = load<u64>(cellAt(codes.CELL_END));',
     replacement: '',
     tests: RECORDS,
   },
@@ -787,9 +787,9 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'assembly/gap-in-run',
     defect: 'log records without a trace are taken for those of the run around them',
     file: 'src/ingest/assembly/runs.ts',
-    search: `runs.kinds |= WITHOUT_TRACE;
+    search: `runs.kinds |= codes.WITHOUT_TRACE;
     runs.latest = 0;`,
-    replacement: 'runs.kinds |= WITHOUT_TRACE;',
+    replacement: 'runs.kinds |= codes.WITHOUT_TRACE;',
     tests: RECORDS,
   },
   {

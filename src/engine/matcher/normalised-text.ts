@@ -58,7 +58,6 @@ const LOOK_ALIKES =
  */
 const WHITE_SPACE = ['\v', '\u1680', '\u2028', '\u2029', '\u0085', '\u2800'];
 
-/** The character that a character is folded to. */
 const READ_AS = new Map<string, string>([
   ...LOOK_ALIKES.split(' ').map((pair): [string, string] => {
     const [alike = '', latin = ''] = pair;
@@ -282,7 +281,6 @@ function growUnits(needed: number): void {
   asBytes = Buffer.from(larger.buffer);
 }
 
-/** The text as it looks to a reader; the same string when nothing changes. */
 export function normalise(text: string): string {
   return normaliseWithChanges(text, 0).text;
 }

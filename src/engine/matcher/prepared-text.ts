@@ -409,7 +409,6 @@ function touches({ start, end }: ByteRange, changes: Int32Array | null): boolean
   return false;
 }
 
-/** The leftmost match that starts at `from` or later. */
 export function findAt(pattern: Pattern, bytes: Buffer, from: number): ByteRange | null {
   return from === 0 ? pattern.find(bytes) : pattern.findFrom(bytes, from);
 }

@@ -29,7 +29,6 @@ export interface AnchoredBranch {
   readonly pages: Pages;
   /** the anchor */
   readonly set: number;
-  /** from the match's start to the anchor's literal, and from there to the match's end */
   readonly before: Extent;
   readonly after: Extent;
   readonly companions: readonly Companion[];
@@ -154,7 +153,6 @@ export class Branches {
     this.#extents.enter(bounds);
   }
 
-  /** An extent in bytes of the current text; Infinity if it is unbounded. */
   extentOf(id: number): number {
     return this.#extents.bytesOf(id);
   }

@@ -36,7 +36,6 @@ interface NormalisedSearch {
   readonly literals: LiteralScan;
   readonly bytes: Buffer;
   readonly changes: Changes<Int32Array>;
-  /** from `rangesAround` */
   readonly ranges: Int32Array;
 }
 

@@ -41,7 +41,6 @@ export class LiteralHits {
   readonly #letterHits: Uint8Array;
   readonly #shapes: LiteralShapes;
   readonly #longest: number;
-  /** the literals that were hit, each once */
   readonly #literals: Int32Array;
   #literalCount = 0;
   #count = 0;

@@ -25,7 +25,6 @@ export type Candidates = ReadonlyMap<number, MatchWindows>;
 
 interface SearchedReading {
   readonly bytes: Buffer;
-  /** number of changes; Infinity for null */
   readonly changeCount: number;
   /**
    * Of the normalised reading, where it differs from the written one: only matches that touch these

@@ -106,7 +106,6 @@ function checkRecord(at: i32): i32 {
 
 const NO_RECORDED_VALUE: u64 = 1;
 
-/** Checks whether the data point that was read is valid. */
 function isPoint(): bool {
   if (load<u64>(cellAt(codes.CELL_TIME)) === 0) return false;
   const isRecorded = (load<u64>(cellAt(codes.CELL_FLAGS)) & NO_RECORDED_VALUE) === 0;

@@ -112,7 +112,6 @@ export interface Incident {
   readonly chain: readonly ChainLink[];
   /** links that are not in `chain` */
   readonly moreLinks: number;
-  /** the sum of the points */
   readonly score: number;
   readonly reasons: readonly RankReason[];
 }

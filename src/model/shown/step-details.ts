@@ -13,7 +13,6 @@ export interface ShownAttribute {
   readonly value: ShownValue;
 }
 
-/** Attributes that are shown, and the number of others. */
 export interface ShownAttributes {
   readonly shown: readonly ShownAttribute[];
   readonly leftOut: number;

@@ -117,7 +117,6 @@ export interface ToolChange
   readonly schema: boolean;
 }
 
-/** A tool's name for people. */
 export const toolLabel = ({ name, id }: Pick<ListedTool, 'name' | 'id'>): string =>
   name ?? `tool ${id.slice(0, 8)}`;
 

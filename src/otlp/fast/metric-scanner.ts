@@ -130,7 +130,6 @@ export class MetricScanner {
     }
   }
 
-  /** Links this metric to the one before it, as its expected successor. */
   #follow(metric: KnownMetric): void {
     if (this.#latest !== null) this.#latest.next = metric;
     this.#latest = metric;

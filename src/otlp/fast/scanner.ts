@@ -126,7 +126,6 @@ export class Scanner {
     return byte;
   }
 
-  /** Throws unless only white space is left. */
   expectEnd(): void {
     if (this.body.length > this.view.byteLength) throw FALLBACK;
     if (this.at < this.body.length) {

@@ -24,14 +24,12 @@ export interface RecordOrigin {
   readonly head: Buffer;
 }
 
-/** A record of a block. */
 export interface BlockRecord {
   readonly ordinal: number;
   /** its JSON text; shares memory with the block */
   readonly bytes: Buffer;
   /** shared by records with equal heads in a row */
   readonly origin: RecordOrigin;
-  /** the objects that enclose it */
   readonly frame: Frame;
 }
 
@@ -101,7 +99,6 @@ class Ordinals {
   }
 }
 
-/** Parses the heads of frames, each once. */
 class Origins {
   #frame: Frame | null = null;
   #last: RecordOrigin | null = null;

@@ -1,4 +1,4 @@
-/** Short forms of what most conventions have: how rows are read, and the kinds of names. */
+/** Short forms for the tables of conventions: how rows are read, and the kinds of names. */
 import type { StepKind } from '../../../model/steps.ts';
 import type {
   AttributeRow,
@@ -29,7 +29,7 @@ export const exchange = (
   envelope?: ValueEnvelope,
 ): RowReading => ({ as: 'exchange', side, surface, ...(envelope !== undefined && { envelope }) });
 
-/** A log record's event with attributes of its own. */
+/** An event that has its own attributes. */
 export function event(
   name: string,
   kind: StepKind,

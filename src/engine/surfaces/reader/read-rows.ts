@@ -27,11 +27,8 @@ import { isObject, open, toPlain, toPlainMap } from './value-text.ts';
 
 interface StepTexts {
   readonly pieces: readonly Piece[];
-  /** values that exceed their budget, so that strings in them were not parsed */
   readonly exceeded: number;
-  /** a value is JSON that its sender cut */
   readonly isCut: boolean;
-  /** roles of messages that are in no known word; at most `UNKNOWN_ROLES_MAX` */
   readonly unknownRoles: ReadonlySet<string>;
 }
 
