@@ -126,7 +126,6 @@ function keptBefore(manifestPath: string): Classification | null {
 const NPM_TIMEOUT_MS = 180_000;
 const UNPACK_TIMEOUT_MS = 60_000;
 
-/** The package as package-lock.json pins it. */
 interface LockedPackage {
   readonly name: string;
   readonly version: string;

@@ -66,7 +66,6 @@ async function redactIngest(state: 'on' | 'off' | 'show', options: Options): Pro
   });
 }
 
-/** Adds `workspace redact-ingest`. */
 export function addRedactionCommand(workspace: Command): void {
   workspace
     .command('redact-ingest')

@@ -142,7 +142,6 @@ async function show(id: string, options: QueryOptions): Promise<void> {
   );
 }
 
-/** Adds `rules list`, `rules show` and `rules preview`. */
 export function addRuleCommands(program: Command): void {
   const rules = program.command('rules').description('rules of the corpus');
   withExamples(

@@ -39,7 +39,6 @@ function facts({ own_examples: examples, unsupported_reasons, ...one }: CorpusRu
   return { ...one, unsupportedReasons: unsupported_reasons, ownExamples };
 }
 
-/** The lines of `sluice rules show`, without those about a workspace. */
 export function describeRule(shown: CorpusRule): string {
   const rule = facts(shown);
   const examples = rule.ownExamples;

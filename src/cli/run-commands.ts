@@ -182,7 +182,6 @@ function searched(all: SearchPage): string {
   ].join('\n');
 }
 
-/** Searches page by page until there are enough runs. */
 async function search(text: string, { limit, ...options }: QueryOptions): Promise<void> {
   await withPlace(options, async ({ call }) => {
     const filters = queryOf(options);
@@ -202,7 +201,6 @@ async function search(text: string, { limit, ...options }: QueryOptions): Promis
 
 const SINCE = 'first step arrived at or after this ISO 8601 date, or date and time';
 
-/** Adds what chooses runs of both lists. */
 const withFilters = (command: Command): Command =>
   command
     .option('--service <name>', 'only runs of this service')

@@ -33,7 +33,6 @@ function pad(text: string, width: number, align: 'left' | 'right' = 'left'): str
   return align === 'right' ? `${space}${text}` : `${text}${space}`;
 }
 
-/** Renders a table with a head. */
 export function renderTable<Row>(
   rows: readonly Row[],
   columns: readonly TableColumn<Row>[],

@@ -91,7 +91,6 @@ async function show(id: string, options: QueryOptions): Promise<void> {
   });
 }
 
-/** Adds `tools list` and `tools show`. */
 export function addToolCommands(program: Command): void {
   const tools = program
     .command('tools')

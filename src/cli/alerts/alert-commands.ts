@@ -126,7 +126,6 @@ function messageArgument(text: string): string {
   return id;
 }
 
-/** Adds `alerts list`, `test`, `log`, `undelivered` and `send-again`. */
 export function addAlertCommands(program: Command): void {
   const commands = program
     .command('alerts')

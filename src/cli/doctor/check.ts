@@ -19,7 +19,6 @@ export interface Check {
   readonly change: string | null;
 }
 
-/** The checks of one area: `ok` and the like return a check of it. */
 export function checksOf(area: CheckArea) {
   return {
     ok: (name: string, found: string): Check => ({ area, name, state: 'ok', found, change: null }),

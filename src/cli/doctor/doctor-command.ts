@@ -237,7 +237,6 @@ function formsOf(text: string): string[] {
   }
 }
 
-/** The secrets of an environment, longest first. */
 export function secretsOf(env: Readonly<Record<string, string | undefined>>): string[] {
   const secrets = Object.entries(env).flatMap(([name, value = '']) => {
     if (SECRET_SETTING.test(name)) return [value.trim()];

@@ -151,7 +151,6 @@ function listenFault(host: string, port: number): Promise<string | null> {
   });
 }
 
-/** The program that answers at a port of this machine. */
 async function listenerAt(host: string, port: number): Promise<'sluice' | 'other' | 'silent'> {
   const local = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '[::1]' : host;
   try {

@@ -9,7 +9,6 @@ const VERSION_MIN = 6;
 /** Every request waits for a round trip at most each 2 ms; a slow one delays them all. */
 const ROUND_TRIP_WARNING_MS = 10;
 
-/** Finds faults that keep a server from counting, or disturb it. */
 export function redisChecks(facts: RedisFacts): Check[] {
   const { version, role, maxMemoryBytes, evictionPolicy, persistence, roundTripMs } = facts;
   const major = Number(version.split('.')[0]);

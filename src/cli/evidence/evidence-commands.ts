@@ -2,7 +2,7 @@
 
 import { closeSync, existsSync, openSync, readFileSync, readSync } from 'node:fs';
 import { open, rm } from 'node:fs/promises';
-import { type Command, Option } from 'commander';
+import type { Command } from 'commander';
 import { z } from 'zod';
 import type { EvidenceSubject } from '../../db/findings/evidence.ts';
 import { hashEntry } from '../../db/people/audit-chain.ts';
@@ -13,8 +13,9 @@ import { evidenceKey, subjectOf } from '../../http/api/evidence/evidence-routes.
 import { paint } from '../../terminal/paint.ts';
 import { plain } from '../../terminal/printable.ts';
 import { answer, type OutputOptions } from '../answer.ts';
+import { withPlaces } from '../command.ts';
 import { asOperatorError, parts, withPlace } from '../remote/calls.ts';
-import { type PlaceOptions, serverOption } from '../remote/place.ts';
+import type { PlaceOptions } from '../remote/place.ts';
 
 interface CreateOptions extends OutputOptions, PlaceOptions {
   readonly finding?: string;
@@ -36,7 +37,6 @@ function namedSubject({ finding, incident }: CreateOptions): EvidenceSubject {
   }
 }
 
-/** Writes a new file; removes it when the chunks end with an error. */
 async function writeFile(path: string, chunks: AsyncIterable<Uint8Array>): Promise<void> {
   const file = await open(path, 'wx', 0o600);
   try {
@@ -88,7 +88,6 @@ const entryContent = z.object({
   after: z.string().nullable(),
 });
 
-/** Parses a line of JSON; null when it is not valid. */
 function parseLine(line: string): unknown {
   try {
     return JSON.parse(line);
@@ -123,7 +122,6 @@ function checkAudit(lines: Buffer): { readonly entries: number; readonly open: n
   return { entries: all.length, open };
 }
 
-/** Reads a key that was given as text or as the path of a PEM file. */
 function pinnedKeyOf(given: string): string {
   const key = parsePublicKey(existsSync(given) ? readFileSync(given, 'utf8') : given);
   if (key !== null) return key;
@@ -187,25 +185,21 @@ function verify(path: string, { publicKey, ...options }: VerifyOptions): void {
   );
 }
 
-const workspaceOption = (): Option =>
-  new Option('--workspace <slug>', 'workspace; can be omitted if there is only one');
-
-/** Adds `evidence create`, `verify` and `key`. */
 export function addEvidenceCommands(program: Command): void {
   const evidence = program
     .command('evidence')
     .description('signed files of a finding or an incident');
-  evidence
-    .command('create')
-    .description('create the evidence package of a finding or an incident')
-    .option('--finding <id>', 'of this finding')
-    .option('--incident <run>', 'of the findings of this run and its session')
-    .option('--output <file>', 'file to write; evidence-<id>.tar by default')
-    .addOption(serverOption())
-    .addOption(workspaceOption())
-    .option('--json', 'print JSON')
-    .addHelpText('after', '\nThe audit log notes it, as it notes a download.')
-    .action(create);
+  withPlaces(
+    evidence
+      .command('create')
+      .description(
+        'create the evidence package of a finding or an incident; the audit log notes it',
+      )
+      .option('--finding <id>', 'of this finding')
+      .option('--incident <run>', 'of the findings of this run and its session')
+      .option('--output <file>', 'file to write; evidence-<id>.tar by default'),
+    'evidence create --finding 5f0c2b1e9a7d4c3f8b6a1d2e3f405162',
+  ).action(create);
   evidence
     .command('verify')
     .description('verify a package, offline; exit code 1 if it is not valid')
@@ -217,11 +211,6 @@ export function addEvidenceCommands(program: Command): void {
       '\nWithout --public-key it checks the package against the key in it, which anybody could have put there.',
     )
     .action(verify);
-  evidence
-    .command('key')
-    .description('show the public key of a workspace’s packages')
-    .addOption(serverOption())
-    .addOption(workspaceOption())
-    .option('--json', 'print JSON')
-    .action(showKey);
+  const key = evidence.command('key').description('show the public key of a workspace’s packages');
+  withPlaces(key, 'evidence key').action(showKey);
 }

@@ -35,7 +35,6 @@ function filterOption({ flag, help, choices }: (typeof FILTERS)[number]): Option
   return choices === undefined ? option : option.choices(choices);
 }
 
-/** Adds the filters of findings, which choose incidents too. */
 export function withFilters(command: Command): Command {
   for (const one of FILTERS) command.addOption(filterOption(one));
   return command;

@@ -30,7 +30,6 @@ export interface CommandPlace {
   readonly workspace: string;
   /** @param path below `/cli/v1` */
   readonly call: (path: string, sent?: Sent) => Promise<unknown>;
-  /** Reads a file, chunk by chunk. */
   readonly download: (path: string) => AsyncIterable<Uint8Array>;
 }
 
@@ -136,22 +135,25 @@ export const remotePlace = (login: ServerLogin): CommandPlace => ({
   download: (path) => download(login, `/cli/v1${path}`),
 });
 
-/** The form of an answer, of a later server too: its words may be others, and its objects have more members. */
-function ofLaterServers(schema: z.core.$ZodType): z.ZodType {
+/**
+ * The form of an answer of another version: a later server may have other words and further members, and an earlier
+ * one may lack what is null elsewhere.
+ */
+function ofAnyVersion(schema: z.core.$ZodType): z.ZodType {
   const { def } = (schema as z.core.$ZodTypes)._zod;
   switch (def.type) {
     case 'object': {
-      const members = Object.entries(def.shape).map(([name, one]) => [name, ofLaterServers(one)]);
+      const members = Object.entries(def.shape).map(([name, one]) => [name, ofAnyVersion(one)]);
       return z.looseObject(Object.fromEntries(members));
     }
     case 'array':
-      return z.array(ofLaterServers(def.element));
+      return z.array(ofAnyVersion(def.element));
     case 'record':
-      return z.record(z.string(), ofLaterServers(def.valueType));
+      return z.record(z.string(), ofAnyVersion(def.valueType));
     case 'nullable':
-      return ofLaterServers(def.innerType).nullable();
+      return ofAnyVersion(def.innerType).nullable().default(null);
     case 'optional':
-      return ofLaterServers(def.innerType).optional();
+      return ofAnyVersion(def.innerType).optional();
     case 'enum':
     case 'literal':
     case 'string':
@@ -165,7 +167,7 @@ function ofLaterServers(schema: z.core.$ZodType): z.ZodType {
 
 /** @throws {OperatorError} when it has another form, as from a server of an earlier version */
 export function parts<Shape extends z.ZodType>(shape: Shape, body: unknown): z.infer<Shape> {
-  const parsed = ofLaterServers(shape).safeParse(body);
+  const parsed = ofAnyVersion(shape).safeParse(body);
   if (parsed.success) return parsed.data as z.infer<Shape>;
   throw new OperatorError(
     `The server's answer is not what this version of sluice expects:\n${z.prettifyError(parsed.error)}`,

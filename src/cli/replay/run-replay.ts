@@ -46,7 +46,6 @@ async function shiftOf(files: readonly string[]): Promise<bigint> {
   return latest === 0n ? 0n : BigInt(Date.now()) * NANOS_OF_MS - latest;
 }
 
-/** A body with its number, from 0 in the order of the files. */
 interface NumberedBody extends ReplayBody {
   readonly number: number;
 }
@@ -70,7 +69,6 @@ async function* rewritten(
   }
 }
 
-/** Identifies the input, so that a state is not used for another one. */
 function describe(files: readonly string[], url: string, options: ReplayOptions): string {
   const sizes = files.map((file) => [
     file,

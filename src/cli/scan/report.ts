@@ -24,7 +24,6 @@ export interface ScanHit {
   readonly line: number | null;
 }
 
-/** The hits of a scan, and everything that it could not check. */
 export interface ScanResult {
   readonly hits: readonly ScanHit[];
   /** rules that could be called neither hit nor clean */

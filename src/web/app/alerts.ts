@@ -245,7 +245,6 @@ function answerText({ failure, httpStatus, format }: TestedPage): string {
   return `There is no answer: ${FAILURES[failure]}.`;
 }
 
-/** Shows what a test message held, and what was answered. */
 export function testedPage(look: Look, viewer: Viewer, tested: TestedPage): Html {
   const { id, name, to, format, messageId, sent, ...ended } = tested;
   const isDelivered = ended.outcome === 'delivered';

@@ -46,7 +46,6 @@ ${field('actor', 'Actor', actor, { hint: 'ana@example.com' })}${field('action', 
 <div class="buttons"><button>Filter</button> <a class="button quiet" href="/app/audit">Clear</a></div></form>`;
 }
 
-/** The file of the entries that the page shows, without the page's place in the list. */
 function fileLink(query: string): Html {
   const own = new URLSearchParams(query);
   own.delete('cursor');

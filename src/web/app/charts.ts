@@ -15,7 +15,6 @@ const LABELS = 4;
 /** Any value above zero is visible. */
 const HEIGHT_MIN = 2;
 
-/** One of the values of each slot. */
 export interface Series {
   readonly name: string;
   /** class of its bars and of its mark in the legend */
@@ -127,7 +126,6 @@ ${axis(chart)}
 ${chart.note !== undefined && html`<p class="soft note">${chart.note}</p>`}${numbers(chart)}</figure>`;
 }
 
-/** A row of a table of counts: a name that leads somewhere, its course over time, its sum. */
 interface CourseRow {
   readonly label: string;
   readonly href: string;

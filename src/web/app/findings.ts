@@ -38,7 +38,6 @@ import {
 import { FOUND_ID } from './text.ts';
 import { exceptedBadge, stateBadge } from './triage/triage-panel.ts';
 
-/** The rows of a page: findings, or groups of them. */
 interface Rows {
   readonly findings: readonly Finding[];
   /** null when the list is not grouped */
@@ -64,7 +63,6 @@ export interface FindingsPage extends Rows {
   readonly views: readonly FindingView[];
 }
 
-/** Says what an evidence package is. */
 export const EVIDENCE_HINT = 'A signed file of records, findings, rules and decisions';
 
 /** Characters before the match that a row shows. */
@@ -199,7 +197,6 @@ const HEADS = {
 
 const LIST_ID = 'list';
 
-/** Changes the checked lines of the list, which is a form below. */
 function bulk(areGroups: boolean): Html {
   const form = html` form="${LIST_ID}"`;
   return html`<div class="bulk"><label data-all hidden><input type="checkbox" autocomplete="off"> All lines</label>
@@ -207,7 +204,6 @@ function bulk(areGroups: boolean): Html {
 <button class="quiet"${form}>Set state</button> <button class="quiet" name="assign" value="me"${form}>Assign to me</button> <span class="soft" aria-live="polite" data-selected></span>${areGroups && html` <span class="soft">All findings of a selected line that match the filter, up to ${count(GROUP_FINDINGS_MAX)} at a time.</span>`}</div>`;
 }
 
-/** The list; its lines can be selected and changed together. */
 function list(data: FindingsPage, viewer: Viewer): Html {
   const lines = data.groups?.map(({ top }) => top.id) ?? data.findings.map(({ id }) => id);
   const fields = html`<input type="hidden" name="query" value="${data.query}"><input type="hidden" name="lines" value="${lines.join(' ')}">${table(data)}`;
@@ -284,7 +280,6 @@ function olderNote({ query, next, searchedTo, nowMs }: FindingsPage): Html | fal
 ${next === null && html`<a class="button quiet" href="${older}">Search further</a>`}</p>`;
 }
 
-/** The keys of the list, which the script listens to. */
 const KEYS = keysHelp([
   [['j', 'k'], 'next, previous finding'],
   [['Enter', 'o'], 'open the finding'],

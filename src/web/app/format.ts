@@ -43,7 +43,6 @@ const NANOS_PER_MS = 1_000_000n;
 const isoOfNanos = (unixNano: string): string =>
   new Date(Number(BigInt(unixNano) / NANOS_PER_MS)).toISOString();
 
-/** A time in ns since 1970. */
 export function nanoMoment(unixNano: string): Html {
   return moment(isoOfNanos(unixNano));
 }

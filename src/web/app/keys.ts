@@ -29,7 +29,6 @@ function revocation({ id, name, revokedAt }: ListedKey, viewer: Viewer, nowMs: n
   );
 }
 
-/** The limit, and for admins the form to change it. */
 function limit({ id, name, rateLimitPerMinute, revokedAt }: ListedKey, viewer: Viewer): HtmlValue {
   const perMinute = count(rateLimitPerMinute);
   if (revokedAt !== null || !viewer.isAdmin) return perMinute;

@@ -42,7 +42,6 @@ export function corpusName(version: string, identity: string): Html {
   return html`${version} (<code title="identity ${identity}">${shortIdentity(identity)}</code>)`;
 }
 
-/** The rules by state in this workspace; links to each where the plan has the rules tab. */
 export function stateTable({ states }: RuleFacts, viewer: Viewer): Html {
   const linked = hasRulesTab(viewer);
   const rows = RULE_STATES.map((state) => ({

@@ -58,7 +58,6 @@ function about(rule: Rule, { record, nowMs }: RuleHistory): Html {
   ]);
 }
 
-/** The quality that its authors state, and which of their harmless texts it matches here. */
 function quality({ quality: stated, measured: { falsePositives } }: Rule): Html {
   const { wildFpRate: rate, wildSamples: samples, wildValidated: day } = stated;
   const tried =

@@ -75,7 +75,6 @@ function reset(facts: RuleFacts, viewer: Viewer): HtmlValue {
   }`;
 }
 
-/** The page of plans without the rules tab. */
 export function upgradePage(look: Look, viewer: Viewer, data: RuleFacts): Html {
   const kept = reset(data, viewer);
   return appPage(look, viewer, {
@@ -173,7 +172,6 @@ function orphanRow({ ruleId, enabled, detail }: OrphanedOverride, viewer: Viewer
 `;
 }
 
-/** Overrides of rules that cannot run, or that the corpus no longer has. */
 function orphanTable({ orphans }: RuleFacts, viewer: Viewer): HtmlValue {
   if (orphans.length === 0) return null;
   return html`<section class="notice"><h2>Settings without effect</h2>
@@ -204,7 +202,6 @@ function findingsCell({ rule }: DecidedRule, { records, nowMs }: RulesPage): Htm
   } <span class="soft below">${time(lastSeenAt, nowMs)}</span>`;
 }
 
-/** How much of the matcher's time a rule takes, and what one search takes. */
 function matcherTime({ matcherShare, matcherUs }: RuleRecord): HtmlValue {
   if (matcherShare === null || matcherUs === null) return html`<span class="soft">–</span>`;
   return html`${percentText(100 * matcherShare)} <span class="soft below">${count(Math.round(matcherUs))} µs</span>`;

@@ -94,7 +94,6 @@ ${nameFields(given, names)}`,
 </form>`;
 }
 
-/** How long a run took; empty when that is not known. */
 export function lengthOf({ startUnixNano: start, endUnixNano: end }: RunSummary): string {
   if (start === null || end === null) return '';
   return duration(Number((BigInt(end) - BigInt(start)) / NANOS_PER_MS));

@@ -75,7 +75,6 @@ ${ruleId !== null && html`<input type="hidden" name="rule_id" value="${ruleId}">
 <button class="quiet">Preview${ruleId === null && ' the experimental tier'}</button></form>`;
 }
 
-/** How far a preview is. */
 export function progress(preview: Preview): Html {
   const { tally, runsPlanned, runsInRange, sample } = preview;
   const looked = count(tally.read + tally.skipped);

@@ -35,7 +35,6 @@ function statuses({ stable, experimental, rules }: Coverage): string {
     .join(', ');
 }
 
-/** A bar: how many of the rules that refer to the entry are on. */
 function bar({ on, rules }: Coverage): Html {
   const width = ((100 * on) / Math.max(1, rules)).toFixed(1);
   return html`<svg class="share" viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true"><rect class="whole" width="100" height="4"/><rect class="share" width="${width}" height="4"/></svg>`;
