@@ -8,8 +8,8 @@ import { startServer, type TestServer } from '../support/server.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { type Gateway, openGateway, post, randomId, rawSpan, traceBody } from './gateway.ts';
 
-const RUNS = 300;
-const ATTACKED = 30;
+const RUNS = 120;
+const ATTACKED = 12;
 const SOON = { withinMs: 180_000 };
 
 let gateway: Gateway;
@@ -56,9 +56,7 @@ async function withClaimedRuns(work: () => Promise<unknown>): Promise<void> {
     expect(sent.status).toBe(200);
     await holder.query('BEGIN');
     await holder.query('LOCK TABLE hot_places IN ACCESS EXCLUSIVE MODE');
-    await database.query(
-      "UPDATE runs SET last_arrival_at = last_arrival_at - interval '5 minutes'",
-    );
+    await database.query("UPDATE runs SET settles_until = settles_until - interval '5 minutes'");
     await waitFor(() => count('leased_by IS NOT NULL').then((claimed) => claimed > 100), {
       ...SOON,
       what: 'more than a hundred runs are claimed',
