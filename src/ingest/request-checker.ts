@@ -10,13 +10,7 @@ import type { OrdinaryTaken, RecordSink } from '../otlp/fast/record-sink.ts';
 import { RequestScanner } from '../otlp/fast/request-scanner.ts';
 import { LINE_BYTES_MAX, linesOf } from '../otlp/lines/lines.ts';
 import type { Pieces } from '../otlp/pieces.ts';
-import {
-  HISTOGRAM_POINTS,
-  LOG_RECORDS,
-  NUMBER_POINTS,
-  RUN_BYTES,
-  SPANS,
-} from './assembly/codes.ts';
+import * as codes from './assembly/codes.ts';
 import { type OrdinaryRecords, ordinaryRecords } from './ordinary-records.ts';
 import { IdBytes, RunTally } from './run-tally.ts';
 
@@ -105,8 +99,8 @@ export class RequestChecker implements RecordSink {
     const kind = kindOf(this.#signal, isHistogram);
     if (!ordinary?.take(this.#ordinaryRequest, body, at, until, end, kind)) return null;
     for (let run = 0; run < ordinary.runs; run += 1) {
-      const runAt = ordinary.runsAt + run * RUN_BYTES;
-      this.#tally.addRun(ordinary, runAt, kind === SPANS, this.#records);
+      const runAt = ordinary.runsAt + run * codes.RUN_BYTES;
+      this.#tally.addRun(ordinary, runAt, kind === codes.SPANS, this.#records);
     }
     this.#records += ordinary.records;
     if (this.#ends !== null) ordinary.addEnds(this.#ends);
@@ -126,6 +120,6 @@ export class RequestChecker implements RecordSink {
 }
 
 function kindOf(signal: Signal, isHistogram: boolean): number {
-  if (signal === 'metrics') return isHistogram ? HISTOGRAM_POINTS : NUMBER_POINTS;
-  return signal === 'traces' ? SPANS : LOG_RECORDS;
+  if (signal === 'metrics') return isHistogram ? codes.HISTOGRAM_POINTS : codes.NUMBER_POINTS;
+  return signal === 'traces' ? codes.SPANS : codes.LOG_RECORDS;
 }

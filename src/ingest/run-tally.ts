@@ -107,11 +107,30 @@ export class RunTally {
   /** Adds the counts to a request's deltas. Call once. */
   addTo(runs: RunDeltas, workspaceId: number, service: string | null): void {
     const serviceName = service === null ? null : cutName(service);
-    for (const { start, end, ...counts } of this.#tallies.values()) {
+    for (const {
+      start,
+      end,
+      runId,
+      spans,
+      logRecords,
+      finished,
+      failed,
+      name,
+      records,
+    } of this.#tallies.values()) {
       const startUnixNano = start === null ? null : String(start);
       const endUnixNano = end === null ? null : String(end);
-      const names = { workspaceId, serviceName, sessionKey: null };
-      addDelta(runs, { ...counts, ...names, startUnixNano, endUnixNano });
+      const counts = {
+        spans,
+        logRecords,
+        startUnixNano,
+        endUnixNano,
+        finished,
+        failed,
+        name,
+        records,
+      };
+      addDelta(runs, { workspaceId, runId, serviceName, sessionKey: null, ...counts });
     }
   }
 }

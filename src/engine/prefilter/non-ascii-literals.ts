@@ -7,25 +7,20 @@
  *                                                 the literals with this sum, compared byte by byte
  */
 import { isAscii } from 'node:buffer';
-import {
-  BLANK,
-  HASHED_MAX,
-  HASHES,
-  MULTIPLIER_0,
-  MULTIPLIER_1,
-  MULTIPLIER_2,
-  MULTIPLIER_3,
-  OTHER_SHIFT,
-  SHIFT,
-} from './assembly/codes.ts';
+import * as codes from './assembly/codes.ts';
 import { FOLDED, isBlank } from './folding.ts';
 import { startsOf } from './int-arrays.ts';
 
-const MULTIPLIERS = [MULTIPLIER_0, MULTIPLIER_1, MULTIPLIER_2, MULTIPLIER_3] as const;
+const MULTIPLIERS = [
+  codes.MULTIPLIER_0,
+  codes.MULTIPLIER_1,
+  codes.MULTIPLIER_2,
+  codes.MULTIPLIER_3,
+] as const;
 
 /** Typed arrays, so that threads can share them. */
 export interface NonAsciiTables {
-  /** hash → bit n - 1, if some literal's key has n characters and this hash; from `HASHES` on by the other */
+  /** hash → bit n - 1, if some literal's key has n characters and this hash; from `codes.HASHES` on by the other */
   readonly hashed: Uint8Array;
   /** hash → index of its first literal in the tables below; they end at the next hash's */
   readonly buckets: Int32Array;
@@ -52,16 +47,16 @@ interface Keyed {
 
 /** @param literals folded, by id; those that are all ASCII are ignored */
 export function createNonAsciiTables(literals: readonly Buffer[]): NonAsciiTables {
-  const hashed = new Uint8Array(2 * HASHES);
-  const buckets: Keyed[][] = Array.from({ length: HASHES }, () => []);
+  const hashed = new Uint8Array(2 * codes.HASHES);
+  const buckets: Keyed[][] = Array.from({ length: codes.HASHES }, () => []);
   literals.forEach((literal, id) => {
     if (isAscii(literal)) return;
     const { key, ...keyed } = keyedOf(literal, id);
     const { sum } = keyed;
     const bit = 1 << (key.length - 1);
-    const other = HASHES + ((sum >>> OTHER_SHIFT) & (HASHES - 1));
-    for (const hash of [sum >>> SHIFT, other]) hashed[hash] = (hashed[hash] ?? 0) | bit;
-    buckets[sum >>> SHIFT]?.push(keyed);
+    const other = codes.HASHES + ((sum >>> codes.OTHER_SHIFT) & (codes.HASHES - 1));
+    for (const hash of [sum >>> codes.SHIFT, other]) hashed[hash] = (hashed[hash] ?? 0) | bit;
+    buckets[sum >>> codes.SHIFT]?.push(keyed);
   });
   const all = buckets.flat();
   let starts = 0;
@@ -86,7 +81,7 @@ function keyedOf(literal: Buffer, id: number): Keyed & { readonly key: readonly 
   const characters = [...literal.toString()];
   const points = characters.map((one) => one.codePointAt(0) ?? 0);
   const end = points.findLastIndex((point) => point >= 0x80) + 1;
-  const key = points.slice(Math.max(0, end - HASHED_MAX), end).reverse();
+  const key = points.slice(Math.max(0, end - codes.HASHED_MAX), end).reverse();
   const products = key.map((point, at) => Math.imul(point, MULTIPLIERS[at] ?? 0));
   return {
     id,
@@ -116,12 +111,12 @@ export function lastByteOf(
   for (let own = keyEnd - 1; own >= start; own -= 1) {
     at -= 1;
     if (at < 0 || FOLDED[text[at] as number] !== bytes[own]) return -1;
-    if (bytes[own] === BLANK) while (isBlank(text[at - 1])) at -= 1;
+    if (bytes[own] === codes.BLANK) while (isBlank(text[at - 1])) at -= 1;
   }
   at = behind - 1;
   const end = ends[index] as number;
   for (let own = keyEnd; own < end; own += 1) {
-    if (own > keyEnd && bytes[own - 1] === BLANK) while (isBlank(text[at + 1])) at += 1;
+    if (own > keyEnd && bytes[own - 1] === codes.BLANK) while (isBlank(text[at + 1])) at += 1;
     at += 1;
     if (at >= text.length || FOLDED[text[at] as number] !== bytes[own]) return -1;
   }

@@ -51,11 +51,3 @@ export function hashesOf(text: string): readonly number[] {
 /** Characters whose form in a block depends on its level, and those that JSON cannot have. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are always escaped
 const UNSURE = /[\x00-\x1f"\\\ufffd]/;
-
-/** Checks whether a text with these hashes may be where the filter was made. */
-export function mayContain(filter: Buffer, hashes: readonly number[]): boolean {
-  return hashes.every((hash) => {
-    const bit = hash % (8 * filter.length);
-    return ((filter[bit >>> 3] as number) & (1 << (bit & 7))) !== 0;
-  });
-}

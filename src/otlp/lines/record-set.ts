@@ -2,15 +2,15 @@
  * Sets of records of a body, by their number in the order of the body. They are kept as ranges, because
  * most bodies are accepted whole, and a body may hold millions of invalid records.
  */
+import { addRange } from '../../model/record-ranges.ts';
+
 export class NumberRanges {
   /** start and end (not included) of each range, in rising order */
   readonly #bounds: number[] = [];
 
   /** Adds a number larger than every number before it. */
   add(number: number): void {
-    const last = this.#bounds.length - 1;
-    if (last > 0 && this.#bounds[last] === number) this.#bounds[last] = number + 1;
-    else this.#bounds.push(number, number + 1);
+    addRange(this.#bounds, number, number + 1);
   }
 
   has(number: number): boolean {

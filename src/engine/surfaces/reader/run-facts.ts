@@ -241,7 +241,7 @@ export function captureHintOf(steps: readonly Step[]): string | null {
     services: new Set(steps.flatMap(({ serviceName }) => serviceName ?? [])),
     keys: new Set(steps.flatMap(({ attributes }) => Object.keys(attributes))),
   };
-  return CAPTURE.find(({ fits }) => isFrom(sender, fits))?.line ?? null;
+  return CAPTURE.find(([fits]) => isFrom(sender, fits))?.[1] ?? null;
 }
 
 function isFrom({ scopes, services, keys }: Sender, fits: StepSelector): boolean {

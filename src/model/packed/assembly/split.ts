@@ -9,15 +9,7 @@
  *   holes                                       └ 40, 11 bytes
  *   documents   a long text
  */
-import {
-  ATTRIBUTE_HOLES,
-  ATTRIBUTES,
-  DOCUMENT_BYTES_MIN,
-  NARROW,
-  NARROW_HOLES,
-  REGIONS,
-  TEXT,
-} from './codes.ts';
+import * as codes from './codes.ts';
 import { beginDocuments, endDocuments, literalBytes, take } from './documents.ts';
 import { beginGroups, endGroups, scan } from './groups.ts';
 import { endOf, lengthOf, putBytes, putNumber, reserve, setLength, startOf } from './memory.ts';
@@ -51,7 +43,7 @@ class state {
 /** Begins a block. @returns false if there is no memory */
 export function begin(bytesExpected: i32): bool {
   beginGroups();
-  for (let region = 0; region < REGIONS; region += 1) setLength(region, 0);
+  for (let region = 0; region < codes.REGIONS; region += 1) setLength(region, 0);
   state.bytes = 0;
   state.narrowHole = 0;
   state.attributesHole = 0;
@@ -63,12 +55,12 @@ export function begin(bytesExpected: i32): bool {
 
 /** Returns where a text of so many bytes is to be written; 0 if there is no memory. */
 export function room(bytes: i32): i32 {
-  return reserve(state.bytes + bytes) ? startOf(TEXT) : 0;
+  return reserve(state.bytes + bytes) ? startOf(codes.TEXT) : 0;
 }
 
 /** Returns the bytes of the parts so far, without holes and repeats. */
 export function partsBytes(): i32 {
-  return lengthOf(NARROW) + lengthOf(ATTRIBUTES) + literalBytes();
+  return lengthOf(codes.NARROW) + lengthOf(codes.ATTRIBUTES) + literalBytes();
 }
 
 /** Ends the block: the regions have its parts, and the stream is what documents do not repeat. */
@@ -83,7 +75,7 @@ export function end(): void {
  * @returns false when a long string does not end
  */
 export function put(length: i32): bool {
-  const start = startOf(TEXT);
+  const start = startOf(codes.TEXT);
   const end = start + length;
   let from = start;
   state.bytes += length;
@@ -105,12 +97,12 @@ export function put(length: i32): bool {
     const open = openOf(string, closing);
     const wide = open === 0 ? 0 : insideOf(open, at, end);
     if (wide === 0) continue;
-    putBytes(NARROW, from, wide - from);
+    putBytes(codes.NARROW, from, wide - from);
     at = takeOut(wide, end, open);
     if (state.isDamaged) return false;
     from = at;
   }
-  putBytes(NARROW, from, end - from);
+  putBytes(codes.NARROW, from, end - from);
   return true;
 }
 
@@ -160,15 +152,20 @@ function takeOut(start: i32, end: i32, open: i32): i32 {
     const byte = <i32>load<u8>(at);
     if (byte === QUOTE) {
       const string = at + 1;
-      const limit = min(end, string + DOCUMENT_BYTES_MIN);
+      const limit = min(end, string + codes.DOCUMENT_BYTES_MIN);
       let closing = endOfString(string, limit);
-      if (closing === limit && limit === string + DOCUMENT_BYTES_MIN) {
+      if (closing === limit && limit === string + codes.DOCUMENT_BYTES_MIN) {
         if (isValue(string, end)) {
           closing = take(string, end);
           if (closing < end) {
-            putBytes(ATTRIBUTES, from, string - from);
-            putHole(ATTRIBUTES, ATTRIBUTE_HOLES, state.attributesHole, closing - string);
-            state.attributesHole = lengthOf(ATTRIBUTES);
+            putBytes(codes.ATTRIBUTES, from, string - from);
+            putHole(
+              codes.ATTRIBUTES,
+              codes.ATTRIBUTE_HOLES,
+              state.attributesHole,
+              closing - string,
+            );
+            state.attributesHole = lengthOf(codes.ATTRIBUTES);
             // The closing quote stays.
             from = closing;
           }
@@ -187,10 +184,10 @@ function takeOut(start: i32, end: i32, open: i32): i32 {
     if (depth === 0) break;
     at += 1;
   }
-  putBytes(ATTRIBUTES, from, at - from);
+  putBytes(codes.ATTRIBUTES, from, at - from);
   if (at > start) {
-    putHole(NARROW, NARROW_HOLES, state.narrowHole, at - start);
-    state.narrowHole = lengthOf(NARROW);
+    putHole(codes.NARROW, codes.NARROW_HOLES, state.narrowHole, at - start);
+    state.narrowHole = lengthOf(codes.NARROW);
   }
   return at;
 }
@@ -214,7 +211,7 @@ function isValue(start: i32, end: i32): bool {
 export function putByte(byte: i32): bool {
   if (!reserve(state.bytes + 1)) return false;
   state.bytes += 1;
-  store<u8>(endOf(NARROW), <u8>byte);
-  setLength(NARROW, lengthOf(NARROW) + 1);
+  store<u8>(endOf(codes.NARROW), <u8>byte);
+  setLength(codes.NARROW, lengthOf(codes.NARROW) + 1);
   return true;
 }
