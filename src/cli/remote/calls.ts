@@ -57,7 +57,7 @@ function placeOf(context: ResourceContext, workspace: FoundWorkspace): CommandPl
       const read = async <Shape extends z.ZodType>(schema: Shape): Promise<z.infer<Shape>> =>
         parseInput(schema, json, 'bad_body');
       const caller = { workspace, actor: COMMAND_LINE, read };
-      return await resource.handlerOf(context)(exchange, caller, parameters);
+      return await resource.handle(context, exchange, caller, parameters);
     }
     throw new SluiceError('not_found', `There is no ${path}.`);
   };

@@ -17,21 +17,18 @@ import { type Call, RESOURCES } from './resources.ts';
 const PATH = '/cli/v1';
 
 function resourceRoutes(deps: CliDependencies): Route[] {
-  return RESOURCES.map(({ method, path, handlerOf, ...needs }) => {
-    const handler = handlerOf(deps);
-    return {
-      method,
-      path: `${PATH}${path}`,
-      handler: cliCall(
-        needs,
-        async (exchange, { workspace, actor, session: { email } }, parameters) => {
-          const read: Call['read'] = (schema) => readJson(exchange, schema);
-          return await handler(exchange, { workspace, actor, email, read }, parameters);
-        },
-        deps,
-      ),
-    };
-  });
+  return RESOURCES.map(({ method, path, handle, ...needs }) => ({
+    method,
+    path: `${PATH}${path}`,
+    handler: cliCall(
+      needs,
+      async (exchange, { workspace, actor, session: { email } }, parameters) => {
+        const read: Call['read'] = (schema) => readJson(exchange, schema);
+        return await handle(deps, exchange, { workspace, actor, email, read }, parameters);
+      },
+      deps,
+    ),
+  }));
 }
 
 function sessionRoutes(deps: CliDependencies): Route[] {

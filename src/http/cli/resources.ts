@@ -46,6 +46,7 @@ export interface Call {
 }
 
 type ResourceHandler = (
+  context: ResourceContext,
   exchange: Parameters<AuthorizedHandler>[0],
   call: Call,
   parameters: PathParameters,
@@ -53,7 +54,7 @@ type ResourceHandler = (
 
 export interface Resource extends Needs, Pick<Route, 'method' | 'path'> {
   readonly hasQuery?: boolean;
-  readonly handlerOf: (context: ResourceContext) => ResourceHandler;
+  readonly handle: ResourceHandler;
 }
 
 const readable = (
@@ -63,22 +64,17 @@ const readable = (
   method: 'GET',
   path,
   hasQuery: !path.includes('{'),
-  handlerOf: (context) => {
-    const read = readerOf(context);
-    return async (exchange, { workspace, email }, parameters) => {
-      const reader = { workspaceId: workspace.id, ...(email === undefined ? {} : { email }) };
-      return await read(exchange, reader, parameters);
-    };
+  handle: async (context, exchange, { workspace, email }, parameters) => {
+    const reader = { workspaceId: workspace.id, ...(email === undefined ? {} : { email }) };
+    return await readerOf(context)(exchange, reader, parameters);
   },
 });
 
 const evidenceOf = (path: string): Resource => ({
   method: 'GET',
   path,
-  handlerOf:
-    (context) =>
-    (_exchange, { workspace, actor }, parameters) =>
-      evidencePackage(context, workspace.id, subjectOf(parameters), { actor, isKey: false }),
+  handle: (context, _exchange, { workspace, actor }, parameters) =>
+    evidencePackage(context, workspace.id, subjectOf(parameters), { actor, isKey: false }),
 });
 
 /** Paths are below `/cli/v1`. */
@@ -100,84 +96,69 @@ export const RESOURCES: readonly Resource[] = [
   {
     method: 'GET',
     path: '/keys',
-    handlerOf:
-      ({ db }) =>
-      async (_exchange, { workspace }) => {
-        const keys = await db.readFresh(listKeys, workspace.id, REVOKED_KEYS_LISTED);
-        return json({ workspace: workspace.slug, keys: keys.map(toKeyRecord) });
-      },
+    handle: async ({ db }, _exchange, { workspace }) => {
+      const keys = await db.readFresh(listKeys, workspace.id, REVOKED_KEYS_LISTED);
+      return json({ workspace: workspace.slug, keys: keys.map(toKeyRecord) });
+    },
   },
   {
     method: 'POST',
     path: '/keys',
     roles: ADMINS,
-    handlerOf:
-      ({ db, look }) =>
-      async (_exchange, { workspace, actor, read }) => {
-        const sent = await read(keyForm);
-        const { kind, name, rate_limit_per_minute: rateLimitPerMinute } = sent;
-        const { brand } = look;
-        const wanted = { kind, name, agentPrefix: sent.prefix, rateLimitPerMinute, brand };
-        const { id, key } = await db.write(createRecordedKey, workspace.id, wanted, actor);
-        return json({ id, key, kind, name, rate_limit_per_minute: rateLimitPerMinute });
-      },
+    handle: async ({ db, look }, _exchange, { workspace, actor, read }) => {
+      const sent = await read(keyForm);
+      const { kind, name, rate_limit_per_minute: rateLimitPerMinute } = sent;
+      const { brand } = look;
+      const wanted = { kind, name, agentPrefix: sent.prefix, rateLimitPerMinute, brand };
+      const { id, key } = await db.write(createRecordedKey, workspace.id, wanted, actor);
+      return json({ id, key, kind, name, rate_limit_per_minute: rateLimitPerMinute });
+    },
   },
   {
     method: 'POST',
     path: '/keys/{keyId}/limit',
     roles: ADMINS,
-    handlerOf:
-      ({ db }) =>
-      async (_exchange, { workspace, actor, read }, { keyId }) => {
-        const { rate_limit_per_minute: perMinute } = await read(limitForm);
-        const id = requireId(keyId);
-        await db.write(setRecordedKeyLimit, workspace.id, id, perMinute, actor);
-        return json({ id, rate_limit_per_minute: perMinute });
-      },
+    handle: async ({ db }, _exchange, { workspace, actor, read }, { keyId }) => {
+      const { rate_limit_per_minute: perMinute } = await read(limitForm);
+      const id = requireId(keyId);
+      await db.write(setRecordedKeyLimit, workspace.id, id, perMinute, actor);
+      return json({ id, rate_limit_per_minute: perMinute });
+    },
   },
   {
     method: 'DELETE',
     path: '/keys/{keyId}',
     roles: ADMINS,
-    handlerOf:
-      ({ db }) =>
-      async (_exchange, { workspace, actor }, { keyId }) => {
-        const id = requireId(keyId);
-        await db.write(revokeRecordedKey, workspace.id, id, actor);
-        return json({ id, revoked: true });
-      },
+    handle: async ({ db }, _exchange, { workspace, actor }, { keyId }) => {
+      const id = requireId(keyId);
+      await db.write(revokeRecordedKey, workspace.id, id, actor);
+      return json({ id, revoked: true });
+    },
   },
   // Destinations are added and changed in the dashboard only.
   {
     method: 'GET',
     path: '/alerts',
     roles: ADMINS,
-    handlerOf:
-      ({ db }) =>
-      async (_exchange, { workspace }) =>
-        json(await alertsBody(db, workspace.id)),
+    handle: async ({ db }, _exchange, { workspace }) => json(await alertsBody(db, workspace.id)),
   },
   {
     method: 'POST',
     path: '/alerts/{destinationId}/test',
     roles: ADMINS,
-    handlerOf:
-      ({ db, alertSender }) =>
-      async (_exchange, { workspace }, { destinationId }) => {
-        const id = requireId(destinationId);
-        return json(testBody(await testDestination(db, alertSender, workspace.id, id)));
-      },
+    handle: async ({ db, alertSender }, _exchange, { workspace }, { destinationId }) => {
+      const id = requireId(destinationId);
+      return json(testBody(await testDestination(db, alertSender, workspace.id, id)));
+    },
   },
   {
     method: 'POST',
     path: '/alerts/{destinationId}/send-again',
     roles: ADMINS,
-    handlerOf:
-      ({ db }) =>
-      async (_exchange, { workspace, actor, read }, { destinationId }) => {
-        const { message_id: message } = await read(z.strictObject({ message_id: hexId }));
-        await db.write(resendDead, workspace.id, requireId(destinationId), message, actor);
-        return json({ message_id: message, queued: true });
-      },
+    handle: async ({ db }, _exchange, { workspace, actor, read }, { destinationId }) => {
+      const { message_id: message } = await read(z.strictObject({ message_id: hexId }));
+      await db.write(resendDead, workspace.id, requireId(destinationId), message, actor);
+      return json({ message_id: message, queued: true });
+    },
   },
 ];
