@@ -123,7 +123,7 @@ async function setLimit(id: number, limit: number, options: Options): Promise<vo
   });
 }
 
-const anyNumber = wholeNumber(ID_MAX);
+const perMinute = wholeNumber(RATE_LIMIT_MAX);
 const PER_MINUTE = `requests per minute, 1 to ${RATE_LIMIT_MAX}`;
 
 export function addKeyCommands(program: Command): void {
@@ -138,7 +138,7 @@ export function addKeyCommands(program: Command): void {
           .makeOptionMandatory(),
       )
       .requiredOption('--name <name>', 'display name')
-      .option('--limit <n>', PER_MINUTE, anyNumber, RATE_LIMIT_DEFAULT)
+      .option('--limit <n>', PER_MINUTE, perMinute, RATE_LIMIT_DEFAULT)
       .addOption(
         new Option('--prefix <prefix>', 'prefix of an agent key; both work the same')
           .choices(AGENT_KEY_PREFIXES)
@@ -157,11 +157,11 @@ export function addKeyCommands(program: Command): void {
   const withId = (name: string): Command =>
     key
       .command(name)
-      .argument('<id>', 'id from `sluice key list`', anyNumber)
+      .argument('<id>', 'id from `sluice key list`', wholeNumber(ID_MAX))
       .addOption(serverOption());
   withExamples(withId('limit'), 'key limit 3 5000')
     .description('change how many requests per minute a key may send')
-    .argument('<n>', PER_MINUTE, anyNumber)
+    .argument('<n>', PER_MINUTE, perMinute)
     .action(setLimit);
   withExamples(withId('revoke'), 'key revoke 3').description('revoke a key').action(revoke);
 }

@@ -251,7 +251,7 @@ describe('sluice login', () => {
     );
     const tooMany = await cli(['key', 'limit', String(key.id), '100001']);
     expect(tooMany).toMatchObject({ code: 1 });
-    expect(tooMany.stderr).toContain('rate_limit_per_minute');
+    expect(tooMany.stderr).toContain('from 1 to 100000');
     expect(await json(['key', 'revoke', String(key.id)])).toEqual({ id: key.id, revoked: true });
     expect(await cli(['exceptions', 'list'])).toMatchObject({
       code: 0,
