@@ -31,15 +31,10 @@ import type { Events } from '../observe/events.ts';
 import type { Heartbeat } from './heartbeat.ts';
 import { ruleSetOf } from './rule-set.ts';
 import { type EvaluateTask, TASKS_PER_THREAD, type TaskPace } from './tasks.ts';
-import { BATCH_RUNS_MAX, WaitingRuns } from './waiting-runs.ts';
+import { AGAIN_RUNS_MAX, BATCH_RUNS_MAX, WaitingRuns } from './waiting-runs.ts';
 
 /** Least size of a claim, per task that can run. */
 const CLAIM_RUNS_MIN = 4;
-/**
- * While so many runs wait to go alone, none that was claimed before is claimed: other processes may
- * have nothing to do.
- */
-const APART_WAITING_MAX = 16;
 /** Reports that the database did not take are kept until it is back; past this, leases run out. */
 const FAILED_REPORTS_MAX = 100;
 /**
@@ -190,17 +185,17 @@ export class Claims {
   }
 
   /**
-   * Counts the attempt at a run that is evaluated alone.
+   * Counts the attempt at runs that are evaluated again.
    *
-   * @returns `unreachable` when the database is away: nothing is claimed until the next turn
+   * @returns those that are still leased; null when the database is away: nothing is claimed until the next turn
    */
-  async begin(run: ClaimedRun): Promise<'begun' | 'lost' | 'unreachable'> {
+  async begin(runs: readonly ClaimedRun[]): Promise<ClaimedRun[] | null> {
     try {
-      return (await beginAttempt(this.#deps.database, run)) ? 'begun' : 'lost';
+      return await beginAttempt(this.#deps.database, runs);
     } catch (error) {
       this.close();
       this.fail(error);
-      return 'unreachable';
+      return null;
     }
   }
 
@@ -251,7 +246,8 @@ export class Claims {
       await this.#applyMarks();
       const { settleMs, timeoutMs } = this.#settings;
       await heartbeat.isHeard();
-      const retries = this.#waiting.sizeOf('apart') < APART_WAITING_MAX ? threads : 0;
+      // Other processes may have nothing to do.
+      const retries = Math.max(0, AGAIN_RUNS_MAX - this.#waiting.sizeOf('apart'));
       const settings = { settleMs, timeoutMs, limit, retries, processId };
       await this.#endForgottenLeases();
       const runs = await claimRuns(database, settings, this.#turns).catch((error: unknown) => {

@@ -81,7 +81,7 @@ export async function evaluateTask(task: EvaluateTask, context: TaskContext): Pr
   const { database, quickTasks } = context;
   try {
     await reach(database);
-    const isAnySize = task.isLarge || task.pace === 'apart';
+    const isAnySize = task.isLarge || (task.pace === 'apart' && task.runs.length === 1);
     const limits = isAnySize
       ? { keepsRecords: true }
       : { keepsRecords: true, runBytesMax: TOGETHER_BYTES_MAX };

@@ -4,7 +4,8 @@
  *
  *   quick   several runs; beside another quick task and the long ones
  *   long    one run, in slices beside the quick tasks
- *   apart   one run, alone on the spare thread; if the thread crashes, the run is to blame
+ *   apart   runs that are tried again, on the spare thread: a few together, or one alone, and then the run is to
+ *           blame if the thread crashes
  *
  * Runs that fail beside others are retried apart, so a run never loses an attempt because of
  * another.
@@ -161,8 +162,8 @@ export class Lane {
 
   async #evaluate(one: UnderWay): Promise<void> {
     const { thread, claims, events } = this.#deps;
-    const { task } = one;
-    if (!(await this.#mayBegin(task))) return;
+    const task = await this.#toBegin(one.task);
+    if (task === null) return;
     if (one.ended !== null) return await claims.requeue(task.runs);
     for (const run of task.runs) events.runReached(run, 'given to a thread', { pace: task.pace });
     const outcome = await thread.evaluate(task).catch((error: unknown): TaskOutcome | null => {
@@ -173,15 +174,18 @@ export class Lane {
     else await this.#settle(task, outcome);
   }
 
-  /** Of a run that goes alone the attempt is counted first: it may end the process. */
-  async #mayBegin({ pace, runs }: EvaluateTask): Promise<boolean> {
+  /** Of runs that are tried again the attempt is counted first: one of them may end the process. */
+  async #toBegin(task: EvaluateTask): Promise<EvaluateTask | null> {
     const { claims, onOutcome } = this.#deps;
-    const [run] = runs;
-    if (pace !== 'apart' || run === undefined) return true;
-    const answer = await claims.begin(run);
-    if (answer === 'lost') onOutcome({ kind: 'lost' });
-    if (answer === 'unreachable') await claims.requeueWaiting(runs);
-    return answer === 'begun';
+    if (task.pace !== 'apart') return task;
+    const runs = await claims.begin(task.runs);
+    if (runs === null) {
+      await claims.requeueWaiting(task.runs);
+      return null;
+    }
+    for (let lost = task.runs.length - runs.length; lost > 0; lost -= 1)
+      onOutcome({ kind: 'lost' });
+    return runs.length === 0 ? null : { ...task, runs };
   }
 
   async #settle(task: EvaluateTask, outcome: TaskOutcome): Promise<void> {
@@ -233,8 +237,10 @@ export class Lane {
 
   async #settleFailure(task: EvaluateTask, why: string): Promise<void> {
     const { claims, events } = this.#deps;
-    const [run] = task.runs;
-    if (task.pace === 'apart' && run !== undefined) return await claims.release(run, why);
+    const [run, other] = task.runs;
+    if (task.pace === 'apart' && run !== undefined && other === undefined) {
+      return await claims.release(run, why);
+    }
     events.runsTriedApart(task.runs.length, why);
     claims.moveTo('apart', task);
   }

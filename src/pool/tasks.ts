@@ -56,8 +56,8 @@ export interface WorkspaceRules extends RuleSet {
 
 /**
  * quick: runs read and stored together, each for a short time; one that needs longer becomes a long one.
- * long: one run, in slices beside everything else. apart: one run that was claimed before, or failed
- * with others, alone on the spare thread.
+ * long: one run, in slices beside everything else. apart: on the spare thread, a few runs whose process died with
+ * them, or one that failed with others or was tried before, alone.
  */
 export type TaskPace = 'quick' | 'long' | 'apart';
 

@@ -18,6 +18,10 @@ import {
 /** Most runs of a quick task: planning the statements of a task costs as much as dozens of runs. */
 export const BATCH_RUNS_MAX = 256;
 /**
+ * Most runs that are evaluated together after their process died with them; each loses one attempt if the next one dies, too.
+ */
+export const AGAIN_RUNS_MAX = 16;
+/**
  * Most steps of a quick task. Bytes limit what is read at a time (`steps-of-runs.ts`); this limits the rows
  * scanned.
  */
@@ -42,6 +46,8 @@ interface WaitingRun extends ClaimedRun {
   readonly claimedAtMs: number;
   /** too large to be read together with others */
   readonly isLarge: boolean;
+  /** it failed with others, or an attempt at it was counted before */
+  readonly isAlone: boolean;
 }
 
 export class WaitingRuns {
@@ -85,7 +91,7 @@ export class WaitingRuns {
 
   /**
    * Adds runs just claimed. One that was claimed before may be one that crashes every thread, so it
-   * goes alone.
+   * goes apart from fresh ones.
    *
    * @param rules of the runs' workspaces, as they are now
    */
@@ -96,7 +102,7 @@ export class WaitingRuns {
     const claimedAtMs = performance.now();
     const { quick, apart } = this.#queues;
     for (const run of runs) {
-      const waiting = { ...run, claimedAtMs, isLarge: false };
+      const waiting = { ...run, claimedAtMs, isLarge: false, isAlone: run.attempt > 1 };
       (run.isRetry ? apart : quick).add(run.workspaceId, waiting);
     }
     const share = Math.ceil(quick.size / (this.#threads * TASKS_PER_THREAD));
@@ -112,7 +118,7 @@ export class WaitingRuns {
   /** Puts back runs that take long, each to be evaluated in slices, or that failed together, each to be tried alone. */
   moveTo(pace: 'long' | 'apart', task: EvaluateTask): void {
     for (const run of this.#runsOf(task)) {
-      this.#queues[pace].add(run.workspaceId, run);
+      this.#queues[pace].add(run.workspaceId, { ...run, isAlone: true });
       if (pace === 'long') this.#slow.set(run.workspaceId, performance.now());
     }
   }
@@ -141,8 +147,18 @@ export class WaitingRuns {
     );
   }
 
+  /** The next run that goes alone, or the next few that may go together; null when there is none. */
   takeApart(): EvaluateTask | null {
-    return this.#takeOne('apart', () => true);
+    const { apart } = this.#queues;
+    const runs: WaitingRun[] = [];
+    const mayTake = ({ isAlone }: WaitingRun): boolean => runs.length === 0 || !isAlone;
+    while (runs.length < AGAIN_RUNS_MAX && runs[0]?.isAlone !== true) {
+      const next = apart.next(mayTake);
+      if (next === null) break;
+      apart.take(next.workspaceId, next.item);
+      runs.push(next.item);
+    }
+    return this.#taskOf(runs, 'apart');
   }
 
   drain(pace?: TaskPace): ClaimedRun[] {
@@ -192,6 +208,11 @@ export class WaitingRuns {
   /** A task's runs; restores the rules of their workspaces, unless newer ones are known. */
   #runsOf({ runs, workspaces, isLarge }: EvaluateTask): WaitingRun[] {
     this.#workspaces = new Map([...workspaces, ...this.#workspaces]);
-    return runs.map((run) => ({ claimedAtMs: performance.now(), ...run, isLarge }));
+    return runs.map((run) => ({
+      claimedAtMs: performance.now(),
+      isAlone: false,
+      ...run,
+      isLarge,
+    }));
   }
 }

@@ -161,17 +161,16 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'claims/all-poison',
     defect: 'a claim may consist of runs that were claimed before',
     file: 'src/pool/claims.ts',
-    search: "const retries = this.#waiting.sizeOf('apart') < APART_WAITING_MAX ? threads : 0;",
-    replacement:
-      "const retries = this.#waiting.sizeOf('apart') < APART_WAITING_MAX ? limit + 0 * threads : 0;",
+    search: "const retries = Math.max(0, AGAIN_RUNS_MAX - this.#waiting.sizeOf('apart'));",
+    replacement: 'const retries = limit;',
     tests: ['test/pool/claim-retries.test.ts'],
   },
   {
     name: 'claims/more-behind',
     defect: 'runs that go alone are claimed however many wait already',
     file: 'src/pool/claims.ts',
-    search: "const retries = this.#waiting.sizeOf('apart') < APART_WAITING_MAX ? threads : 0;",
-    replacement: 'const retries = APART_WAITING_MAX > 0 ? threads : 0;',
+    search: "const retries = Math.max(0, AGAIN_RUNS_MAX - this.#waiting.sizeOf('apart'));",
+    replacement: 'const retries = AGAIN_RUNS_MAX;',
     tests: ['test/pool/claim-retries.test.ts'],
   },
   {

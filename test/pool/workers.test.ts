@@ -545,7 +545,7 @@ test('a step over which the thread dies takes no findings of others with it', as
     const foundAfter: unknown[] = [];
     for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
       const task = apartTask(await claimAll());
-      for (const run of task.runs) await beginAttempt(scratch.database, run);
+      await beginAttempt(scratch.database, task.runs);
       await expect(evaluate(task, small)).rejects.toThrow('memory');
       foundAfter.push(await found());
       await endLeases();

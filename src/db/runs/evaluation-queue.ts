@@ -11,8 +11,9 @@
  * arrived by then and were not evaluated (late-steps.ts).
  * `leases.claim` is the fencing token, and grows with each claim and release: a process that has lost its
  * lease, or given it back, names an older one, or one that is gone, and changes nothing. An attempt is counted
- * when a run begins to be evaluated alone (beginAttempt) or ends undecided (releaseRun). Runs that a process had
- * only claimed, or was evaluating together, lose no attempt when it dies; they go alone the next time.
+ * when a run begins to be evaluated again (beginAttempt) or ends undecided (releaseRun). Runs that a process had
+ * only claimed, or was evaluating together, lose no attempt when it dies. The next time a few of them go together, and
+ * each goes alone after that.
  * Statements lock runs before their leases, and several of either in key order, as ingest does.
  */
 import type { RunRef, RunState } from '../../model/runs.ts';
@@ -162,7 +163,7 @@ const CLAIMS = `unnest($1::int[], $2::uuid[], $3::bigint[], $4::int[])
 
 /** The runs that the caller still has leased, with their leases, locked in key order. */
 const ownRuns = (condition = 'true'): string => `
-  SELECT r.workspace_id, r.run_id, t.attempt
+  SELECT r.workspace_id, r.run_id, t.claim, t.attempt
     FROM ${CLAIMS} JOIN runs AS r USING (workspace_id, run_id)
     JOIN leases AS l ON l.workspace_id = r.workspace_id AND l.run_id = r.run_id AND l.claim = t.claim
    WHERE ${WAITS} AND ${condition}
@@ -191,14 +192,23 @@ export async function renewLeases(database: Database, runs: readonly ClaimedRun[
   );
 }
 
-/** Counts the attempt at a run that is evaluated alone: if it ends the process, it is to blame. */
-export async function beginAttempt(database: Database, run: ClaimedRun): Promise<boolean> {
-  const { rowCount } = await database.query(
+/**
+ * Counts the attempt at runs that are evaluated again: one of them may end the process.
+ *
+ * @returns those that the caller still has leased
+ */
+export async function beginAttempt(
+  database: Database,
+  runs: readonly ClaimedRun[],
+): Promise<ClaimedRun[]> {
+  const { rows } = await database.query<{ claim: number }>(
     `UPDATE runs AS r SET attempts = own.attempt FROM (${ownRuns()}) AS own
-      WHERE r.workspace_id = own.workspace_id AND r.run_id = own.run_id`,
-    keysOf([run]),
+      WHERE r.workspace_id = own.workspace_id AND r.run_id = own.run_id
+      RETURNING own.claim::float8 AS claim`,
+    keysOf(runs),
   );
-  return rowCount === 1;
+  const begun = new Set(rows.map(({ claim }) => claim));
+  return runs.filter(({ claim }) => begun.has(claim));
 }
 
 /** Keeps the leases of `kept`, which other processes may claim again. */

@@ -302,7 +302,7 @@ describe('leases', () => {
     const [lost] = before;
     if (lost === undefined) throw new Error('nothing was claimed');
     expect(await complete(lost)).toBeNull();
-    expect(await beginAttempt(scratch.database, lost)).toBe(false);
+    expect(await beginAttempt(scratch.database, [lost])).toEqual([]);
     await releaseRun(scratch.database, lost, 'out of memory');
     await requeueRuns(scratch.database, before);
     expect(await stateOf(hex16(1))).toMatchObject({ evaluation: 'pending', attempts: 0 });
@@ -626,7 +626,7 @@ describe('releasing and giving up', () => {
     await insertRun(hex16(3));
     for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
       await endLeases();
-      for (const run of await claim()) await beginAttempt(scratch.database, run);
+      await beginAttempt(scratch.database, await claim());
     }
     await scratch.database.query('UPDATE runs SET attempts = 4 WHERE run_id = $1', [hex16(3)]);
     expect(await giveUpRuns(scratch.database)).toBe(0);

@@ -80,9 +80,8 @@ test('a run that ends its process again and again is given up, and none that was
     await beat(scratch.database, process);
     const runs = await claimFor(process);
     expect(runs).toHaveLength(3);
-    for (const run of runs) {
-      if (run.runId === poison) expect(await beginAttempt(scratch.database, run)).toBe(true);
-    }
+    const begun = runs.filter(({ runId }) => runId === poison);
+    expect(await beginAttempt(scratch.database, begun)).toEqual(begun);
     expect(await giveUpRuns(scratch.database)).toBe(0);
     await silence(process, 16);
     expect(await endLeasesOfDead(scratch.database)).toEqual({ processes: 1, runs: 3 });
@@ -101,9 +100,8 @@ test('an attempt is counted once, and not by who has lost the run', async () => 
   await scratch.database.query(`UPDATE leases SET lease_until = now() - interval '1 second'`);
   const [current] = await claimFor(randomUUID());
   if (lost === undefined || current === undefined) throw new Error('nothing was claimed');
-  expect(await beginAttempt(scratch.database, lost)).toBe(false);
-  expect(await beginAttempt(scratch.database, current)).toBe(true);
-  expect(await beginAttempt(scratch.database, current)).toBe(true);
+  expect(await beginAttempt(scratch.database, [lost, current])).toEqual([current]);
+  expect(await beginAttempt(scratch.database, [current])).toEqual([current]);
   expect(await scratch.rows('SELECT attempts FROM runs')).toEqual([{ attempts: 1 }]);
 });
 
