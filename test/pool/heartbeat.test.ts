@@ -71,6 +71,8 @@ test('one failed beat does not end its judging of others', async () => {
 
 test('zstd is recorded when the last process without it has left, and all others learn it', async () => {
   await scratch.database.query('TRUNCATE processes');
+  // On a Node.js with zstd the process of the test before has recorded it.
+  await scratch.database.query('UPDATE new_blocks SET codec = $1', [BROTLI]);
   let recorded = 0;
   const processes = [false, true, true].map((readsZstd) => {
     const codecs: number[] = [];
