@@ -223,7 +223,12 @@ export class Lane {
           left.push(run);
           break;
         case 'long':
-          claims.moveTo('long', { ...task, runs: [run], isLarge: outcome.isLarge });
+          // One that is tried again stays on the spare thread, and goes alone.
+          claims.moveTo(task.pace === 'apart' ? 'apart' : 'long', {
+            ...task,
+            runs: [run],
+            isLarge: outcome.isLarge,
+          });
           break;
         case 'undecided':
           await claims.release(run, outcome.why);

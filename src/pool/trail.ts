@@ -30,7 +30,7 @@ export function isThrough({ at }: Trail): boolean {
   return Atomics.load(at, 0) === DONE;
 }
 
-/** The trails of runs that are retried; each of them is evaluated alone. */
+/** The trails of runs that are tried again alone. */
 export class Trails {
   readonly #of: LRUCache<string, Trail>;
 

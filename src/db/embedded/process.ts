@@ -124,6 +124,7 @@ export async function processIdentity(pid: number): Promise<string | null> {
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   // PID 1 of a container may never reap, so a zombie counts as ended.
   if (fields[0] === 'Z' || fields[0] === 'X') return null;
+  // The start time, proc(5): field 22; these are the fields from the third on.
   return `${await bootId()} ${fields[19]}`;
 }
 

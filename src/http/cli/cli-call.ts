@@ -20,6 +20,7 @@ import type { PollLimiter } from '../limits/limiters.ts';
 import type { Answer, Exchange, HeaderList, StreamedAnswer } from '../transport/exchange.ts';
 import { answeredError, problem } from '../transport/problem.ts';
 import { checkControls, requireNoQuery } from '../transport/query.ts';
+import { revocable } from '../transport/revocable-stream.ts';
 import type { Handler, Parameters } from '../transport/router.ts';
 
 export interface CliDependencies extends AppDependencies {
@@ -112,12 +113,15 @@ export function cliCall(
   deps: CliDependencies,
 ): Handler {
   return withCliSession(
-    async (exchange, call, parameters) =>
-      await handler(
-        exchange,
-        { ...call, workspace: workspaceWith(call.session, needs) },
-        parameters,
-      ),
+    async (exchange, call, parameters) => {
+      const { authorization } = exchange;
+      const workspace = workspaceWith(call.session, needs);
+      const answer = await handler(exchange, { ...call, workspace }, parameters);
+      if (!('chunks' in answer)) return answer;
+      return revocable(answer, async () => {
+        workspaceWith(await sessionOf(authorization, deps), needs);
+      });
+    },
     deps,
     needs.hasQuery,
   );

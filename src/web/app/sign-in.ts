@@ -122,8 +122,8 @@ function typing(): Html {
 }
 
 function rights(viewer: Viewer): Html {
-  return html`<ul><li>read the ${term('finding', 'findings')}, ${term('run', 'runs')}, ${term('rule-and-corpus', 'rules')} and the list of ${term('key', 'keys')} of this workspace</li>
-${viewer.isAdmin && html`<li>create, change and revoke keys of this workspace, while you are an admin or owner of it</li>`}</ul>
+  return html`<ul><li>read the ${term('finding', 'findings')}, ${term('run', 'runs')}, ${term('rule-and-corpus', 'rules')} and the list of ${term('key', 'keys')} of this workspace, and download evidence packages</li>
+${viewer.isAdmin && html`<li>create, change and revoke keys of this workspace, test its alerts and send them again, and read the audit entries in evidence packages, while you are an admin or owner of it</li>`}</ul>
 <p>It cannot change rules, members or settings, and has no access to other workspaces. The audit log records its changes
 under your name. You can sign it out in the settings, under “Your sessions”.</p>`;
 }
