@@ -27,7 +27,7 @@ import { machineFacts } from './machine.ts';
 import { agentRuns } from './pass/agent-runs.ts';
 import { type BenchRuns, benchRuns } from './pass/runs.ts';
 import { drain, fill, makeDue, onPassBench, type PassBench, USUAL_RUNS } from './pass.ts';
-import { countRecords, RECORD_TABLES } from './stored-records.ts';
+import { countRecords, tablesOf } from './stored-records.ts';
 
 const CONNECTIONS = 64;
 const ROWS_PER_BODY = 100;
@@ -83,7 +83,7 @@ async function measureStored(stage: Stage, kind: BodyKind, bodies: number): Prom
     wal = (await walBytes(client)) - before;
   });
   const sizes = { table: 0, index: 0 };
-  for (const table of RECORD_TABLES) {
+  for (const table of await tablesOf(client, kind.signal)) {
     if (table === 'receipts') continue;
     const { rows, indexes } = await sizeOf(client, table);
     sizes.table += rows;

@@ -6,9 +6,17 @@ import { Agent, request } from 'node:http';
 export interface LoadResult {
   readonly acknowledged: number;
   readonly seconds: number;
+  /** time to acknowledgement of each request, milliseconds, unsorted */
+  readonly latenciesMs: readonly number[];
 }
 
-function post(url: URL, key: string, body: Buffer, agent: Agent): Promise<number> {
+export function post(
+  url: URL,
+  key: string,
+  body: Buffer,
+  agent: Agent,
+  contentType: string,
+): Promise<number> {
   return new Promise((resolve, reject) => {
     const outgoing = request(
       url,
@@ -16,7 +24,7 @@ function post(url: URL, key: string, body: Buffer, agent: Agent): Promise<number
         method: 'POST',
         agent,
         headers: {
-          'content-type': 'application/json',
+          'content-type': contentType,
           'content-length': body.length,
           authorization: `Bearer ${key}`,
         },
@@ -42,15 +50,17 @@ export async function sendAll(
   key: string,
   bodies: readonly Buffer[],
   connections: number,
+  contentType = 'application/json',
 ): Promise<LoadResult> {
   const agent = new Agent({ keepAlive: true, maxSockets: connections });
-  let acknowledged = 0;
+  const latenciesMs: number[] = [];
   let next = 0;
   const sender = async (): Promise<void> => {
     for (let body = bodies[next++]; body !== undefined; body = bodies[next++]) {
-      const status = await post(url, key, body, agent);
+      const sentAt = performance.now();
+      const status = await post(url, key, body, agent, contentType);
       if (status !== 200) throw new Error(`a request was answered ${status}`);
-      acknowledged += 1;
+      latenciesMs.push(performance.now() - sentAt);
     }
   };
   const startedAt = performance.now();
@@ -60,5 +70,5 @@ export async function sendAll(
     agent.destroy();
   }
   const seconds = (performance.now() - startedAt) / 1000;
-  return { acknowledged, seconds };
+  return { acknowledged: latenciesMs.length, seconds, latenciesMs };
 }

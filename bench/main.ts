@@ -6,7 +6,9 @@ import { Command, Option } from 'commander';
 import { RUN_DATA } from './agent-runs/data.ts';
 import type { CapacityOptions } from './capacity/result.ts';
 import { capacityBench } from './capacity.ts';
+import { type CitusBenchOptions, citusBench } from './citus.ts';
 import { type DashboardBenchOptions, dashboardBench } from './dashboard.ts';
+import { type ExportBenchOptions, exportBench } from './export.ts';
 import { fairnessBench } from './fairness/ingest.ts';
 import { fairnessPass } from './fairness/pass.ts';
 import { fairnessReads } from './fairness/reads.ts';
@@ -14,13 +16,19 @@ import { log } from './harness.ts';
 import { type BesideOptions, besideBench, besideSustained } from './ingest/beside.ts';
 import { ingestMemory } from './ingest/memory.ts';
 import { ingest } from './ingest.ts';
+import { limitsBench } from './limits.ts';
 import { loopDelayBench } from './loop-delay.ts';
 import { isCommitted } from './machine.ts';
 import { type MatchOptions, matchBench, quickMatchBench, worstBench } from './match.ts';
 import { positive, setting } from './options.ts';
+import { packBench } from './pack.ts';
 import { type PassOptions, passBench, passBeside, USUAL_RUNS } from './pass.ts';
+import { type PeersOptions, peersBench } from './peers.ts';
+import { type PreviewBenchOptions, previewBench } from './preview.ts';
 import { printOnly, printResult, publish } from './publish.ts';
 import { BUSY_SHARE_MAX, busyNow, useOf } from './quiet.ts';
+import { type RelayBenchOptions, relayBench } from './relay.ts';
+import { type RunRowsOptions, runRowsBench } from './run-rows.ts';
 import { type StagesOptions, stagesBench } from './stages.ts';
 import { staleBench } from './stale.ts';
 
@@ -38,7 +46,16 @@ interface BesideCommandOptions extends BesideOptions {
 }
 
 /** Commands that only print. */
-const WITHOUT_RESULTS = ['beside', 'stages', 'stale', 'worst-text'];
+const WITHOUT_RESULTS = [
+  'beside',
+  'citus',
+  'export',
+  'pack',
+  'run-rows',
+  'stages',
+  'stale',
+  'worst-text',
+];
 
 /** Figures of a busy machine, or of what nobody can check out, are worth nothing to others. */
 async function reasonsNotToWrite(): Promise<string[]> {
@@ -80,7 +97,7 @@ program
     'after',
     [
       '',
-      'Takes about sixteen minutes; writes bench/results/ingest.json and docs/performance.md.',
+      'Takes about sixteen minutes; writes bench/results/ingest.json, docs/performance.md and its charts.',
       'Stored rows that differ from what was acknowledged make the run void: nothing is written then.',
       '',
       'Examples:',
@@ -171,11 +188,14 @@ program
 program
   .command('match')
   .description('megabytes of text per second, the fast matcher compared with the plain one')
+  .option('--beside <program>', "another engine's program, measured on the same texts in turn")
   .option('--worst <seconds>', 'how long to search for the slowest text, twice', positive, 60)
   .option('--quick', 'a look of half a minute: the fast matcher alone, nothing is written')
   .addHelpText(
     'after',
-    '\nTakes about nine minutes; writes bench/results/match.json and docs/matching.md.',
+    '\nTakes about nine minutes; writes bench/results/match.json and docs/matching.md. The other ' +
+      'program gets a file of texts, each ended by a NUL, and prints a line of JSON ' +
+      '(bench/match/beside.ts).\n\nExample:\n  npm run bench -- match --beside "./scan patterns.db"',
   )
   .action(async ({ quick = false, ...options }: MatchOptions & { quick?: boolean }) => {
     if (quick) quickMatchBench();
@@ -211,6 +231,62 @@ program
   .addHelpText('after', '\nTakes half a minute.')
   .action((options: StagesOptions) => stagesBench(options));
 program
+  .command('run-rows')
+  .description('disk and WAL of a run from its arrival to its evaluation, by stage; only prints')
+  .option('--cycles <number>', 'cycles of 2,000 runs; the first half warms up', positive, 50)
+  .option('--sessions', 'runs that name a session', false)
+  .option('--no-titles', 'runs without a title')
+  .addHelpText(
+    'after',
+    '\nTakes about a minute.\n\nExample:\n  npm run bench -- run-rows --cycles 20',
+  )
+  .action((options: RunRowsOptions) => runRowsBench(options));
+program
+  .command('pack')
+  .description('bytes and CPU time of packed runs, compared with a Parquet file; only prints')
+  .option('--rounds <number>', 'rounds of everything', positive, 7)
+  .addHelpText('after', '\nTakes about a minute. Needs no database.')
+  .action(({ rounds }: { rounds: number }) => packBench(rounds));
+program
+  .command('export')
+  .description('ingest alone and beside `sluice export` of the same server; only prints')
+  .option('--rounds <number>', 'rounds of both in turn', positive, 3)
+  .option('--seconds <number>', 'of each load', positive, 10)
+  .option('--bodies <number>', 'exports of 100 spans that are stored before', positive, 2000)
+  .addHelpText('after', '\nTakes about three minutes.')
+  .action((options: ExportBenchOptions) => exportBench(options));
+program
+  .command('peers')
+  .description('the same spans into Sluice and into what one would build instead, killed as well')
+  .option('--rounds <number>', 'rounds of everything in turn', positive, 3)
+  .option('--bodies <number>', 'exports of 100 spans in each', positive, 1200)
+  .option('--kills <number>', 'how often each server is killed under load', positive, 3)
+  .addHelpText(
+    'after',
+    '\nTakes about five minutes.\n\nExample:\n  npm run bench -- peers --bodies 300 --rounds 1 --kills 1',
+  )
+  .action(async (options: PeersOptions) => publish('peers', await peersBench(options)));
+program
+  .command('preview')
+  .description(
+    'how long a preview of rules takes, on one core and on all, and ingest with one beside it',
+  )
+  .option('--runs <number>', 'runs of four spans that are looked at', positive, 8000)
+  .option('--rounds <number>', 'rounds of everything', positive, 3)
+  .option('--seconds <number>', 'of ingest, alone and beside a preview, each time', positive, 10)
+  .addHelpText(
+    'after',
+    '\nTakes about four minutes.\n\nExample:\n  npm run bench -- preview --rounds 1',
+  )
+  .action(async (options: PreviewBenchOptions) => publish('preview', await previewBench(options)));
+program
+  .command('limits')
+  .description('what counting requests costs ingest: not at all, in memory, in Redis')
+  .option('--rounds <number>', 'rounds of each of two loads with one set of servers', positive, 4)
+  .action(async ({ rounds }: { rounds: number }) => {
+    for (const result of await limitsBench(rounds)) publish(result.name, result);
+  });
+program
   .command('capacity')
   .description('what a row and an evaluated run cost: CPU time, disk, WAL, network')
   .option('--rounds <number>', 'rounds of each', positive, 5)
@@ -221,6 +297,19 @@ program
     '\nTakes about nine minutes; writes bench/results/capacity.json and docs/scaling.md.',
   )
   .action(async (options: CapacityOptions) => publish('capacity', await capacityBench(options)));
+program
+  .command('citus')
+  .description(
+    'CPU time per span on a Citus cluster of this machine, compared with plain PostgreSQL; only prints',
+  )
+  .option('--rounds <number>', 'rounds of every number of shards in turn', positive, 2)
+  .option('--seconds <number>', 'of each load', positive, 5)
+  .option('--spans <number>', 'in a request', positive, 100)
+  .addHelpText(
+    'after',
+    '\nCITUS_DATABASE_URL names a database of the coordinator, as a superuser.\n\nExample:\n  npm run bench -- citus --spans 1000',
+  )
+  .action(async (options: CitusBenchOptions) => log(await citusBench(options)));
 program
   .command('loop-delay')
   .description(
@@ -250,6 +339,13 @@ program
     if (options.path === undefined) publish('dashboard', result);
     else printResult('dashboard', result);
   });
+program
+  .command('relay')
+  .description('exports in protobuf through the relay, compared with exports in JSON without it')
+  .option('--rounds <number>', 'rounds of both in turn', positive, 5)
+  .option('--bodies <number>', 'exports of 100 spans in each', positive, 150)
+  .addHelpText('after', '\nTakes about a minute.\n\nExample:\n  npm run bench -- relay --rounds 3')
+  .action(async (options: RelayBenchOptions) => publish('relay', await relayBench(options)));
 program
   .command('stale')
   .description(

@@ -17,10 +17,12 @@ import { corpusPackageDir, MANIFEST_PATH } from '../src/main/corpus-location.ts'
 import type { Rule } from '../src/model/rules.ts';
 import { log, median, VoidRun } from './harness.ts';
 import { type MachineFacts, machineFacts } from './machine.ts';
+import { type BesideRun, runBeside } from './match/beside.ts';
 import { createGenerator } from './match/generated.ts';
 import { redactionRows } from './match/redaction.ts';
 import { type AgainstReference, againstReference } from './match/reference.ts';
 import { type TextKind, textKinds } from './match/texts.ts';
+import { measureWorkers, type WorkerFacts } from './match/workers.ts';
 import { type WorstText, worstText } from './match/worst.ts';
 
 const ROUNDS = 3;
@@ -43,9 +45,17 @@ export interface MatchMeasured {
   readonly ratio: number;
   readonly rawPlain: readonly number[];
   readonly rawFast: readonly number[];
+  /** another engine on the same texts, in turn with ours; null without `--beside` */
+  readonly beside: BesideMeasured | null;
+}
+
+interface BesideMeasured extends BesideRun {
+  readonly raw: readonly number[];
 }
 
 export interface MatchOptions {
+  /** another engine's program (`match/beside.ts`) */
+  readonly beside?: string;
   /** seconds of each search for the slowest text */
   readonly worst: number;
 }
@@ -59,6 +69,7 @@ export interface MatchResult {
   /** distinct text of each kind in a round; null in results of the same few texts, by the clock */
   readonly distinctBytes: number | null;
   readonly reference: AgainstReference;
+  readonly workers: WorkerFacts;
   readonly worst: readonly WorstText[];
 }
 
@@ -94,6 +105,7 @@ function measure(
   fast: Matcher,
   kind: TextKind,
   kinds: readonly TextKind[],
+  program: string | null,
 ): MatchMeasured {
   const generate = createGenerator(kind, kinds);
   const warmUp = generate(0, WARM_UP_BYTES);
@@ -101,17 +113,21 @@ function measure(
   const hits = check(plain, fast, kind.name, warmUp.slice(0, PLAIN_TEXTS));
   const rawPlain: number[] = [];
   const rawFast: number[] = [];
+  const besides: BesideRun[] = [];
   let texts = 0;
   for (let round = 0; round < ROUNDS; round += 1) {
     const own = generate(round + 1, DISTINCT_BYTES);
     texts = own.length;
     const runPlain = () => rawPlain.push(run(plain, own.slice(0, PLAIN_TEXTS)));
     const runFast = () => rawFast.push(run(fast, own));
-    const turn = [runPlain, runFast];
+    const runOther = () => (program === null ? 0 : besides.push(runBeside(program, own)));
+    const turn = [runPlain, runFast, runOther];
     for (const next of round % 2 === 0 ? turn : turn.toReversed()) next();
   }
   const [slow, quick] = [median(rawPlain), median(rawFast)];
-  log(`${kind.name}: ${slow.toFixed(2)} → ${quick.toFixed(1)} MB/s`);
+  const beside = besideOf(besides);
+  const other = beside === null ? '' : `, ${beside.engine} ${beside.mbPerSecond}`;
+  log(`${kind.name}: ${slow.toFixed(2)} → ${quick.toFixed(1)} MB/s${other}`);
   return {
     kind: kind.name,
     texts,
@@ -121,7 +137,15 @@ function measure(
     ratio: Number((quick / slow).toFixed(1)),
     rawPlain: rawPlain.map((value) => Number(value.toFixed(3))),
     rawFast: rawFast.map((value) => Number(value.toFixed(2))),
+    beside,
   };
+}
+
+function besideOf(runs: readonly BesideRun[]): BesideMeasured | null {
+  const [first] = runs;
+  if (first === undefined) return null;
+  const raw = runs.map(({ mbPerSecond }) => mbPerSecond);
+  return { ...first, mbPerSecond: Number(median(raw).toFixed(2)), raw };
 }
 
 /** Prints what redaction takes, and how fast the fast matcher alone is, to compare versions of Node.js in half a minute. */
@@ -159,18 +183,20 @@ function readRules() {
 }
 
 /** Runs the benchmark. */
-export async function matchBench({ worst }: MatchOptions): Promise<MatchResult> {
+export async function matchBench({ beside, worst }: MatchOptions): Promise<MatchResult> {
   const machine = machineFacts();
   const { corpus, read, rules } = readRules();
   const kinds = textKinds(corpus);
   const compile = createPatternCompiler();
   const plain = createMatcher(rules, compile);
   const fast = createFastMatcher(rules, compile);
-  const measured = kinds.map((kind) => measure(plain, fast, kind, kinds));
+  const measured = kinds.map((kind) => measure(plain, fast, kind, kinds, beside ?? null));
   const small = kinds.filter(({ name }) => / 2 KB$/.test(name));
   const reference = await againstReference(small, rules, corpus);
   const differing = [...reference.onlyReference, ...reference.onlyHere];
   if (differing.length > 0) throw new VoidRun(`the reference differs: ${differing.join(', ')}`);
+  const mixed = small.flatMap(({ texts }) => texts);
+  const workers = await measureWorkers(rules, read, mixed);
   return {
     name: 'match',
     machine,
@@ -183,6 +209,7 @@ export async function matchBench({ worst }: MatchOptions): Promise<MatchResult> 
     kinds: measured,
     distinctBytes: DISTINCT_BYTES,
     reference,
+    workers,
     worst: worstTexts(rules, read, worst),
   };
 }

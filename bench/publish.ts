@@ -1,7 +1,7 @@
 /** Prints results, and writes them: to bench/results/ as JSON, and into the documentation. */
 import { readFileSync, writeFileSync } from 'node:fs';
 
-import { documentOf, markdownOf, type ResultName, type Results } from './pages.ts';
+import { documentsOf, markdownOf, type ResultName, type Results } from './pages.ts';
 
 const ROOT = new URL('../', import.meta.url);
 
@@ -30,11 +30,10 @@ export function printOnly(): void {
   isWriting = false;
 }
 
-/** Prints a result, writes it to bench/results/, and writes the document that shows it. */
+/** Prints a result, writes it to bench/results/, and writes the documents that show it. */
 export function publish<N extends ResultName>(name: N, result: Results[N]): void {
   printResult(name, result);
   if (!isWriting) return;
   writeText(`bench/results/${name}.json`, compactJson(result));
-  const { path, text } = documentOf(name, result, readText);
-  writeText(path, text);
+  for (const [path, text] of documentsOf(name, result, readText)) writeText(path, text);
 }

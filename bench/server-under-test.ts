@@ -64,6 +64,8 @@ export interface ServerPlace {
   readonly root?: string | undefined;
   /** the Node.js that runs it, if it is not this one */
   readonly node?: string | undefined;
+  /** the only core that the server and its database may use; null: all */
+  readonly core?: string | null;
 }
 
 /**
@@ -73,7 +75,7 @@ export interface ServerPlace {
  */
 export async function startServer(
   settings: Readonly<Record<string, string>> = {},
-  { root = ROOT, node = process.execPath }: ServerPlace = {},
+  { root = ROOT, node = process.execPath, core = null }: ServerPlace = {},
 ): Promise<ServerUnderTest> {
   const dataDir = mkdtempSync(join(tmpdir(), 'sluice-bench-'));
   chmodSync(dataDir, 0o755);
@@ -90,7 +92,10 @@ export async function startServer(
     ...settings,
   };
   // As `npm start` has Node started.
-  const child = spawn(node, ['--v8-pool-size=0', 'bin/sluice.js', 'serve'], {
+  const serve = [node, '--v8-pool-size=0', 'bin/sluice.js', 'serve'];
+  // `taskset` becomes the server: its process is the same.
+  const [program = '', ...args] = core === null ? serve : ['taskset', '-c', core, ...serve];
+  const child = spawn(program, args, {
     cwd: root,
     env,
     stdio: ['ignore', 'pipe', 'inherit'],

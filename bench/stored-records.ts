@@ -14,19 +14,46 @@ export interface Contents {
   readonly sum: string;
 }
 
-/** The tables that hold records, and their receipts, without runs. */
-export const RECORD_TABLES = ['hot_blocks', 'hot_places', 'blocks', 'places', 'receipts'];
+/** Of older checkouts that are measured beside this one. */
+const OLDER_TABLES = { traces: 'spans', logs: 'log_records', metrics: 'metric_points' } as const;
+const BLOCK_TABLES = ['hot_blocks', 'hot_places', 'blocks', 'places', 'receipts'];
+
+export async function presentTables(
+  client: pg.Client,
+  names: readonly string[],
+): Promise<string[]> {
+  const { rows } = await client.query<{ name: string }>(
+    'SELECT name FROM unnest($1::text[]) AS name WHERE to_regclass(name) IS NOT NULL',
+    [names],
+  );
+  return rows.map(({ name }) => name);
+}
+
+async function isInBlocks(client: pg.Client, signal: Signal): Promise<boolean> {
+  // Data points are in blocks longer than places are there.
+  const needed = signal === 'metrics' ? 'blocks' : 'places';
+  return (await presentTables(client, [needed])).length > 0;
+}
+
+/** The tables that hold the records of a signal, and their receipts, without runs. */
+export async function tablesOf(client: pg.Client, signal: Signal): Promise<string[]> {
+  const inBlocks = await isInBlocks(client, signal);
+  return await presentTables(client, inBlocks ? BLOCK_TABLES : [OLDER_TABLES[signal], 'receipts']);
+}
 
 export async function countRecords(
   client: pg.Client,
   signal: Signal,
   workspaceId: number | null = null,
 ): Promise<number> {
-  const table = signal === 'metrics' ? 'blocks' : 'hot_blocks';
+  const blocks = (await presentTables(client, ['hot_blocks'])).length > 0;
+  const arrival = blocks && signal !== 'metrics' ? 'hot_blocks' : 'blocks';
+  const [table, count, values] = (await isInBlocks(client, signal))
+    ? [`${arrival} WHERE signal = $2`, 'coalesce(sum(records), 0)', [SIGNAL_NUMBERS[signal]]]
+    : [`${OLDER_TABLES[signal]} WHERE true`, 'count(*)', []];
   const { rows } = await client.query<{ records: number }>(
-    `SELECT coalesce(sum(records), 0)::int AS records FROM ${table}
-      WHERE signal = $1 AND ($2::int IS NULL OR workspace_id = $2)`,
-    [SIGNAL_NUMBERS[signal], workspaceId],
+    `SELECT ${count}::int AS records FROM ${table} AND ($1::int IS NULL OR workspace_id = $1)`,
+    [workspaceId, ...values],
   );
   return rows[0]?.records ?? Number.NaN;
 }
@@ -56,7 +83,9 @@ export function contentsOf(signal: Signal, bodies: Iterable<Buffer>): Contents {
   return sum.contents;
 }
 
-export async function storedContents(client: pg.Client, signal: Signal): Promise<Contents> {
+/** What is stored; null in an older checkout's rows. */
+export async function storedContents(client: pg.Client, signal: Signal): Promise<Contents | null> {
+  if (!(await isInBlocks(client, signal))) return null;
   const sum = new Sum();
   for await (const block of eachBlock(client, signal)) {
     for (const { text } of await linesOf(block)) sum.add(signal, JSON.parse(text));
@@ -66,5 +95,6 @@ export async function storedContents(client: pg.Client, signal: Signal): Promise
 
 /** Collects the planner's statistics of everything that reads of runs use. */
 export async function analyzeRecords(client: pg.Client): Promise<void> {
-  await client.query(`ANALYZE ${RECORD_TABLES.join(', ')}`);
+  const tables = [...(await tablesOf(client, 'traces')), ...(await tablesOf(client, 'logs'))];
+  for (const table of new Set(tables)) await client.query(`ANALYZE ${table}`);
 }

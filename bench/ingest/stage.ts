@@ -18,7 +18,7 @@ import { VoidRun } from '../harness.ts';
 import { LoadProcess } from '../load-process.ts';
 import { createRowTables, emptyRowTables, ROW_TABLES, rowContents } from '../row-tables/tables.ts';
 import { type ServerUnderTest, startServer } from '../server-under-test.ts';
-import { type Contents, countRecords, RECORD_TABLES, storedContents } from '../stored-records.ts';
+import { type Contents, countRecords, storedContents, tablesOf } from '../stored-records.ts';
 import { cpuSeconds, familyCpuSeconds, parentOf, residentMb, stolenSeconds } from './cpu.ts';
 import type { LoadPlan, LoadResult } from './load-plan.ts';
 import type { Measured } from './measured.ts';
@@ -55,7 +55,7 @@ export interface Stage {
   readonly postmasterPid: number;
 }
 
-async function startInsertServer(
+export async function startInsertServer(
   databaseUrl: string,
   batchMs: number,
   children: ChildProcess[],
@@ -126,8 +126,8 @@ export async function clear({ client }: Stage): Promise<void> {
   await client.query('CHECKPOINT');
 }
 
-/** The records or rows that a target has stored. */
-async function contentsAt(stage: Stage, target: Target, signal: Signal): Promise<Contents> {
+/** The records or rows that a target has stored; null where only their number is known. */
+async function contentsAt(stage: Stage, target: Target, signal: Signal): Promise<Contents | null> {
   const isSluice = target === stage.sluice;
   return isSluice
     ? await storedContents(stage.client, signal)
@@ -142,12 +142,12 @@ async function verify(
   acknowledged: number,
   expected: Contents | null,
 ): Promise<void> {
-  if (expected === null) {
+  const stored = expected === null ? null : await contentsAt(stage, target, signal);
+  if (expected === null || stored === null) {
     const rows = await countRecords(stage.client, signal);
     if (rows === acknowledged) return;
     throw new VoidRun(`${rows} records stored, ${acknowledged} acknowledged`);
   }
-  const stored = await contentsAt(stage, target, signal);
   if (stored.rows !== acknowledged || stored.rows !== expected.rows) {
     throw new VoidRun(
       `${stored.rows} records stored, ${acknowledged} acknowledged, ${expected.rows} expected`,
@@ -241,7 +241,10 @@ export async function measureLoad(
   const { generator, server } = stage;
   await generator.prepare({ kind, connections, pace, url, key: server.agentKey });
   const pids = { serverPid: target.pid, clientPid: generator.pid };
-  const tables = target === stage.sluice ? RECORD_TABLES : [ROW_TABLES[kind.signal].name];
+  const tables =
+    target === stage.sluice
+      ? await tablesOf(stage.client, kind.signal)
+      : [ROW_TABLES[kind.signal].name];
   const measured = await measureWork(stage, tables, pids, async () => {
     const load = generator.send();
     const [result] = await Promise.all([load, beside(load.catch(() => {}))]);

@@ -16,11 +16,11 @@ export const SPANS_PER_BODY = 100;
 /** Of each signal, before anything is recorded: by then V8 has optimized what it runs. */
 const WARM_UP_LOADS = 4;
 /** concurrent exporters, each with one request in progress: a deployment at its peak */
-const PEAK_CONNECTIONS = 64;
+export const PEAK_CONNECTIONS = 64;
 /** fewer, where the question is how bodies compare */
 const CONNECTIONS = 16;
 
-const kindOf = (signal: Signal, rows = SPANS_PER_BODY, gzip = false): BodyKind => ({
+export const kindOf = (signal: Signal, rows = SPANS_PER_BODY, gzip = false): BodyKind => ({
   signal,
   rows,
   gzip,
@@ -44,7 +44,7 @@ export interface ThroughputSettings {
   readonly share: number;
 }
 
-function loadOf(
+export function loadOf(
   stage: Stage,
   name: string,
   target: Target,

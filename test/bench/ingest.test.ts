@@ -1,10 +1,14 @@
-/** What the benchmark of ingest computes and writes: percentiles, verdicts, tables, requests. */
+/** What the benchmark of ingest computes and writes: percentiles, verdicts, tables, charts, requests. */
 
 import { existsSync, readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { RUN_DATA } from '../../bench/agent-runs/data.ts';
 import { runBody, runLogBody } from '../../bench/agent-runs/runs.ts';
+import { barChart } from '../../bench/charts/bar-chart.ts';
+import { lineChart } from '../../bench/charts/line-chart.ts';
+import { escapeXml, roundUp } from '../../bench/charts/svg.ts';
+import { ingestCharts, memoryCharts } from '../../bench/ingest/figures.ts';
 import { latencyOf, percentile } from '../../bench/ingest/latency.ts';
 import { type Measured, medianOf, ratioOf, type Series } from '../../bench/ingest/measured.ts';
 import { ingestParts, memoryParts } from '../../bench/ingest/page.ts';
@@ -21,7 +25,8 @@ import { answerLength } from '../../bench/ingest/sender.ts';
 import { memoryVerdict, verdictsOf } from '../../bench/ingest/targets.ts';
 import { nameOfBody } from '../../bench/ingest/throughput.ts';
 import { markdownTable, replaceMeasured } from '../../bench/markdown.ts';
-import { documentOf, RESULT_NAMES, type Results } from '../../bench/pages.ts';
+import { documentsOf, RESULT_NAMES, type Results } from '../../bench/pages.ts';
+import { someOf } from '../support/cases.ts';
 
 const MACHINE = {
   cpu: 'a <fast> CPU',
@@ -302,8 +307,14 @@ describe('the page', () => {
   test.each(measuredSoFar)('shows what bench/results has of %s', (name) => {
     const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
     const stored = JSON.parse(read(`bench/results/${name}.json`)) as Results[typeof name];
-    const { path, text } = documentOf(name, stored, read);
-    expect(read(path), path).toBe(text);
+    const documents = someOf(documentsOf(name, stored, read));
+    for (const [path, text] of documents) expect(read(path), path).toBe(text);
+  });
+
+  test('shows every chart that is written', () => {
+    const charts = [...ingestCharts(result()).keys(), ...memoryCharts(memory(200)).keys()];
+    const shown = [...page.matchAll(/\]\(images\/([\w.-]+)\)/g)].map(([, name]) => name);
+    expect(shown.sort()).toEqual(charts.sort());
   });
 
   test('is not written where a place is missing or occurs twice', () => {
@@ -314,6 +325,68 @@ describe('the page', () => {
 
   test('a table keeps its columns whatever a cell holds', () => {
     expect(markdownTable(['a', 'b'], [['x|y', '1']])).toBe('| a | b |\n|---|---:|\n| x\\|y | 1 |');
+  });
+});
+
+describe('charts', () => {
+  const bars = {
+    title: 'Rows & more',
+    unit: 'rows per second',
+    series: ['rows'],
+    arrangement: 'grouped',
+    show: String,
+    groups: [
+      { name: 'a "first"', values: [200] },
+      { name: 'second', values: [50] },
+    ],
+  } as const;
+
+  test('bars are as long as their values, and described in words too', () => {
+    const svg = barChart(bars);
+    const widths = [...svg.matchAll(/<rect class="s0"[^>]* width="([\d.]+)"/g)].map(([, w]) => w);
+    expect(widths).toEqual(['400', '100']);
+    expect(svg).toContain('<title id="title">Rows &amp; more</title>');
+    expect(svg).toContain('a &quot;first&quot;: 200 rows per second; second: 50 rows per second');
+    expect(svg).toContain('prefers-color-scheme: dark');
+  });
+
+  test('stacked bars stand end to end and show their sum', () => {
+    const groups = [{ name: 'a', values: [30, 10] }];
+    const svg = barChart({ ...bars, series: ['x', 'y'], arrangement: 'stacked', groups });
+    expect(svg).toMatch(/class="s0" x="250" [^>]*width="300"/);
+    expect(svg).toMatch(/class="s1" x="550" [^>]*width="100"/);
+    expect(svg).toContain('>40</text>');
+  });
+
+  test('a line goes from the beginning of the axis to its end', () => {
+    const points = [
+      [0, 100],
+      [5, 50],
+      [10, 100],
+    ] as const;
+    const series = [{ name: 'memory', points }];
+    const svg = lineChart({ title: 't', xUnit: 'minutes', yUnit: 'MB', series, show: String });
+    expect(svg).toContain('d="M70 66L403 161L736 66"');
+    expect(svg).toContain('memory: 100 MB at the beginning, 100 after 10 minutes');
+  });
+
+  test('more series than colours are refused', () => {
+    expect(() => barChart({ ...bars, series: ['1', '2', '3', '4', '5'] })).toThrow(RangeError);
+  });
+
+  test.each([
+    [0, 1],
+    [1, 1],
+    [1.01, 2],
+    [21, 25],
+    [260, 500],
+    [510, 1000],
+  ])('an axis for %d ends at %d', (value, end) => {
+    expect(roundUp(value)).toBe(end);
+  });
+
+  test('text is escaped', () => {
+    expect(escapeXml('<a b="&">')).toBe('&lt;a b=&quot;&amp;&quot;&gt;');
   });
 });
 

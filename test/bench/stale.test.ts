@@ -14,19 +14,19 @@ describe('how old a result is', () => {
       return args[2] === 'gone..HEAD' ? null : args[2] === 'old..HEAD' ? '3' : '0';
     };
     const commits = new Map<ResultName, string | null>([
-      ['capacity', 'old'],
+      ['preview', 'old'],
       ['match', 'new'],
-      ['dashboard', 'gone'],
+      ['relay', 'gone'],
       ['pass', null],
     ]);
     const ages = agesOf(commits, git);
     expect(ages.map(({ behind }) => behind)).toEqual([3, 0, null, null]);
-    expect(calls[0]).toEqual(['rev-list', '--count', 'old..HEAD', '--', ...MEASURED_CODE.capacity]);
+    expect(calls[0]).toEqual(['rev-list', '--count', 'old..HEAD', '--', ...MEASURED_CODE.preview]);
     expect(calls).toHaveLength(3);
     expect(ageTable(ages).split('\n').slice(2)).toEqual([
-      '| capacity | old | 3 commits older |',
+      '| preview | old | 3 commits older |',
       '| match | new | current |',
-      '| dashboard | gone | unknown |',
+      '| relay | gone | unknown |',
       '| pass | unknown | unknown |',
     ]);
   });
