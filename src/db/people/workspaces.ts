@@ -100,44 +100,50 @@ interface Removal {
   readonly id: string | null;
 }
 
+const BEFORE = `(coalesce(${fromMicros('$2')}, 'infinity'),
+                 coalesce($3::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))`;
 /**
  * Removes the excerpts, and the step names that are matched text, of the newest findings older than
- * `$2`, `$3` (null: of all). The workspace's row is locked, so that redaction cannot be switched off
- * meanwhile; the findings are locked in one order, to avoid deadlocks between two removals.
+ * `$2`, `$3` (null: of all). The workspace's row is locked: redaction cannot be switched off
+ * meanwhile, and removals and transactions that store findings take turns, so that they cannot
+ * deadlock. The rows are chosen by range: a join takes the square of their number when the table's
+ * statistics are old.
  */
 const REMOVE = `
   WITH redacting AS (
-    SELECT id FROM workspaces WHERE id = $1 AND redact_excerpts FOR SHARE
+    SELECT id FROM workspaces WHERE id = $1 AND redact_excerpts FOR NO KEY UPDATE
   ), looked AS (
     SELECT id, created_at FROM findings
      WHERE workspace_id = $1
-       AND (created_at, id) < (
-         coalesce(${fromMicros('$2')}, 'infinity'),
-         coalesce($3::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
+       AND (created_at, id) < ${BEFORE}
      ORDER BY created_at DESC, id DESC LIMIT ${REMOVAL_ROWS}
-  ), held AS (
-    SELECT f.id FROM looked JOIN findings f ON f.workspace_id = $1 AND f.id = looked.id
-     WHERE (f.excerpt IS NOT NULL OR (f.step_name_matched AND f.step_name IS NOT NULL)
-            OR (f.surface = 'tool_name' AND f.tool_name IS NOT NULL)
-            OR ${hasTextInPlaces('f')})
-       AND EXISTS (SELECT FROM redacting)
-     ORDER BY f.created_at DESC, f.id DESC FOR NO KEY UPDATE OF f
+  ), oldest AS (
+    SELECT id, created_at FROM looked ORDER BY created_at, id LIMIT 1
   ), removed AS (
     UPDATE findings AS f
        SET excerpt = NULL, step_name = CASE WHEN f.step_name_matched THEN NULL ELSE f.step_name END,
            tool_name = CASE WHEN f.surface = 'tool_name' THEN NULL ELSE f.tool_name END,
            more_places = ${placesWithoutText('f')}
-      FROM held
-     WHERE f.workspace_id = $1 AND f.id = held.id RETURNING f.id
-  ), oldest AS (
-    SELECT id, created_at FROM looked ORDER BY created_at, id LIMIT 1
+     WHERE f.workspace_id = $1
+       AND (f.created_at, f.id) < ${BEFORE}
+       AND (f.created_at, f.id) >= (
+         (SELECT created_at FROM oldest), (SELECT id FROM oldest))
+       AND (f.excerpt IS NOT NULL OR (f.step_name_matched AND f.step_name IS NOT NULL)
+            OR (f.surface = 'tool_name' AND f.tool_name IS NOT NULL)
+            OR ${hasTextInPlaces('f')})
+       AND EXISTS (SELECT FROM redacting)
+     RETURNING f.id
   )
   SELECT EXISTS (SELECT FROM redacting) AS redacting,
          (SELECT count(*)::int FROM removed) AS removed,
          (SELECT ${toMicros('created_at')} FROM oldest) AS "atMicros",
          (SELECT id FROM oldest) AS id`;
 
-/** Removes the matched text that a redacting workspace has stored, some rows a statement. */
+/**
+ * Removes the matched text that a redacting workspace has stored, the newest first, which people look
+ * at. Each statement commits by itself: do not call it in a transaction.
+ * @throws {OperatorError} when redaction was switched off meanwhile
+ */
 export async function removeExcerpts(database: Queryable, workspaceId: number): Promise<number> {
   let removed = 0;
   let after: Pick<Removal, 'atMicros' | 'id'> = { atMicros: null, id: null };
