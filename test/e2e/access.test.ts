@@ -350,11 +350,11 @@ async function ask(
 ): Promise<Answer> {
   const [method = '', pattern = ''] = route.split(' ');
   // The same exception cannot be made twice, and there is a limit of them; neither it nor a decision
-  // may keep the finding from the lists.
-  await gateway.database.query('DELETE FROM finding_exceptions');
-  await gateway.database.query('DELETE FROM finding_states');
-  // There is a limit of these too, and the list may begin with one.
-  await gateway.database.query('DELETE FROM finding_views');
+  // may keep the finding from the lists. There is a limit of views too, and the list may begin with one.
+  await gateway.database.query(
+    `WITH exceptions AS (DELETE FROM finding_exceptions), states AS (DELETE FROM finding_states)
+     DELETE FROM finding_views`,
+  );
   let path = pattern;
   for (const [whole, name = ''] of pattern.matchAll(/\{(\w+)\}/g)) {
     path = path.replace(whole, await target(name, asker, targetRole));

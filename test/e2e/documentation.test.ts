@@ -23,6 +23,14 @@ afterAll(() => gateway.close());
 
 const get = (path: string): Promise<Answer> => request(`${base}${path}`);
 
+/** Each page links to all others: without this, each would be requested once for each page. */
+const answers = new Map<string, Promise<Answer>>();
+function getOnce(path: string): Promise<Answer> {
+  const answer = answers.get(path) ?? get(path);
+  answers.set(path, answer);
+  return answer;
+}
+
 /** Paths of this server that a page refers to. */
 function linksOf(page: string): string[] {
   return [...page.matchAll(/(?:href|src)="(\/[^"#]*)/g)].map(([, path]) => path ?? '');
@@ -30,7 +38,7 @@ function linksOf(page: string): string[] {
 
 describe.each(['/docs', ...pages])('%s', (path) => {
   test('is a page that nothing can run in', async () => {
-    const { status, headers } = await get(path);
+    const { status, headers } = await getOnce(path);
     expect(status).toBe(200);
     expect(headers.get('content-type')).toBe('text/html; charset=utf-8');
     expect(headers.get('content-security-policy')).toContain("script-src 'self'");
@@ -38,7 +46,7 @@ describe.each(['/docs', ...pages])('%s', (path) => {
   });
 
   test('says in one TechArticle block what it is and where its twin is', async () => {
-    const { text } = await get(path);
+    const { text } = await getOnce(path);
     const blocks = [...text.matchAll(/<script type="application\/ld\+json">(.*?)<\/script>/gs)];
     expect(blocks).toHaveLength(1);
     const article = JSON.parse(blocks[0]?.[1] ?? '') as Record<string, unknown>;
@@ -55,7 +63,7 @@ describe.each(['/docs', ...pages])('%s', (path) => {
   });
 
   test('has a Markdown twin with the same title', async () => {
-    const [page, twin] = await Promise.all([get(path), get(`${path}.md`)]);
+    const [page, twin] = await Promise.all([getOnce(path), getOnce(`${path}.md`)]);
     expect(twin.status).toBe(200);
     expect(twin.headers.get('content-type')).toBe('text/markdown; charset=utf-8');
     const title = /^# (.+)$/m.exec(twin.text)?.[1] ?? '?';
@@ -63,15 +71,17 @@ describe.each(['/docs', ...pages])('%s', (path) => {
   });
 
   test('leads nowhere that is not there', async () => {
-    const { text } = await get(path);
-    const { text: twin } = await get(`${path}.md`);
+    const { text } = await getOnce(path);
+    const { text: twin } = await getOnce(`${path}.md`);
     const inTwin = [...twin.matchAll(/\]\((\/[^)#]*)/g)].map(([, link]) => link ?? '');
     // What needs a session is another page's business.
     const links = [...new Set([...linksOf(text), ...inTwin])].filter(
       (link) => link !== '/' && !/^\/app(\/|$)/.test(link),
     );
-    const answers = await Promise.all(links.map(async (link) => ({ link, ...(await get(link)) })));
-    expect(answers.filter(({ status }) => status !== 200).map(({ link }) => link)).toEqual([]);
+    const found = await Promise.all(
+      links.map(async (link) => ({ link, status: (await getOnce(link)).status })),
+    );
+    expect(found.filter(({ status }) => status !== 200).map(({ link }) => link)).toEqual([]);
   });
 });
 
@@ -83,7 +93,7 @@ describe('/llms.txt', () => {
       ([, url]) => new URL(url ?? '').pathname,
     );
     for (const page of pages) expect(paths).toContain(`${page}.md`);
-    for (const path of paths) expect((await get(path)).status, path).toBe(200);
+    for (const path of paths) expect((await getOnce(path)).status, path).toBe(200);
   });
 
   test('begins as llmstxt.org asks: a title, then a summary in quotes', async () => {

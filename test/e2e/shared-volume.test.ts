@@ -86,17 +86,23 @@ describe.skipIf(!isRoot && !mustRunAll)('a server in one container', () => {
       expect(output).toContain('docker exec');
       expect(code).toBe(1);
     };
-    try {
-      for (const args of COMMANDS) {
-        const { code, output } = await runInside(IN_CONTAINER, sluice(args), environment(), ROOT);
-        expectRefused(code, output);
-      }
-      // From the machine itself, too.
-      const { code, output } = await runInside([], sluice(['key', 'list']), environment(), ROOT);
+    // Each waits for a moment, in case that the first one is about to end: at the same time.
+    const refusedCommand = async (prefix: readonly string[], args: readonly string[]) => {
+      const { code, output } = await runInside(prefix, sluice(args), environment(), ROOT);
       expectRefused(code, output);
+    };
+    const refusedServer = async () => {
       const second = launchServer(settings, ROOT, IN_CONTAINER);
-      const { code: secondCode } = await second.exited;
-      expectRefused(secondCode, second.stderr());
+      const { code } = await second.exited;
+      expectRefused(code, second.stderr());
+    };
+    try {
+      await Promise.all([
+        ...COMMANDS.map((args) => refusedCommand(IN_CONTAINER, args)),
+        // From the machine itself, too.
+        refusedCommand([], ['key', 'list']),
+        refusedServer(),
+      ]);
       await waitFor(() => load.acknowledged() > 1000, { withinMs: WITHIN_MS, what: 'more rows' });
     } finally {
       await load.stop();
