@@ -13,7 +13,7 @@ import { findWorkspace } from '../../src/db/people/workspaces.ts';
 import { addPerson } from '../support/people.ts';
 import { DIGESTED } from '../support/rows.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { type Gateway, openGateway, read, request } from './gateway.ts';
+import { type Gateway, type Keys, openGateway, read, request } from './gateway.ts';
 
 interface Event {
   readonly class_uid: number;
@@ -27,11 +27,15 @@ const PATH = '/platform/v1/risk-findings/ocsf';
 const WITHIN_MS = 60_000;
 /** Their lines are some 15 MB: more than the kernel's buffers of a connection hold. */
 const FINDINGS = 6000;
+/** Six pages of an export. */
+const FEW = 1200;
 const EXCERPT = 'words of a customer';
 
 let gateway: Gateway;
 /** ids of the findings of the first workspace, oldest first */
 let ids: string[];
+/** of a workspace with fewer findings, for what does not need many */
+let few: Keys & { readonly id: number };
 
 /** Three of each time, and of each twelve one critical. */
 async function storeFindings(workspaceId: number, count: number): Promise<void> {
@@ -50,10 +54,10 @@ async function storeFindings(workspaceId: number, count: number): Promise<void> 
   );
 }
 
-async function storedIds(): Promise<string[]> {
+async function storedIds(workspaceId: number): Promise<string[]> {
   const { rows } = await gateway.database.query<{ id: string }>(
-    `SELECT id FROM findings WHERE workspace_id = (SELECT id FROM workspaces WHERE slug = 'default')
-      ORDER BY created_at, id`,
+    'SELECT id FROM findings WHERE workspace_id = $1 ORDER BY created_at, id',
+    [workspaceId],
   );
   return rows.map(({ id }) => id);
 }
@@ -105,54 +109,64 @@ async function readOn(response: IncomingMessage): Promise<string> {
 beforeAll(async () => {
   gateway = await openGateway();
   const { rows } = await gateway.database.query<{ id: number }>('SELECT id FROM workspaces');
-  await storeFindings(rows[0]?.id ?? 0, FINDINGS);
-  ids = await storedIds();
+  const firstId = rows[0]?.id ?? 0;
+  await storeFindings(firstId, FINDINGS);
+  ids = await storedIds(firstId);
   expect(ids).toHaveLength(FINDINGS);
+  few = await gateway.addWorkspace('few');
+  await storeFindings(few.id, FEW);
 });
 afterAll(() => gateway.close());
 
 describe('the export', () => {
+  let fewIds: string[];
+  beforeAll(async () => {
+    fewIds = await storedIds(few.id);
+    expect(fewIds).toHaveLength(FEW);
+  });
+  const exportedFew = (query = '') => exported(query, few.workspace);
+
   test('has every finding once, oldest first, and no word of an excerpt', async () => {
-    const answer = await request(url(), authorized());
+    const answer = await request(url(), authorized(few.workspace));
     expect(answer.status).toBe(200);
     expect(answer.headers.get('content-type')).toBe('application/x-ndjson');
-    expect(uidsOf(answer.text)).toEqual(ids);
+    expect(uidsOf(answer.text)).toEqual(fewIds);
     expect(new Set(eventsOf(answer.text).map((event) => event.class_uid))).toEqual(new Set([2004]));
     expect(answer.text).not.toContain(EXCERPT);
     expect(answer.text).not.toContain('excerpt');
   });
 
   test('chooses by filters and times', async () => {
-    expect(eventsOf(await exported('severity=critical'))).toHaveLength(FINDINGS / 12);
-    expect(await exported('category=atr_tool_poisoning')).toBe('');
-    const all = eventsOf(await exported());
-    const [middle] = all.slice(FINDINGS / 2);
+    expect(eventsOf(await exportedFew('severity=critical'))).toHaveLength(FEW / 12);
+    expect(await exportedFew('category=atr_tool_poisoning')).toBe('');
+    const all = eventsOf(await exportedFew());
+    const [middle] = all.slice(FEW / 2);
     const since = new Date(middle?.time ?? 0).toISOString();
     const from = all.findIndex((event) => event.time === middle?.time);
     // Times of the database are finer than the milliseconds of an event.
-    const later = uidsOf(await exported(`since=${since}`));
-    expect(later).toEqual(ids.slice(from));
-    const earlier = uidsOf(await exported(`until=${since}`));
-    expect(earlier).toEqual(ids.slice(0, from));
+    const later = uidsOf(await exportedFew(`since=${since}`));
+    expect(later).toEqual(fewIds.slice(from));
+    const earlier = uidsOf(await exportedFew(`until=${since}`));
+    expect(earlier).toEqual(fewIds.slice(0, from));
   });
 
   test('continues after the last finding of a poll, with what was found since', async () => {
-    const first = uidsOf(await exported());
+    const first = uidsOf(await exportedFew());
     const last = first.at(-1) ?? '';
-    expect(await exported(`after=${last}`)).toBe('');
+    expect(await exportedFew(`after=${last}`)).toBe('');
     const { observeUrl } = gateway.server;
     const conversation = CONVERSATIONS.find(({ title }) => title === 'injection by the user');
     if (conversation === undefined) throw new Error('the demo has no such conversation');
-    const runId = await sendRun(conversation, { observeUrl, agentKey: gateway.keys.agent });
+    const runId = await sendRun(conversation, { observeUrl, agentKey: few.agent });
     const polled: Event[] = [];
     const poll = async (): Promise<boolean> => {
       const after = polled.at(-1)?.finding_info.uid ?? last;
-      polled.push(...eventsOf(await exported(`after=${after}`)));
+      polled.push(...eventsOf(await exportedFew(`after=${after}`)));
       return polled.length >= 2;
     };
     await waitFor(poll, { withinMs: WITHIN_MS, what: 'the run’s findings are exported' });
-    ids = await storedIds();
-    expect(polled.map((event) => event.finding_info.uid)).toEqual(ids.slice(FINDINGS));
+    fewIds = await storedIds(few.id);
+    expect(polled.map((event) => event.finding_info.uid)).toEqual(fewIds.slice(FEW));
     expect(polled.map((event) => event.unmapped.rule_id).sort()).toEqual([
       'ATR-2026-00001',
       'ATR-2026-00514',
@@ -162,7 +176,7 @@ describe('the export', () => {
     // Everything of the list is there, except the excerpt and the name of the rule.
     const list = await read<{ findings: { id: string; excerpt: string; metadata: object }[] }>(
       `${gateway.server.baseUrl}/platform/v1/risk-findings?run_id=${runId}`,
-      gateway.keys.workspace,
+      few.workspace,
     );
     for (const { id, excerpt, metadata } of list.findings) {
       const event = polled.find((one) => one.finding_info.uid === id);
@@ -181,8 +195,8 @@ describe('the export', () => {
     expect(await exported('', other.workspace)).toBe('');
     await storeFindings(other.id, 5);
     expect(uidsOf(await exported('', other.workspace))).toHaveLength(5);
-    expect(uidsOf(await exported())).toEqual(ids);
-    const answer = await request(url(`after=${ids[0]}`), authorized(other.workspace));
+    expect(uidsOf(await exportedFew())).toEqual(fewIds);
+    const answer = await request(url(`after=${fewIds[0]}`), authorized(other.workspace));
     expect(answer.status).toBe(400);
   });
 });
