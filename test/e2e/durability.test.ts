@@ -3,10 +3,11 @@
  * clean stop), every span it has acknowledged is there after the next start, once, and a request
  * that was not answered is stored whole or not at all; sent again, it is there once.
  */
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 
 import { startEmbedded } from '../../src/db/embedded/connect.ts';
 import { findServer } from '../../src/db/embedded/server.ts';
+import { copyCluster } from '../support/cluster.ts';
 import { runCommand } from '../support/command.ts';
 import {
   createDataDirectory,
@@ -31,6 +32,7 @@ let server: TestServer;
 
 beforeAll(async () => {
   folder = await createDataDirectory();
+  await copyCluster(inject('clusterFolder'), folder.path);
   server = await startServer({ DATA_DIR: folder.path });
   keys = server.firstKeys;
 });

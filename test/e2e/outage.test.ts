@@ -8,9 +8,10 @@ import {
   BasicTracerProvider,
   BatchSpanProcessor,
 } from '@opentelemetry/sdk-trace-node';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 
 import { type EmbeddedDatabase, startEmbedded } from '../../src/db/embedded/connect.ts';
+import { copyCluster } from '../support/cluster.ts';
 import {
   createDataDirectory,
   type DataDirectory,
@@ -31,6 +32,7 @@ let workspaceKey: string;
 
 beforeAll(async () => {
   folder = await createDataDirectory();
+  await copyCluster(inject('clusterFolder'), folder.path);
   postgres = await startEmbedded({ dataDir: folder.path, log: silent });
   server = await startServer({ DATABASE_URL: postgres.url });
   agentKey = server.firstKeys?.agent ?? '';
