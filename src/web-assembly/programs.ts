@@ -47,8 +47,13 @@ export function programOf(file: string): Program {
   return known;
 }
 
-/** @throws when the bytes are no program */
+/** @throws when the bytes are no program, or no program can run here */
 export function compiled(bytes: Uint8Array, file: string): Program {
+  if (!canRunPrograms()) {
+    throw new Error(
+      `dist/${file} cannot run: it needs a processor with SIMD (SSE4.1 or NEON), and Node.js without --jitless`,
+    );
+  }
   if (WebAssembly.validate(bytes)) return new WebAssembly.Module(bytes);
   throw new Error(`dist/${file} is damaged: run \`npm run build\``);
 }

@@ -164,6 +164,30 @@ describe('the package of a finding', () => {
     }
   });
 
+  test('HEAD answers as GET does and leaves no entry in the audit log', async () => {
+    const noted = async () => {
+      const { rows } = await gateway.database.query<{ count: number }>(
+        "SELECT count(*)::int AS count FROM audit_ledger WHERE action = 'evidence.downloaded'",
+      );
+      return rows[0]?.count;
+    };
+    const before = await noted();
+    for (const [path, headers] of [
+      [`/platform/v1/risk-findings/${ids.findingId}/evidence`, withKey(keys.workspace)],
+      [`/platform/v1/incidents/${ids.runId}/evidence`, withKey(keys.workspace)],
+      [`/app/findings/${ids.findingId}/evidence.tar`, asPerson(owner)],
+      [`/app/incidents/${ids.runId}/evidence.tar`, asPerson(owner)],
+    ] as const) {
+      const head = await fetch(url(path), { method: 'HEAD', headers });
+      expect([head.status, head.headers.get('content-type')]).toEqual([200, 'application/x-tar']);
+      const none = path.replace(/[0-9a-f]{32}/, '0'.repeat(32));
+      expect((await fetch(url(none), { method: 'HEAD', headers })).status).toBe(404);
+    }
+    expect(await noted()).toBe(before);
+    await download(`/app/findings/${ids.findingId}/evidence.tar`, asPerson(owner));
+    expect(await noted()).toBe((before ?? 0) + 1);
+  });
+
   test('is not there for others', async () => {
     for (const path of ['/platform/v1/risk-findings/', '/platform/v1/incidents/']) {
       const answer = await request(url(`${path}${'0'.repeat(32)}/evidence`), {

@@ -423,8 +423,13 @@ test.each(['}', ' }', ',"x":1}', ',"key":"b"}', '!'])(
 );
 
 describe('without the program', () => {
-  test('a damaged one is an error, unlike a processor without SIMD', () => {
+  test('a damaged one and a processor without SIMD are different errors', () => {
     expect(() => compiled(Buffer.from('damaged'), 'a.wasm')).toThrow('run `npm run build`');
+    const validate = vi
+      .spyOn(Reflect.get(globalThis, 'WebAssembly'), 'validate')
+      .mockReturnValue(false);
+    expect(() => compiled(Buffer.from('a program'), 'a.wasm')).toThrow('a processor with SIMD');
+    validate.mockRestore();
   });
 
   test('a process whose address space is limited decodes the plain way, and says so once', async () => {

@@ -185,6 +185,15 @@ async function gather(
   };
 }
 
+/** Checks that there is evidence of a subject, without noting a download. @throws {SluiceError} `not_found` */
+export async function requireEvidence(
+  database: Queryable,
+  workspaceId: number,
+  subject: EvidenceSubject,
+): Promise<void> {
+  await runIdsOf(database, workspaceId, subject);
+}
+
 export async function recordEvidence(
   database: Database,
   workspaceId: number,

@@ -11,9 +11,10 @@ import { checkControls } from '../transport/query.ts';
 import { revocable } from '../transport/revocable-stream.ts';
 import type { Handler, Parameters } from '../transport/router.ts';
 
-/** Reads nothing of a request but its query and path, so that commands can call it too. */
+/** Reads nothing of a request but its head, so that commands can call it too. */
 export type AuthorizedHandler<Given extends Answer | StreamedAnswer = Answer> = (
-  exchange: Pick<Exchange, 'query'> & Partial<Pick<Exchange, 'signal' | 'clientAddress'>>,
+  exchange: Pick<Exchange, 'query'> &
+    Partial<Pick<Exchange, 'method' | 'signal' | 'clientAddress'>>,
   credential: Pick<Credential, 'workspaceId'> & {
     /** of a signed-in user; a key has none */
     readonly email?: string;

@@ -73,8 +73,10 @@ const readable = (
 const evidenceOf = (path: string): Resource => ({
   method: 'GET',
   path,
-  handle: (context, _exchange, { workspace, actor }, parameters) =>
-    evidencePackage(context, workspace.id, subjectOf(parameters), { actor, isKey: false }),
+  handle: (context, exchange, { workspace, actor }, parameters) => {
+    const reader = { actor, isKey: false };
+    return evidencePackage(context, exchange, workspace.id, subjectOf(parameters), reader);
+  },
 });
 
 /** Paths are below `/cli/v1`. */

@@ -65,8 +65,10 @@ const pageQuery = stateQuery.extend({
 });
 
 export function evidenceFile(deps: AppDependencies) {
-  return ({ request: { workspace, actor }, parameters }: View) =>
-    evidencePackage(deps, workspace.id, subjectOf(parameters), { actor, isKey: false });
+  return ({ exchange, request: { workspace, actor }, parameters }: View) => {
+    const reader = { actor, isKey: false };
+    return evidencePackage(deps, exchange, workspace.id, subjectOf(parameters), reader);
+  };
 }
 
 /** Checks whether a finding is still in its list, and returns the decisions made since. */

@@ -2,6 +2,7 @@
  * Makes evidence packages while they are sent: one archive with a finding or an incident, the records of its runs as
  * they were sent, and a signed manifest at the end. Whatever is left out is named in the manifest.
  */
+import { Readable } from 'node:stream';
 import {
   EVIDENCE_ENTRIES_MAX,
   EVIDENCE_FINDINGS_MAX,
@@ -11,6 +12,7 @@ import {
   type EvidenceRun,
   type EvidenceSubject,
   recordEvidence,
+  requireEvidence,
   type StoredEvidence,
 } from '../../../db/findings/evidence.ts';
 import { UnreadableBlockError } from '../../../db/telemetry/block-codec.ts';
@@ -27,7 +29,7 @@ import {
 } from '../../../evidence/manifest.ts';
 import { TAR_END, tarFile } from '../../../evidence/tar.ts';
 import { EXPORTED_STEPS_MAX } from '../../../model/runs.ts';
-import type { StreamedAnswer } from '../../transport/exchange.ts';
+import type { Exchange, StreamedAnswer } from '../../transport/exchange.ts';
 import { attachment } from '../../transport/page.ts';
 import type { ApiContext } from '../api-context.ts';
 import { toFinding } from '../findings/finding-schema.ts';
@@ -262,17 +264,26 @@ async function* archiveOf(
   }
 }
 
-/** The download is in the audit log from then on. @throws {SluiceError} `not_found`; as `recordEvidence` */
+/**
+ * Makes a package. The download is in the audit log from then on; HEAD downloads nothing.
+ *
+ * @throws {SluiceError} `not_found`; as `recordEvidence`
+ */
 export async function evidencePackage(
   context: ApiContext,
+  { method }: Partial<Pick<Exchange, 'method'>>,
   workspaceId: number,
   subject: EvidenceSubject,
   reader: EvidenceReader,
 ): Promise<StreamedAnswer> {
-  const stored = await context.db.write(recordEvidence, workspaceId, subject, reader);
-  return {
+  const head = {
     contentType: TAR_TYPE,
     headers: attachment(`evidence-${subject.id.slice(0, 8)}.tar`),
-    chunks: archiveOf(context, workspaceId, subject, stored),
   };
+  if (method === 'HEAD') {
+    await context.db.readFresh(requireEvidence, workspaceId, subject);
+    return { ...head, chunks: Readable.from([]) };
+  }
+  const stored = await context.db.write(recordEvidence, workspaceId, subject, reader);
+  return { ...head, chunks: archiveOf(context, workspaceId, subject, stored) };
 }

@@ -25,10 +25,10 @@ export function subjectOf({ findingId, runId }: Parameters): EvidenceSubject {
 
 /** `GET /platform/v1/risk-findings/{findingId}/evidence` and `GET /platform/v1/incidents/{runId}/evidence` */
 export function downloadEvidence(context: ApiContext): AuthorizedHandler<StreamedAnswer> {
-  return async ({ clientAddress = 'unknown' }, { workspaceId, keyId }, parameters) => {
-    const actor = { userId: null, name: `key ${keyId}`, origin: clientAddress };
-    const reader = { actor, isKey: true };
-    return await evidencePackage(context, workspaceId, subjectOf(parameters), reader);
+  return async (exchange, { workspaceId, keyId }, parameters) => {
+    const { clientAddress: origin = 'unknown' } = exchange;
+    const reader = { actor: { userId: null, name: `key ${keyId}`, origin }, isKey: true };
+    return await evidencePackage(context, exchange, workspaceId, subjectOf(parameters), reader);
   };
 }
 

@@ -47,7 +47,7 @@ async function made(evidence: Partial<StoredEvidence>, chunks: Chunks) {
   } as unknown as ApiContext;
   const reader = { actor: { userId: null, name: 'a test', origin: '' }, isKey: true };
   const subject = { kind: 'incident', id: RUN } as const;
-  const { chunks: parts } = await evidencePackage(context, 1, subject, reader);
+  const { chunks: parts } = await evidencePackage(context, { method: 'GET' }, 1, subject, reader);
   const bytes: Buffer[] = [];
   for await (const part of parts) bytes.push(part);
   const whole = Buffer.concat(bytes);
