@@ -14,6 +14,7 @@ import type { ApiSettings, Operation } from '../../src/http/api/openapi/operatio
 import { TRACE_ID } from '../../src/http/api/otlp/otlp-examples.ts';
 import { RULES_EXAMPLE_QUERY } from '../../src/http/api/rules/rule-routes.ts';
 import { RUNS_EXAMPLE_QUERY } from '../../src/http/api/runs/run-routes.ts';
+import { type KeyKind, RATE_LIMIT_MAX } from '../../src/model/people.ts';
 import type { ApiDocument, ApiOperation } from '../../src/web/docs/api-document.ts';
 import { LOCAL, lint } from '../http/api/openapi/openapi-lint.ts';
 import { someOf } from '../support/cases.ts';
@@ -51,6 +52,8 @@ let findingId: string;
 let toolId: string;
 /** sends to a workspace that nobody reads: the run of the examples stays as it was sent */
 let agentKey: string;
+/** of the first workspace, with a limit that no test reaches */
+let keys: Record<KeyKind, string>;
 
 interface Described extends ApiOperation {
   readonly method: string;
@@ -82,7 +85,7 @@ interface Sent {
 function keyOf({ security }: ApiOperation): string | null {
   const [first] = security;
   if (first === undefined) return null;
-  return 'agentKey' in first ? agentKey : gateway.keys.workspace;
+  return 'agentKey' in first ? agentKey : keys.workspace;
 }
 
 function pathOf({ path, parameters }: Described, resource: string | undefined): string {
@@ -204,13 +207,17 @@ beforeAll(async () => {
   const answer = await request(`${gateway.server.baseUrl}/openapi.json`);
   document = JSON.parse(answer.text) as ApiDocument;
   agentKey = (await gateway.addWorkspace('unread')).agent;
+  keys = {
+    agent: await gateway.addKey('agent', RATE_LIMIT_MAX),
+    workspace: await gateway.addKey('workspace', RATE_LIMIT_MAX),
+  };
   const { id } = await findWorkspace(gateway.database, 'default');
   toolId = await storeTool(gateway.database, id, 'send_mail');
-  await send('ingestTraces', { key: gateway.keys.agent });
+  await send('ingestTraces', { key: keys.agent });
   const list = `${gateway.server.baseUrl}/platform/v1/risk-findings?${FINDINGS_EXAMPLE_QUERY}`;
   findingId = await waitFor(
     async () => {
-      const page = await read<{ findings: { id: string }[] }>(list, gateway.keys.workspace);
+      const page = await read<{ findings: { id: string }[] }>(list, keys.workspace);
       return page.findings[0]?.id;
     },
     { withinMs: WITHIN_MS, what: 'the example run has its finding' },
@@ -374,20 +381,20 @@ describe('who may', () => {
 
   test.each(hasStatus(403))('%s: 403', async (operationId) => {
     const { auth } = entryOf(operationId);
-    const key = auth === 'agent' ? gateway.keys.workspace : gateway.keys.agent;
+    const key = auth === 'agent' ? keys.workspace : keys.agent;
     const answer = await send(operationId, { key });
     expect(answer.status).toBe(403);
     expect(JSON.parse(answer.text)).toEqual(example(operationId, 403));
   });
 
   test('an operation for any key takes either', async () => {
-    for (const key of [gateway.keys.agent, gateway.keys.workspace]) {
+    for (const key of [keys.agent, keys.workspace]) {
       expect((await send('listOAuthProviders', { key })).status).toBe(200);
     }
   });
 
   test('429, with the numbers of the key', async () => {
-    const keys = {
+    const limited = {
       agent: await gateway.addKey('agent', 1),
       workspace: await gateway.addKey('workspace', 1),
     };
@@ -395,7 +402,7 @@ describe('who may', () => {
       JSON.stringify(value).replace(/\d+ requests/, 'requests');
     for (const operationId of someOf(hasStatus(429))) {
       const { auth } = entryOf(operationId);
-      const key = auth === 'agent' ? keys.agent : keys.workspace;
+      const key = auth === 'agent' ? limited.agent : limited.workspace;
       // The first request of a minute is admitted; one of three in a row is not that.
       const answer = await waitFor(
         async () => {

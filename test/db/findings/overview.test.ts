@@ -77,7 +77,14 @@ beforeAll(async () => {
   theirs = (await createWorkspace(scratch.database, 'theirs', 'Theirs')).id;
 });
 afterAll(() => scratch.close());
-beforeEach(() => scratch.database.query('TRUNCATE runs, leases, findings CASCADE'));
+beforeEach(async () => {
+  await scratch.database.query('TRUNCATE runs, leases, findings CASCADE');
+  // A view on a busy machine may leave the oldest slots out.
+  vi.spyOn(performance, 'now').mockReturnValue(0);
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+});
 
 const nothingKnown = () => ({
   hours: new Map(),
@@ -215,14 +222,6 @@ function counted(database: Database): { database: Database; queries: () => numbe
 }
 
 describe('what is over', () => {
-  // A view on a busy machine may leave the oldest slots out.
-  beforeEach(() => {
-    vi.spyOn(performance, 'now').mockReturnValue(0);
-  });
-  afterEach(() => {
-    vi.restoreAllMocks();
-  });
-
   test('is queried once: then a view costs two hours, a day twice, what waits and decisions', async () => {
     await insertRun(mine, { at: '2026-11-21T09:00:00Z', lag: 60 });
     const known = nothingKnown();
