@@ -7,9 +7,8 @@
 import { parseArgs } from 'node:util';
 import { type Config, readConfig } from '../src/config/config.ts';
 import { OperatorError } from '../src/errors.ts';
-import { onStopSignal, SIGNAL_EXIT_CODES, type StopSignal } from '../src/main/stop-signals.ts';
-import { reportFailure } from '../src/terminal/failure.ts';
-import { paint } from '../src/terminal/paint.ts';
+import { onStopSignal, SIGNAL_EXIT_CODES, type StopSignal } from '../src/main/stop-order.ts';
+import { paint, reportFailure } from '../src/terminal/output.ts';
 import { awaitFindings, expectedWaitMs } from './await-findings.ts';
 import { CONVERSATIONS } from './conversations.ts';
 import { runLargeDemo } from './large/large-demo.ts';

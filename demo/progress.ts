@@ -2,9 +2,8 @@
  * Progress while the demo waits: on a terminal a spinner with the elapsed seconds, elsewhere
  * (pipes, CI) only the lines about changes.
  */
-
-import { terminalWidth } from '../src/cli/table.ts';
-import { paint } from '../src/terminal/paint.ts';
+import { terminalWidth } from '../src/cli/answer.ts';
+import { paint } from '../src/terminal/output.ts';
 
 const FRAMES = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
 const FRAME_MS = 100;

@@ -1,10 +1,9 @@
 /**
  * The demo's report: one line per run, a table of all findings, and their addresses.
  */
-
-import { renderTable, type TableColumn, terminalWidth } from '../src/cli/table.ts';
+import { renderTable, type TableColumn, terminalWidth } from '../src/cli/answer.ts';
 import type { Hex16 } from '../src/model/json.ts';
-import { paint } from '../src/terminal/paint.ts';
+import { paint } from '../src/terminal/output.ts';
 import type { FoundItem } from './await-findings.ts';
 import type { Conversation } from './conversations.ts';
 

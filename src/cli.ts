@@ -3,10 +3,8 @@
  * exit code 0 or 1.
  */
 import './stack-traces.ts';
-
 import { createProgram } from './cli/program.ts';
-import { handleClosedOutput } from './terminal/closed-output.ts';
-import { reportFailure } from './terminal/failure.ts';
+import { handleClosedOutput, reportFailure } from './terminal/output.ts';
 
 handleClosedOutput();
 try {

@@ -3,7 +3,6 @@
  * run-server.ts and nowhere else.
  */
 import './stack-traces.ts';
-
 import { explainLoadFailure } from './terminal/node-runtime.ts';
 
 const USAGE = `Usage: npm start
@@ -42,6 +41,6 @@ async function loadServer() {
 
 refuseArguments(process.argv.slice(2));
 const { runServer } = await loadServer();
-const { handleClosedOutput } = await import('./terminal/closed-output.ts');
+const { handleClosedOutput } = await import('./terminal/output.ts');
 handleClosedOutput();
 await runServer();

@@ -10,7 +10,7 @@ import { COMMAND_LINE } from '../../src/db/people/audit.ts';
 import { createRecordedWorkspace, setRedaction } from '../../src/db/people/workspace-writes.ts';
 import { listWorkspaces } from '../../src/db/people/workspaces.ts';
 import { OperatorError } from '../../src/errors.ts';
-import { paint } from '../../src/terminal/paint.ts';
+import { paint } from '../../src/terminal/output.ts';
 import { expectedWaitMs } from '../await-findings.ts';
 import type { Conversation } from '../conversations.ts';
 import { sendRun } from '../send-run.ts';

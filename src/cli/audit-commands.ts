@@ -1,11 +1,10 @@
 /** `sluice audit …`. */
 import { type Command, InvalidArgumentError } from 'commander';
-
 import { type LedgerCheck, verifyAudit } from '../db/people/audit.ts';
 import { type ChainHead, parseHead } from '../db/people/audit-chain.ts';
 import { findWorkspace, listWorkspaces, type Workspace } from '../db/people/workspaces.ts';
 import { type Heads, type HeadsFile, headsFileOf } from '../main/audit-heads-file.ts';
-import { paint } from '../terminal/paint.ts';
+import { paint } from '../terminal/output.ts';
 import { answer, type OutputOptions } from './answer.ts';
 import { withDatabase } from './with-database.ts';
 

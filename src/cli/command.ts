@@ -2,7 +2,7 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { ruleId } from '../http/api/rules/rule-schema.ts';
 import type { OutputOptions } from './answer.ts';
-import { type PlaceOptions, serverOption } from './remote/place.ts';
+import { type PlaceOptions, serverOption } from './remote/logins.ts';
 import type { Query } from './remote/server-call.ts';
 
 /** Adds `--json` and examples, without `sluice`. */

@@ -1,7 +1,6 @@
 /** `sluice corpus …`: verifies the pinned corpus, and pins another one. */
 import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
-
 import { loadManifest, type Manifest, verifyCorpus } from '../engine/corpus/corpus.ts';
 import { OperatorError } from '../errors.ts';
 import {
@@ -13,8 +12,7 @@ import {
   pinnedCorpus,
 } from '../main/corpus-location.ts';
 import { loadKeptCatalog } from '../pool/kept-catalog.ts';
-import { paint } from '../terminal/paint.ts';
-import { note } from '../terminal/printable.ts';
+import { note, paint } from '../terminal/output.ts';
 import { answer, type OutputOptions } from './answer.ts';
 import { disagreement, lockedPackage, refreshCorpus } from './corpus-refresh.ts';
 import { reviewLines, reviewOverrides } from './corpus-review.ts';

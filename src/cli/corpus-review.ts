@@ -4,7 +4,7 @@ import { createDatabase } from '../db/database.ts';
 import { connectEmbedded } from '../db/embedded/connect.ts';
 import { listUnusableOverrides, type UnusableOverride } from '../db/findings/rule-settings.ts';
 import type { Classification, KeptRule } from '../engine/rules/classification.ts';
-import { paint } from '../terminal/paint.ts';
+import { paint } from '../terminal/output.ts';
 import { activationOf } from './verdict.ts';
 
 interface RuleNote {

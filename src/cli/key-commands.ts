@@ -1,7 +1,6 @@
 /** `sluice key …`, on the local database or through a login. */
 import { type Command, Option } from 'commander';
 import { z } from 'zod';
-
 import { listKeys } from '../db/people/keys.ts';
 import { workspaceOfKey } from '../db/people/workspace-writes.ts';
 import { findWorkspace } from '../db/people/workspaces.ts';
@@ -13,13 +12,11 @@ import {
   RATE_LIMIT_MAX,
   toKeyRecord,
 } from '../model/people.ts';
-import { paint } from '../terminal/paint.ts';
-import { plain } from '../terminal/printable.ts';
-import { answer, type OutputOptions, shownTime } from './answer.ts';
+import { paint, plain } from '../terminal/output.ts';
+import { answer, type OutputOptions, renderTable, shownTime } from './answer.ts';
 import { ID_MAX, wholeNumber, withExamples, withPlaces } from './command.ts';
 import { type CommandPlace, parts, remotePlace, withPlace } from './remote/calls.ts';
-import { chooseServer, type PlaceOptions, serverOption } from './remote/place.ts';
-import { renderTable } from './table.ts';
+import { chooseServer, type PlaceOptions, serverOption } from './remote/logins.ts';
 import { withDatabase } from './with-database.ts';
 
 type Options = OutputOptions & PlaceOptions;

@@ -1,6 +1,5 @@
 /** The command `sluice` with all its subcommands. */
 import { Command } from 'commander';
-
 import { programVersion } from '../main/program-version.ts';
 import { addAlertCommands } from './alerts/alert-commands.ts';
 import { addAuditCommands } from './audit-commands.ts';
@@ -9,9 +8,11 @@ import { addCorpusCommands } from './corpus-commands.ts';
 import { addDoctorCommand } from './doctor/doctor-command.ts';
 import { addEvidenceCommands } from './evidence/evidence-commands.ts';
 import { addExportCommand } from './export/export-command.ts';
-import { addExceptionCommands } from './findings/exception-commands.ts';
-import { addFindingCommands } from './findings/finding-commands.ts';
-import { addIncidentCommands } from './findings/incident-commands.ts';
+import {
+  addExceptionCommands,
+  addFindingCommands,
+  addIncidentCommands,
+} from './findings/finding-commands.ts';
 import { addKeyCommands } from './key-commands.ts';
 import { addUpkeepCommands } from './pass-command.ts';
 import { addRelayCommand } from './relay/relay-options.ts';

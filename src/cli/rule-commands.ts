@@ -4,12 +4,11 @@
  * dashboard only.
  */
 import { type Command, Option } from 'commander';
-
 import { createRuleBook } from '../engine/rules/rule-book.ts';
 import { OperatorError } from '../errors.ts';
 import { rulesQuery, toRule, toRulePage } from '../http/api/rules/rule-routes.ts';
 import { rule, rulePage } from '../http/api/rules/rule-schema.ts';
-import { parseInput } from '../http/transport/invalid-input.ts';
+import { parseInput } from '../http/transport/input.ts';
 import { pinnedCorpus } from '../main/corpus-location.ts';
 import { RULE_ORDERS, type RuleOrder, WORKSPACE_ORDERS } from '../model/rule-order.ts';
 import {
@@ -22,7 +21,7 @@ import {
   SUPPORTS,
 } from '../model/rules.ts';
 import { loadKeptCatalog } from '../pool/kept-catalog.ts';
-import { plain } from '../terminal/printable.ts';
+import { plain } from '../terminal/output.ts';
 import { corpusLine, stateLines } from '../terminal/rule-counts.ts';
 import { answer } from './answer.ts';
 import { type QueryOptions, queryOf, ruleIdArgument, withExamples } from './command.ts';
@@ -35,7 +34,7 @@ import {
   parts,
   remotePlace,
 } from './remote/calls.ts';
-import { chooseServer, serverOption } from './remote/place.ts';
+import { chooseServer, serverOption } from './remote/logins.ts';
 import { corpusItem, corpusRule, describeRule, describeState, ruleTable } from './rule-text.ts';
 
 /** The most that a server answers at once. */

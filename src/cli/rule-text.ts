@@ -3,9 +3,8 @@ import type { z } from 'zod';
 import { rule, ruleItem } from '../http/api/rules/rule-schema.ts';
 import { hasNoExamples, STATE_LABELS, SUPPORT_LABELS } from '../model/rules.ts';
 import { surfaceLabel } from '../model/steps.ts';
-import { paint } from '../terminal/paint.ts';
-import { plain } from '../terminal/printable.ts';
-import { renderTable } from './table.ts';
+import { paint, plain } from '../terminal/output.ts';
+import { renderTable } from './answer.ts';
 import { type Activation, activationOf, verdictOf } from './verdict.ts';
 
 const OF_WORKSPACE = {

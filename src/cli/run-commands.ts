@@ -1,19 +1,16 @@
 /** `sluice runs …`: the runs that arrived and their steps, locally or on a remote server. */
 import { type Command, Option } from 'commander';
 import type { z } from 'zod';
-
 import { run, type runItem, runPage, runSearch } from '../http/api/runs/run-schema.ts';
 import { CHECKED_LABELS } from '../model/run-check.ts';
 import { EVALUATION_STATES, RUN_ORDERS, RUN_STATES } from '../model/runs.ts';
 import { surfaceLabel } from '../model/steps.ts';
-import { paint } from '../terminal/paint.ts';
-import { plain } from '../terminal/printable.ts';
+import { paint, plain } from '../terminal/output.ts';
 import { corpusName } from '../terminal/rule-counts.ts';
-import { answer, shownTime } from './answer.ts';
+import { answer, renderTable, shownTime } from './answer.ts';
 import { type QueryOptions, queryOf, withPlaces } from './command.ts';
 import { nextPage } from './findings/finding-commands.ts';
 import { parts, withPlace } from './remote/calls.ts';
-import { renderTable } from './table.ts';
 
 type Item = z.infer<typeof runItem>;
 type Run = z.infer<typeof run>;

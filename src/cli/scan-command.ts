@@ -3,7 +3,6 @@
  * nothing was found, 1 when something was, 2 when not everything could be checked.
  */
 import { type Command, Option } from 'commander';
-
 import { readConfig } from '../config/config.ts';
 import { evaluateRun } from '../engine/evaluate.ts';
 import { excerptOf } from '../engine/matcher/excerpt.ts';
@@ -15,7 +14,7 @@ import { programVersion } from '../main/program-version.ts';
 import type { Rule, RuleSettings } from '../model/rules.ts';
 import { SURFACES, type Surface } from '../model/steps.ts';
 import { loadKeptCatalog, type RuleChoice } from '../pool/kept-catalog.ts';
-import { reportFailure } from '../terminal/failure.ts';
+import { reportFailure } from '../terminal/output.ts';
 import { answer, type OutputOptions } from './answer.ts';
 import { ruleIdArgument } from './command.ts';
 import { listScanFiles, readScanFile, type ScanFile } from './scan/files.ts';

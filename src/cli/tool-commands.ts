@@ -4,13 +4,11 @@ import type { z } from 'zod';
 import { toolBody, toolList } from '../http/api/tools/tool-routes.ts';
 import { diffOf, schemaLines } from '../model/shown/text-diff.ts';
 import { toolLabel } from '../model/shown/tools.ts';
-import { paint } from '../terminal/paint.ts';
-import { plain } from '../terminal/printable.ts';
-import { answer, shownTime } from './answer.ts';
+import { paint, plain } from '../terminal/output.ts';
+import { answer, renderTable, shownTime } from './answer.ts';
 import { type QueryOptions, queryOf, withPlaces } from './command.ts';
 import { nextPage } from './findings/finding-commands.ts';
 import { parts, withPlace } from './remote/calls.ts';
-import { renderTable } from './table.ts';
 
 type Version = z.infer<typeof toolBody>['versions'][number];
 

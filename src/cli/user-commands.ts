@@ -10,9 +10,8 @@ import { findWorkspace } from '../db/people/workspaces.ts';
 import { OperatorError, SluiceError } from '../errors.ts';
 import { email as address } from '../http/dashboard/sign-in/person-fields.ts';
 import { ROLES, type Role } from '../model/people.ts';
-import { paint } from '../terminal/paint.ts';
-import { answer, type OutputOptions, shownTime } from './answer.ts';
-import { renderTable } from './table.ts';
+import { paint } from '../terminal/output.ts';
+import { answer, type OutputOptions, renderTable, shownTime } from './answer.ts';
 import { withDatabase } from './with-database.ts';
 
 interface CreateOptions extends OutputOptions {

@@ -8,8 +8,8 @@ import { type Config, readConfig } from '../config/config.ts';
 import type { Queryable } from '../db/database.ts';
 import { DatabaseClock } from '../db/database-clock.ts';
 import { type OpenDatabase, openForCommand } from '../main/open-database.ts';
-import { onStopSignal, SIGNAL_EXIT_CODES, type StopSignal } from '../main/stop-signals.ts';
-import { reportFailure } from '../terminal/failure.ts';
+import { onStopSignal, SIGNAL_EXIT_CODES, type StopSignal } from '../main/stop-order.ts';
+import { reportFailure } from '../terminal/output.ts';
 
 export async function readClock(database: Queryable): Promise<DatabaseClock> {
   const clock = new DatabaseClock(database, { clockCompared: () => {} });

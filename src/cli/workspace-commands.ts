@@ -1,6 +1,5 @@
 /** `sluice workspace …`. */
 import { Argument, type Command } from 'commander';
-
 import { readRuleSettings } from '../db/findings/rule-settings.ts';
 import { COMMAND_LINE } from '../db/people/audit.ts';
 import { createRecordedWorkspace, setPlan, setRedaction } from '../db/people/workspace-writes.ts';
@@ -11,9 +10,8 @@ import { PLANS, type Plan, RULE_PLANS } from '../model/people.ts';
 import type { RuleBook, RuleSettings } from '../model/rules.ts';
 import { loadKeptCatalog } from '../pool/kept-catalog.ts';
 import { corpusLine, stateLines } from '../terminal/rule-counts.ts';
-import { answer, type OutputOptions, shownTime } from './answer.ts';
+import { answer, type OutputOptions, renderTable, shownTime } from './answer.ts';
 import { addRedactionCommand } from './redaction-command.ts';
-import { renderTable } from './table.ts';
 import { withDatabase } from './with-database.ts';
 
 const REDACT_HELP = `

@@ -2,7 +2,7 @@
 import type { Config } from '../config/config.ts';
 import type { ReadChoice } from '../db/replica/read-choice.ts';
 import type { RunTimes } from '../db/runs/run-times.ts';
-import type { RunReader } from '../http/api/api-context.ts';
+import type { RunReader } from '../http/api/authorized.ts';
 import { ExportSlots } from '../http/api/findings/finding-export.ts';
 import { Turns } from '../http/limits/turns.ts';
 import { createLogList } from '../reads/log-list.ts';

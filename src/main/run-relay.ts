@@ -7,9 +7,9 @@ import { OperatorError } from '../errors.ts';
 import { isLoopback } from '../local-host.ts';
 import { openQueueFolder } from '../relay/queue/disk-queue.ts';
 import { type OpenRelay, openRelay, type RelaySettings } from '../relay/relay.ts';
-import { reportFailure } from '../terminal/failure.ts';
+import { reportFailure } from '../terminal/output.ts';
 import { programVersion } from './program-version.ts';
-import { onStopSignal } from './stop-signals.ts';
+import { onStopSignal } from './stop-order.ts';
 
 const MIB = 1024 * 1024;
 

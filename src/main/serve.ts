@@ -52,10 +52,8 @@ import {
 } from './http/acceptor.ts';
 import { adminListener } from './http/sites.ts';
 import { type OpenDatabase, openForServer, WITHOUT_SESSION } from './open-database.ts';
-import { createRetirement } from './retirement.ts';
-import { keepRuleCosts } from './rule-costs.ts';
-import type { StopOrder } from './stop-order.ts';
-import { BACKLOG_COUNT_EVERY_MS, CLOCK_READ_EVERY_MS, repeat } from './upkeep.ts';
+import { createRetirement, type StopOrder } from './stop-order.ts';
+import { BACKLOG_COUNT_EVERY_MS, CLOCK_READ_EVERY_MS, keepRuleCosts, repeat } from './upkeep.ts';
 
 /** No workspace has this id: nothing is set in it. */
 const NO_WORKSPACE = 0;

@@ -5,6 +5,8 @@
  *   start ──add, add, add──► running ──run──► last step … first step
  *     └──run──► the next add ends the start ──► the same
  */
+
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Events } from '../observe/events.ts';
 import { withinLimit } from '../time-limit.ts';
 
@@ -79,4 +81,78 @@ export class StopOrder {
     for (const step of this.#steps.reverse()) clean = (await attempt(step)) && clean;
     return clean;
   }
+}
+
+/**
+ * SIGINT, SIGTERM, and SIGHUP of a terminal that is closed: the first one starts a clean stop, a second
+ * one ends the process at once.
+ */
+
+export type StopSignal = 'SIGINT' | 'SIGTERM' | 'SIGHUP';
+
+/** The exit codes of shells for a signal: 128 plus its number. */
+export const SIGNAL_EXIT_CODES: Readonly<Record<StopSignal, number>> = {
+  SIGINT: 130,
+  SIGTERM: 143,
+  SIGHUP: 129,
+};
+
+const STOP_SIGNALS = Object.keys(SIGNAL_EXIT_CODES) as StopSignal[];
+
+/**
+ * Under `npm start` or `npx` one Ctrl-C arrives twice: from the terminal, and forwarded by npm. Only a
+ * signal later than this counts as a second one.
+ */
+const SAME_SIGNAL_MS = 1000;
+
+/** @returns stops listening, so that signals end the process again */
+export function onStopSignal(onFirst: (signal: StopSignal) => void): () => void {
+  let firstAtMs: number | null = null;
+  const onSignal = (signal: StopSignal): void => {
+    if (firstAtMs === null) {
+      firstAtMs = performance.now();
+      onFirst(signal);
+    } else if (performance.now() - firstAtMs > SAME_SIGNAL_MS) {
+      process.exit(SIGNAL_EXIT_CODES[signal]);
+    }
+  };
+  for (const signal of STOP_SIGNALS) process.on(signal, onSignal);
+  return () => {
+    for (const signal of STOP_SIGNALS) process.off(signal, onSignal);
+  };
+}
+
+/**
+ * The first step of a stop. Load balancers learn by `/ready` that this process stops; until they have,
+ * it takes requests as before, and closes each connection with its answer, so that the next request
+ * goes to another process.
+ *
+ *   ready ──stop──► not ready, for DRAIN_MS ──► no new connections
+ */
+
+/** More than the pause itself. */
+const SLACK_MS = 5000;
+
+interface Retirement {
+  readonly check: () => Promise<void>;
+  /** Resolves when load balancers know. @param retire has answers close their connections */
+  readonly begin: (retire: () => void) => Promise<void>;
+  /** most time that `begin` takes */
+  readonly limitMs: number;
+}
+
+/** @param drainMs how long load balancers take to notice */
+export function createRetirement(drainMs: number): Retirement {
+  let isStopping = false;
+  return {
+    check: async () => {
+      if (isStopping) throw new Error('the server is being stopped');
+    },
+    begin: async (retire) => {
+      isStopping = true;
+      retire();
+      if (drainMs > 0) await pause(drainMs);
+    },
+    limitMs: drainMs + SLACK_MS,
+  };
 }

@@ -11,7 +11,6 @@ import { type EventKinds, eventKinds } from './event-kinds.ts';
 import { ingestEvents } from './ingest-events.ts';
 import { passEvents } from './pass-events.ts';
 import { serverEvents } from './server-events.ts';
-import { traceEvents } from './trace-events.ts';
 
 function createEvents(log: Logger, kinds: EventKinds) {
   return {
@@ -93,4 +92,35 @@ export function readableLine(line: string): string {
   const shown = Object.entries(facts).map(([key, value]) => `${key}=${factText(value)}`);
   const text = [`${clockOf(time)} ${name} ${String(msg ?? '')}`, ...shown].join('  ');
   return `${showOnOneLine(text)}\n`;
+}
+
+interface TracedRun {
+  readonly workspaceId: number;
+  readonly runId: string;
+}
+
+/** Logs a step of a request, with the time since its head was read. Facts never hold a sender's text. */
+export type RequestTrace = (step: string, facts?: object) => void;
+
+function traceEvents(log: Logger) {
+  let requests = 0;
+  const isOn = (): boolean => log.isLevelEnabled('debug');
+  return {
+    /** @returns null unless the level is `debug` */
+    requestBegun(path: string): RequestTrace | null {
+      if (!isOn()) return null;
+      requests += 1;
+      const request = requests;
+      const from = performance.now();
+      log.debug({ request, path }, 'request: head read');
+      return (step, facts = {}) => {
+        const ms = Math.round((performance.now() - from) * 10) / 10;
+        log.debug({ request, ms, ...facts }, `request: ${step}`);
+      };
+    },
+    /** A run of an evaluation reached a step. */
+    runReached({ workspaceId, runId }: TracedRun, step: string, facts: object = {}): void {
+      if (isOn()) log.debug({ workspaceId, runId, ...facts }, `run: ${step}`);
+    },
+  };
 }

@@ -14,10 +14,9 @@
  * the client sees the answer.
  */
 import type { RelayEvents, RelayState } from '../observe/relay-events.ts';
-import { BACKOFF_MS_MAX, BACKOFF_MS_MIN, Backoff } from './backoff.ts';
 import { type DiskQueue, type QueuedRequest, QueueFull } from './queue/disk-queue.ts';
 import { QUEUE_AGE_MS_MAX, type QueueAge } from './queue/queue-age.ts';
-import type { RelayedRequest } from './queue/queue-record.ts';
+import type { RelayedRequest } from './queue/queue-files.ts';
 import type { SendOutcome, Upstream, UpstreamAnswer } from './upstream.ts';
 
 /** How long a client waits for the server's answer before its request is queued. */
@@ -291,5 +290,34 @@ export class Forwarder {
     this.#resumesAtMs = performance.now() + waitMs;
     const reason = isUnavailable ? outcome.reason : String(outcome.answer.status);
     this.#events.sendFailed(reason, waitMs);
+  }
+}
+
+/** Doubled after every failure. */
+const BACKOFF_MS_MIN = 1000;
+export const BACKOFF_MS_MAX = 60_000;
+/** A longer Retry-After is cut to this. */
+export const RETRY_AFTER_MS_MAX = 300_000;
+
+/** Grows with every failure, with jitter, so that many relays do not come back at once. */
+export class Backoff {
+  readonly #random: () => number;
+  #failures = 0;
+
+  /** @param random from 0 up to 1 */
+  constructor(random: () => number = Math.random) {
+    this.#random = random;
+  }
+
+  /** @returns how long to wait, at least as long as the server said */
+  fail(retryAfterMs: number | null): number {
+    const fullMs = Math.min(BACKOFF_MS_MAX, BACKOFF_MS_MIN * 2 ** Math.min(this.#failures, 30));
+    this.#failures += 1;
+    const waitMs = fullMs / 2 + (fullMs / 2) * this.#random();
+    return Math.max(waitMs, Math.min(retryAfterMs ?? 0, RETRY_AFTER_MS_MAX));
+  }
+
+  succeed(): void {
+    this.#failures = 0;
   }
 }

@@ -13,10 +13,9 @@ import {
   request as requestHttp,
 } from 'node:http';
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
-
 import type { Signal } from '../model/telemetry.ts';
 import { DEDUPLICATE_HEADER } from '../otlp/deduplicate-header.ts';
-import type { RelayedRequest } from './queue/queue-record.ts';
+import type { RelayedRequest } from './queue/queue-files.ts';
 
 /** Longer than the server takes to commit or to give up a batch. */
 const SEND_MS_MAX = 60_000;

@@ -7,7 +7,6 @@
 import { readFileSync } from 'node:fs';
 import { dirname, join, posix } from 'node:path';
 import { describe, expect, test } from 'vitest';
-
 import { parseSource, ROOT, readSources, type SourceFile } from './source-file.ts';
 
 const LINES_MAX = 500;
@@ -184,7 +183,7 @@ function purityFaults({ path, references, specifiers, clockReads }: SourceFile):
 }
 
 const ENVIRONMENT_READ: ReadonlyMap<string, readonly string[]> = new Map([
-  ['src/terminal/paint.ts', ['env', 'env.NO_COLOR', 'env.TERM']],
+  ['src/terminal/output.ts', ['env', 'env.NO_COLOR', 'env.TERM']],
   ['src/http/uws.ts', ['env', 'env.UWS_HTTP_MAX_HEADERS_SIZE']],
 ]);
 
@@ -286,10 +285,10 @@ describe('the checker', () => {
     ['src/pool/x.ts', '../http/a.ts', 'src/http/a.ts'],
     ['src/http/x.ts', '../main/a.ts', 'src/main/a.ts'],
     ['src/http/x.ts', '../main.ts', 'src/main.ts'],
-    ['src/db/x.ts', '../terminal/paint.ts', 'src/terminal/paint.ts'],
+    ['src/db/x.ts', '../terminal/output.ts', 'src/terminal/output.ts'],
     ['src/db/x.ts', '../reads/a.ts', 'src/reads/a.ts'],
     ['src/reads/x.ts', '../http/a.ts', 'src/http/a.ts'],
-    ['src/main/x.ts', '../cli/table.ts', 'src/cli/table.ts'],
+    ['src/main/x.ts', '../cli/answer.ts', 'src/cli/answer.ts'],
     ['src/main.ts', './cli.ts', 'src/cli.ts'],
   ])('%s may not import %s', (path, specifier, target) => {
     expect(faultsOfOne(path, `import '${specifier}';`)).toEqual([
@@ -298,7 +297,7 @@ describe('the checker', () => {
   });
 
   test.each([
-    ['src/main/x.ts', '../terminal/paint.ts'],
+    ['src/main/x.ts', '../terminal/output.ts'],
     ['src/main/x.ts', '../db/a.ts'],
     ['src/cli/x.ts', '../main/open-database.ts'],
     ['src/http/x.ts', '../otlp/a.ts'],
@@ -366,7 +365,7 @@ describe('the checker', () => {
     ['src/db/x.ts', 'f(process.env);'],
     ['src/db/x.ts', `const level = process['env'];`],
     ['src/main/x.ts', 'const port = process.env.PORT;'],
-    ['src/terminal/paint.ts', 'const level = process.env.LOG_LEVEL;'],
+    ['src/terminal/output.ts', 'const level = process.env.LOG_LEVEL;'],
   ])('%s may not read the environment: %s', (path, text) => {
     expect(faultsOfOne(path, text)).toEqual([`${path} reads the environment`]);
   });
@@ -374,7 +373,7 @@ describe('the checker', () => {
   test.each([
     ['src/config/config.ts', 'const port = process.env.PORT;'],
     ['src/main/x.ts', 'const config = readConfig(process.env);'],
-    ['src/terminal/paint.ts', 'const plain = process.env.NO_COLOR;'],
+    ['src/terminal/output.ts', 'const plain = process.env.NO_COLOR;'],
     ['src/db/x.ts', 'process.kill(pid, 0);'],
   ])('%s may have %s', (path, text) => {
     expect(faultsOfOne(path, text)).toEqual([]);

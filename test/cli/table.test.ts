@@ -1,7 +1,6 @@
 /** What people see in a terminal: columns, cutting, alignment. */
 import { expect, test } from 'vitest';
-
-import { renderTable, type TableColumn } from '../../src/cli/table.ts';
+import { renderTable, type TableColumn } from '../../src/cli/answer.ts';
 
 type Row = readonly [id: string, name: string, kind: string];
 

@@ -14,9 +14,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-
-import { compressorOf } from '../../src/cli/export/compression.ts';
-import { type ExportOutput, fileOutput, folderOutput } from '../../src/cli/export/export-output.ts';
+import {
+  compressorOf,
+  type ExportOutput,
+  fileOutput,
+  folderOutput,
+} from '../../src/cli/export/export-output.ts';
 import { newState, readState } from '../../src/cli/export/export-state.ts';
 import { ExportWriter } from '../../src/cli/export/export-writer.ts';
 import { type ExportWork, exportAll } from '../../src/cli/export/run-export.ts';

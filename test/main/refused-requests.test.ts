@@ -1,8 +1,7 @@
 /** Recording refused requests: a failed turn is repeated, unknown senders are logged once and a few at a time. */
 import { expect, test } from 'vitest';
-
-import { keepRefusedRequests } from '../../src/main/refused-requests.ts';
 import { StopOrder } from '../../src/main/stop-order.ts';
+import { keepRefusedRequests } from '../../src/main/upkeep.ts';
 import type { RefusedGroup } from '../../src/model/refused-requests.ts';
 import { waitFor } from '../support/wait-for.ts';
 

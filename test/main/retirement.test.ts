@@ -1,7 +1,6 @@
 /** The first step of a stop: not ready at once, and no sooner than DRAIN_MS before the next step. */
 import { describe, expect, test, vi } from 'vitest';
-
-import { createRetirement } from '../../src/main/retirement.ts';
+import { createRetirement } from '../../src/main/stop-order.ts';
 
 describe.each([0, 40])('with DRAIN_MS=%d', (drainMs) => {
   test('the probe fails before connections begin to close, and stays so', async () => {

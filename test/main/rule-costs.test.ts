@@ -1,7 +1,7 @@
 /** Matcher times on their way to the database: summed by rule, kept when a write fails, written at the stop. */
 import { expect, test, vi } from 'vitest';
 import type { RuleCost } from '../../src/db/findings/rule-costs.ts';
-import { keepRuleCosts } from '../../src/main/rule-costs.ts';
+import { keepRuleCosts } from '../../src/main/upkeep.ts';
 
 const RULES = [{ id: 'R-0' }, { id: 'R-1' }];
 

@@ -515,7 +515,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'relay/no-backoff',
     defect: 'the relay tries a failing server every second, however long it fails',
-    file: 'src/relay/backoff.ts',
+    file: 'src/relay/forwarder.ts',
     search: 'this.#failures += 1;',
     replacement: 'this.#failures += 0;',
     tests: ['test/relay/backoff.test.ts'],
@@ -523,7 +523,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'relay/retry-after-ignored',
     defect: 'the relay tries again before the server wants it',
-    file: 'src/relay/backoff.ts',
+    file: 'src/relay/forwarder.ts',
     search: 'return Math.max(waitMs, Math.min(retryAfterMs ?? 0, RETRY_AFTER_MS_MAX));',
     replacement: 'return Math.max(waitMs, retryAfterMs === null ? 0 : RETRY_AFTER_MS_MAX * 0);',
     tests: ['test/relay/backoff.test.ts'],
@@ -563,7 +563,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'relay/checksum-ignored',
     defect: 'a damaged record of the queue is sent',
-    file: 'src/relay/queue/queue-record.ts',
+    file: 'src/relay/queue/queue-files.ts',
     search: 'if (crc32(record.subarray(CHECKED_FROM)) !== record.readUInt32LE(4)) return null;',
     replacement: '',
     tests: ['test/relay/queue/disk-queue.test.ts'],
@@ -735,7 +735,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'since/twenty-hours',
     defect: '`since=7d` reaches back less than seven days',
-    file: 'src/http/transport/query.ts',
+    file: 'src/http/transport/input.ts',
     search: 'd: 86_400_000 }',
     replacement: 'd: 72_000_000 }',
     tests: ['test/http/transport/query.test.ts'],

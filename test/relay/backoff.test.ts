@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-
-import { BACKOFF_MS_MAX, Backoff, RETRY_AFTER_MS_MAX } from '../../src/relay/backoff.ts';
+import { BACKOFF_MS_MAX, Backoff, RETRY_AFTER_MS_MAX } from '../../src/relay/forwarder.ts';
 
 test('waits double up to a maximum, and begin again after a success', () => {
   const backoff = new Backoff(() => 1);

@@ -4,13 +4,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-
 import { createRelayObserver } from '../../src/observe/relay-events.ts';
-import { Backoff } from '../../src/relay/backoff.ts';
-import { Forwarder, type ForwarderOptions, rejectedRecords } from '../../src/relay/forwarder.ts';
+import {
+  Backoff,
+  Forwarder,
+  type ForwarderOptions,
+  rejectedRecords,
+} from '../../src/relay/forwarder.ts';
 import { DiskQueue } from '../../src/relay/queue/disk-queue.ts';
 import { QueueAge } from '../../src/relay/queue/queue-age.ts';
-import type { RelayedRequest } from '../../src/relay/queue/queue-record.ts';
+import type { RelayedRequest } from '../../src/relay/queue/queue-files.ts';
 import type { SendOutcome } from '../../src/relay/upstream.ts';
 import { waitFor } from '../support/wait-for.ts';
 

@@ -5,10 +5,8 @@
 import { readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-
 import { createRelayObserver } from '../../src/observe/relay-events.ts';
-import { Backoff } from '../../src/relay/backoff.ts';
-import { type Delivery, Forwarder } from '../../src/relay/forwarder.ts';
+import { Backoff, type Delivery, Forwarder } from '../../src/relay/forwarder.ts';
 import { DiskQueue } from '../../src/relay/queue/disk-queue.ts';
 import { QueueAge } from '../../src/relay/queue/queue-age.ts';
 import type { SendOutcome } from '../../src/relay/upstream.ts';

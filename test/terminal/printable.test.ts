@@ -1,8 +1,7 @@
 /** What terminals get of names: no escape sequence but the colours of `paint`. */
 import { spawnSync } from 'node:child_process';
 import { expect, test } from 'vitest';
-
-import { plain, printable } from '../../src/terminal/printable.ts';
+import { plain, printable } from '../../src/terminal/output.ts';
 
 const HOSTILE = 'a\u001b[2Jb\u202ec\u009bd\u0007e\u2028f';
 const SHOWN = 'a⟨U+001B⟩[2Jb⟨U+202E⟩c⟨U+009B⟩d⟨U+0007⟩e⟨U+2028⟩f';
@@ -10,8 +9,8 @@ const SHOWN = 'a⟨U+001B⟩[2Jb⟨U+202E⟩c⟨U+009B⟩d⟨U+0007⟩e⟨U+2028
 /** Prints a red word and a hostile name, where standard output is a terminal. */
 const IN_TERMINAL = `
   process.stdout.isTTY = true;
-  const { paint } = await import('./src/terminal/paint.ts');
-  const { printable } = await import('./src/terminal/printable.ts');
+  const { paint } = await import('./src/terminal/output.ts');
+  const { printable } = await import('./src/terminal/output.ts');
   process.stdout.write(printable(paint.red('red') + '\\n' + ${JSON.stringify(HOSTILE)}));
 `;
 

@@ -6,12 +6,11 @@ import { type Command, InvalidArgumentError } from 'commander';
 import type { z } from 'zod';
 import { alerts, tested } from '../../http/cli/alert-calls.ts';
 import { ALERT_FORMAT_LABELS } from '../../model/alerts.ts';
-import { plain } from '../../terminal/printable.ts';
-import { answer, type OutputOptions, shownTime } from '../answer.ts';
+import { plain } from '../../terminal/output.ts';
+import { answer, type OutputOptions, renderTable, shownTime } from '../answer.ts';
 import { ID_MAX, wholeNumber, withPlaces } from '../command.ts';
 import { parts, withPlace } from '../remote/calls.ts';
-import type { PlaceOptions } from '../remote/place.ts';
-import { renderTable } from '../table.ts';
+import type { PlaceOptions } from '../remote/logins.ts';
 
 type Options = OutputOptions & PlaceOptions;
 type Listed = z.infer<typeof alerts>;

@@ -1,5 +1,13 @@
-/** Checks of PostgreSQL, by the facts that src/db/server-facts.ts reads. */
+/**
+ * Checks of PostgreSQL by the facts that src/db/server-facts.ts reads, and of the addresses beside DATABASE_URL:
+ * DATABASE_DIRECT_URL past a pooler, and the standby of DATABASE_READ_URL, by the code with which a server uses them.
+ */
+
+import type { Config } from '../../config/config.ts';
+import type { Database } from '../../db/database.ts';
 import type { CitusFacts } from '../../db/distribute.ts';
+import { ReadReplica, type ReplicaEvents, ReplicaLate } from '../../db/replica/read-replica.ts';
+import type { DatabaseRoute } from '../../db/route.ts';
 import type {
   SchemaFacts,
   ServerCheckpoints,
@@ -11,8 +19,10 @@ import type {
 } from '../../db/server-facts.ts';
 import type { BlockCheck, PlaceCheck } from '../../db/telemetry/block-check.ts';
 import { USE_ZSTD_NODE } from '../../db/telemetry/codecs.ts';
-import { bytesText } from '../values/bytes-text.ts';
-import { type Check, checksOf } from './check.ts';
+import { READ_TURNS } from '../../main/connection-shares.ts';
+import { inspectDirectUrl, WITHOUT_SESSION } from '../../main/open-database.ts';
+import { bytesText } from '../answer.ts';
+import { type Check, checksOf, connectionAdvice, messageOf } from './check.ts';
 
 const { ok, warning, problem } = checksOf('postgresql');
 
@@ -299,4 +309,57 @@ export function citusChecks(facts: CitusFacts | null): Check[] {
   if (checks.length > 0) return checks;
   const where = shards === null ? 'the first start distributes telemetry' : `${shards} shards`;
   return [ok(name, `${workers.length} workers answer; ${where}`)];
+}
+
+/** A standby that has not replayed what the primary had this long ago is shown as late. */
+const REPLICA_WAIT_MS_MAX = 10_000;
+
+/** Checks whether a pooler keeps a server from LISTEN, and whether the server bypasses it. */
+export async function directChecks(config: Config, route: DatabaseRoute): Promise<Check[]> {
+  const { databaseDirectUrl } = config;
+  if (databaseDirectUrl === null) {
+    const [found = '', change = ''] = WITHOUT_SESSION.split('. ');
+    return route.isDirect ? [] : [warning('Connection pooler', found, change)];
+  }
+  try {
+    await inspectDirectUrl(databaseDirectUrl, route);
+    return [ok('Direct connection', 'DATABASE_DIRECT_URL leads to the same database')];
+  } catch (error) {
+    const change = connectionAdvice(error, 'DATABASE_DIRECT_URL');
+    return [problem('Direct connection', messageOf(error), change)];
+  }
+}
+
+function judgedReplica(primary: Database, url: string, lagMaxMs: number): Promise<Check> {
+  return new Promise((resolve, reject) => {
+    const end = (check: Check): void => {
+      replica.close().then(() => resolve(check), reject);
+    };
+    const events: ReplicaEvents = {
+      replicaUsed: () => end(ok('Read replica', 'reads go to it')),
+      replicaUnused: (error) => end(unusedReplica(error)),
+      replicaMeasured: () => {},
+      replicaFellBack: () => {},
+      connectionLost: () => {},
+    };
+    const settings = { url, lagMaxMs, turns: READ_TURNS };
+    const replica = new ReadReplica(primary, settings, events);
+  });
+}
+
+function unusedReplica(error: unknown): Check {
+  const found = `reads go to the primary: ${messageOf(error)}`;
+  if (error instanceof ReplicaLate) {
+    const change = "Check the standby's disk, its network, and queries that hold up replay.";
+    return warning('Read replica', found, change);
+  }
+  return problem('Read replica', found, connectionAdvice(error, 'DATABASE_READ_URL'));
+}
+
+/** Checks whether reads would go to the standby of DATABASE_READ_URL. */
+export async function replicaChecks(config: Config, primary: Database): Promise<Check[]> {
+  const { databaseReadUrl, databaseReadLagMaxMs } = config;
+  if (databaseReadUrl === null) return [];
+  const lagMaxMs = Math.min(databaseReadLagMaxMs, REPLICA_WAIT_MS_MAX);
+  return [await judgedReplica(primary, databaseReadUrl, lagMaxMs)];
 }

@@ -23,16 +23,24 @@ import { MANIFEST_PATH, pinnedCorpus } from '../../main/corpus-location.ts';
 import { openForInspection } from '../../main/open-database.ts';
 import { currentRuntime } from '../../terminal/node-runtime.ts';
 import { answer, type OutputOptions } from '../answer.ts';
-import { type Check, checksOf, messageOf, renderChecks, worstOf } from './check.ts';
-import { connectionAdvice } from './connection-advice.ts';
+import {
+  type Check,
+  checksOf,
+  connectionAdvice,
+  messageOf,
+  renderChecks,
+  worstOf,
+} from './check.ts';
 import {
   blocksCheck,
   citusChecks,
   clockCheck,
   connectionCheck,
+  directChecks,
   loadChecks,
   placesCheck,
   privilegeCheck,
+  replicaChecks,
   replicationChecks,
   schemaChecks,
   settingsOfServer,
@@ -47,7 +55,6 @@ import {
   runtimeCheck,
 } from './machine-checks.ts';
 import { redisChecks, redisNotUsed, redisUnreachable } from './redis-checks.ts';
-import { directChecks, replicaChecks } from './route-checks.ts';
 import { invalidSettings, settingChecks } from './settings-checks.ts';
 
 const ofRules = checksOf('rules');
@@ -153,7 +160,7 @@ async function databaseChecks(config: Config): Promise<Check[]> {
 async function redisResults({ redisUrl }: Config): Promise<Check[]> {
   if (redisUrl === null) return [redisNotUsed()];
   // The library takes 40 ms to load.
-  const { readRedisFacts } = await import('../../http/limits/redis-facts.ts');
+  const { readRedisFacts } = await import('../../http/limits/redis-counts.ts');
   try {
     return redisChecks(await readRedisFacts(redisUrl));
   } catch (error) {

@@ -3,7 +3,6 @@ import { accessSync, constants, existsSync, readFileSync, statfsSync, statSync }
 import { createServer } from 'node:net';
 import { availableParallelism, totalmem } from 'node:os';
 import { dirname } from 'node:path';
-
 import type { Config } from '../../config/config.ts';
 import {
   type NodeRuntime,
@@ -12,7 +11,7 @@ import {
   runtimeProblem,
   TESTED_MAJORS,
 } from '../../terminal/node-runtime.ts';
-import { bytesText } from '../values/bytes-text.ts';
+import { bytesText } from '../answer.ts';
 import { type Check, checksOf } from './check.ts';
 
 const { ok, warning, problem } = checksOf('machine');

@@ -1,6 +1,6 @@
 /** Checks of the Redis that counts limits. */
-import type { RedisFacts } from '../../http/limits/redis-facts.ts';
-import { bytesText } from '../values/bytes-text.ts';
+import type { RedisFacts } from '../../http/limits/redis-counts.ts';
+import { bytesText } from '../answer.ts';
 import { type Check, checksOf } from './check.ts';
 
 const { ok, warning, problem } = checksOf('redis');

@@ -1,5 +1,4 @@
 /** `sluice evidence …`: evidence packages, of the local database or a server, verified offline. */
-
 import { closeSync, existsSync, openSync, readFileSync, readSync } from 'node:fs';
 import { open, rm } from 'node:fs/promises';
 import type { Command } from 'commander';
@@ -10,12 +9,11 @@ import { OperatorError } from '../../errors.ts';
 import { parsePublicKey } from '../../evidence/manifest.ts';
 import { verifyEvidence } from '../../evidence/verify.ts';
 import { evidenceKey, subjectOf } from '../../http/api/evidence/evidence-routes.ts';
-import { paint } from '../../terminal/paint.ts';
-import { plain } from '../../terminal/printable.ts';
+import { paint, plain } from '../../terminal/output.ts';
 import { answer, type OutputOptions } from '../answer.ts';
 import { withPlaces } from '../command.ts';
 import { asOperatorError, parts, withPlace } from '../remote/calls.ts';
-import type { PlaceOptions } from '../remote/place.ts';
+import type { PlaceOptions } from '../remote/logins.ts';
 
 interface CreateOptions extends OutputOptions, PlaceOptions {
   readonly finding?: string;

@@ -1,10 +1,8 @@
 /** `sluice export`: its options. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
-
-import { HEX_16 } from '../../http/transport/query.ts';
+import { HEX_16 } from '../../http/transport/input.ts';
 import { wholeNumber } from '../command.ts';
-import { COMPRESSIONS } from './compression.ts';
-import { SIGNALS } from './export-output.ts';
+import { COMPRESSIONS, SIGNALS } from './export-output.ts';
 import type { ExportOptions } from './start-export.ts';
 
 const LATE_DAYS_DEFAULT = 2;

@@ -9,10 +9,13 @@
  */
 import { mkdir, open, readdir, rm, stat, truncate } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-
+import { promisify } from 'node:util';
+import * as zlib from 'node:zlib';
+import { USE_ZSTD_NODE } from '../../db/telemetry/codecs.ts';
+import { OperatorError } from '../../errors.ts';
 import type { Signal } from '../../model/telemetry.ts';
 import type { SelectedLines } from '../../reads/selected-lines.ts';
-import { isOutputClosed } from '../../terminal/closed-output.ts';
+import { isOutputClosed } from '../../terminal/output.ts';
 
 export const SIGNALS: readonly Signal[] = ['traces', 'metrics', 'logs'];
 
@@ -141,4 +144,41 @@ function mayHold(name: string, arrivedOn: string | null): boolean {
   if (arrivedOn === null) return true;
   if (others !== undefined) return day === arrivedOn;
   return Math.abs(Date.parse(day) - Date.parse(arrivedOn)) <= DAY_MS;
+}
+
+export const COMPRESSIONS = ['none', 'gzip', 'zstd'] as const;
+export type Compression = (typeof COMPRESSIONS)[number];
+
+/** The end of a file's name. */
+export const ENDINGS: Readonly<Record<Compression, string>> = {
+  none: '',
+  gzip: '.gz',
+  zstd: '.zst',
+};
+
+/** zlib's own default; the next ones take twice the time for 1 %. */
+const GZIP_LEVEL = 6;
+const gzip = promisify(zlib.gzip);
+
+type Compress = (text: Buffer) => Promise<Buffer>;
+
+export function compressionOf(name: string): Compression {
+  if (name.endsWith(ENDINGS.gzip)) return 'gzip';
+  return name.endsWith(ENDINGS.zstd) ? 'zstd' : 'none';
+}
+
+/** Compresses in the thread pool. @throws {OperatorError} if this Node.js does not have it */
+export function compressorOf(compression: Compression): Compress {
+  if (compression === 'none') return async (text) => text;
+  if (compression === 'gzip') return (text) => gzip(text, { level: GZIP_LEVEL });
+  // The types are those of Node.js 20, which has no zstd.
+  const zstd: unknown = Reflect.get(zlib, 'zstdCompress');
+  if (typeof zstd !== 'function') {
+    throw new OperatorError(
+      `Node.js ${process.versions.node} has no zstd: ${USE_ZSTD_NODE}, or --compress gzip`,
+    );
+  }
+  return promisify(
+    zstd as (text: Buffer, done: (error: Error | null, data: Buffer) => void) => void,
+  );
 }

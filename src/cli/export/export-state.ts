@@ -8,9 +8,8 @@
  */
 import { rm } from 'node:fs/promises';
 import { z } from 'zod';
-
 import { OperatorError } from '../../errors.ts';
-import { readJsonFile, replaceJsonFile } from '../values/state-file.ts';
+import { readJsonFile, replaceJsonFile } from '../state-file.ts';
 
 const VERSION = 1;
 const sizes = z.record(z.string(), z.number().int().nonnegative());

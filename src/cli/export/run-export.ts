@@ -7,7 +7,6 @@
  * One statement at a time runs, over one connection, and no snapshot is held between two.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-
 import type { Database } from '../../db/database.ts';
 import type { DatabaseClock } from '../../db/database-clock.ts';
 import {
@@ -34,7 +33,7 @@ import type { Signal } from '../../model/telemetry.ts';
 import { toEnd } from '../../otlp/pieces.ts';
 import { blocksOfRun } from '../../reads/run-blocks.ts';
 import { type RecordFilter, type SelectedLines, selectLines } from '../../reads/selected-lines.ts';
-import { note } from '../../terminal/printable.ts';
+import { note } from '../../terminal/output.ts';
 import type { ExportOutput } from './export-output.ts';
 import type { ExportState } from './export-state.ts';
 import type { ExportWriter } from './export-writer.ts';

@@ -2,21 +2,20 @@
 import { existsSync, statSync } from 'node:fs';
 import { mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-
 import type { DatabaseClock } from '../../db/database-clock.ts';
 import { findWorkspace } from '../../db/people/workspaces.ts';
 import { OperatorError } from '../../errors.ts';
-import { momentOrAgo, toDate } from '../../http/transport/query.ts';
-import { onStopSignal } from '../../main/stop-signals.ts';
+import { momentOrAgo, toDate } from '../../http/transport/input.ts';
+import { onStopSignal } from '../../main/stop-order.ts';
 import type { Signal } from '../../model/telemetry.ts';
-import { paint } from '../../terminal/paint.ts';
-import { note } from '../../terminal/printable.ts';
-import { answer, type OutputOptions } from '../answer.ts';
-import { bytesText } from '../values/bytes-text.ts';
-import { showProgress } from '../values/progress.ts';
+import { note, paint } from '../../terminal/output.ts';
+import { answer, bytesText, type OutputOptions, showProgress } from '../answer.ts';
 import { readClock, withDatabase } from '../with-database.ts';
-import { type Compression, compressionOf, compressorOf, ENDINGS } from './compression.ts';
 import {
+  type Compression,
+  compressionOf,
+  compressorOf,
+  ENDINGS,
   type ExportOutput,
   fileOutput,
   folderOutput,

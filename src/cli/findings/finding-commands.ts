@@ -1,19 +1,18 @@
-/** `sluice findings …`: what the rules found, locally or on a remote server. */
-
+/** `sluice findings …`, `sluice incidents list` and `sluice exceptions list`, locally or on a remote server. */
 import { type Command, Option } from 'commander';
 import type { z } from 'zod';
+import { exceptionList } from '../../http/api/exceptions/exception-routes.ts';
 import { finding, findingPage } from '../../http/api/findings/finding-schema.ts';
+import { incidentPage } from '../../http/api/findings/incident-routes.ts';
 import { FINDING_FILTERS, type FilterRow } from '../../model/finding-fields.ts';
 import { FINDING_GROUPINGS, FINDING_ORDERS } from '../../model/findings.ts';
 import { RUN_NAME_ROWS } from '../../model/runs.ts';
 import { surfaceLabel } from '../../model/steps.ts';
-import { paint } from '../../terminal/paint.ts';
-import { plain } from '../../terminal/printable.ts';
+import { paint, plain } from '../../terminal/output.ts';
 import { corpusName } from '../../terminal/rule-counts.ts';
-import { answer, shownTime } from '../answer.ts';
+import { answer, renderTable, shownTime } from '../answer.ts';
 import { type QueryOptions, queryOf, withPlaces } from '../command.ts';
 import { parts, withPlace } from '../remote/calls.ts';
-import { renderTable } from '../table.ts';
 
 const FILTERS = Object.entries<FilterRow>(FINDING_FILTERS).flatMap(
   ([name, { option: own, choices }]) => {
@@ -35,13 +34,13 @@ function filterOption({ flag, help, choices }: (typeof FILTERS)[number]): Option
   return choices === undefined ? option : option.choices(choices);
 }
 
-export function withFilters(command: Command): Command {
+function withFilters(command: Command): Command {
   for (const one of FILTERS) command.addOption(filterOption(one));
   return command;
 }
 
 /** Parameters that options with another name stand for. */
-export const FILTER_NAMES = Object.fromEntries(
+const FILTER_NAMES = Object.fromEntries(
   FILTERS.map((one) => [filterOption(one).attributeName(), one.name]),
 );
 
@@ -140,4 +139,119 @@ export function addFindingCommands(program: Command): void {
       .argument('<id>', 'id from `sluice findings list`'),
     'findings show 5f0c2b1e9a7d4c3f8b6a1d2e3f405162',
   ).action(show);
+}
+
+type IncidentBody = z.infer<typeof incidentPage>['incidents'][number];
+
+function chainOf({ chain, more_links: more }: IncidentBody): string[] {
+  const links = chain.map(({ step, surface, tool, title }, index) => {
+    const where = `step ${step} ${surfaceLabel(surface).toLowerCase()}${tool === null ? '' : ` ${tool}`}`;
+    return `  ${index === 0 ? ' ' : '→'} ${plain(where)}: ${plain(title)}`;
+  });
+  return more === 0 ? links : [...links, `    ${more} more`];
+}
+
+function describeIncident(one: IncidentBody): string {
+  const who = [one.agent, one.service, one.user_id].filter((name) => name !== null);
+  const repeats = one.repeats === 1 ? '' : `, the same in ${one.repeats} runs`;
+  return [
+    `${paint.bold(plain(one.title))}  ${plain(one.severity)}, rank ${one.score}`,
+    `  ${plain([...new Set(who)].join(' · ') || '(agent unknown)')} · ${shownTime(one.last_seen_at)} UTC · ` +
+      `${one.findings === 1 ? '1 finding' : `${one.findings} findings`}${repeats}`,
+    ...chainOf(one),
+    ...one.reasons.map(
+      ({ points, text }) => `  ${points < 0 ? points : `+${points}`}  ${plain(text)}`,
+    ),
+    `  ${plain(one.url)}`,
+  ].join('\n');
+}
+
+async function listIncidents(options: QueryOptions): Promise<void> {
+  await withPlace(options, async ({ call }) => {
+    const body = await call('/incidents', { query: queryOf(options, FILTER_NAMES) });
+    answer(options, body, () => {
+      const { incidents, next_cursor: next, searched_to: searchedTo } = parts(incidentPage, body);
+      const older =
+        next === null && searchedTo !== null
+          ? ['', `Older runs were not ranked: --until ${plain(searchedTo)}`]
+          : [];
+      const lines =
+        incidents.length === 0 ? ['No incidents.'] : [incidents.map(describeIncident).join('\n\n')];
+      return [...lines, ...nextPage('sluice incidents list', next), ...older].join('\n');
+    });
+  });
+}
+
+export function addIncidentCommands(program: Command): void {
+  const incidents = program
+    .command('incidents')
+    .description('incidents: runs with findings, ranked');
+  withPlaces(
+    withFilters(incidents.command('list'))
+      .description(
+        'list incidents with their chain and rank, those that deserve a look first on top',
+      )
+      .option('--limit <n>', 'incidents on a page, 1 to 100')
+      .option('--cursor <cursor>', 'continue after the previous page'),
+    'incidents list --since 24h',
+  ).action(listIncidents);
+}
+
+type ExceptionBody = z.infer<typeof exceptionList>['exceptions'][number];
+
+function coverOf({ text, ...names }: ExceptionBody): string {
+  const also = (['tool', 'agent', 'service'] as const).flatMap((part) => {
+    const name = names[part];
+    return name === null ? [] : [name === '' ? `no ${part}` : `${part} ${name}`];
+  });
+  return [...(text ? ['matched text'] : []), ...also].join(', ');
+}
+
+function statusOf({
+  is_active: active,
+  ended_at: endedAt,
+  expires_at: expiresAt,
+}: ExceptionBody): string {
+  const [word, at] =
+    endedAt !== null ? ['ended', endedAt] : [active ? 'until' : 'expired', expiresAt];
+  return `${word} ${shownTime(at)}`;
+}
+
+async function listExceptions(options: QueryOptions): Promise<void> {
+  await withPlace(options, async ({ call }) => {
+    const query = queryOf(options, { rule: 'rule_id' });
+    const body = await call('/exceptions', { query });
+    answer(options, body, () => {
+      const { exceptions } = parts(exceptionList, body);
+      if (exceptions.length === 0) return 'No exceptions.';
+      return renderTable(exceptions, [
+        { title: 'RULE', cell: (one) => plain(one.rule_id) },
+        {
+          title: 'FOR',
+          cell: (one) => plain(coverOf(one)),
+        },
+        {
+          title: 'HIDES',
+          cell: ({ hidden }) => `${hidden.is_exact ? '' : 'at least '}${hidden.count}`,
+        },
+        { title: 'STATUS', cell: statusOf },
+        { title: 'CREATED BY', cell: (one) => plain(one.created_by) },
+        { title: 'REASON', shrinks: true, cell: (one) => plain(one.reason) },
+      ]);
+    });
+  });
+}
+
+export function addExceptionCommands(program: Command): void {
+  const exceptions = program
+    .command('exceptions')
+    .description('exceptions: findings that are expected');
+  withPlaces(
+    exceptions
+      .command('list')
+      .description('list exceptions, active ones first')
+      .option('--rule <id>', 'only of this rule, for example ATR-2026-00001')
+      .option('--active', 'only exceptions that have neither ended nor expired'),
+    'exceptions list --active',
+  ).action(listExceptions);
 }

@@ -5,7 +5,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
-
 import type { Database } from '../../db/database.ts';
 import { readRuleSettings } from '../../db/findings/rule-settings.ts';
 import { findWorkspace } from '../../db/people/workspaces.ts';
@@ -37,11 +36,10 @@ import type { Rule, RuleBook, RuleSettings } from '../../model/rules.ts';
 import { loadKeptCatalog } from '../../pool/kept-catalog.ts';
 import { previewRuns } from '../../pool/preview/preview-batch.ts';
 import { createThreadClock } from '../../pool/thread-cpu.ts';
-import { note } from '../../terminal/printable.ts';
-import { answer, type OutputOptions } from '../answer.ts';
+import { note } from '../../terminal/output.ts';
+import { answer, type OutputOptions, renderTable } from '../answer.ts';
 import { ruleIdArgument, wholeNumber } from '../command.ts';
 import { falsePositives } from '../rule-text.ts';
-import { renderTable } from '../table.ts';
 import { withDatabase } from '../with-database.ts';
 
 interface PreviewOptions extends OutputOptions {

@@ -11,8 +11,7 @@ import { fromPrimary } from '../../db/replica/read-choice.ts';
 import { createRuleBook } from '../../engine/rules/rule-book.ts';
 import { OperatorError, SluiceError } from '../../errors.ts';
 import { RESOURCES, type ResourceContext } from '../../http/cli/resources.ts';
-import { InvalidInput, parseInput } from '../../http/transport/invalid-input.ts';
-import { checkControls } from '../../http/transport/query.ts';
+import { checkControls, InvalidInput, parseInput } from '../../http/transport/input.ts';
 import { parametersOf } from '../../http/transport/router.ts';
 import { alertSenderOf } from '../../main/alerts.ts';
 import { pinnedCorpus, pinnedRuleFiles } from '../../main/corpus-location.ts';
@@ -21,8 +20,7 @@ import { createRunReaders } from '../../main/run-reader.ts';
 import type { RuleBook } from '../../model/rules.ts';
 import { loadKeptCatalog } from '../../pool/kept-catalog.ts';
 import { readClock, withDatabase } from '../with-database.ts';
-import type { ServerLogin } from './logins.ts';
-import { chooseServer, type PlaceOptions } from './place.ts';
+import { chooseServer, type PlaceOptions, type ServerLogin } from './logins.ts';
 import { call, download, queryText, type Sent } from './server-call.ts';
 
 export interface CommandPlace {

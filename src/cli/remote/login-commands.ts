@@ -3,14 +3,20 @@ import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { z } from 'zod';
-
 import { readLoginFolder } from '../../config/command-settings.ts';
 import { OperatorError } from '../../errors.ts';
-import { paint } from '../../terminal/paint.ts';
-import { note, plain } from '../../terminal/printable.ts';
+import { note, paint, plain } from '../../terminal/output.ts';
 import { answer, type OutputOptions, shownTime } from '../answer.ts';
-import { readLogins, removeLogin, type ServerLogin, saveLogin, serverUrl } from './logins.ts';
-import { chooseServer, type PlaceOptions, serverOption } from './place.ts';
+import {
+  chooseServer,
+  type PlaceOptions,
+  readLogins,
+  removeLogin,
+  type ServerLogin,
+  saveLogin,
+  serverOption,
+  serverUrl,
+} from './logins.ts';
 import { call, refusalOf, type ServerAnswer, send } from './server-call.ts';
 
 const CLIENT = 'sluice';

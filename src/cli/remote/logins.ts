@@ -1,7 +1,15 @@
 /**
- * The logins of this command line, one per server: `logins.json` in the user's configuration folder. It
- * holds tokens, so it is a file of mode 0600, replaced as a whole. A file that others may read is
+ * The logins of this command line, one per server, and where a command works. The logins are `logins.json` in the user's
+ * configuration folder. It holds tokens, so it is a file of mode 0600, replaced as a whole. A file that others may read is
  * refused, and so is a folder that others may write to. A new folder has mode 0700.
+ *
+ *   --server URL                      that server
+ *   DATABASE_URL or DATA_DIR is set,
+ *     or the default folder exists    the local database
+ *   signed in somewhere               the default server: the last `sluice login`
+ *   else                              the local database
+ *
+ * Once there is a login, each command says on standard error which of them it uses.
  */
 import { randomBytes } from 'node:crypto';
 import {
@@ -15,11 +23,13 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { Option } from 'commander';
 import { z } from 'zod';
-
+import { namesDatabase, readDataDir, readLoginFolder } from '../../config/command-settings.ts';
 import { OperatorError } from '../../errors.ts';
 import { isPrivateUrl } from '../../local-host.ts';
 import { requireOwnFolder } from '../../own-folder.ts';
+import { note, plain } from '../../terminal/output.ts';
 
 const FILE = 'logins.json';
 const FILE_MODE = 0o600;
@@ -46,7 +56,7 @@ export interface ServerLogin extends z.infer<typeof login> {
   readonly server: string;
 }
 
-export interface ServerLogins {
+interface ServerLogins {
   readonly default: ServerLogin | null;
   readonly all: readonly ServerLogin[];
 }
@@ -106,7 +116,7 @@ export function readLogins(folder: string): ServerLogins {
   return { all, default: all.find((one) => one.server === server) ?? null };
 }
 
-export function hasLogins(folder: string): boolean {
+function hasLogins(folder: string): boolean {
   return existsSync(join(folder, FILE));
 }
 
@@ -127,4 +137,48 @@ export function removeLogin(folder: string, server: string): void {
   }
   const only = urls.length === 1 ? (urls[0] ?? null) : null;
   writeFile(folder, { default: former === server ? only : former, servers: left });
+}
+
+export interface PlaceOptions {
+  readonly server?: string;
+  readonly workspace?: string;
+}
+
+export const serverOption = (): Option =>
+  new Option('--server <url>', 'use this server instead of the local database (see sluice login)');
+
+/** @throws {OperatorError} when the login is for another workspace than the one named */
+function checkWorkspace({ server, workspace }: ServerLogin, named: string | undefined): void {
+  if (named === undefined || named === workspace) return;
+  throw new OperatorError(
+    `Your login on ${server} is for the workspace "${plain(workspace)}". Switch to "${named}" in the ` +
+      `dashboard, then: sluice login ${server}`,
+  );
+}
+
+/**
+ * Says what it has decided; null for the local database.
+ *
+ * @throws {OperatorError} when there is no login on the named server, or it is for another workspace
+ */
+export function chooseServer({ server, workspace }: PlaceOptions): ServerLogin | null {
+  const env = process.env;
+  const named = server === undefined ? null : serverUrl(server);
+  const folder = readLoginFolder(env);
+  if (named === null && (namesDatabase(env) || existsSync(readDataDir(env)))) {
+    if (hasLogins(folder)) note('Using the local database.');
+    return null;
+  }
+  const logins = readLogins(folder);
+  const login = named === null ? logins.default : logins.all.find((one) => one.server === named);
+  if (login === undefined) {
+    throw new OperatorError(`You are not signed in to ${named}: sluice login ${named}`);
+  }
+  if (login === null) {
+    if (logins.all.length > 0) note('Using the local database.');
+    return null;
+  }
+  checkWorkspace(login, workspace);
+  note(`Using ${login.server}, workspace "${plain(login.workspace)}", as ${plain(login.email)}.`);
+  return login;
 }

@@ -3,9 +3,8 @@
  * has a limit of size and time, and redirects are not followed, so that a token goes nowhere else.
  */
 import { z } from 'zod';
-
 import { OperatorError } from '../../errors.ts';
-import { plain } from '../../terminal/printable.ts';
+import { plain } from '../../terminal/output.ts';
 import type { ServerLogin } from './logins.ts';
 
 const ANSWER_MS_MAX = 30_000;

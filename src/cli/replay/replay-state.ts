@@ -4,9 +4,8 @@
  */
 import { rm } from 'node:fs/promises';
 import { z } from 'zod';
-
 import { OperatorError } from '../../errors.ts';
-import { readJsonFile, replaceJsonFile } from '../values/state-file.ts';
+import { readJsonFile, replaceJsonFile } from '../state-file.ts';
 
 const WRITE_EVERY_MS = 1000;
 

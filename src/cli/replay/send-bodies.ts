@@ -7,9 +7,7 @@
  *   denied        the key or the URL is wrong: everything stops
  */
 import { gzipSync } from 'node:zlib';
-
-import { Backoff } from '../../relay/backoff.ts';
-import { rejectedRecords } from '../../relay/forwarder.ts';
+import { Backoff, rejectedRecords } from '../../relay/forwarder.ts';
 import type { SendOutcome, Upstream } from '../../relay/upstream.ts';
 import type { ReplayBody } from './replay-input.ts';
 

@@ -2,11 +2,9 @@
 import { UNREAD_KEYS_MAX } from '../../engine/evaluate.ts';
 import { UNKNOWN_ROLES_MAX } from '../../engine/surfaces/reader/messages/words.ts';
 import type { Severity } from '../../model/rules.ts';
-import type { Surface } from '../../model/steps.ts';
-import { SURFACES } from '../../model/steps.ts';
+import { SURFACES, type Surface } from '../../model/steps.ts';
 import type { Rejection } from '../../model/telemetry.ts';
-import { paint } from '../../terminal/paint.ts';
-import { plain } from '../../terminal/printable.ts';
+import { paint, plain } from '../../terminal/output.ts';
 
 export interface ScanHit {
   /** the file as it was named; `-` is standard input */

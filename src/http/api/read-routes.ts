@@ -1,10 +1,14 @@
 /** The routes of the read API, and the kind of key that each takes. */
 import type { KeyKind } from '../../model/people.ts';
 import type { Answer, StreamedAnswer } from '../transport/exchange.ts';
-import { requireNoQuery } from '../transport/query.ts';
+import { requireNoQuery } from '../transport/input.ts';
 import type { Route } from '../transport/router.ts';
-import type { ApiContext } from './api-context.ts';
-import { type AuthorizedDependencies, type AuthorizedHandler, authorized } from './authorized.ts';
+import {
+  type ApiContext,
+  type AuthorizedDependencies,
+  type AuthorizedHandler,
+  authorized,
+} from './authorized.ts';
 import { showEntity } from './entities/entity-routes.ts';
 import { downloadEvidence, showEvidenceKey } from './evidence/evidence-routes.ts';
 import { listExceptions } from './exceptions/exception-routes.ts';

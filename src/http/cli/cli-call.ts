@@ -17,10 +17,9 @@ import {
   workspaceWith,
 } from '../dashboard/sign-in/signed-in.ts';
 import type { PollLimiter } from '../limits/limiters.ts';
+import { answeredError, problem, revocable } from '../transport/answers.ts';
 import type { Answer, Exchange, HeaderList, StreamedAnswer } from '../transport/exchange.ts';
-import { answeredError, problem } from '../transport/problem.ts';
-import { checkControls, requireNoQuery } from '../transport/query.ts';
-import { revocable } from '../transport/revocable-stream.ts';
+import { checkControls, requireNoQuery } from '../transport/input.ts';
 import type { Handler, Parameters } from '../transport/router.ts';
 
 export interface CliDependencies extends AppDependencies {

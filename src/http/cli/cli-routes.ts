@@ -5,11 +5,10 @@ import { beginDeviceLogin, pollDeviceLogin } from '../../db/people/device-logins
 import { ERRORS } from '../../errors.ts';
 import type { DevicePoll } from '../../model/people.ts';
 import { name } from '../dashboard/sign-in/person-fields.ts';
+import { answeredError, json, problem } from '../transport/answers.ts';
 import { networkOf } from '../transport/browser-head.ts';
 import type { Answer, Exchange } from '../transport/exchange.ts';
-import { readForm, readJson } from '../transport/json-body.ts';
-import { answeredError, json, problem } from '../transport/problem.ts';
-import { checkControls } from '../transport/query.ts';
+import { checkControls, readForm, readJson } from '../transport/input.ts';
 import type { Handler, Route } from '../transport/router.ts';
 import { type CliDependencies, cliCall, NO_STORE, withCliSession } from './cli-call.ts';
 import { type Call, RESOURCES } from './resources.ts';

@@ -12,10 +12,8 @@ import {
   setRecordedKeyLimit,
 } from '../../db/people/workspace-writes.ts';
 import { type Actor, toKeyRecord } from '../../model/people.ts';
-import type { ApiContext } from '../api/api-context.ts';
-import type { AuthorizedHandler } from '../api/authorized.ts';
-import { evidencePackage } from '../api/evidence/evidence-package.ts';
-import { showEvidenceKey, subjectOf } from '../api/evidence/evidence-routes.ts';
+import type { ApiContext, AuthorizedHandler } from '../api/authorized.ts';
+import { evidencePackage, showEvidenceKey, subjectOf } from '../api/evidence/evidence-routes.ts';
 import { listExceptions } from '../api/exceptions/exception-routes.ts';
 import { listFindings, showFinding } from '../api/findings/finding-routes.ts';
 import { listIncidents } from '../api/findings/incident-routes.ts';
@@ -25,9 +23,9 @@ import { listTools, showTool } from '../api/tools/tool-routes.ts';
 import { keyForm, limitForm, REVOKED_KEYS_LISTED } from '../dashboard/key-pages.ts';
 import { requireId } from '../dashboard/sign-in/person-fields.ts';
 import { ADMINS, type Needs } from '../dashboard/sign-in/signed-in.ts';
+import { json } from '../transport/answers.ts';
 import type { Answer, StreamedAnswer } from '../transport/exchange.ts';
-import { json } from '../transport/problem.ts';
-import { hexId } from '../transport/query.ts';
+import { hexId } from '../transport/input.ts';
 import type { Parameters as PathParameters, Route } from '../transport/router.ts';
 import { alertsBody, type TestSender, testBody, testDestination } from './alert-calls.ts';
 

@@ -1,6 +1,5 @@
 /** The pages of alerts and their forms: destinations, test messages, the delivery log. For admins. */
 import { z } from 'zod';
-
 import { listDead, listDeliveries } from '../../db/alerts/deliveries.ts';
 import {
   createDestination,
@@ -23,11 +22,9 @@ import { CATEGORIES, SEVERITIES } from '../../model/rules.ts';
 import { alertsPage, destinationPage, testedPage } from '../../web/app/alerts.ts';
 import { shownOncePage } from '../../web/app/shell.ts';
 import { testDestination } from '../cli/alert-calls.ts';
+import { pageAnswer } from '../transport/answers.ts';
 import type { Exchange } from '../transport/exchange.ts';
-import { InvalidInput } from '../transport/invalid-input.ts';
-import { readForm } from '../transport/json-body.ts';
-import { pageAnswer } from '../transport/page.ts';
-import { flag, hexId } from '../transport/query.ts';
+import { flag, hexId, InvalidInput, readForm } from '../transport/input.ts';
 import type { Route } from '../transport/router.ts';
 import { type AppDependencies, formRoutes, pageRoutes, viewerOf } from './dashboard.ts';
 import { email, name, requireId } from './sign-in/person-fields.ts';

@@ -6,20 +6,18 @@ import { noteOverviewVisit } from '../../db/findings/overview.ts';
 import { readRuleSettings } from '../../db/findings/rule-settings.ts';
 import { listRefusedRequests } from '../../db/telemetry/refused-requests.ts';
 import { overviewPage } from '../../web/app/overview.ts';
-import { redirect } from '../transport/page.ts';
+import { redirect } from '../transport/answers.ts';
 import type { Route } from '../transport/router.ts';
 import { alertPages } from './alert-pages.ts';
 import { auditPages } from './audit-pages.ts';
 import { type AppDependencies, pageRoutes } from './dashboard.ts';
-import { findingPages, viewRoutes } from './finding-pages.ts';
-import { incidentPages } from './incident-pages.ts';
+import { findingPages, incidentPages, viewRoutes } from './finding-pages.ts';
 import { keyPages } from './key-pages.ts';
 import { previewPages, ruleFactsOf, rulePages } from './rule-pages.ts';
-import { entityPages, runPages, telemetryPages } from './run-pages.ts';
+import { entityPages, runPages, telemetryPages, toolPages } from './run-pages.ts';
 import { devicePages, memberPages, settingsPages } from './settings-pages.ts';
 import type { CookieJar } from './sign-in/session-cookie.ts';
 import { signInPages } from './sign-in/sign-in-pages.ts';
-import { toolPages } from './tool-pages.ts';
 import { exceptionPages, triageRoutes } from './triage-routes.ts';
 
 export function appRoutes(deps: AppDependencies): Route[] {

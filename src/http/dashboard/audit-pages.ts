@@ -2,7 +2,6 @@
  * The audit ledger, newest first, as a page and as a file: for admins, since it shows where people signed in
  * from.
  */
-
 import { z } from 'zod';
 import type { Databases } from '../../db/databases.ts';
 import { listAudit } from '../../db/people/audit.ts';
@@ -10,8 +9,8 @@ import type { Int64 } from '../../model/json.ts';
 import type { AuditFilter } from '../../model/people.ts';
 import { auditPage } from '../../web/app/audit.ts';
 import { csvRow } from '../api/findings/finding-export.ts';
-import { attachment } from '../transport/page.ts';
-import { parsePageQuery } from '../transport/query.ts';
+import { attachment } from '../transport/answers.ts';
+import { parsePageQuery } from '../transport/input.ts';
 import type { Route } from '../transport/router.ts';
 import { type AppDependencies, pageRoutes, WITH_QUERY } from './dashboard.ts';
 import { ADMINS } from './sign-in/signed-in.ts';

@@ -10,14 +10,12 @@ import type { RedactionSettings } from '../../model/redaction/redaction.ts';
 import type { SendGuide } from '../../web/app/keys/connect.ts';
 import { errorPage, type Look, type Viewer } from '../../web/app/shell.ts';
 import type { Html } from '../../web/html.ts';
-import type { ApiContext } from '../api/api-context.ts';
+import type { ApiContext } from '../api/authorized.ts';
 import type { ExportSlots } from '../api/findings/finding-export.ts';
 import type { OcsfSource } from '../api/findings/ocsf.ts';
+import { errorHeaders, pageAnswer, redirect } from '../transport/answers.ts';
 import type { Answer, Exchange, HeaderList, StreamedAnswer } from '../transport/exchange.ts';
-import { InvalidInput } from '../transport/invalid-input.ts';
-import { pageAnswer, redirect } from '../transport/page.ts';
-import { errorHeaders } from '../transport/problem.ts';
-import { requireNoPageQuery } from '../transport/query.ts';
+import { InvalidInput, requireNoPageQuery } from '../transport/input.ts';
 import type { Parameters, Route } from '../transport/router.ts';
 import type { IdentityProvider } from './sign-in/identity-providers.ts';
 import {

@@ -1,4 +1,4 @@
-/** The dashboard's pages about findings, and their export as files. */
+/** The dashboard's pages of findings and incidents, the export of findings as files, and saved views. */
 import { z } from 'zod';
 import { exceptionsFor } from '../../db/findings/exceptions.ts';
 import { listFindingGroups } from '../../db/findings/finding-groups.ts';
@@ -11,9 +11,11 @@ import {
   setDefaultFindingView,
 } from '../../db/findings/finding-views.ts';
 import { findFinding } from '../../db/findings/findings.ts';
+import { listIncidents } from '../../db/findings/incidents.ts';
 import { readTriage } from '../../db/findings/triage.ts';
 import { listMembers } from '../../db/people/memberships.ts';
 import { findRun } from '../../db/runs/runs.ts';
+import { listTools } from '../../db/tools/tool-list.ts';
 import { SluiceError } from '../../errors.ts';
 import { type Finding, type FindingFilter, VIEW_QUERY_CHARS_MAX } from '../../model/findings.ts';
 import { FINDING_STATES, LIST_STATES } from '../../model/triage.ts';
@@ -21,22 +23,32 @@ import { findingPage, RUN_FINDINGS_MAX } from '../../web/app/finding.ts';
 import {
   FINDINGS_PATH,
   findingFilters,
+  INCIDENTS_PATH,
+  isNarrow,
+  listQuery,
   NO_NAMES,
   viewPath,
 } from '../../web/app/findings/finding-filters.ts';
-import { listQuery } from '../../web/app/findings/list-address.ts';
+import { incidentsPage } from '../../web/app/findings/incidents.ts';
 import { findingRows, findingsPage } from '../../web/app/findings.ts';
 import type { Viewer } from '../../web/app/shell.ts';
-import { evidencePackage } from '../api/evidence/evidence-package.ts';
-import { subjectOf } from '../api/evidence/evidence-routes.ts';
+import { evidencePackage, subjectOf } from '../api/evidence/evidence-routes.ts';
 import { csvOf, ocsfExport, ocsfQuery as ocsfFilterQuery } from '../api/findings/finding-export.ts';
 import { filterOf, filterQuery } from '../api/findings/finding-query.ts';
 import { findingsInOrder, findingsQuery } from '../api/findings/finding-routes.ts';
+import { attachment, pageAnswer, redirect } from '../transport/answers.ts';
 import type { Answer } from '../transport/exchange.ts';
-import { InvalidInput } from '../transport/invalid-input.ts';
-import { readForm } from '../transport/json-body.ts';
-import { attachment, pageAnswer, redirect } from '../transport/page.ts';
-import { flag, HEX_16, pageCursor, parsePageQuery, toCursor } from '../transport/query.ts';
+import {
+  flag,
+  HEX_16,
+  InvalidInput,
+  pageCursor,
+  parsePageQuery,
+  readForm,
+  skippedBy,
+  toCursor,
+  toSkipCursor,
+} from '../transport/input.ts';
 import type { Route } from '../transport/router.ts';
 import {
   type AppDependencies,
@@ -64,7 +76,7 @@ const pageQuery = stateQuery.extend({
   done: z.string().optional(),
 });
 
-export function evidenceFile(deps: AppDependencies) {
+function evidenceFile(deps: AppDependencies) {
   return ({ exchange, request: { workspace, actor }, parameters }: View) => {
     const reader = { actor, isKey: false };
     return evidencePackage(deps, exchange, workspace.id, subjectOf(parameters), reader);
@@ -260,5 +272,49 @@ export function viewRoutes(deps: AppDependencies): Route[] {
       await db.write(deleteFindingView, request.workspace.id, id, request.actor);
       return viewPath('');
     }),
+  ];
+}
+
+const INCIDENTS_PER_PAGE = 25;
+/** Changed tools above the incidents. */
+const CHANGES_SHOWN = 5;
+const incidentsPageQuery = stateQuery.extend({ cursor: pageCursor.optional() });
+
+export function incidentPages(deps: AppDependencies): Route[] {
+  const { db, look } = deps;
+  const list = async ({ exchange, request, viewer, nowMs }: View) => {
+    const { id } = request.workspace;
+    if (exchange.query === '') {
+      // A reader with a default view of the findings begins with it.
+      const views = await db.readFresh(listFindingViews, id, request.session.userId);
+      const first = views.find(({ isDefault }) => isDefault);
+      if (first !== undefined) return redirect(viewPath(first.query));
+    }
+    const query = parsePageQuery(incidentsPageQuery, exchange.query);
+    const filter = filterOf(query, deps, viewer.email);
+    const skip = skippedBy(query.cursor ?? null);
+    // One after the other: a page must not hold several of the few connections for reads.
+    const reader = { workspaceId: id, signal: exchange.signal };
+    const found = await db.read(listIncidents, reader, filter, skip, INCIDENTS_PER_PAGE);
+    const isWhole = !isNarrow(exchange.query) && skip === 0;
+    const changes = isWhole
+      ? await db.readFresh(listTools, reader, { changed: true }, 0, CHANGES_SHOWN)
+      : { tools: [], next: null };
+    return incidentsPage(look, viewer, {
+      ...found,
+      next: toCursor(toSkipCursor(found.next)),
+      query: exchange.query,
+      names: await db.read(suggestNames, id),
+      titleOf: deps.rules.titleOf,
+      changes,
+      nowMs,
+    });
+  };
+  const page = pageRoutes(deps);
+  return [
+    page('/app/incidents', WITH_QUERY, list, (query) =>
+      findingFilters(query, NO_NAMES, INCIDENTS_PATH),
+    ),
+    page('/app/incidents/{runId}/evidence.tar', {}, evidenceFile(deps)),
   ];
 }

@@ -1,6 +1,5 @@
 /** The page of a workspace's keys, and its forms: create a key, which is shown once, change its limit, revoke it. */
 import { z } from 'zod';
-
 import { findKeyArrival, listKeys } from '../../db/people/keys.ts';
 import {
   createRecordedKey,
@@ -12,8 +11,8 @@ import { AGENT_KEY_PREFIXES, RATE_LIMIT_DEFAULT, RATE_LIMIT_MAX } from '../../mo
 import { arrivalPage, connectSection } from '../../web/app/keys/connect.ts';
 import { keysPage } from '../../web/app/keys.ts';
 import { shownOncePage } from '../../web/app/shell.ts';
-import { readForm } from '../transport/json-body.ts';
-import { pageAnswer } from '../transport/page.ts';
+import { pageAnswer } from '../transport/answers.ts';
+import { readForm } from '../transport/input.ts';
 import type { Route } from '../transport/router.ts';
 import { type AppDependencies, formRoutes, pageRoutes, viewerOf } from './dashboard.ts';
 import { name, requireId } from './sign-in/person-fields.ts';

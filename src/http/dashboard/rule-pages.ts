@@ -31,13 +31,16 @@ import {
 import { frameworkCoverage } from '../../model/references/coverage.ts';
 import type { Rule, RuleBook, RuleRefusal, RuleSettings } from '../../model/rules.ts';
 import { COMPARE, compareForm, comparePage } from '../../web/app/previews/compare.ts';
-import { PREVIEWS, previewPage, previewsPage } from '../../web/app/previews/previews.ts';
-import type { TierPreview } from '../../web/app/previews/tier-preview.ts';
+import {
+  PREVIEWS,
+  previewPage,
+  previewsPage,
+  type TierPreview,
+} from '../../web/app/previews/previews.ts';
 import { rulePage } from '../../web/app/rule.ts';
 import { hasRulesTab, type RuleFacts } from '../../web/app/rule-counts.ts';
 import { COVERAGE, coveragePage } from '../../web/app/rules/coverage.ts';
-import { ruleFilters } from '../../web/app/rules/rule-filters.ts';
-import { type DecidedRule, rulesPage, upgradePage } from '../../web/app/rules.ts';
+import { type DecidedRule, ruleFilters, rulesPage, upgradePage } from '../../web/app/rules.ts';
 import type { Viewer } from '../../web/app/shell.ts';
 import {
   noRule,
@@ -49,9 +52,8 @@ import {
   toRulePage,
 } from '../api/rules/rule-routes.ts';
 import { ruleId } from '../api/rules/rule-schema.ts';
-import { readForm, readJson } from '../transport/json-body.ts';
-import { problem } from '../transport/problem.ts';
-import { flag, hexId, idOf, parsePageQuery } from '../transport/query.ts';
+import { problem } from '../transport/answers.ts';
+import { flag, hexId, idOf, parsePageQuery, readForm, readJson } from '../transport/input.ts';
 import type { Route } from '../transport/router.ts';
 import { type AppDependencies, formRoutes, pageRoutes, WITH_QUERY } from './dashboard.ts';
 import { ADMINS, type Needs, type SignedInRequest, signedIn } from './sign-in/signed-in.ts';

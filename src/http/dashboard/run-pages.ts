@@ -1,10 +1,11 @@
-/** The dashboard's pages about runs: the list, and one with its steps, texts and findings. */
-
+/** The dashboard's pages of runs, entities, logs and metrics, and tools, and the form that marks changes of tools as seen. */
 import { z } from 'zod';
 import { listFindings } from '../../db/findings/finding-list.ts';
 import { findFinding } from '../../db/findings/findings.ts';
 import { readEntity } from '../../db/runs/entities.ts';
 import { listRuns, suggestRunNames } from '../../db/runs/runs.ts';
+import { findTool, listTools } from '../../db/tools/tool-list.ts';
+import { acknowledgeTool } from '../../db/tools/tool-writes.ts';
 import { SluiceError } from '../../errors.ts';
 import type { Finding } from '../../model/findings.ts';
 import type { Hex16 } from '../../model/json.ts';
@@ -15,15 +16,15 @@ import {
   TEXT_UNITS_MAX,
   type TextView,
 } from '../../model/run-page.ts';
-import type { PageCursor } from '../../model/runs.ts';
-import { waitOf } from '../../model/runs.ts';
+import { type PageCursor, waitOf } from '../../model/runs.ts';
 import type { EntityRef } from '../../model/shown/entities.ts';
 import { entitiesPage, entityPage, type SessionTurn } from '../../web/app/entities/entity.ts';
-import { NO_RUN_NAMES } from '../../web/app/filter-fields.ts';
 import { runPage } from '../../web/app/run.ts';
 import { runFilters, runsPage } from '../../web/app/runs.ts';
+import { NO_RUN_NAMES } from '../../web/app/shell.ts';
 import { logFilters, logsPage } from '../../web/app/telemetry/logs.ts';
 import { metricPage, metricsPage } from '../../web/app/telemetry/metrics.ts';
+import { TOOLS_PATH, toolPage, toolsPage } from '../../web/app/tools/tools.ts';
 import { entityQuery, rangeOfDays } from '../api/entities/entity-routes.ts';
 import {
   otlpQuery,
@@ -35,12 +36,29 @@ import {
 } from '../api/runs/run-routes.ts';
 import { logFilterOf, logsQuery, toLogCursor } from '../api/telemetry/log-routes.ts';
 import { rangeOf, seriesQuery } from '../api/telemetry/metric-routes.ts';
+import { toolsQuery } from '../api/tools/tool-routes.ts';
+import { attachment } from '../transport/answers.ts';
 import { NDJSON_TYPE } from '../transport/exchange.ts';
-import { InvalidInput } from '../transport/invalid-input.ts';
-import { attachment } from '../transport/page.ts';
-import { HEX_16, hexId, idOf, parsePageQuery, toCursor, wholeNumber } from '../transport/query.ts';
+import {
+  HEX_16,
+  hexId,
+  InvalidInput,
+  idOf,
+  parsePageQuery,
+  readForm,
+  skippedBy,
+  toCursor,
+  toSkipCursor,
+  wholeNumber,
+} from '../transport/input.ts';
 import type { Route } from '../transport/router.ts';
-import { type AppDependencies, pageRoutes, type View, WITH_QUERY } from './dashboard.ts';
+import {
+  type AppDependencies,
+  formRoutes,
+  pageRoutes,
+  type View,
+  WITH_QUERY,
+} from './dashboard.ts';
 
 const PER_PAGE = 50;
 /** A run has at most one finding per rule. */
@@ -309,5 +327,49 @@ export function telemetryPages(deps: AppDependencies): Route[] {
       const chart = await runs.metrics.chart(id, { name, by }, range, exchange.signal);
       return metricPage(look, viewer, { name, chart, hours, nowMs });
     }),
+  ];
+}
+
+const VERSION_MAX = 2_147_483_647;
+const toolsPageQuery = toolsQuery.omit({ limit: true });
+const seenForm = z.object({ version: z.coerce.number().int().min(1).max(VERSION_MAX) });
+
+const noTool = () => new SluiceError('not_found', 'This workspace has no such tool.');
+
+export function toolPages(deps: AppDependencies): Route[] {
+  const { db, look, rules } = deps;
+  const page = pageRoutes(deps);
+  return [
+    page(TOOLS_PATH, WITH_QUERY, async ({ exchange, request, viewer, nowMs }) => {
+      const query = parsePageQuery(toolsPageQuery, exchange.query);
+      const { cursor = null, mcp_server: server, agent, name, changed } = query;
+      const reader = { workspaceId: request.workspace.id, signal: exchange.signal };
+      const filter = { agent, server, name, changed };
+      const listed = await db.readFresh(listTools, reader, filter, skippedBy(cursor), PER_PAGE);
+      const next = toCursor(toSkipCursor(listed.next));
+      return toolsPage(look, viewer, { ...listed, next, query: exchange.query, nowMs });
+    }),
+    page(`${TOOLS_PATH}/{toolId}`, {}, async ({ request, viewer, parameters, nowMs }) => {
+      const id = idOf(parameters.toolId);
+      const found = id === null ? null : await db.readFresh(findTool, request.workspace.id, id);
+      if (found === null) throw noTool();
+      const description = found.versions[0]?.description ?? '';
+      const matching = rules.describedBy(description);
+      return toolPage(look, viewer, { ...found, matching, nowMs });
+    }),
+    formRoutes(deps)(
+      `${TOOLS_PATH}/{toolId}/seen`,
+      {},
+      async ({ exchange, request, parameters }) => {
+        const id = idOf(parameters.toolId);
+        if (id === null) throw noTool();
+        const { version } = await readForm(exchange, seenForm);
+        const { workspace, actor } = request;
+        const marked = await db.write(acknowledgeTool, workspace.id, id, version, actor);
+        if (marked === 0 && (await db.readFresh(findTool, workspace.id, id)) === null)
+          throw noTool();
+        return `${TOOLS_PATH}?changed=true`;
+      },
+    ),
   ];
 }

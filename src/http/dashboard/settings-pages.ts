@@ -25,10 +25,8 @@ import { settingsPage } from '../../web/app/settings.ts';
 import { shownOncePage } from '../../web/app/shell.ts';
 import { devicePage } from '../../web/app/sign-in.ts';
 import { evidenceKeyOf } from '../api/evidence/evidence-routes.ts';
-import { InvalidInput } from '../transport/invalid-input.ts';
-import { readForm } from '../transport/json-body.ts';
-import { pageAnswer } from '../transport/page.ts';
-import { flag, parsePageQuery } from '../transport/query.ts';
+import { pageAnswer } from '../transport/answers.ts';
+import { flag, InvalidInput, parsePageQuery, readForm } from '../transport/input.ts';
 import type { Route } from '../transport/router.ts';
 import {
   type AppDependencies,

@@ -21,14 +21,25 @@ import {
   TRIAGE_FINDINGS_MAX,
   type TriageChange,
 } from '../../model/triage.ts';
-import { changedPath, changedRunPath, findingPath } from '../../web/app/findings/list-address.ts';
+import {
+  changedPath,
+  changedRunPath,
+  findingPath,
+} from '../../web/app/findings/finding-filters.ts';
 import { exceptionFormPage, exceptionsPage } from '../../web/app/triage/exceptions.ts';
 import { exceptionsQuery } from '../api/exceptions/exception-routes.ts';
 import { filterOf } from '../api/findings/finding-query.ts';
 import { findingsQuery } from '../api/findings/finding-routes.ts';
-import { readForm, readJson } from '../transport/json-body.ts';
-import { json } from '../transport/problem.ts';
-import { HEX_16, hexId, idOf, pageCursor, parsePageQuery } from '../transport/query.ts';
+import { json } from '../transport/answers.ts';
+import {
+  HEX_16,
+  hexId,
+  idOf,
+  pageCursor,
+  parsePageQuery,
+  readForm,
+  readJson,
+} from '../transport/input.ts';
 import type { Route } from '../transport/router.ts';
 import { type AppDependencies, formRoutes, pageRoutes, WITH_QUERY } from './dashboard.ts';
 import { findingQuery, stateQuery } from './finding-pages.ts';

@@ -17,17 +17,16 @@ import type {
 import type { Credential } from '../../model/people.ts';
 import { NOTHING_KNOWN } from '../../model/refused-requests.ts';
 import type { Signal } from '../../model/telemetry.ts';
-import type { Events } from '../../observe/events.ts';
-import type { RequestTrace } from '../../observe/trace-events.ts';
+import type { Events, RequestTrace } from '../../observe/events.ts';
 import { readDeduplicate } from '../../otlp/deduplicate-header.ts';
 import type { Pieces } from '../../otlp/pieces.ts';
 import { encodeStatus, type FieldViolation } from '../../otlp/responses.ts';
 import { withinLimit } from '../../time-limit.ts';
-import type { BodyOf } from '../api/openapi/component.ts';
-import type { gone } from '../api/openapi/error-schema.ts';
+import type { BodyOf, gone } from '../api/openapi/component.ts';
 import { type AdmissionDependencies, admit } from '../limits/authentication.ts';
 import type { RefusedRequests } from '../limits/refused-requests.ts';
 import type { Turns } from '../limits/turns.ts';
+import { answeredError, errorHeaders, JSON_TYPE } from '../transport/answers.ts';
 import {
   type Answer,
   bodyTooLarge,
@@ -35,7 +34,6 @@ import {
   type HeaderList,
   noRoom,
 } from '../transport/exchange.ts';
-import { answeredError, errorHeaders, JSON_TYPE } from '../transport/problem.ts';
 import type { Handler, Route } from '../transport/router.ts';
 import type { AdmittedBody, BodyGate } from './body-gate.ts';
 import { type ByteBudget, beyond } from './byte-budget.ts';

@@ -4,8 +4,8 @@
  */
 import { ERRORS } from '../../errors.ts';
 import type { Signal } from '../../model/telemetry.ts';
+import { JSON_TYPE } from '../transport/answers.ts';
 import type { Answer, Exchange } from '../transport/exchange.ts';
-import { JSON_TYPE } from '../transport/problem.ts';
 import { servedElsewhere } from './ingest-routes.ts';
 
 /** The paths of a host by signal, and the host's own address. */

@@ -3,7 +3,6 @@
  * runs, and everything else that is read, are data: `mcp-routes.ts` puts them into a marked part.
  */
 import { z } from 'zod';
-
 import { readRuleRecords } from '../../db/findings/rule-record.ts';
 import { readRuleSettings } from '../../db/findings/rule-settings.ts';
 import { redactsExcerpts } from '../../db/people/workspaces.ts';
@@ -17,14 +16,13 @@ import {
   type StepsView,
   TEXT_UNITS_MAX,
 } from '../../model/run-page.ts';
-import type { ApiContext } from '../api/api-context.ts';
-import type { AuthorizedHandler } from '../api/authorized.ts';
+import type { ApiContext, AuthorizedHandler } from '../api/authorized.ts';
 import { findingsQuery, listFindings, showFinding } from '../api/findings/finding-routes.ts';
 import { incidentsQuery, listIncidents } from '../api/findings/incident-routes.ts';
 import { listRules, rulesQuery, showRule, toRuleSettings } from '../api/rules/rule-routes.ts';
 import { listRuns, runsQuery } from '../api/runs/run-routes.ts';
 import { toRunItem, toRunStep } from '../api/runs/run-schema.ts';
-import { hexId, parseQuery, wholeNumber } from '../transport/query.ts';
+import { hexId, parseQuery, wholeNumber } from '../transport/input.ts';
 import { cutEscaped } from './untrusted-content.ts';
 
 /** Longest name or text of a list, as it is escaped. */

@@ -6,14 +6,13 @@
  *   admin   metrics and the probes, on loopback
  */
 import type { TemplatedApp, us_listen_socket } from 'uWebSockets.js';
-
 import { OperatorError, SluiceError } from '../../errors.ts';
 import type { CallerCheck } from '../../local-host.ts';
 import type { Events } from '../../observe/events.ts';
 import { uWS } from '../uws.ts';
+import { answeredError, problem } from './answers.ts';
 import { BodyMemory } from './body-memory.ts';
 import { type Answer, Exchange, type HeaderList } from './exchange.ts';
-import { answeredError, problem } from './problem.ts';
 import { createRouter, type Match, type Route } from './router.ts';
 import { UnsentAnswers } from './unsent-answers.ts';
 

@@ -6,6 +6,8 @@
  * bytes in flight and a workspace's share of them. Requests per minute are counted in Redis, if there
  * is one.
  */
+
+import { LRUCache } from 'lru-cache';
 import type { Config } from '../../config/config.ts';
 import { createStandbyProbe } from '../../db/commit-waits.ts';
 import { type Database, ping } from '../../db/database.ts';
@@ -19,7 +21,7 @@ import type { ReadReplica } from '../../db/replica/read-replica.ts';
 import type { BlockCompressor } from '../../db/telemetry/block-codec.ts';
 import { CopyWriter } from '../../db/telemetry/copy-writer.ts';
 import { keepRejectedRequest, recordRefusedRequests } from '../../db/telemetry/refused-requests.ts';
-import { redactionFaults } from '../../engine/redaction/redactor.ts';
+import { createRedactor, type Redactor, redactionFaults } from '../../engine/redaction/redactor.ts';
 import type { Catalog } from '../../engine/rules/catalog.ts';
 import { createRuleBook } from '../../engine/rules/rule-book.ts';
 import { ExportSlots } from '../../http/api/findings/finding-export.ts';
@@ -45,6 +47,8 @@ import { RefusedRequests } from '../../http/limits/refused-requests.ts';
 import { Turns } from '../../http/limits/turns.ts';
 import type { ListenerSettings } from '../../http/transport/server.ts';
 import { Ingest } from '../../ingest/ingest.ts';
+import type { Credential } from '../../model/people.ts';
+import { redactionOf } from '../../model/redaction/redaction.ts';
 import type { RuleBook } from '../../model/rules.ts';
 import type { Events } from '../../observe/events.ts';
 import type { ApiDocument } from '../../web/docs/api-document.ts';
@@ -53,14 +57,12 @@ import type { RequestDatabases } from '../connection-shares.ts';
 import { pinnedRuleFiles } from '../corpus-location.ts';
 import { loadDocumentation, pageAssets, pathsOf, sendGuides } from '../documents.ts';
 import { programVersion } from '../program-version.ts';
-import { keepRefusedRequests } from '../refused-requests.ts';
 import { createRunReaders, runTimesOf } from '../run-reader.ts';
 import type { StopOrder } from '../stop-order.ts';
-import { flushUntilStop } from '../upkeep.ts';
-import { createRedactors } from './redactors.ts';
+import { flushUntilStop, keepRefusedRequests } from '../upkeep.ts';
 import { publicListeners } from './sites.ts';
 
-export interface PartProbes {
+interface PartProbes {
   readonly corpus: Probe;
   readonly pass: Probe;
   readonly clock: Probe;
@@ -265,4 +267,26 @@ export function keepKeyUse(
   };
   flushUntilStop('key use', flush, intervalMs, { failed, worked }, stops);
   return (id) => used.add(id);
+}
+
+/** Most workspaces whose patterns are kept; those of another one are compiled again. */
+const WORKSPACES_MAX = 64;
+
+interface Kept {
+  readonly settings: string;
+  readonly key: Buffer;
+  readonly redactor: Redactor;
+}
+
+function createRedactors(): (credential: Credential) => Redactor | null {
+  const kept = new LRUCache<number, Kept>({ max: WORKSPACES_MAX });
+  return ({ workspaceId, redaction }) => {
+    if (redaction === null) return null;
+    const { settings, key } = redaction;
+    const known = kept.get(workspaceId);
+    if (known?.settings === settings && known.key.equals(key)) return known.redactor;
+    const redactor = createRedactor(redactionOf(settings), key);
+    kept.set(workspaceId, { settings, key, redactor });
+    return redactor;
+  };
 }

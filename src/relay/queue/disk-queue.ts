@@ -17,16 +17,17 @@ import { basename, dirname, join } from 'node:path';
 import { OperatorError } from '../../errors.ts';
 import { requireOwnFiles, requireOwnFolder, requireSafePath } from '../../own-folder.ts';
 import {
+  encodeRecord,
   FILE_MODE,
   listFiles,
   type Position,
   pathOf,
+  type QueueRecord,
   readRecord,
   removeFile,
   SentMark,
   syncFolder,
 } from './queue-files.ts';
-import { encodeRecord, type QueueRecord } from './queue-record.ts';
 
 /** A file is deleted when all of it has been sent, so this is the step in which space is freed. */
 const FILE_BYTES_MAX = 8 * 1024 * 1024;

@@ -3,14 +3,21 @@ import type { Finding, FindingGroup, FindingNeighbours } from '../../model/findi
 import { RUN_NAME_ROWS, type RunSummary } from '../../model/runs.ts';
 import { surfaceLabel } from '../../model/steps.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
-import { aboutLink } from './entities/entity-link.ts';
-import { FINDINGS_PATH } from './findings/finding-filters.ts';
-import { findingPath, listPath } from './findings/list-address.ts';
+import { FINDINGS_PATH, findingPath, listPath } from './findings/finding-filters.ts';
 import { EVIDENCE_HINT, findingLink, stepName } from './findings.ts';
 import { count, term, time, words } from './format.ts';
 import { corpusName } from './rule-counts.ts';
 import { stateText } from './runs.ts';
-import { appPage, crumb, facts, keysHelp, type Look, severityBadge, type Viewer } from './shell.ts';
+import {
+  aboutLink,
+  appPage,
+  crumb,
+  facts,
+  keysHelp,
+  type Look,
+  severityBadge,
+  type Viewer,
+} from './shell.ts';
 import { excerptView } from './text.ts';
 import { exceptedBadge, stateBadge, type TriagePanel, triagePanel } from './triage/triage-panel.ts';
 

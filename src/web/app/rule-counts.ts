@@ -1,9 +1,10 @@
-/** The rules of a workspace in numbers, the same on every page that shows them. */
+/** The rules of a workspace in numbers, and the quality that their authors state, the same on every page. */
 import { type Plan, RULE_PLANS } from '../../model/people.ts';
 import {
   allRules,
   type OrphanedOverride,
   RULE_STATES,
+  type Rule,
   runningRules,
   type Snapshot,
   STATE_LABELS,
@@ -13,9 +14,9 @@ import {
   type SupportCounts,
   shortIdentity,
 } from '../../model/rules.ts';
-import { type Html, html } from '../html.ts';
+import { type Html, type HtmlValue, html } from '../html.ts';
 import { shares } from './charts.ts';
-import { count } from './format.ts';
+import { count, percentText } from './format.ts';
 import type { Viewer } from './shell.ts';
 
 const PATH = '/app/rules';
@@ -70,3 +71,19 @@ export function settingsText({ experimental, overrides }: RuleFacts): string {
   const switched = overrides === 1 ? '1 rule is' : `${count(overrides)} rules are`;
   return `The experimental tier is ${experimental ? 'on' : 'off'}; ${switched} set manually.`;
 }
+
+export function qualityCell({ quality: { confidence, maturity, wildFpRate } }: Rule): HtmlValue {
+  const words = [
+    confidence !== null && `confidence ${confidence}`,
+    maturity !== null && `maturity ${maturity}`,
+  ].filter((one) => one !== false);
+  const rate = wildFpRate !== null && falsePositiveRate(wildFpRate);
+  return html`${rate} <span class="soft below">${words.join(', ')}</span>`;
+}
+
+/** A false positive rate, in the colour of a warning from one in a hundred. */
+export function falsePositiveRate(rate: number): Html {
+  const text = `${percentText(rate)} false positives`;
+  return rate >= NOISY_PERCENT ? html`<strong class="medium">${text}</strong>` : html`${text}`;
+}
+const NOISY_PERCENT = 1;

@@ -1,5 +1,4 @@
 /** One rule: its conditions, whether it runs here and why, and the switch. */
-
 import { NO_RECORD, type RuleRecord } from '../../model/findings.ts';
 import { findingsPerDay, type Preview } from '../../model/previews.ts';
 import { referenceLists } from '../../model/references/rule-references.ts';
@@ -8,7 +7,7 @@ import { surfaceLabel } from '../../model/steps.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { count, percentText, term, time, words } from './format.ts';
 import { PREVIEWS, perDayText, startForm } from './previews/previews.ts';
-import { falsePositiveRate } from './previews/rule-quality.ts';
+import { falsePositiveRate } from './rule-counts.ts';
 import { type DecidedRule, overrideSwitch, state } from './rules.ts';
 import {
   appPage,

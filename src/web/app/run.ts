@@ -7,13 +7,11 @@ import {
   type RunSearch,
   type ShownSteps,
 } from '../../model/run-page.ts';
-import type { RunWait } from '../../model/runs.ts';
-import { RUN_NAME_ROWS, type RunSummary } from '../../model/runs.ts';
+import { RUN_NAME_ROWS, type RunSummary, type RunWait } from '../../model/runs.ts';
 import { surfaceLabel } from '../../model/steps.ts';
 import { FINDING_STATES, NOTE_CHARS_MAX } from '../../model/triage.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
-import { aboutLink } from './entities/entity-link.ts';
-import { changeText } from './findings/list-address.ts';
+import { changeText } from './findings/finding-filters.ts';
 import { EVIDENCE_HINT, findingLink, stepName } from './findings.ts';
 import { count, duration, many, nanoMoment, term, time, words } from './format.ts';
 import { corpusName } from './rule-counts.ts';
@@ -23,6 +21,7 @@ import type { StepsPage } from './run/step-texts.ts';
 import { checkedLine, unreadableText, withoutFindings } from './run-check.ts';
 import { lengthOf, nameOf, shownTitle, stateText } from './runs.ts';
 import {
+  aboutLink,
   appPage,
   crumb,
   keysHelp,

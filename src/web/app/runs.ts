@@ -13,8 +13,6 @@ import {
   type TextMatch,
 } from '../../model/runs.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
-import { entityLink } from './entities/entity-link.ts';
-import { folded, nameFields } from './filter-fields.ts';
 import { count, duration, term, time, words } from './format.ts';
 import { costText, tokensText } from './run/step-head.ts';
 import { checkedCell } from './run-check.ts';
@@ -22,8 +20,11 @@ import {
   appPage,
   choice,
   empty,
+  entityLink,
+  folded,
   keysHelp,
   type Look,
+  nameFields,
   option,
   pager,
   scrolling,

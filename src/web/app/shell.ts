@@ -1,5 +1,7 @@
-/** The shell of the dashboard's pages, with navigation and user, and parts that many pages use. */
+/** The shell of the dashboard's pages, with navigation and user, and parts that many pages use: forms, filters, links. */
 import type { Severity } from '../../model/rules.ts';
+import { RUN_NAME_ROWS, RUN_NAMES, type RunName, type RunNames } from '../../model/runs.ts';
+import { type EntityKind, entityPath } from '../../model/shown/entities.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { type AssetPaths, page } from '../layout.ts';
 
@@ -236,3 +238,49 @@ export function keysHelp(rows: readonly KeyRow[]): Html {
 <dl class="facts">${all.map(([keys, does]) => html`<dt>${kbd(keys)}</dt><dd>${does}</dd>`)}</dl>
 <form method="dialog"><button class="quiet">Close</button></form></dialog>`;
 }
+
+/** Of a page that suggests none. */
+export const NO_RUN_NAMES = Object.fromEntries(
+  RUN_NAME_ROWS.map(({ known }) => [known, []]),
+) as unknown as RunNames;
+
+/** A field with suggestions; any text that a name contains finds it. */
+export function nameField(
+  name: string,
+  label: string,
+  given: URLSearchParams,
+  known: readonly string[],
+): Html {
+  return html`<label>${label}<input name="${name}" value="${given.get(name)}" placeholder="contains" list="known-${name}" autocomplete="off"></label><datalist id="known-${name}">${known.map((one) => html`<option value="${one}"></option>`)}</datalist>`;
+}
+
+export const nameFields = (given: URLSearchParams, names: RunNames): Html[] =>
+  RUN_NAME_ROWS.map(({ name, label, known }) => nameField(name, label, given, names[known]));
+
+/** Parameters of a list that are no filter. */
+const NO_FILTERS = ['cursor', 'page', 'sort', 'group_by', 'done', 'list', 'limit'];
+
+/** On a narrow screen they are folded, and the line that opens them says how many are in use. */
+export function folded(given: URLSearchParams, outside: readonly string[], fields: Html): Html {
+  const used = new Set(
+    [...given].flatMap(([name, value]) =>
+      value === '' || NO_FILTERS.includes(name) || outside.includes(name) ? [] : [name],
+    ),
+  ).size;
+  return html`<details class="fold"><summary>Filters${used > 0 && ` (${used})`}</summary>${fields}</details>`;
+}
+
+export const KIND_OF_NAME: Readonly<Record<RunName, EntityKind>> = {
+  agentName: 'agent',
+  serviceName: 'service',
+  userId: 'user',
+  sessionId: 'session',
+  model: 'model',
+};
+
+export const entityLink = (kind: EntityKind, name: string): Html =>
+  html`<a href="${entityPath(kind, name)}">${name}</a>`;
+
+/** A name that leads to a list, and a link to its own page. */
+export const aboutLink = (key: RunName, name: string): Html =>
+  html` <a class="soft about" href="${entityPath(KIND_OF_NAME[key], name)}" aria-label="About the ${RUN_NAMES[key].label.toLowerCase()} ${name}">about</a>`;

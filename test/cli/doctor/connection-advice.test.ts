@@ -1,7 +1,6 @@
 /** Each way in which a connection fails has its own advice, which names the setting. */
 import { expect, test } from 'vitest';
-
-import { connectionAdvice } from '../../../src/cli/doctor/connection-advice.ts';
+import { connectionAdvice } from '../../../src/cli/doctor/check.ts';
 import { OperatorError } from '../../../src/errors.ts';
 
 const failure = (code: string): Error => Object.assign(new Error('of the driver'), { code });

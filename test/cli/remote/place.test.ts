@@ -3,8 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-
-import { chooseServer } from '../../../src/cli/remote/place.ts';
+import { chooseServer } from '../../../src/cli/remote/logins.ts';
 
 const SERVER = 'https://sluice.test';
 const LOGIN = {

@@ -1,7 +1,6 @@
 /** The facts of a real Redis; one that is away is an error at once. */
 import { afterAll, expect, test } from 'vitest';
-
-import { parseInfo, readRedisFacts } from '../../../src/http/limits/redis-facts.ts';
+import { parseInfo, readRedisFacts } from '../../../src/http/limits/redis-counts.ts';
 import { canStartRedis } from '../../support/programs.ts';
 import { endRedis, startRedis } from '../../support/redis.ts';
 

@@ -1,6 +1,7 @@
 /** Where a request comes from, and how little of it is kept. */
 import { afterEach, describe, expect, test } from 'vitest';
 import { createCookieJar } from '../../../src/http/dashboard/sign-in/session-cookie.ts';
+import { json } from '../../../src/http/transport/answers.ts';
 import {
   abridgeUserAgent,
   type BrowserHead,
@@ -8,7 +9,6 @@ import {
   networkOf,
 } from '../../../src/http/transport/browser-head.ts';
 import type { Exchange } from '../../../src/http/transport/exchange.ts';
-import { json } from '../../../src/http/transport/problem.ts';
 import { type Listener, openListener } from '../../../src/http/transport/server.ts';
 import { openSocket, type RawSocket } from '../../support/sockets.ts';
 

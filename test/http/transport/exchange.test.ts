@@ -4,8 +4,8 @@
  */
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { SluiceError } from '../../../src/errors.ts';
+import { json, problem, toSluiceError } from '../../../src/http/transport/answers.ts';
 import type { BodyLimits, Exchange } from '../../../src/http/transport/exchange.ts';
-import { json, problem, toSluiceError } from '../../../src/http/transport/problem.ts';
 import type { Handler } from '../../../src/http/transport/router.ts';
 import { type Listener, openListener } from '../../../src/http/transport/server.ts';
 import { head, openSocket, type RawSocket, statuses } from '../../support/sockets.ts';

@@ -7,7 +7,7 @@ import {
   problem,
   toSluiceError,
   type UnexpectedError,
-} from '../../../src/http/transport/problem.ts';
+} from '../../../src/http/transport/answers.ts';
 
 const CODES = Object.keys(ERRORS) as ErrorCode[];
 

@@ -1,11 +1,10 @@
 /** Query strings: defaults, limits, and all faults of one query in one 400. */
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-
-import { InvalidInput } from '../../../src/http/transport/invalid-input.ts';
-import { problem } from '../../../src/http/transport/problem.ts';
+import { problem } from '../../../src/http/transport/answers.ts';
 import {
   checkControls,
+  InvalidInput,
   moment,
   momentOrAgo,
   NAME_CHARS_MAX,
@@ -13,7 +12,7 @@ import {
   parseQuery,
   toDate,
   wholeNumber,
-} from '../../../src/http/transport/query.ts';
+} from '../../../src/http/transport/input.ts';
 
 const schema = z.object({
   page: wholeNumber(1, 100, 1),

@@ -4,8 +4,8 @@
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { statusAnswer } from '../../../src/http/ingest/ingest-routes.ts';
+import { json } from '../../../src/http/transport/answers.ts';
 import type { Exchange } from '../../../src/http/transport/exchange.ts';
-import { json } from '../../../src/http/transport/problem.ts';
 import { FORWARDED_CHARS_MAX } from '../../../src/http/transport/request-head.ts';
 import { type Listener, openListener } from '../../../src/http/transport/server.ts';
 import { openSocket, statuses } from '../../support/sockets.ts';

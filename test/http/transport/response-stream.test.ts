@@ -2,13 +2,12 @@
  * Bodies that are sent while they are made, over real sockets: whole and in order, at the reader's
  * pace, and never ended cleanly when they are not whole.
  */
-
 import type { HttpResponse } from 'uWebSockets.js';
 import { type IncomingMessage, request } from 'node:http';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { SluiceError } from '../../../src/errors.ts';
+import { json, problem, toSluiceError } from '../../../src/http/transport/answers.ts';
 import type { Exchange } from '../../../src/http/transport/exchange.ts';
-import { json, problem, toSluiceError } from '../../../src/http/transport/problem.ts';
 import { ResponseStream } from '../../../src/http/transport/response-stream.ts';
 import { type Listener, openListener } from '../../../src/http/transport/server.ts';
 import { inFull, isExhaustive } from '../../support/cases.ts';

@@ -5,8 +5,8 @@
 import { createServer } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { OperatorError, SluiceError } from '../../../src/errors.ts';
+import { json } from '../../../src/http/transport/answers.ts';
 import type { Exchange } from '../../../src/http/transport/exchange.ts';
-import { json } from '../../../src/http/transport/problem.ts';
 import type { Route } from '../../../src/http/transport/router.ts';
 import { type Listener, openListener } from '../../../src/http/transport/server.ts';
 import { head, openSocket, type RawSocket, statuses } from '../../support/sockets.ts';

@@ -1,8 +1,7 @@
 /** When an exchange says that nobody awaits its answer any more, over real sockets. */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-
+import { json } from '../../../src/http/transport/answers.ts';
 import type { Exchange } from '../../../src/http/transport/exchange.ts';
-import { json } from '../../../src/http/transport/problem.ts';
 import { type Listener, openListener } from '../../../src/http/transport/server.ts';
 import { head, openSocket, type RawSocket } from '../../support/sockets.ts';
 

@@ -3,9 +3,9 @@
  * connection and in total, and a client that is only slow gets every byte.
  */
 import { afterEach, describe, expect, test, vi } from 'vitest';
+import { json } from '../../../src/http/transport/answers.ts';
 import { BodyMemory } from '../../../src/http/transport/body-memory.ts';
 import type { Answer, Exchange } from '../../../src/http/transport/exchange.ts';
-import { json } from '../../../src/http/transport/problem.ts';
 import { type Listener, openListener } from '../../../src/http/transport/server.ts';
 import { UnsentAnswers } from '../../../src/http/transport/unsent-answers.ts';
 import { head, openSocket, type RawSocket, statuses } from '../../support/sockets.ts';

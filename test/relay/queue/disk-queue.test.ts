@@ -16,9 +16,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-
 import { DiskQueue, type QueuedRequest, QueueFull } from '../../../src/relay/queue/disk-queue.ts';
-import { HEADER_BYTES, type QueueRecord } from '../../../src/relay/queue/queue-record.ts';
+import { HEADER_BYTES, type QueueRecord } from '../../../src/relay/queue/queue-files.ts';
 import { casesOf, someOf } from '../../support/cases.ts';
 
 const MIB = 1024 * 1024;

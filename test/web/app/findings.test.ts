@@ -1,9 +1,11 @@
 /** The list of findings: what a row says, that filters go along, what an empty list says to do. */
 import { describe, expect, test } from 'vitest';
-
 import type { FindingGroup } from '../../../src/model/findings.ts';
-import { NO_NAMES } from '../../../src/web/app/findings/finding-filters.ts';
-import { changedPath, findingPath } from '../../../src/web/app/findings/list-address.ts';
+import {
+  changedPath,
+  findingPath,
+  NO_NAMES,
+} from '../../../src/web/app/findings/finding-filters.ts';
 import {
   type FindingsPage,
   findingLink,

@@ -2,10 +2,10 @@
 import { describe, expect, test } from 'vitest';
 import { toRunItem } from '../../../src/http/api/runs/run-schema.ts';
 import type { RunSummary } from '../../../src/model/runs.ts';
-import { NO_RUN_NAMES } from '../../../src/web/app/filter-fields.ts';
 import { runPage } from '../../../src/web/app/run.ts';
 import { checkedLine } from '../../../src/web/app/run-check.ts';
 import { runsPage } from '../../../src/web/app/runs.ts';
+import { NO_RUN_NAMES } from '../../../src/web/app/shell.ts';
 import { html } from '../../../src/web/html.ts';
 import { CHECKED_CASES, checkedFields } from '../../support/checked-runs.ts';
 import { LOOK, NOW_MS, run, viewer } from './fixtures.ts';

@@ -1,8 +1,7 @@
 /** The list of runs: the row of each state, filters that are kept between pages, pages that end early. */
 import { describe, expect, test } from 'vitest';
-
-import { NO_RUN_NAMES } from '../../../src/web/app/filter-fields.ts';
 import { type RunsPage, runsPage } from '../../../src/web/app/runs.ts';
+import { NO_RUN_NAMES } from '../../../src/web/app/shell.ts';
 import { HOSTILE, holdsAsText, LOOK, NOW_MS, run, viewer } from './fixtures.ts';
 
 const page = (fields: Partial<RunsPage> = {}): string =>

@@ -1,17 +1,21 @@
 /** `GET /platform/v1/entities`: the runs of an agent, a user, a tool …: query, route, body and operation. */
 import { z } from 'zod';
-
 import { readEntity } from '../../../db/runs/entities.ts';
 import { SEVERITIES } from '../../../model/rules.ts';
 import { ENTITY_KIND_NAMES } from '../../../model/shown/entities.ts';
 import { usageInApi } from '../../../model/usage.ts';
-import { json } from '../../transport/problem.ts';
-import { parseQuery, wholeNumber } from '../../transport/query.ts';
-import type { ApiContext } from '../api-context.ts';
-import type { AuthorizedHandler } from '../authorized.ts';
+import { json } from '../../transport/answers.ts';
+import { parseQuery, wholeNumber } from '../../transport/input.ts';
+import type { ApiContext, AuthorizedHandler } from '../authorized.ts';
 import { type BodyOf, bodyFrom, component, count, timestamp } from '../openapi/component.ts';
-import type { Operation } from '../openapi/operation.ts';
-import { badQuery, example, found, READ, READ_REFUSALS } from '../openapi/shared-answers.ts';
+import {
+  badQuery,
+  example,
+  found,
+  type Operation,
+  READ,
+  READ_REFUSALS,
+} from '../openapi/operation.ts';
 import { RUN } from '../otlp/otlp-examples.ts';
 import { ruleId } from '../rules/rule-schema.ts';
 

@@ -5,13 +5,18 @@
 import { z } from 'zod';
 import { listExceptions as readExceptions } from '../../../db/findings/exceptions.ts';
 import type { FindingException } from '../../../model/exceptions.ts';
-import { json } from '../../transport/problem.ts';
-import { parseQuery } from '../../transport/query.ts';
-import type { ApiContext } from '../api-context.ts';
-import type { AuthorizedHandler } from '../authorized.ts';
+import { json } from '../../transport/answers.ts';
+import { parseQuery } from '../../transport/input.ts';
+import type { ApiContext, AuthorizedHandler } from '../authorized.ts';
 import { type BodyOf, bodyFrom, component, count, timestamp } from '../openapi/component.ts';
-import type { Operation } from '../openapi/operation.ts';
-import { badQuery, example, found, READ, READ_REFUSALS } from '../openapi/shared-answers.ts';
+import {
+  badQuery,
+  example,
+  found,
+  type Operation,
+  READ,
+  READ_REFUSALS,
+} from '../openapi/operation.ts';
 import { ruleId } from '../rules/rule-schema.ts';
 
 const exception = component(

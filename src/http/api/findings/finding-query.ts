@@ -9,9 +9,14 @@ import {
 import type { FindingFilter } from '../../../model/findings.ts';
 import { RUN_NAME_ROWS } from '../../../model/runs.ts';
 import { type LIST_STATES, OPEN_STATES } from '../../../model/triage.ts';
-import { InvalidInput } from '../../transport/invalid-input.ts';
-import { hexId, type MomentOrAgo, momentOrAgo, toDate } from '../../transport/query.ts';
-import type { ApiContext } from '../api-context.ts';
+import {
+  hexId,
+  InvalidInput,
+  type MomentOrAgo,
+  momentOrAgo,
+  toDate,
+} from '../../transport/input.ts';
+import type { ApiContext } from '../authorized.ts';
 import { reference } from '../rules/rule-schema.ts';
 
 /** Longest text of a filter: a stored name in double quotes. */

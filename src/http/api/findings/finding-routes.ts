@@ -17,8 +17,8 @@ import {
   type FindingFilter,
 } from '../../../model/findings.ts';
 import type { RuleBook } from '../../../model/rules.ts';
+import { json } from '../../transport/answers.ts';
 import { NDJSON_TYPE } from '../../transport/exchange.ts';
-import { json } from '../../transport/problem.ts';
 import {
   idOf,
   pageCursor,
@@ -27,20 +27,21 @@ import {
   toCursor,
   toSkipCursor,
   wholeNumber,
-} from '../../transport/query.ts';
-import type { ApiContext } from '../api-context.ts';
-import type { AuthorizedHandler } from '../authorized.ts';
+} from '../../transport/input.ts';
+import type { ApiContext, AuthorizedHandler } from '../authorized.ts';
 import { evidenceOperations } from '../evidence/evidence-routes.ts';
 import type { BodyOf } from '../openapi/component.ts';
-import { type ApiSettings, idParameter, type Operation } from '../openapi/operation.ts';
 import {
+  type ApiSettings,
   badQuery,
   example,
   found,
+  idParameter,
   notFound,
+  type Operation,
   READ,
   READ_REFUSALS,
-} from '../openapi/shared-answers.ts';
+} from '../openapi/operation.ts';
 import { ATTACK, RUN, SPAN_IDS, STORED_AT, TRACE_ID } from '../otlp/otlp-examples.ts';
 import { ocsfQuery } from './finding-export.ts';
 import { filterExamples, filterOf, filterQuery } from './finding-query.ts';

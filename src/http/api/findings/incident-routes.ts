@@ -11,7 +11,7 @@ import { SEVERITIES } from '../../../model/rules.ts';
 import { SURFACES } from '../../../model/steps.ts';
 import { FINDING_STATES } from '../../../model/triage.ts';
 import { findingLink } from '../../../web/app/findings.ts';
-import { json } from '../../transport/problem.ts';
+import { json } from '../../transport/answers.ts';
 import {
   pageCursor,
   parseQuery,
@@ -19,9 +19,8 @@ import {
   toCursor,
   toSkipCursor,
   wholeNumber,
-} from '../../transport/query.ts';
-import type { ApiContext } from '../api-context.ts';
-import type { AuthorizedHandler } from '../authorized.ts';
+} from '../../transport/input.ts';
+import type { ApiContext, AuthorizedHandler } from '../authorized.ts';
 import {
   type BodyOf,
   bodyFrom,
@@ -31,8 +30,14 @@ import {
   nextCursor,
   timestamp,
 } from '../openapi/component.ts';
-import type { Operation } from '../openapi/operation.ts';
-import { badQuery, example, found, READ, READ_REFUSALS } from '../openapi/shared-answers.ts';
+import {
+  badQuery,
+  example,
+  found,
+  type Operation,
+  READ,
+  READ_REFUSALS,
+} from '../openapi/operation.ts';
 import { RUN, STORED_AT, TRACE_ID } from '../otlp/otlp-examples.ts';
 import { ruleId } from '../rules/rule-schema.ts';
 import { filterOf, filterQuery } from './finding-query.ts';

@@ -3,7 +3,6 @@
  * request, and kept. `/docs/search` searches them. All are open to everybody.
  */
 import { z } from 'zod';
-
 import { type Document, documentPath } from '../../../web/docs/document.ts';
 import {
   type Chapter,
@@ -16,9 +15,9 @@ import {
   searchPage,
 } from '../../../web/docs/pages.ts';
 import { documentSearch } from '../../../web/docs/search.ts';
+import { PAGE_HEADERS, pageAnswer } from '../../transport/answers.ts';
 import type { Answer, Exchange } from '../../transport/exchange.ts';
-import { PAGE_HEADERS, pageAnswer } from '../../transport/page.ts';
-import { parsePageQuery, requireNoQuery } from '../../transport/query.ts';
+import { parsePageQuery, requireNoQuery } from '../../transport/input.ts';
 import type { Route } from '../../transport/router.ts';
 
 export interface Documentation {

@@ -8,11 +8,12 @@
  */
 import { z } from 'zod';
 import type { Events } from '../../../observe/events.ts';
-import { JSON_TYPE, json } from '../../transport/problem.ts';
+import { JSON_TYPE, json } from '../../transport/answers.ts';
 import type { Route } from '../../transport/router.ts';
 import { type BodyOf, component } from '../openapi/component.ts';
+import { found, type Operation } from '../openapi/operation.ts';
 
-export const health = component(
+const health = component(
   'Health',
   z.object({ status: z.literal('healthy') }).describe('The process is up.'),
 );
@@ -27,14 +28,14 @@ const degraded = z
     'Optional parts that do not work: `redis`, `standby`, `replica`; absent when there are none.',
   );
 
-export const ready = component(
+const ready = component(
   'Ready',
   z
     .object({ status: z.literal('ready'), probes, degraded })
     .describe('Every probe passes; each result is `ok`.'),
 );
 
-export const notReady = component(
+const notReady = component(
   'NotReady',
   z
     .object({
@@ -142,3 +143,75 @@ export function probeRoutes({ probes, optionalProbes, events }: ProbeDependencie
     },
   ];
 }
+
+const open = { method: 'GET', auth: 'none', hosts: ['base'] } as const;
+
+const PASSING = {
+  db: 'ok',
+  migrations: 'ok',
+  corpus: 'ok',
+  clock: 'ok',
+  pass: 'ok',
+  workspace: 'ok',
+  accepting: 'ok',
+};
+
+export const PROBE_OPERATIONS: readonly Operation[] = [
+  {
+    ...open,
+    hosts: ['base', 'observe'],
+    path: '/health',
+    operationId: 'getHealth',
+    tag: 'Setup and probes',
+    summary: 'Health check',
+    description: 'Answers 200 as long as the process runs, even if the database is down.',
+    responses: found('The process is up.', health, [
+      { name: 'healthy', summary: 'The process is up.', value: { status: 'healthy' } },
+    ]),
+  },
+  {
+    ...open,
+    hosts: ['base', 'observe'],
+    path: '/ready',
+    operationId: 'getReadiness',
+    tag: 'Setup and probes',
+    summary: 'Readiness check',
+    description: 'Runs every probe, at most once a second.',
+    responses: {
+      ...found('Every probe passes.', ready, [
+        {
+          name: 'ready',
+          summary: 'Every probe passes.',
+          value: { status: 'ready', probes: PASSING },
+        },
+      ]),
+      503: {
+        description: 'At least one probe fails; `failing` names them.',
+        headers: [
+          {
+            name: 'Retry-After',
+            description: 'Seconds to wait before the next attempt.',
+            schema: z.int().min(1),
+          },
+        ],
+        contents: [
+          {
+            mediaType: JSON_TYPE,
+            schema: notReady,
+            examples: [
+              {
+                name: 'database_away',
+                summary: 'The database does not answer.',
+                value: {
+                  status: 'not_ready',
+                  failing: ['db'],
+                  probes: { ...PASSING, db: 'timeout' },
+                },
+              },
+            ],
+          },
+        ],
+      },
+    },
+  },
+];

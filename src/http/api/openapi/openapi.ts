@@ -13,13 +13,13 @@ import type {
   ApiResponse,
   ApiServer,
 } from '../../../web/docs/api-document.ts';
+import { JSON_TYPE } from '../../transport/answers.ts';
 import type { Answer, Exchange } from '../../transport/exchange.ts';
-import { JSON_TYPE } from '../../transport/problem.ts';
 import type { Route } from '../../transport/router.ts';
 import { ENTITY_OPERATION } from '../entities/entity-routes.ts';
 import { EXCEPTION_OPERATIONS } from '../exceptions/exception-routes.ts';
 import { findingOperations } from '../findings/finding-routes.ts';
-import { PROBE_OPERATIONS } from '../open/open-operations.ts';
+import { PROBE_OPERATIONS } from '../open/probe-routes.ts';
 import { ingestOperations } from '../otlp/otlp-operations.ts';
 import { PROVIDER_OPERATION } from '../providers/providers.ts';
 import { ruleOperations } from '../rules/rule-routes.ts';

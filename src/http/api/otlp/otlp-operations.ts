@@ -13,12 +13,19 @@ import {
   statusAnswer,
   TYPE_MESSAGE,
 } from '../../ingest/ingest-routes.ts';
+import { JSON_TYPE } from '../../transport/answers.ts';
 import { bodyTooLarge } from '../../transport/exchange.ts';
-import { JSON_TYPE } from '../../transport/problem.ts';
-import { component } from '../openapi/component.ts';
-import { gone, rpcStatus } from '../openapi/error-schema.ts';
-import type { ApiSettings, Example, Operation, ResponseEntry } from '../openapi/operation.ts';
-import { bodyOfAnswer, errorContent, errorExample, keyAnswers } from '../openapi/shared-answers.ts';
+import { component, gone, rpcStatus } from '../openapi/component.ts';
+import {
+  type ApiSettings,
+  bodyOfAnswer,
+  type Example,
+  errorContent,
+  errorExample,
+  keyAnswers,
+  type Operation,
+  type ResponseEntry,
+} from '../openapi/operation.ts';
 import { AGENT_RUN, LOG_EVENT, ONE_BAD_SPAN, TOKEN_COUNT } from './otlp-examples.ts';
 
 const PROTOCOL =

@@ -1,11 +1,9 @@
 /** The list of OAuth providers: route, body and description of `/api/v1/auth/oauth/providers`. */
 import { z } from 'zod';
-
-import { json } from '../../transport/problem.ts';
+import { json } from '../../transport/answers.ts';
 import type { AuthorizedHandler } from '../authorized.ts';
 import { type BodyOf, component, count } from '../openapi/component.ts';
-import type { Operation } from '../openapi/operation.ts';
-import { found, keyAnswers, READ } from '../openapi/shared-answers.ts';
+import { found, keyAnswers, type Operation, READ } from '../openapi/operation.ts';
 
 const providerList = component(
   'OAuthProviders',

@@ -16,20 +16,20 @@ import {
   type RuleSettings,
   SUPPORTS,
 } from '../../../model/rules.ts';
-import { json } from '../../transport/problem.ts';
-import { flag, parseQuery, wholeNumber } from '../../transport/query.ts';
-import type { ApiContext } from '../api-context.ts';
-import type { AuthorizedHandler } from '../authorized.ts';
+import { json } from '../../transport/answers.ts';
+import { flag, parseQuery, wholeNumber } from '../../transport/input.ts';
+import type { ApiContext, AuthorizedHandler } from '../authorized.ts';
 import { type BodyOf, bodyFrom } from '../openapi/component.ts';
-import type { ApiSettings, Operation } from '../openapi/operation.ts';
 import {
+  type ApiSettings,
   badQuery,
   example,
   found,
   notFound,
+  type Operation,
   READ,
   READ_REFUSALS,
-} from '../openapi/shared-answers.ts';
+} from '../openapi/operation.ts';
 import { STORED_AT } from '../otlp/otlp-examples.ts';
 import {
   reference,

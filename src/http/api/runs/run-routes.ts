@@ -21,8 +21,8 @@ import {
 } from '../../../model/runs.ts';
 import type { StepOutline } from '../../../model/steps.ts';
 import { NO_USAGE } from '../../../model/usage.ts';
+import { json } from '../../transport/answers.ts';
 import { NDJSON_TYPE, type StreamedAnswer } from '../../transport/exchange.ts';
-import { json } from '../../transport/problem.ts';
 import {
   flag,
   hexId,
@@ -34,22 +34,22 @@ import {
   toCursor,
   toSkipCursor,
   wholeNumber,
-} from '../../transport/query.ts';
-import type { ApiContext } from '../api-context.ts';
-import type { AuthorizedHandler } from '../authorized.ts';
-import type { BodyOf } from '../openapi/component.ts';
-import { problemBody } from '../openapi/error-schema.ts';
-import { type ApiSettings, idParameter, type Operation } from '../openapi/operation.ts';
+} from '../../transport/input.ts';
+import type { ApiContext, AuthorizedHandler } from '../authorized.ts';
+import { type BodyOf, problemBody } from '../openapi/component.ts';
 import {
+  type ApiSettings,
   badQuery,
   errorContent,
   errorExample,
   example,
   found,
+  idParameter,
   notFound,
+  type Operation,
   READ,
   READ_REFUSALS,
-} from '../openapi/shared-answers.ts';
+} from '../openapi/operation.ts';
 import {
   AGENT_RUN,
   ATTACK,

@@ -1,6 +1,5 @@
 /** `GET /platform/v1/logs`: the newest log records: query, route, body and operation. */
 import { z } from 'zod';
-
 import {
   type BlockCursor,
   LOG_LEVEL_NAMES,
@@ -8,10 +7,9 @@ import {
   type LogFilter,
   type LogLine,
 } from '../../../model/shown/logs.ts';
-import { json } from '../../transport/problem.ts';
-import { hexId, moment, parseQuery, wholeNumber } from '../../transport/query.ts';
-import type { ApiContext } from '../api-context.ts';
-import type { AuthorizedHandler } from '../authorized.ts';
+import { json } from '../../transport/answers.ts';
+import { hexId, moment, parseQuery, wholeNumber } from '../../transport/input.ts';
+import type { ApiContext, AuthorizedHandler } from '../authorized.ts';
 import {
   type BodyOf,
   bodyFrom,
@@ -21,8 +19,14 @@ import {
   nextCursor,
   timestamp,
 } from '../openapi/component.ts';
-import type { Operation } from '../openapi/operation.ts';
-import { badQuery, example, found, READ, READ_REFUSALS } from '../openapi/shared-answers.ts';
+import {
+  badQuery,
+  example,
+  found,
+  type Operation,
+  READ,
+  READ_REFUSALS,
+} from '../openapi/operation.ts';
 import { RUN, TRACE_ID } from '../otlp/otlp-examples.ts';
 import { redacted, searchedText } from '../runs/run-routes.ts';
 import { isoOfNanos } from '../runs/run-schema.ts';

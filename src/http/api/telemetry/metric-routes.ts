@@ -1,6 +1,5 @@
 /** `GET /platform/v1/metrics` and one metric by hour: queries, routes, bodies and operations. */
 import { z } from 'zod';
-
 import {
   METRIC_KINDS,
   type MetricChart,
@@ -8,13 +7,18 @@ import {
   type MetricSummary,
   STATISTICS,
 } from '../../../model/shown/metrics.ts';
-import { json } from '../../transport/problem.ts';
-import { moment, parseQuery, wholeNumber } from '../../transport/query.ts';
-import type { ApiContext } from '../api-context.ts';
-import type { AuthorizedHandler } from '../authorized.ts';
+import { json } from '../../transport/answers.ts';
+import { moment, parseQuery, wholeNumber } from '../../transport/input.ts';
+import type { ApiContext, AuthorizedHandler } from '../authorized.ts';
 import { type BodyOf, bodyFrom, component, count, timestamp } from '../openapi/component.ts';
-import type { Operation } from '../openapi/operation.ts';
-import { badQuery, example, found, READ, READ_REFUSALS } from '../openapi/shared-answers.ts';
+import {
+  badQuery,
+  example,
+  found,
+  type Operation,
+  READ,
+  READ_REFUSALS,
+} from '../openapi/operation.ts';
 import { RUN } from '../otlp/otlp-examples.ts';
 import { unreadableBlocks } from './log-routes.ts';
 

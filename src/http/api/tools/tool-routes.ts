@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { findTool, listTools as readTools } from '../../../db/tools/tool-list.ts';
 import { SluiceError } from '../../../errors.ts';
 import type { ListedTool, ToolPage } from '../../../model/shown/tools.ts';
-import { json } from '../../transport/problem.ts';
+import { json } from '../../transport/answers.ts';
 import {
   flag,
   idOf,
@@ -13,9 +13,8 @@ import {
   toCursor,
   toSkipCursor,
   wholeNumber,
-} from '../../transport/query.ts';
-import type { ApiContext } from '../api-context.ts';
-import type { AuthorizedHandler } from '../authorized.ts';
+} from '../../transport/input.ts';
+import type { ApiContext, AuthorizedHandler } from '../authorized.ts';
 import {
   type BodyOf,
   bodyFrom,
@@ -25,15 +24,16 @@ import {
   nextCursor,
   timestamp,
 } from '../openapi/component.ts';
-import { idParameter, type Operation } from '../openapi/operation.ts';
 import {
   badQuery,
   example,
   found,
+  idParameter,
   notFound,
+  type Operation,
   READ,
   READ_REFUSALS,
-} from '../openapi/shared-answers.ts';
+} from '../openapi/operation.ts';
 import { RUN, STORED_AT, TRACE_ID } from '../otlp/otlp-examples.ts';
 
 const NAME_CHARS_MAX = 256;

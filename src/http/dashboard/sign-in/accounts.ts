@@ -13,7 +13,7 @@ import type { Session } from '../../../model/people.ts';
 import type { SignInOutcome } from '../../../observe/server-events.ts';
 import { abridgeUserAgent, networkOf } from '../../transport/browser-head.ts';
 import type { HeaderList } from '../../transport/exchange.ts';
-import { HEX_16 } from '../../transport/query.ts';
+import { HEX_16 } from '../../transport/input.ts';
 import type { BrowserRequest, SessionDependencies } from './signed-in.ts';
 
 /**

@@ -1,5 +1,4 @@
 /** The page of an agent, user, session, service, model, tool or MCP server, and the index of all of them. */
-
 import { SEVERITIES } from '../../../model/rules.ts';
 import type { RunTurn, TurnText } from '../../../model/run-page.ts';
 import type { RunSummary } from '../../../model/runs.ts';
@@ -23,6 +22,7 @@ import {
   appPage,
   crumb,
   empty,
+  entityLink,
   type Look,
   scrolling,
   severityBadge,
@@ -30,7 +30,6 @@ import {
   type Viewer,
 } from '../shell.ts';
 import { seenText } from '../text.ts';
-import { entityLink } from './entity-link.ts';
 
 const PATH = '/app/entities';
 const RUNS_PATH = '/app/runs';

@@ -5,12 +5,14 @@ import type { ToolInventory } from '../../../model/shown/tools.ts';
 import { surfaceLabel } from '../../../model/steps.ts';
 import { FINDING_STATES } from '../../../model/triage.ts';
 import { type Html, html } from '../../html.ts';
-import { aboutLink, entityLink, KIND_OF_NAME } from '../entities/entity-link.ts';
 import { findingLink, SEE_ALSO } from '../findings.ts';
 import { count, type Moment, many, term, time, words } from '../format.ts';
 import {
+  aboutLink,
   appPage,
   empty,
+  entityLink,
+  KIND_OF_NAME,
   type Look,
   pager,
   scrolling,

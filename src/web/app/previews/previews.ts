@@ -1,11 +1,16 @@
-/** Previews: what rules would have found in stored runs. The list, and one with its progress and result. */
+/**
+ * Previews: what rules would have found in stored runs. The list, one with its progress and result, and what is shown of
+ * the latest one before the experimental tier is switched on.
+ */
 import {
   coveredDays,
   findingsPerDay,
   isOpen,
+  type NoisyRule,
   noisiestOf,
   PREVIEW_DAYS_DEFAULT,
   PREVIEW_DAYS_MAX,
+  PREVIEW_RUNS_ENOUGH,
   type Preview,
   type PreviewExample,
   percentDone,
@@ -15,10 +20,11 @@ import {
 import type { Rule } from '../../../model/rules.ts';
 import { surfaceLabel } from '../../../model/steps.ts';
 import { type Html, type HtmlValue, html } from '../../html.ts';
-import { count, duration, percentText, term, time } from '../format.ts';
-import { corpusName } from '../rule-counts.ts';
+import { count, duration, many, percentText, term, time } from '../format.ts';
+import { corpusName, falsePositiveRate } from '../rule-counts.ts';
 import {
   appPage,
+  confirmed,
   crumb,
   empty,
   facts,
@@ -29,7 +35,6 @@ import {
   writeForm,
   writeTo,
 } from '../shell.ts';
-import { falsePositiveRate } from './rule-quality.ts';
 
 const DAY_MS = 86_400_000;
 const RULES = '/app/rules';
@@ -75,7 +80,7 @@ ${ruleId !== null && html`<input type="hidden" name="rule_id" value="${ruleId}">
 <button class="quiet">Preview${ruleId === null && ' the experimental tier'}</button></form>`;
 }
 
-export function progress(preview: Preview): Html {
+function progress(preview: Preview): Html {
   const { tally, runsPlanned, runsInRange, sample } = preview;
   const looked = count(tally.read + tally.skipped);
   const percent = percentDone(preview);
@@ -239,4 +244,60 @@ ${
       )
 }${compare}`,
   });
+}
+
+const PATH = '/app/rules';
+
+export interface TierPreview {
+  /** the latest one of the present corpus that is done */
+  readonly last: Preview | null;
+  /** the one that waits or runs, of whatever rules */
+  readonly open: Preview | null;
+  /** rules that are suggested to be left off */
+  readonly noisy: readonly (NoisyRule & { readonly title: string })[];
+}
+
+function summary({ last, noisy }: TierPreview): Html {
+  if (last === null) {
+    return html`<p>Preview these rules on your own runs first: the ${term('preview', 'preview')} shows how many ${term('finding', 'findings')} to expect, and which rules fire so often that they are better left off.</p>`;
+  }
+  const { read, found } = last.tally;
+  const by = html`<p>By the <a href="${PREVIEWS}/${last.id}">last preview</a>, of ${count(read)} runs of ${last.days} days: <strong>${perDayText(allPerDay(last))}</strong> findings,
+in ${percentText(read === 0 ? 0 : (100 * found) / read)} of the runs.</p>`;
+  if (read < PREVIEW_RUNS_ENOUGH) {
+    return html`${by}<p>These are too few runs to say which rules are noisy: at least ${count(PREVIEW_RUNS_ENOUGH)} are needed.</p>`;
+  }
+  return noisy.length > 0 ? by : html`${by}<p>No rule fired on 1% of them or more.</p>`;
+}
+
+function noisyList({ noisy, last }: TierPreview): HtmlValue {
+  if (noisy.length === 0 || last === null) return null;
+  const [these, them] = noisy.length === 1 ? ['This rule', 'it'] : ['These rules', 'them'];
+  return html`<p>${these} fired often on your runs. Unless you need ${them}, leave ${them} off.</p>
+<ul>${noisy.map(
+    ({ ruleId, title, runs, percentOfRuns }) =>
+      html`<li><a href="${PATH}/${ruleId}">${title}</a> <span class="soft">fired in ${percentText(percentOfRuns)} of the runs: ${count(runs)} of ${count(last.tally.read)}</span></li>`,
+  )}</ul>`;
+}
+
+function switchOn(viewer: Viewer, leaveOff: readonly string[], label: string, look = ''): Html {
+  return writeForm(
+    writeTo(PATH, viewer),
+    html`<input type="hidden" name="experimental" value="true">
+${leaveOff.length > 0 && html`<input type="hidden" name="leave_off" value="${leaveOff.join(',')}">`}
+<button class="${look}">${label}</button>`,
+  );
+}
+
+/** @param isOn whether the tier is on already: then rules can only be left off */
+export function tierPreview(tier: TierPreview, viewer: Viewer, isOn = false): Html {
+  const { noisy, open } = tier;
+  const ids = noisy.map(({ ruleId }) => ruleId);
+  const rules = ids.length === 1 ? 'the noisy rule' : `the ${many(ids.length, 'noisy rule')}`;
+  const isFirst = noisy.length === 0;
+  const content = html`<div data-fresh="tier"${open !== null && html` data-poll`}>${summary(tier)}${noisyList(tier)}
+${!isFirst && switchOn(viewer, ids, isOn ? `Leave ${rules} off` : `Switch on, leave ${rules} off`)}
+${open === null ? startForm(viewer, null) : html`<p><a href="${PREVIEWS}/${open.id}">A preview is under way</a></p>${progress(open)}`}
+${!isOn && switchOn(viewer, [], 'Switch on with all rules', 'quiet')}</div>`;
+  return html`<div id="tier">${isOn ? content : confirmed('Switch the experimental tier on', null, content)}</div>`;
 }

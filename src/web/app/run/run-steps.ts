@@ -12,7 +12,6 @@ import { findingLink } from '../findings.ts';
 import { count, duration, nanoMoment } from '../format.ts';
 import { strip } from '../shell.ts';
 import { excerptView, FOUND_ID, ROW_ID, seenText } from '../text.ts';
-import { jsonOf, jsonView } from './json-view.ts';
 import { bar, treeView } from './run-tree.ts';
 import {
   cacheText,
@@ -24,7 +23,16 @@ import {
   tokensText,
   when,
 } from './step-head.ts';
-import { hitView, leftOut, preview, type StepsPage, stepTexts, textView } from './step-texts.ts';
+import {
+  hitView,
+  jsonOf,
+  jsonView,
+  leftOut,
+  preview,
+  type StepsPage,
+  stepTexts,
+  textView,
+} from './step-texts.ts';
 
 /** Pages on either side of the current one that have a link. */
 const NEAR_PAGES = 3;

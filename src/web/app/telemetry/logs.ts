@@ -6,14 +6,14 @@ import {
   type UnreadableDayBlock,
 } from '../../../model/shown/logs.ts';
 import { type Html, type HtmlValue, html } from '../../html.ts';
-import { entityLink } from '../entities/entity-link.ts';
-import { folded } from '../filter-fields.ts';
 import { many, nanoMoment } from '../format.ts';
 import {
   appPage,
   choice,
   empty,
+  entityLink,
   field,
+  folded,
   type Look,
   pager,
   scrolling,

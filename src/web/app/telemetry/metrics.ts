@@ -8,12 +8,12 @@ import type {
 } from '../../../model/shown/metrics.ts';
 import { type Html, type HtmlValue, html } from '../../html.ts';
 import { barChart } from '../charts.ts';
-import { entityLink } from '../entities/entity-link.ts';
 import { count, hourLabel, many, time } from '../format.ts';
 import {
   appPage,
   crumb,
   empty,
+  entityLink,
   facts,
   type Look,
   option,

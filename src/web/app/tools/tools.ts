@@ -10,12 +10,12 @@ import {
   toolPath,
 } from '../../../model/shown/tools.ts';
 import { type Html, type HtmlValue, html } from '../../html.ts';
-import { entityLink } from '../entities/entity-link.ts';
 import { count, many, time } from '../format.ts';
 import {
   appPage,
   crumb,
   empty,
+  entityLink,
   field,
   type Look,
   pager,

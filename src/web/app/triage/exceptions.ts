@@ -13,7 +13,7 @@ import {
 } from '../../../model/exceptions.ts';
 import type { Finding } from '../../../model/findings.ts';
 import { type Html, type HtmlValue, html } from '../../html.ts';
-import { findingPath } from '../findings/list-address.ts';
+import { findingPath } from '../findings/finding-filters.ts';
 import { count, type Moment, term, time } from '../format.ts';
 import {
   appPage,

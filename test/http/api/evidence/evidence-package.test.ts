@@ -5,8 +5,8 @@ import { UnreadableBlockError } from '../../../../src/db/telemetry/block-codec.t
 import { SluiceError } from '../../../../src/errors.ts';
 import { readTar } from '../../../../src/evidence/tar.ts';
 import { verifyEvidence } from '../../../../src/evidence/verify.ts';
-import type { ApiContext } from '../../../../src/http/api/api-context.ts';
-import { evidencePackage } from '../../../../src/http/api/evidence/evidence-package.ts';
+import type { ApiContext } from '../../../../src/http/api/authorized.ts';
+import { evidencePackage } from '../../../../src/http/api/evidence/evidence-routes.ts';
 
 const RUN = 'cd'.repeat(16);
 const MIB = 1024 * 1024;

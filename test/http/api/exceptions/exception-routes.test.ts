@@ -1,10 +1,9 @@
 /** The exceptions in the read API: every member, and the filters. */
 import { expect, test } from 'vitest';
-
-import type { ApiContext } from '../../../../src/http/api/api-context.ts';
+import type { ApiContext } from '../../../../src/http/api/authorized.ts';
 import { listExceptions } from '../../../../src/http/api/exceptions/exception-routes.ts';
 import type { Exchange } from '../../../../src/http/transport/exchange.ts';
-import { InvalidInput } from '../../../../src/http/transport/invalid-input.ts';
+import { InvalidInput } from '../../../../src/http/transport/input.ts';
 import type { FindingException } from '../../../../src/model/exceptions.ts';
 import type { Credential } from '../../../../src/model/people.ts';
 

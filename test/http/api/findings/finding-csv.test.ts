@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import type { WorkspaceReader } from '../../../../src/db/connection-turns.ts';
 import type { ExportRange } from '../../../../src/db/findings/findings.ts';
-import type { ApiContext } from '../../../../src/http/api/api-context.ts';
+import type { ApiContext } from '../../../../src/http/api/authorized.ts';
 import { cell, csvOf, ExportSlots } from '../../../../src/http/api/findings/finding-export.ts';
 import type { FindingFilter } from '../../../../src/model/findings.ts';
 import { findingDraft, hex16, NO_FACTS } from '../../../support/rows.ts';

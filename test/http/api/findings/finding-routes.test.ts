@@ -1,10 +1,10 @@
 /** The findings list as HTTP shows it: the record's form, cursors that come back, bad queries. */
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { WorkspaceReader } from '../../../../src/db/connection-turns.ts';
-import type { ApiContext } from '../../../../src/http/api/api-context.ts';
+import type { ApiContext } from '../../../../src/http/api/authorized.ts';
 import { listFindings, showFinding } from '../../../../src/http/api/findings/finding-routes.ts';
 import type { Exchange } from '../../../../src/http/transport/exchange.ts';
-import { InvalidInput } from '../../../../src/http/transport/invalid-input.ts';
+import { InvalidInput } from '../../../../src/http/transport/input.ts';
 import type { Finding, FindingFilter, FindingOrder } from '../../../../src/model/findings.ts';
 import type { Credential } from '../../../../src/model/people.ts';
 import { referenceIndex } from '../../../../src/model/references/rule-references.ts';

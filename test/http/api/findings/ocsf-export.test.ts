@@ -5,10 +5,10 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { WorkspaceReader } from '../../../../src/db/connection-turns.ts';
 import type { ExportRange, FindingFacts } from '../../../../src/db/findings/findings.ts';
-import type { ApiContext } from '../../../../src/http/api/api-context.ts';
+import type { ApiContext } from '../../../../src/http/api/authorized.ts';
 import { exportFindings } from '../../../../src/http/api/findings/finding-export.ts';
 import type { Exchange, StreamedAnswer } from '../../../../src/http/transport/exchange.ts';
-import { InvalidInput } from '../../../../src/http/transport/invalid-input.ts';
+import { InvalidInput } from '../../../../src/http/transport/input.ts';
 import type { FindingFilter } from '../../../../src/model/findings.ts';
 import type { Credential } from '../../../../src/model/people.ts';
 import { referenceIndex } from '../../../../src/model/references/rule-references.ts';

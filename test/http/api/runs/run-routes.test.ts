@@ -1,11 +1,9 @@
 /** What a run's times look like, and what the list's query takes. Answers: test/e2e/runs.test.ts. */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-
 import { runsQuery } from '../../../../src/http/api/runs/run-routes.ts';
 import { isoOfNanos } from '../../../../src/http/api/runs/run-schema.ts';
-import { InvalidInput } from '../../../../src/http/transport/invalid-input.ts';
-import { parseQuery } from '../../../../src/http/transport/query.ts';
+import { InvalidInput, parseQuery } from '../../../../src/http/transport/input.ts';
 
 test.each([
   ['0', '1970-01-01T00:00:00.000000000Z'],

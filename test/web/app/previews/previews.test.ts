@@ -12,8 +12,8 @@ import {
   perDayText,
   previewPage,
   previewsPage,
+  tierPreview,
 } from '../../../../src/web/app/previews/previews.ts';
-import { tierPreview } from '../../../../src/web/app/previews/tier-preview.ts';
 import { HOSTILE, holdsAsText, LOOK, MEMBER, NOW_MS, rule, viewer } from '../fixtures.ts';
 
 const RUN = 'c1'.repeat(16);

@@ -1,13 +1,12 @@
-/** Answers outside ingest: JSON, and errors as `application/problem+json` (RFC 9457). */
+/** Answers outside ingest: JSON, pages, files, and errors as `application/problem+json` (RFC 9457). */
 import { randomBytes } from 'node:crypto';
 import { ERRORS, SluiceError, UnavailableError } from '../../errors.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { isConnectionError } from '../../observe/error-facts.ts';
 import type { Events } from '../../observe/events.ts';
-import type { BodyOf } from '../api/openapi/component.ts';
-import type { problemBody } from '../api/openapi/error-schema.ts';
-import type { Answer, Exchange, HeaderList } from './exchange.ts';
-import { InvalidInput } from './invalid-input.ts';
+import type { BodyOf, problemBody } from '../api/openapi/component.ts';
+import type { Answer, Exchange, HeaderList, StreamedAnswer } from './exchange.ts';
+import { InvalidInput } from './input.ts';
 
 export const JSON_TYPE = 'application/json';
 export const PROBLEM_TYPE = 'application/problem+json';
@@ -71,7 +70,7 @@ export function problem(
   };
 }
 
-export type AnswerPlace = 'app' | 'cli' | 'dispatch' | 'ingest' | 'mcp' | 'read';
+type AnswerPlace = 'app' | 'cli' | 'dispatch' | 'ingest' | 'mcp' | 'read';
 
 /**
  * Returns the error of the table to answer for what was thrown. Reports every 503, and every exception
@@ -116,4 +115,72 @@ function isTransient(error: unknown): boolean {
   const code: unknown = Reflect.get(error, 'code');
   if (typeof code !== 'string') return TRANSIENT_MESSAGES.test(error.message);
   return code.length === SQLSTATE_CHARS && TRANSIENT_STATES.some((state) => code.startsWith(state));
+}
+
+/**
+ * Everything is loaded from this server, scripts only from files, and no other site may frame a page
+ * or receive a form (CSP 3).
+ */
+const CONTENT_SECURITY_POLICY = [
+  "default-src 'none'",
+  "style-src 'self'",
+  "script-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "form-action 'self'",
+  "base-uri 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+export const PAGE_HEADERS: HeaderList = [
+  ['content-security-policy', CONTENT_SECURITY_POLICY],
+  ['referrer-policy', 'same-origin'],
+  ['cross-origin-opener-policy', 'same-origin'],
+];
+
+/** A page that may differ per user, so it is not cached. */
+export function pageAnswer(body: string, status = 200, headers: HeaderList = []): Answer {
+  return {
+    status,
+    contentType: 'text/html; charset=utf-8',
+    headers: [...PAGE_HEADERS, ['cache-control', 'no-store'], ...headers],
+    body,
+  };
+}
+
+/** Redirects. @param location a path of this server, or a provider's URL */
+export function redirect(location: string, headers: HeaderList = []): Answer {
+  return {
+    status: 303,
+    contentType: 'text/plain; charset=utf-8',
+    headers: [['location', location], ['cache-control', 'no-store'], ...headers],
+    // Not empty: an answer without a body closes its connection (`unsent-answers.ts`).
+    body: 'See the address in the Location header.\n',
+  };
+}
+
+/** The headers of a file that browsers save under a name. */
+export const attachment = (name: string): HeaderList => [
+  ['content-disposition', `attachment; filename="${name}"`],
+  ['cache-control', 'no-store'],
+];
+
+/**
+ * A streamed answer that is cut off when its reader loses access: a revoked key, an ended session,
+ * a lost membership. Access is checked before every chunk. The transfer is aborted, so the client
+ * cannot mistake it for complete.
+ */
+
+/** @param check throws when the reader has lost access */
+export function revocable(
+  answer: StreamedAnswer,
+  check: () => Promise<unknown> | unknown,
+): StreamedAnswer {
+  async function* chunks(): AsyncGenerator<Buffer> {
+    for await (const chunk of answer.chunks) {
+      await check();
+      yield chunk;
+    }
+  }
+  return { ...answer, chunks: chunks() };
 }

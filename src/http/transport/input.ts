@@ -1,8 +1,40 @@
-/** Query strings and path parameters, checked with zod; one 400 lists all faults. */
+/** Input of clients, checked with zod: queries, parameters of paths, forms and JSON. One 400 lists all faults. */
 import { z } from 'zod';
-
+import { SluiceError } from '../../errors.ts';
 import type { PageCursor } from '../../model/runs.ts';
-import { type InputFault, InvalidInput, parseInput } from './invalid-input.ts';
+import type { BodyOf, queryProblem } from '../api/openapi/component.ts';
+import type { BodyLimits, Exchange } from './exchange.ts';
+
+/** One fault: the path of a parameter or field, and what is wrong with it. */
+type InputFault = BodyOf<typeof queryProblem>['errors'][number];
+
+const MESSAGES = {
+  bad_path: 'The path is invalid.',
+  bad_query: 'One or more query parameters are invalid.',
+  bad_body: 'The body does not have the form that is needed here.',
+};
+
+export class InvalidInput extends SluiceError {
+  readonly faults: readonly InputFault[];
+
+  constructor(code: keyof typeof MESSAGES, faults: readonly InputFault[]) {
+    super(code, MESSAGES[code]);
+    this.faults = faults;
+  }
+}
+
+export function parseInput<Shape extends z.ZodType>(
+  schema: Shape,
+  value: unknown,
+  code: keyof typeof MESSAGES,
+  found: readonly InputFault[] = [],
+): z.infer<Shape> {
+  const result = schema.safeParse(value);
+  if (result.success && found.length === 0) return result.data;
+  const issues = result.success ? [] : result.error.issues;
+  const faults = issues.map(({ path, message }) => ({ path: path.join('.'), message }));
+  throw new InvalidInput(code, [...found, ...faults]);
+}
 
 /** The C0 controls and DEL: never valid in a parameter, and PostgreSQL's text type rejects NUL. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it finds
@@ -175,4 +207,44 @@ export function skippedBy(cursor: PageCursor | null): number {
 
 export function toCursor(next: PageCursor | null): string | null {
   return next === null ? null : Buffer.from(`${next.atMicros}.${next.id}`).toString('base64url');
+}
+
+/** Far above what a person types. */
+const LIMITS: BodyLimits = { bytesMax: 16 * 1024, deadlineMs: 10_000, reserve: () => true };
+const JSON_TYPE = /^application\/json *(;|$)/i;
+const FORM_TYPE = /^application\/x-www-form-urlencoded *(;|$)/i;
+
+async function readText(exchange: Exchange, type: RegExp, takes: string): Promise<string> {
+  // A page of another site can send JSON only after a CORS preflight, which is never granted.
+  if (!type.test(exchange.contentType)) {
+    throw new SluiceError('unsupported_type', `Send ${takes}.`);
+  }
+  if (exchange.contentEncoding !== '' && exchange.contentEncoding !== 'identity') {
+    throw new SluiceError('unsupported_encoding', 'Compressed bodies are not accepted here.');
+  }
+  const body = await exchange.readBody(LIMITS);
+  return body === null ? '' : body.toString('utf8');
+}
+
+export async function readJson<Shape extends z.ZodType>(
+  exchange: Exchange,
+  schema: Shape,
+): Promise<z.infer<Shape>> {
+  const text = await readText(exchange, JSON_TYPE, 'application/json');
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw new InvalidInput('bad_body', [{ path: '', message: 'is not valid JSON' }]);
+  }
+  return parseInput(schema, value, 'bad_body');
+}
+
+/** Of a repeated field the last counts. */
+export async function readForm<Shape extends z.ZodType>(
+  exchange: Exchange,
+  schema: Shape,
+): Promise<z.infer<Shape>> {
+  const text = await readText(exchange, FORM_TYPE, 'application/x-www-form-urlencoded');
+  return parseInput(schema, Object.fromEntries(new URLSearchParams(text)), 'bad_body');
 }
