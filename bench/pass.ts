@@ -91,7 +91,7 @@ export interface PassBench {
   readonly load: BenchRuns;
 }
 
-async function send({ server }: PassBench, bodies: readonly Buffer[]) {
+export async function send({ server }: PassBench, bodies: readonly Buffer[]) {
   return await sendAll(
     new URL('/v1/traces', server.observeUrl),
     server.agentKey,
@@ -117,10 +117,11 @@ export async function fill(bench: PassBench): Promise<void> {
   }
 }
 
-/** Everything that is there is due from this moment on. */
+/** Everything that waits is due from this moment on. */
 export async function makeDue({ client }: PassBench): Promise<void> {
   await client.query(
-    `UPDATE runs SET last_arrival_at = now() - make_interval(secs => $1::float8 / 1000)`,
+    `UPDATE runs SET last_arrival_at = now() - make_interval(secs => $1::float8 / 1000)
+      WHERE evaluation = 'pending'`,
     [SETTLE_MS],
   );
 }
