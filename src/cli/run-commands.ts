@@ -10,33 +10,27 @@ import { corpusName } from '../terminal/rule-counts.ts';
 import { answer, renderTable, shownTime } from './answer.ts';
 import { type QueryOptions, queryOf, withPlaces } from './command.ts';
 import { nextPage } from './findings/finding-commands.ts';
-import { parts, withPlace } from './remote/calls.ts';
+import { parts, printCall, withPlace } from './remote/calls.ts';
 
 type Item = z.infer<typeof runItem>;
 type Run = z.infer<typeof run>;
 
 const orDash = (text: string | null): string => plain(text ?? '–');
 
-async function list(options: QueryOptions): Promise<void> {
-  await withPlace(options, async ({ call }) => {
-    const body = await call('/runs', { query: queryOf(options, { findings: 'has_findings' }) });
-    answer(options, body, () => {
-      const { runs, next_cursor: next } = parts(runPage, body);
-      if (runs.length === 0) return 'No runs.';
-      const table = renderTable(runs, [
-        { title: 'ARRIVED', cell: (one) => shownTime(one.first_arrived_at) },
-        { title: 'STATE', cell: (one) => plain(one.state) },
-        { title: 'EVALUATION', cell: (one) => plain(one.evaluation) },
-        { title: 'SERVICE', cell: (one) => orDash(one.service) },
-        { title: 'NAME', shrinks: true, cell: (one) => orDash(one.name) },
-        { title: 'STEPS', align: 'right', cell: (one) => String(one.spans + one.log_records) },
-        { title: 'CHECKED', cell: checkedLabel },
-        { title: 'FINDINGS', align: 'right', cell: (one) => String(one.findings) },
-        { title: 'RUN', cell: (one) => plain(one.id) },
-      ]);
-      return [table, ...nextPage('sluice runs list', next)].join('\n');
-    });
-  });
+function runTable({ runs, next_cursor: next }: z.infer<typeof runPage>): string {
+  if (runs.length === 0) return 'No runs.';
+  const table = renderTable(runs, [
+    { title: 'ARRIVED', cell: (one) => shownTime(one.first_arrived_at) },
+    { title: 'STATE', cell: (one) => plain(one.state) },
+    { title: 'EVALUATION', cell: (one) => plain(one.evaluation) },
+    { title: 'SERVICE', cell: (one) => orDash(one.service) },
+    { title: 'NAME', shrinks: true, cell: (one) => orDash(one.name) },
+    { title: 'STEPS', align: 'right', cell: (one) => String(one.spans + one.log_records) },
+    { title: 'CHECKED', cell: checkedLabel },
+    { title: 'FINDINGS', align: 'right', cell: (one) => String(one.findings) },
+    { title: 'RUN', cell: (one) => plain(one.id) },
+  ]);
+  return [table, ...nextPage('sluice runs list', next)].join('\n');
 }
 
 function checkedLabel({ checked }: Item): string {
@@ -124,13 +118,6 @@ function describe(one: Run): string {
     ]),
     ...(one.steps_left_out > 0 ? [`${one.steps_left_out} further steps are not listed.`] : []),
   ].join('\n');
-}
-
-async function show(id: string, options: QueryOptions): Promise<void> {
-  await withPlace(options, async ({ call }) => {
-    const body = await call(`/runs/${encodeURIComponent(id)}`);
-    answer(options, body, () => describe(parts(run, body)));
-  });
 }
 
 const SEARCH_RUNS_DEFAULT = 20;
@@ -224,7 +211,10 @@ export function addRunCommands(program: Command): void {
       .option('--limit <n>', 'runs on a page, 1 to 500')
       .option('--cursor <cursor>', 'continue after the previous page'),
     'runs list --findings --since 2026-11-01',
-  ).action(list);
+  ).action(async (options: QueryOptions) => {
+    const query = queryOf(options, { findings: 'has_findings' });
+    await printCall(options, '/runs', runPage, runTable, { query });
+  });
   withPlaces(
     withFilters(runs.command('search'))
       .description('search runs for a text of their steps, the newest first')
@@ -239,5 +229,7 @@ export function addRunCommands(program: Command): void {
       .description('show one run with its steps')
       .argument('<id>', 'id from `sluice runs list`'),
     'runs show 4bf92f3577b34da6a3ce929d0e0e4736',
-  ).action(show);
+  ).action(async (id: string, options: QueryOptions) => {
+    await printCall(options, `/runs/${encodeURIComponent(id)}`, run, describe);
+  });
 }

@@ -5,41 +5,31 @@ import { toolBody, toolList } from '../http/api/tools/tool-routes.ts';
 import { diffOf, schemaLines } from '../model/shown/text-diff.ts';
 import { toolLabel } from '../model/shown/tools.ts';
 import { paint, plain } from '../terminal/output.ts';
-import { answer, renderTable, shownTime } from './answer.ts';
+import { renderTable, shownTime } from './answer.ts';
 import { type QueryOptions, queryOf, withPlaces } from './command.ts';
 import { nextPage } from './findings/finding-commands.ts';
-import { parts, withPlace } from './remote/calls.ts';
+import { printCall } from './remote/calls.ts';
 
 type Version = z.infer<typeof toolBody>['versions'][number];
 
-async function list(options: QueryOptions): Promise<void> {
-  await withPlace(options, async ({ call }) => {
-    const body = await call('/tools', { query: queryOf(options) });
-    answer(options, body, () => {
-      const {
-        tools,
-        next_cursor: next,
-        is_full: isFull,
-        left_out: leftOut,
-      } = parts(toolList, body);
-      const notes = [
-        ...(isFull ? ['The inventory is full: new definitions are not kept.'] : []),
-        ...(leftOut > 0 ? [`A run sent ${leftOut} definitions that were not kept.`] : []),
-      ];
-      if (tools.length === 0) return ['No tools.', ...notes].join('\n');
-      const table = renderTable(tools, [
-        { title: 'AGENT', cell: (one) => plain(one.agent || '–') },
-        { title: 'MCP SERVER', cell: (one) => plain(one.mcp_server || '–') },
-        { title: 'TOOL', shrinks: true, cell: (one) => plain(toolLabel(one)) },
-        { title: 'VERSION', align: 'right', cell: (one) => String(one.version) },
-        { title: 'CHANGED', cell: (one) => shownTime(one.changed_at) },
-        { title: 'NOT SEEN', align: 'right', cell: (one) => String(one.changes) },
-        { title: 'LAST USED', cell: (one) => shownTime(one.last_seen_at) },
-        { title: 'ID', cell: (one) => plain(one.id) },
-      ]);
-      return [table, ...notes, ...nextPage('sluice tools list', next)].join('\n');
-    });
-  });
+function toolTable(list: z.infer<typeof toolList>): string {
+  const { tools, next_cursor: next, is_full: isFull, left_out: leftOut } = list;
+  const notes = [
+    ...(isFull ? ['The inventory is full: new definitions are not kept.'] : []),
+    ...(leftOut > 0 ? [`A run sent ${leftOut} definitions that were not kept.`] : []),
+  ];
+  if (tools.length === 0) return ['No tools.', ...notes].join('\n');
+  const table = renderTable(tools, [
+    { title: 'AGENT', cell: (one) => plain(one.agent || '–') },
+    { title: 'MCP SERVER', cell: (one) => plain(one.mcp_server || '–') },
+    { title: 'TOOL', shrinks: true, cell: (one) => plain(toolLabel(one)) },
+    { title: 'VERSION', align: 'right', cell: (one) => String(one.version) },
+    { title: 'CHANGED', cell: (one) => shownTime(one.changed_at) },
+    { title: 'NOT SEEN', align: 'right', cell: (one) => String(one.changes) },
+    { title: 'LAST USED', cell: (one) => shownTime(one.last_seen_at) },
+    { title: 'ID', cell: (one) => plain(one.id) },
+  ]);
+  return [table, ...notes, ...nextPage('sluice tools list', next)].join('\n');
 }
 
 const MARKS = { same: '  ', removed: '- ', added: '+ ' } as const;
@@ -76,17 +66,11 @@ function describe(one: Version, before: Version | undefined): string {
   ].join('\n');
 }
 
-async function show(id: string, options: QueryOptions): Promise<void> {
-  await withPlace(options, async ({ call }) => {
-    const body = await call(`/tools/${encodeURIComponent(id)}`);
-    answer(options, body, () => {
-      const one = parts(toolBody, body);
-      const from = one.mcp_server ? ` of MCP server ${plain(one.mcp_server)}` : '';
-      const head = `${paint.bold(plain(toolLabel(one)))}${from}, agent ${plain(one.agent || '–')}`;
-      const all = one.versions.map((each, index) => describe(each, one.versions[index + 1]));
-      return [head, ...all].join('\n\n');
-    });
-  });
+function toolText(one: z.infer<typeof toolBody>): string {
+  const from = one.mcp_server ? ` of MCP server ${plain(one.mcp_server)}` : '';
+  const head = `${paint.bold(plain(toolLabel(one)))}${from}, agent ${plain(one.agent || '–')}`;
+  const all = one.versions.map((each, index) => describe(each, one.versions[index + 1]));
+  return [head, ...all].join('\n\n');
 }
 
 export function addToolCommands(program: Command): void {
@@ -104,12 +88,16 @@ export function addToolCommands(program: Command): void {
       .option('--limit <n>', 'tools on a page, 1 to 200')
       .option('--cursor <cursor>', 'continue after the previous page'),
     'tools list --changed',
-  ).action(list);
+  ).action(async (options: QueryOptions) => {
+    await printCall(options, '/tools', toolList, toolTable, { query: queryOf(options) });
+  });
   withPlaces(
     tools
       .command('show')
       .description('show the versions of a tool, and what each changed')
       .argument('<id>', 'id of a tool, as list shows it'),
     'tools show 3f1d8a4be1f34c0f9b6f2a1d5e8c3b42',
-  ).action(show);
+  ).action(async (id: string, options: QueryOptions) => {
+    await printCall(options, `/tools/${encodeURIComponent(id)}`, toolBody, toolText);
+  });
 }

@@ -10,9 +10,9 @@ import { RUN_NAME_ROWS } from '../../model/runs.ts';
 import { surfaceLabel } from '../../model/steps.ts';
 import { paint, plain } from '../../terminal/output.ts';
 import { corpusName } from '../../terminal/rule-counts.ts';
-import { answer, renderTable, shownTime } from '../answer.ts';
+import { renderTable, shownTime } from '../answer.ts';
 import { type QueryOptions, queryOf, withPlaces } from '../command.ts';
-import { parts, withPlace } from '../remote/calls.ts';
+import { printCall } from '../remote/calls.ts';
 
 const FILTERS = Object.entries<FilterRow>(FINDING_FILTERS).flatMap(
   ([name, { option: own, choices }]) => {
@@ -23,6 +23,7 @@ const FILTERS = Object.entries<FilterRow>(FINDING_FILTERS).flatMap(
 );
 
 type Finding = z.infer<typeof finding>;
+type FindingPage = z.infer<typeof findingPage>;
 
 /** The command for the next page; nothing at the end. */
 export function nextPage(command: string, cursor: string | null): string[] {
@@ -44,30 +45,31 @@ const FILTER_NAMES = Object.fromEntries(
   FILTERS.map((one) => [filterOption(one).attributeName(), one.name]),
 );
 
-async function list(options: QueryOptions): Promise<void> {
-  await withPlace(options, async ({ call }) => {
-    const body = await call('/findings', { query: queryOf(options, FILTER_NAMES) });
-    answer(options, body, () => {
-      const { findings, next_cursor: next, searched_to: searchedTo } = parts(findingPage, body);
-      const older =
-        next === null && searchedTo !== null
-          ? ['', `Older findings were not searched: --until ${plain(searchedTo)}`]
-          : [];
-      if (findings.length === 0) return ['No findings.', ...older].join('\n');
-      const grouped = { title: 'FINDINGS', cell: (one: Finding) => `${one.group?.findings ?? 1}` };
-      const table = renderTable(findings, [
-        { title: 'FOUND', cell: (one) => shownTime(one.created_at) },
-        { title: 'SEVERITY', cell: (one) => plain(one.severity) },
-        { title: 'RULE', cell: (one) => plain(one.metadata.rule_id) },
-        ...(options.groupBy === undefined ? [] : [grouped]),
-        { title: 'STATE', cell: stateOf },
-        { title: 'AGENT', cell: (one) => plain(one.agent ?? one.service ?? '') },
-        { title: 'DESCRIPTION', shrinks: true, cell: (one) => plain(one.description) },
-        { title: 'FINDING', cell: (one) => plain(one.id) },
-      ]);
-      return [table, ...nextPage('sluice findings list', next), ...older].join('\n');
-    });
-  });
+/** The end of a list: the command for the next page, or the option that continues where the search ended. */
+function listEnd(
+  kind: 'findings' | 'incidents',
+  { next_cursor: next, searched_to: searchedTo }: Pick<FindingPage, 'next_cursor' | 'searched_to'>,
+  older: string,
+): string[] {
+  if (next === null && searchedTo !== null) return ['', `${older}: --until ${plain(searchedTo)}`];
+  return nextPage(`sluice ${kind} list`, next);
+}
+
+function findingList(page: FindingPage, isGrouped: boolean): string {
+  const { findings } = page;
+  const grouped = { title: 'FINDINGS', cell: (one: Finding) => `${one.group?.findings ?? 1}` };
+  const table = renderTable(findings, [
+    { title: 'FOUND', cell: (one) => shownTime(one.created_at) },
+    { title: 'SEVERITY', cell: (one) => plain(one.severity) },
+    { title: 'RULE', cell: (one) => plain(one.metadata.rule_id) },
+    ...(isGrouped ? [grouped] : []),
+    { title: 'STATE', cell: stateOf },
+    { title: 'AGENT', cell: (one) => plain(one.agent ?? one.service ?? '') },
+    { title: 'DESCRIPTION', shrinks: true, cell: (one) => plain(one.description) },
+    { title: 'FINDING', cell: (one) => plain(one.id) },
+  ]);
+  const end = listEnd('findings', page, 'Older findings were not searched');
+  return [findings.length === 0 ? 'No findings.' : table, ...end].join('\n');
 }
 
 function stateOf({ state, is_excepted: isExcepted }: Finding): string {
@@ -109,13 +111,6 @@ function describe(one: Finding): string {
   ].join('\n');
 }
 
-async function show(id: string, options: QueryOptions): Promise<void> {
-  await withPlace(options, async ({ call }) => {
-    const body = await call(`/findings/${encodeURIComponent(id)}`);
-    answer(options, body, () => describe(parts(finding, body)));
-  });
-}
-
 export function addFindingCommands(program: Command): void {
   const findings = program.command('findings').description('findings: where rules matched');
   withPlaces(
@@ -131,14 +126,20 @@ export function addFindingCommands(program: Command): void {
       .option('--cursor <cursor>', 'continue after the previous page'),
     'findings list --severity critical --since 24h',
     'findings list --assignee me --state open',
-  ).action(list);
+  ).action(async (options: QueryOptions) => {
+    const text = (page: FindingPage) => findingList(page, options.groupBy !== undefined);
+    const query = queryOf(options, FILTER_NAMES);
+    await printCall(options, '/findings', findingPage, text, { query });
+  });
   withPlaces(
     findings
       .command('show')
       .description('show one finding with its details')
       .argument('<id>', 'id from `sluice findings list`'),
     'findings show 5f0c2b1e9a7d4c3f8b6a1d2e3f405162',
-  ).action(show);
+  ).action(async (id: string, options: QueryOptions) => {
+    await printCall(options, `/findings/${encodeURIComponent(id)}`, finding, describe);
+  });
 }
 
 type IncidentBody = z.infer<typeof incidentPage>['incidents'][number];
@@ -166,20 +167,10 @@ function describeIncident(one: IncidentBody): string {
   ].join('\n');
 }
 
-async function listIncidents(options: QueryOptions): Promise<void> {
-  await withPlace(options, async ({ call }) => {
-    const body = await call('/incidents', { query: queryOf(options, FILTER_NAMES) });
-    answer(options, body, () => {
-      const { incidents, next_cursor: next, searched_to: searchedTo } = parts(incidentPage, body);
-      const older =
-        next === null && searchedTo !== null
-          ? ['', `Older runs were not ranked: --until ${plain(searchedTo)}`]
-          : [];
-      const lines =
-        incidents.length === 0 ? ['No incidents.'] : [incidents.map(describeIncident).join('\n\n')];
-      return [...lines, ...nextPage('sluice incidents list', next), ...older].join('\n');
-    });
-  });
+function incidentList(page: z.infer<typeof incidentPage>): string {
+  const incidents = page.incidents.map(describeIncident).join('\n\n');
+  const end = listEnd('incidents', page, 'Older runs were not ranked');
+  return [incidents || 'No incidents.', ...end].join('\n');
 }
 
 export function addIncidentCommands(program: Command): void {
@@ -194,7 +185,10 @@ export function addIncidentCommands(program: Command): void {
       .option('--limit <n>', 'incidents on a page, 1 to 100')
       .option('--cursor <cursor>', 'continue after the previous page'),
     'incidents list --since 24h',
-  ).action(listIncidents);
+  ).action(async (options: QueryOptions) => {
+    const query = queryOf(options, FILTER_NAMES);
+    await printCall(options, '/incidents', incidentPage, incidentList, { query });
+  });
 }
 
 type ExceptionBody = z.infer<typeof exceptionList>['exceptions'][number];
@@ -217,29 +211,19 @@ function statusOf({
   return `${word} ${shownTime(at)}`;
 }
 
-async function listExceptions(options: QueryOptions): Promise<void> {
-  await withPlace(options, async ({ call }) => {
-    const query = queryOf(options, { rule: 'rule_id' });
-    const body = await call('/exceptions', { query });
-    answer(options, body, () => {
-      const { exceptions } = parts(exceptionList, body);
-      if (exceptions.length === 0) return 'No exceptions.';
-      return renderTable(exceptions, [
-        { title: 'RULE', cell: (one) => plain(one.rule_id) },
-        {
-          title: 'FOR',
-          cell: (one) => plain(coverOf(one)),
-        },
-        {
-          title: 'HIDES',
-          cell: ({ hidden }) => `${hidden.is_exact ? '' : 'at least '}${hidden.count}`,
-        },
-        { title: 'STATUS', cell: statusOf },
-        { title: 'CREATED BY', cell: (one) => plain(one.created_by) },
-        { title: 'REASON', shrinks: true, cell: (one) => plain(one.reason) },
-      ]);
-    });
-  });
+function exceptionTable({ exceptions }: z.infer<typeof exceptionList>): string {
+  if (exceptions.length === 0) return 'No exceptions.';
+  return renderTable(exceptions, [
+    { title: 'RULE', cell: (one) => plain(one.rule_id) },
+    { title: 'FOR', cell: (one) => plain(coverOf(one)) },
+    {
+      title: 'HIDES',
+      cell: ({ hidden }) => `${hidden.is_exact ? '' : 'at least '}${hidden.count}`,
+    },
+    { title: 'STATUS', cell: statusOf },
+    { title: 'CREATED BY', cell: (one) => plain(one.created_by) },
+    { title: 'REASON', shrinks: true, cell: (one) => plain(one.reason) },
+  ]);
 }
 
 export function addExceptionCommands(program: Command): void {
@@ -253,5 +237,8 @@ export function addExceptionCommands(program: Command): void {
       .option('--rule <id>', 'only of this rule, for example ATR-2026-00001')
       .option('--active', 'only exceptions that have neither ended nor expired'),
     'exceptions list --active',
-  ).action(listExceptions);
+  ).action(async (options: QueryOptions) => {
+    const query = queryOf(options, { rule: 'rule_id' });
+    await printCall(options, '/exceptions', exceptionList, exceptionTable, { query });
+  });
 }

@@ -19,6 +19,7 @@ import { programVersion } from '../../main/program-version.ts';
 import { createRunReaders } from '../../main/run-reader.ts';
 import type { RuleBook } from '../../model/rules.ts';
 import { loadKeptCatalog } from '../../pool/kept-catalog.ts';
+import { answer, type OutputOptions } from '../answer.ts';
 import { readClock, withDatabase } from '../with-database.ts';
 import { chooseServer, type PlaceOptions, type ServerLogin } from './logins.ts';
 import { call, download, queryText, type Sent } from './server-call.ts';
@@ -161,6 +162,24 @@ function ofAnyVersion(schema: z.core.$ZodType): z.ZodType {
     default:
       return schema as z.ZodType;
   }
+}
+
+/**
+ * Prints the answer to a call: as text for people, under `--json` as it came.
+ *
+ * @param path below `/cli/v1`
+ */
+export async function printCall<Shape extends z.ZodType>(
+  options: OutputOptions & PlaceOptions,
+  path: string,
+  shape: Shape,
+  text: (body: z.infer<Shape>) => string,
+  sent: Sent = {},
+): Promise<void> {
+  await withPlace(options, async ({ call }) => {
+    const body = await call(path, sent);
+    answer(options, body, () => text(parts(shape, body)));
+  });
 }
 
 /** @throws {OperatorError} when it has another form, as from a server of an earlier version */

@@ -24,8 +24,9 @@ import {
   crumb,
   facts,
   type Look,
+  listTable,
+  NUMBER,
   option,
-  scrolling,
   type Viewer,
   writeForm,
   writeTo,
@@ -83,59 +84,52 @@ function testForm({ id, name }: { id: number; name: string }, viewer: Viewer): H
   return html`<form method="post" action="${writeTo(`${PATH}/${id}/test`, viewer)}"><button class="quiet">Send test<span class="hidden"> to ${name}</span></button></form>`;
 }
 
-function destinationRow(one: ListedDestination, viewer: Viewer, nowMs: number): Html {
-  return html`<tr><td data-label="Name"><a href="${PATH}/${one.id}">${one.name}</a></td>
-<td data-label="Destination"><div>${formatLabel(one.target.format)}<span class="soft below">${shownTarget(one.target)}</span></div></td>
-<td data-label="Findings">${filterText(one.filter)}</td>
-<td data-label="Status">${statusOf(one)}</td>
-<td data-label="Last message">${
-    one.last === null
-      ? html`<span class="soft">none yet</span>`
-      : html`<div>${time(one.last.at, nowMs)}<span class="below">${outcomeText(one.last)}</span></div>`
-  }</td>
-<td data-label="Test">${testForm(one, viewer)}</td></tr>
-`;
-}
-
 function destinationTable({ destinations, nowMs }: AlertsPage, viewer: Viewer): Html {
   if (destinations.length === 0) {
     return html`<p class="soft">No destinations yet. Nothing is sent.</p>`;
   }
-  return scrolling(
-    'Destinations',
-    html`<table class="stack" aria-label="Destinations"><thead><tr><th scope="col">Name</th><th scope="col">Destination</th>
-<th scope="col">Findings</th><th scope="col">Status</th><th scope="col">Last message</th><th scope="col">Test</th></tr></thead>
-<tbody>${destinations.map((one) => destinationRow(one, viewer, nowMs))}</tbody></table>`,
-  );
+  const to = ({ target }: ListedDestination) =>
+    html`<div>${formatLabel(target.format)}<span class="soft below">${shownTarget(target)}</span></div>`;
+  const lastMessage = ({ last }: ListedDestination) =>
+    last === null
+      ? html`<span class="soft">none yet</span>`
+      : html`<div>${time(last.at, nowMs)}<span class="below">${outcomeText(last)}</span></div>`;
+  return listTable('Destinations', destinations, [
+    ['Name', ({ id, name }) => html`<a href="${PATH}/${id}">${name}</a>`],
+    ['Destination', to],
+    ['Findings', ({ filter }) => filterText(filter)],
+    ['Status', statusOf],
+    ['Last message', lastMessage],
+    ['Test', (one) => testForm(one, viewer)],
+  ]);
 }
 
-function deadRow(message: DeadMessage, viewer: Viewer, nowMs: number): Html {
-  const { destinationId, name, id, runId, kind, findings, attempts } = message;
-  const fields = html`<input type="hidden" name="message" value="${id}"><button class="quiet">Send again<span class="hidden"> to ${name}</span></button>`;
+function deadSubject({ runId, kind, findings }: DeadMessage): Html {
   const subjects: Readonly<Record<DeadMessage['kind'], Html>> = {
     incident: html`<a href="/app/runs/${runId}">${many(findings, 'finding')} of a run</a>`,
     digest: html`Digest of ${count(findings)} findings`,
     tool_change: html`<a href="/app/runs/${runId}">Changed tool</a>`,
   };
-  const ended = {
-    outcome: 'dead',
-    httpStatus: message.httpStatus,
-    failure: message.failure,
-  } as const;
-  return html`<tr><td data-label="Given up">${time(message.deadAt, nowMs)}</td><td data-label="Destination">${name}</td>
-<td data-label="Message">${subjects[kind]}</td><td data-label="Attempts" class="number">${count(attempts)}</td>
-<td data-label="Reason"><div>${outcomeText(ended)}</div></td>
-<td data-label="Send again">${writeForm(writeTo(`${PATH}/${destinationId}/send-again`, viewer), fields, 'inline')}</td></tr>
-`;
+  return subjects[kind];
+}
+
+function resendForm({ destinationId, name, id }: DeadMessage, viewer: Viewer): Html {
+  const fields = html`<input type="hidden" name="message" value="${id}"><button class="quiet">Send again<span class="hidden"> to ${name}</span></button>`;
+  return writeForm(writeTo(`${PATH}/${destinationId}/send-again`, viewer), fields, 'inline');
 }
 
 function deadTable({ dead, nowMs }: AlertsPage, viewer: Viewer): HtmlValue {
   if (dead.length === 0) return null;
-  const table = html`<table class="stack" aria-label="Not delivered"><thead><tr><th scope="col">Given up</th><th scope="col">Destination</th>
-<th scope="col">Message</th><th scope="col" class="number">Attempts</th><th scope="col">Reason</th><th scope="col">Send again</th></tr></thead>
-<tbody>${dead.map((one) => deadRow(one, viewer, nowMs))}</tbody></table>`;
+  const table = listTable('Not delivered', dead, [
+    ['Given up', ({ deadAt }) => time(deadAt, nowMs)],
+    ['Destination', ({ name }) => name],
+    ['Message', deadSubject],
+    ['Attempts', ({ attempts }) => count(attempts), NUMBER],
+    ['Reason', (one) => html`<div>${outcomeText({ ...one, outcome: 'dead' })}</div>`],
+    ['Send again', (one) => resendForm(one, viewer)],
+  ]);
   return html`<section class="panel"><h2>Not delivered</h2>
-<p class="soft">These messages were tried again and again, and are not retried any more.</p>${scrolling('Not delivered', table)}</section>`;
+<p class="soft">These messages were tried again and again, and are not retried any more.</p>${table}</section>`;
 }
 
 function subjectOf({ kind, findings }: LoggedAlert): string {
@@ -144,20 +138,19 @@ function subjectOf({ kind, findings }: LoggedAlert): string {
   return kind === 'digest' ? `Digest of ${count(findings)}` : many(findings, 'finding');
 }
 
-function deliveryRow(one: LoggedAlert, nowMs: number): Html {
-  return html`<tr><td data-label="Time">${time(one.at, nowMs)}</td><td data-label="Destination">${one.name}</td>
-<td data-label="Message"><div>${subjectOf(one)}<span class="soft below"><code>${one.messageId}</code></span></div></td>
-<td data-label="Attempt" class="number">${count(one.attempt)}</td><td data-label="Result"><div>${outcomeText(one)}</div></td></tr>
-`;
-}
-
 function log({ deliveries, nowMs }: AlertsPage): HtmlValue {
   if (deliveries.length === 0) return null;
-  const table = html`<table class="stack" aria-label="Delivery log"><thead><tr><th scope="col">Time</th><th scope="col">Destination</th>
-<th scope="col">Message</th><th scope="col" class="number">Attempt</th><th scope="col">Result</th></tr></thead>
-<tbody>${deliveries.map((one) => deliveryRow(one, nowMs))}</tbody></table>`;
+  const message = (one: LoggedAlert) =>
+    html`<div>${subjectOf(one)}<span class="soft below"><code>${one.messageId}</code></span></div>`;
+  const table = listTable('Delivery log', deliveries, [
+    ['Time', ({ at }) => time(at, nowMs)],
+    ['Destination', ({ name }) => name],
+    ['Message', message],
+    ['Attempt', ({ attempt }) => count(attempt), NUMBER],
+    ['Result', (one) => html`<div>${outcomeText(one)}</div>`],
+  ]);
   return html`<section class="panel"><h2>Delivery log</h2><p class="soft">The last ${DELIVERIES_KEPT} attempts.</p>
-${scrolling('Delivery log', table)}</section>`;
+${table}</section>`;
 }
 
 export function alertsPage(look: Look, viewer: Viewer, data: AlertsPage): Html {

@@ -3,7 +3,16 @@ import type { JsonValue } from '../../model/json.ts';
 import type { AuditEntry, AuditFilter } from '../../model/people.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { type Moment, term, time } from './format.ts';
-import { appPage, empty, field, type Look, pager, scrolling, type Viewer } from './shell.ts';
+import {
+  appPage,
+  empty,
+  field,
+  type Look,
+  listTable,
+  NUMBER,
+  pager,
+  type Viewer,
+} from './shell.ts';
 
 export interface ShownEntry
   extends Pick<AuditEntry, 'seq' | 'actor' | 'origin' | 'action' | 'subject' | 'before' | 'after'> {
@@ -31,15 +40,6 @@ function change({ action, before, after }: ShownEntry): HtmlValue {
     .map(({ name, from, to }) => html`<div><code>${name}</code>: ${from} → ${to}</div>`);
 }
 
-function row(entry: ShownEntry, nowMs: number): Html {
-  return html`<tr><td data-label="No." class="number">${entry.seq}</td><td data-label="Time">${time(entry.at, nowMs)}</td>
-<td data-label="Actor">${entry.actor}</td><td data-label="Address">${entry.origin}</td>
-<td data-label="Action">${entry.action} <span class="soft below">${entry.subject}</span></td>
-<td data-label="Change"><div>${change(entry)}</div></td>
-<td data-label="Hash"><code title="${entry.hash}">${entry.hash.slice(0, 10)}</code></td></tr>
-`;
-}
-
 function filters({ actor, action }: AuditFilter): Html {
   return html`<form class="filters" method="get" action="/app/audit" role="search" aria-label="Filter">
 ${field('actor', 'Actor', actor, { hint: 'ana@example.com' })}${field('action', 'Action begins with', action, { hint: 'finding.' })}
@@ -55,9 +55,15 @@ function fileLink(query: string): Html {
 export function auditPage(look: Look, viewer: Viewer, data: AuditPage): Html {
   const { entries, query, filter, next, nowMs } = data;
   const isNarrow = filter.actor !== null || filter.action !== null;
-  const table = html`<table class="stack" aria-label="Audit log"><thead><tr><th scope="col" class="number">No.</th><th scope="col">Time</th>
-<th scope="col">Actor</th><th scope="col">Address</th><th scope="col">Action</th><th scope="col">Change</th><th scope="col">Hash</th></tr></thead>
-<tbody>${entries.map((entry) => row(entry, nowMs))}</tbody></table>`;
+  const table = listTable('Audit log', entries, [
+    ['No.', ({ seq }) => seq, NUMBER],
+    ['Time', ({ at }) => time(at, nowMs)],
+    ['Actor', ({ actor }) => actor],
+    ['Address', ({ origin }) => origin],
+    ['Action', (one) => html`${one.action} <span class="soft below">${one.subject}</span>`],
+    ['Change', (entry) => html`<div>${change(entry)}</div>`],
+    ['Hash', ({ hash }) => html`<code title="${hash}">${hash.slice(0, 10)}</code>`],
+  ]);
   return appPage(look, viewer, {
     title: 'Audit',
     current: '/app/audit',
@@ -73,7 +79,7 @@ ${
           'No changes yet',
           html`<p>Changes to ${term('rule-and-corpus', 'rules')}, ${term('key', 'keys')}, members and settings are recorded here.</p>`,
         )
-      : html`${scrolling('Audit log', table)}${pager('/app/audit', query, next)}`
+      : html`${table}${pager('/app/audit', query, next)}`
 }`,
   });
 }

@@ -29,6 +29,7 @@ import {
   empty,
   keysHelp,
   type Look,
+  listTable,
   option,
   pager,
   scrolling,
@@ -324,22 +325,26 @@ function button(action: string, viewer: Viewer, label: string, fields: Html = ht
   return writeForm(writeTo(action, viewer), html`${fields}<button class="quiet">${label}</button>`);
 }
 
-function viewRow(view: FindingView, viewer: Viewer): Html {
-  const { id, name, query, isShared, isDefault, isEditable } = view;
-  const choose = html`<input type="hidden" name="default" value="${isDefault ? 'false' : 'true'}">`;
-  const label = isDefault ? 'Remove as default' : 'Make default';
-  return html`<tr><td data-label="Name"><a href="${viewPath(query)}">${name}</a>${isDefault && html` <span class="badge">default</span>`}</td>
-<td data-label="For">${isShared ? 'workspace' : 'only you'}</td>
-<td data-label="Default">${button(`${VIEWS}/${id}/default`, viewer, label, choose)}</td>
-<td data-label="Delete">${isEditable ? button(`${VIEWS}/${id}/delete`, viewer, 'Delete') : html`<span class="soft">admins only</span>`}</td></tr>`;
-}
-
 function viewTable(views: readonly FindingView[], viewer: Viewer): Html {
-  return scrolling(
-    'Saved views',
-    html`<table class="stack" aria-label="Saved views"><thead><tr><th scope="col">Name</th><th scope="col">For</th><th scope="col">Default</th><th scope="col">Delete</th></tr></thead>
-<tbody>${views.map((view) => viewRow(view, viewer))}</tbody></table>`,
-  );
+  const choice = ({ id, isDefault }: FindingView) => {
+    const choose = html`<input type="hidden" name="default" value="${String(!isDefault)}">`;
+    const label = isDefault ? 'Remove as default' : 'Make default';
+    return button(`${VIEWS}/${id}/default`, viewer, label, choose);
+  };
+  const deletion = ({ id, isEditable }: FindingView) =>
+    isEditable
+      ? button(`${VIEWS}/${id}/delete`, viewer, 'Delete')
+      : html`<span class="soft">admins only</span>`;
+  return listTable('Saved views', views, [
+    [
+      'Name',
+      ({ name, query, isDefault }) =>
+        html`<a href="${viewPath(query)}">${name}</a>${isDefault && html` <span class="badge">default</span>`}`,
+    ],
+    ['For', ({ isShared }) => (isShared ? 'workspace' : 'only you')],
+    ['Default', choice],
+    ['Delete', deletion],
+  ]);
 }
 
 /** Closed until it is wanted. @param query of the list that would be saved */

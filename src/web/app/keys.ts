@@ -7,7 +7,8 @@ import {
   confirmed,
   empty,
   type Look,
-  scrolling,
+  listTable,
+  NUMBER,
   type Viewer,
   writeForm,
   writeTo,
@@ -37,16 +38,6 @@ function limit({ id, name, rateLimitPerMinute, revokedAt }: ListedKey, viewer: V
   return html`${perMinute} <details class="confirmed"><summary>Change<span class="hidden"> the limit of ${name}</span></summary><div>${writeForm(writeTo(`${PATH}/${id}/limit`, viewer), field)}</div></details>`;
 }
 
-function row(key: ListedKey, viewer: Viewer, nowMs: number): Html {
-  return html`<tr><td data-label="Name">${key.name}</td><td data-label="Kind">${key.kind}</td>
-<td data-label="Prefix"><code>${key.prefix}…</code></td>
-<td data-label="Requests per minute" class="number">${limit(key, viewer)}</td>
-<td data-label="Created">${time(key.createdAt, nowMs)}</td>
-<td data-label="Last used">${time(key.lastUsedAt, nowMs)}</td>
-<td data-label="Status">${revocation(key, viewer, nowMs)}</td></tr>
-`;
-}
-
 function createForm(brand: string, viewer: Viewer): Html {
   const fields = html`<label>Name<input name="name" required maxlength="${NAME_CHARS_MAX}" placeholder="production collector"></label>
 <label>Kind<select name="kind"><option value="agent">agent (sends)</option><option value="workspace">workspace (reads)</option></select></label>
@@ -61,9 +52,15 @@ export function keysPage(
   viewer: Viewer,
   { keys, nowMs }: { readonly keys: readonly ListedKey[]; readonly nowMs: number },
 ): Html {
-  const table = html`<table class="stack" aria-label="Keys"><thead><tr><th scope="col">Name</th><th scope="col">Kind</th>
-<th scope="col">Prefix</th><th scope="col" class="number">Requests per minute</th><th scope="col">Created</th><th scope="col">Last used</th>
-<th scope="col">Status</th></tr></thead><tbody>${keys.map((key) => row(key, viewer, nowMs))}</tbody></table>`;
+  const table = listTable('Keys', keys, [
+    ['Name', ({ name }) => name],
+    ['Kind', ({ kind }) => kind],
+    ['Prefix', ({ prefix }) => html`<code>${prefix}…</code>`],
+    ['Requests per minute', (key) => limit(key, viewer), NUMBER],
+    ['Created', ({ createdAt }) => time(createdAt, nowMs)],
+    ['Last used', ({ lastUsedAt }) => time(lastUsedAt, nowMs)],
+    ['Status', (key) => revocation(key, viewer, nowMs)],
+  ]);
   return appPage(look, viewer, {
     title: 'Keys',
     current: PATH,
@@ -78,7 +75,7 @@ ${viewer.isAdmin && createForm(look.brand, viewer)}
               ? html`<p>Create an agent key above to send telemetry.</p>`
               : html`<p>You need an agent key to send telemetry: ask an admin of this workspace for one.</p>`,
           )
-        : scrolling('Keys', table)
+        : table
     }</div>`,
   });
 }

@@ -6,8 +6,8 @@ import {
   appPage,
   confirmed,
   type Look,
+  listTable,
   option,
-  scrolling,
   type Viewer,
   writeForm,
   writeTo,
@@ -45,13 +45,6 @@ function removal({ userId, email }: Member, viewer: Viewer): Html {
   );
 }
 
-function memberRow(member: Member, viewer: Viewer, nowMs: number): Html {
-  return html`<tr><td data-label="Name">${member.displayName}</td><td data-label="E-mail">${member.email}</td>
-<td data-label="Role">${roleOf(member, viewer)}</td><td data-label="Last seen">${time(member.lastSeenAt, nowMs)}</td>
-${viewer.isAdmin && html`<td data-label="Membership">${mayChange(member, viewer) && removal(member, viewer)}</td>`}</tr>
-`;
-}
-
 function inviteForm(viewer: Viewer): Html {
   const fields = html`<label>E-mail address<input name="email" type="email" required maxlength="254"></label>
 <label>Role<select name="role">${rolesFor(viewer)
@@ -67,19 +60,18 @@ function invitationTable({ invitations }: MembersPage, viewer: Viewer): HtmlValu
       writeTo(`/app/invitations/${id}/revoke`, viewer),
       html`<button class="danger">Revoke<span class="hidden"> the invitation of ${email}</span></button>`,
     );
-  const row = (one: Invitation) => {
-    const ends = one.expiresAt.toISOString();
-    return html`<tr><td data-label="E-mail">${one.email}</td><td data-label="Role">${one.role}</td>
-<td data-label="Expires"><time datetime="${ends}" title="${ends}">${ends.slice(0, 10)}</time></td>
-<td data-label="Invitation">${mayChange(one, viewer) && revocation(one)}</td></tr>`;
+  const end = ({ expiresAt }: Invitation) => {
+    const ends = expiresAt.toISOString();
+    return html`<time datetime="${ends}" title="${ends}">${ends.slice(0, 10)}</time>`;
   };
   return (
     invitations.length > 0 &&
-    scrolling(
-      'Invitations',
-      html`<table class="stack" aria-label="Invitations"><thead><tr><th scope="col">E-mail</th><th scope="col">Role</th>
-<th scope="col">Expires</th><th scope="col">Invitation</th></tr></thead><tbody>${invitations.map(row)}</tbody></table>`,
-    )
+    listTable('Invitations', invitations, [
+      ['E-mail', ({ email }) => email],
+      ['Role', ({ role }) => role],
+      ['Expires', end],
+      ['Invitation', (one) => mayChange(one, viewer) && revocation(one)],
+    ])
   );
 }
 
@@ -90,12 +82,13 @@ export function membersPage(look: Look, viewer: Viewer, data: MembersPage): Html
     current: PATH,
     main: html`<h1>Members</h1>
 <p class="lead">Members can read everything except the ${term('audit-log', 'audit log')}. Admins and owners can also switch ${term('rule-and-corpus', 'rules')}, manage ${term('key', 'keys')} and invite members.</p>
-${scrolling(
-  'Members',
-  html`<table class="stack" aria-label="Members"><thead><tr><th scope="col">Name</th><th scope="col">E-mail</th><th scope="col">Role</th>
-<th scope="col">Last seen</th>${viewer.isAdmin && html`<th scope="col">Membership</th>`}</tr></thead>
-<tbody>${members.map((member) => memberRow(member, viewer, nowMs))}</tbody></table>`,
-)}
+${listTable('Members', members, [
+  ['Name', ({ displayName }) => displayName],
+  ['E-mail', ({ email }) => email],
+  ['Role', (member) => roleOf(member, viewer)],
+  ['Last seen', ({ lastSeenAt }) => time(lastSeenAt, nowMs)],
+  viewer.isAdmin && ['Membership', (one) => mayChange(one, viewer) && removal(one, viewer)],
+])}
 ${
   viewer.isAdmin &&
   html`<section class="panel"><h2>Invite a member</h2>${inviteForm(viewer)}<div data-fresh="invitations">${invitationTable(data, viewer)}</div></section>`

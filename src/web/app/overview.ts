@@ -20,7 +20,7 @@ import { barChart, courses } from './charts.ts';
 import { withParameters } from './findings/finding-filters.ts';
 import { count, dayLabel, duration, hourLabel, moment, term, time, words } from './format.ts';
 import { corpusName, type RuleFacts, settingsText, stateTable } from './rule-counts.ts';
-import { appPage, empty, type Look, scrolling, type Viewer } from './shell.ts';
+import { appPage, empty, type Look, listTable, NUMBER, type Viewer } from './shell.ts';
 
 export interface OverviewPage {
   readonly overview: WorkspaceOverview;
@@ -384,18 +384,12 @@ const ADVICE: Readonly<Record<string, Advice>> = {
   },
 };
 
-function row(refusal: ListedRefusal, nowMs: number): Html {
-  const { what, change } = ADVICE[refusal.reason] ?? {
-    what: refusal.reason,
-    change: html`See <a href="/docs/errors">errors</a>.`,
-  };
-  return html`<tr><td data-label="Requests" class="number">${count(refusal.requests)}</td>
-<td data-label="Reason"><a href="/docs/errors#${refusal.reason === 'revoked_key' ? 'invalid_credential' : refusal.reason}">${what}</a><br><code>${refusal.path}</code></td>
-<td data-label="What to change">${change}</td>
-<td data-label="Key">${refusal.keyName}<br><code>${refusal.keyPrefix}…</code></td>
-<td data-label="Sender"><code>${refusal.address}</code><br><span class="soft">${refusal.userAgent === '' ? 'no User-Agent' : refusal.userAgent}</span></td>
-<td data-label="Last seen">${time(refusal.lastAt, nowMs)}</td></tr>
-`;
+const adviceOn = (reason: string): Advice =>
+  ADVICE[reason] ?? { what: reason, change: html`See <a href="/docs/errors">errors</a>.` };
+
+function reasonCell({ reason, path }: ListedRefusal): Html {
+  const code = reason === 'revoked_key' ? 'invalid_credential' : reason;
+  return html`<a href="/docs/errors#${code}">${adviceOn(reason).what}</a><br><code>${path}</code>`;
 }
 
 /** The panel; what belongs to no workspace is in the server's log. */
@@ -405,12 +399,19 @@ function refusedPanel({ groups, requests }: ListedRefusals, nowMs: number): Html
     return html`<section class="panel refused" id="refused"><h2>Refused requests, last hour</h2>
 <p>No request with a key of this workspace was refused.</p>${unknown}</section>`;
   }
-  const table = html`<table class="stack" aria-label="Refused requests"><thead><tr><th scope="col" class="number">Requests</th><th scope="col">Reason</th>
-<th scope="col">What to change</th><th scope="col">Key</th><th scope="col">Sender</th><th scope="col">Last seen</th></tr></thead>
-<tbody>${groups.map((one) => row(one, nowMs))}</tbody></table>`;
+  const sender = ({ address, userAgent }: ListedRefusal) =>
+    html`<code>${address}</code><br><span class="soft">${userAgent || 'no User-Agent'}</span>`;
+  const table = listTable('Refused requests', groups, [
+    ['Requests', (one) => count(one.requests), NUMBER],
+    ['Reason', reasonCell],
+    ['What to change', ({ reason }) => adviceOn(reason).change],
+    ['Key', ({ keyName, keyPrefix }) => html`${keyName}<br><code>${keyPrefix}…</code>`],
+    ['Sender', sender],
+    ['Last seen', ({ lastAt }) => time(lastAt, nowMs)],
+  ]);
   const listed = groups.reduce((sum, one) => sum + one.requests, 0);
   return html`<section class="panel refused" id="refused"><h2>Refused requests, last hour: ${count(requests)}</h2>
 <p>The telemetry in these requests was not stored. Most exporters do not report such errors.</p>
-${scrolling('Refused requests', table)}
+${table}
 ${listed < requests && html`<p class="soft">Only the most frequent are listed.</p>`}${unknown}</section>`;
 }

@@ -14,7 +14,7 @@ import {
   crumb,
   facts,
   type Look,
-  scrolling,
+  listTable,
   severityBadge,
   type Viewer,
 } from './shell.ts';
@@ -106,18 +106,21 @@ function whyNot({ unsupportedReasons, support }: Rule): HtmlValue {
 
 function conditions({ condition, conditions: all }: Rule): Html {
   return html`<h2>Conditions <span class="soft">(${condition === 'any' ? 'any one must match' : html`all must match in one ${term('step', 'step')}`})</span></h2>
-${scrolling(
-  'Conditions',
-  html`<table class="stack" aria-label="Conditions"><thead><tr><th scope="col">Field and ${term('surface', 'surfaces')}</th><th scope="col">Description</th>
-<th scope="col">Pattern</th><th scope="col">Supported</th></tr></thead><tbody>${all.map(
-    (
-      one,
-    ) => html`<tr><td data-label="Field"><code>${one.field}</code> <span class="soft below">${one.surfaces.map(surfaceLabel).join(', ')}</span></td>
-<td data-label="Description">${one.description}</td><td data-label="Pattern"><code class="pattern">${one.pattern}</code></td>
-<td data-label="Supported">${one.supported ? 'yes' : html`<span class="medium">${one.reason?.message ?? 'no'}</span>`}</td></tr>
-`,
-  )}</tbody></table>`,
-)}`;
+${listTable('Conditions', all, [
+  [
+    'Field',
+    ({ field, surfaces }) =>
+      html`<code>${field}</code> <span class="soft below">${surfaces.map(surfaceLabel).join(', ')}</span>`,
+    { head: html`Field and ${term('surface', 'surfaces')}` },
+  ],
+  ['Description', ({ description }) => description],
+  ['Pattern', ({ pattern }) => html`<code class="pattern">${pattern}</code>`],
+  [
+    'Supported',
+    ({ supported, reason }) =>
+      supported ? 'yes' : html`<span class="medium">${reason?.message ?? 'no'}</span>`,
+  ],
+])}`;
 }
 
 function failures({ ownExamples: { failed } }: Rule): HtmlValue {

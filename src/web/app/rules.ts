@@ -11,7 +11,6 @@ import {
   canRun,
   type DecidedBy,
   MATURITIES,
-  type OrphanedOverride,
   RULE_STATES,
   RULE_STATUSES,
   type Rule,
@@ -40,6 +39,7 @@ import {
   field,
   folded,
   type Look,
+  listTable,
   scrolling,
   severityBadge,
   type Viewer,
@@ -176,22 +176,16 @@ ${
 ${reset(data, viewer)}</section>`;
 }
 
-function orphanRow({ ruleId, enabled, detail }: OrphanedOverride, viewer: Viewer): Html {
-  return html`<tr><td data-label="Rule"><code>${ruleId}</code></td><td data-label="Set to">${enabled ? 'On' : 'Off'}</td>
-<td data-label="Why it has no effect">${detail}</td>
-<td data-label="Remove">${viewer.isAdmin && removeOverride(ruleId, viewer)}</td></tr>
-`;
-}
-
 function orphanTable({ orphans }: RuleFacts, viewer: Viewer): HtmlValue {
   if (orphans.length === 0) return null;
   return html`<section class="notice"><h2>Settings without effect</h2>
 <p>These rules were set manually, but they cannot run or are no longer in the corpus.</p>
-${scrolling(
-  'Settings without effect',
-  html`<table class="stack" aria-label="Settings without effect"><thead><tr><th scope="col">Rule</th><th scope="col">Set to</th>
-<th scope="col">Why it has no effect</th><th scope="col">Remove</th></tr></thead><tbody>${orphans.map((one) => orphanRow(one, viewer))}</tbody></table>`,
-)}</section>`;
+${listTable('Settings without effect', orphans, [
+  ['Rule', ({ ruleId }) => html`<code>${ruleId}</code>`],
+  ['Set to', ({ enabled }) => (enabled ? 'On' : 'Off')],
+  ['Why it has no effect', ({ detail }) => detail],
+  ['Remove', ({ ruleId }) => viewer.isAdmin && removeOverride(ruleId, viewer)],
+])}</section>`;
 }
 
 function pages({ query, page, pages: last }: RulesPage): Html {

@@ -20,8 +20,8 @@ import {
   confirmed,
   facts,
   type Look,
+  listTable,
   option,
-  scrolling,
   type Viewer,
   writeForm,
   writeTo,
@@ -141,28 +141,24 @@ function rules({ rules: facts }: SettingsPage, viewer: Viewer): Html {
 ${stateTable(facts, viewer)}<p class="soft">Corpus ${corpusName(facts.snapshot.version, facts.snapshot.identity)}</p></section>`;
 }
 
-function sessionRow(session: ShownSession, nowMs: number): Html {
-  const end: HtmlValue = session.isThis
-    ? html`<span class="soft">this session</span>`
-    : writeForm(
-        `/app/sessions/${session.id}/end`,
-        html`<button class="danger">Sign out<span class="hidden"> the session of ${session.userAgent} from ${session.address}</span></button>`,
-      );
-  const program: HtmlValue =
-    session.kind === 'cli'
-      ? html`Command line on ${session.userAgent} <span class="soft below">workspace ${session.workspace}, until ${time(session.expiresAt, nowMs)}</span>`
-      : session.userAgent;
-  return html`<tr><td data-label="Program">${program}</td><td data-label="Address">${session.address}</td>
-<td data-label="Signed in">${time(session.createdAt, nowMs)}</td><td data-label="Last seen">${time(session.lastSeenAt, nowMs)}</td>
-<td data-label="Session">${end}</td></tr>
-`;
-}
-
 function sessions({ sessions: all, nowMs }: SettingsPage): Html {
-  const table = html`<table class="stack" aria-label="Sessions"><thead><tr><th scope="col">Program</th><th scope="col">Address</th>
-<th scope="col">Signed in</th><th scope="col">Last seen</th><th scope="col">Session</th></tr></thead>
-<tbody>${all.map((session) => sessionRow(session, nowMs))}</tbody></table>`;
-  return html`<section class="panel"><h2>Your sessions</h2>${scrolling('Sessions', table)}
+  const end = ({ id, userAgent, address }: ShownSession) =>
+    writeForm(
+      `/app/sessions/${id}/end`,
+      html`<button class="danger">Sign out<span class="hidden"> the session of ${userAgent} from ${address}</span></button>`,
+    );
+  const program = ({ kind, userAgent, workspace, expiresAt }: ShownSession): HtmlValue =>
+    kind === 'cli'
+      ? html`Command line on ${userAgent} <span class="soft below">workspace ${workspace}, until ${time(expiresAt, nowMs)}</span>`
+      : userAgent;
+  const table = listTable('Sessions', all, [
+    ['Program', program],
+    ['Address', ({ address }) => address],
+    ['Signed in', ({ createdAt }) => time(createdAt, nowMs)],
+    ['Last seen', ({ lastSeenAt }) => time(lastSeenAt, nowMs)],
+    ['Session', (one) => (one.isThis ? html`<span class="soft">this session</span>` : end(one))],
+  ]);
+  return html`<section class="panel"><h2>Your sessions</h2>${table}
 ${
   all.length > 1 &&
   writeForm(

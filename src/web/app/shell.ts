@@ -157,6 +157,40 @@ export function scrolling(label: string, table: Html): Html {
   return html`<div class="scroll" tabindex="0" role="region" aria-label="${label}">${table}</div>`;
 }
 
+interface ColumnLook {
+  readonly className?: 'number' | 'what';
+  /** when it is more than the label */
+  readonly head?: Html;
+}
+
+/** The label is the head, and on a narrow screen is before the cell. */
+type Column<Row> = readonly [label: string, cell: (row: Row) => HtmlValue, look?: ColumnLook];
+
+export const NUMBER: ColumnLook = { className: 'number' };
+
+/** A list as a table; on a narrow screen each row is a block. */
+export function listTable<Row>(
+  name: string,
+  rows: readonly Row[],
+  columns: readonly (Column<Row> | false)[],
+  className = 'stack',
+): Html {
+  const shown = columns.filter((column) => column !== false);
+  const classOf = (look?: ColumnLook): HtmlValue =>
+    look?.className !== undefined && html` class="${look.className}"`;
+  const head = shown.map(
+    ([label, , look]) => html`<th scope="col"${classOf(look)}>${look?.head ?? label}</th>`,
+  );
+  const body = rows.map(
+    (row) =>
+      html`<tr>${shown.map(([label, cell, look]) => html`<td data-label="${label}"${classOf(look)}>${cell(row)}</td>`)}</tr>\n`,
+  );
+  return scrolling(
+    name,
+    html`<table class="${className}" aria-label="${name}"><thead><tr>${head}</tr></thead><tbody>${body}</tbody></table>`,
+  );
+}
+
 /** An empty state: what is missing, and how to get it. */
 export function empty(title: string, what: HtmlValue): Html {
   return html`<div class="empty"><h2>${title}</h2>${what}</div>`;

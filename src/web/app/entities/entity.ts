@@ -24,7 +24,8 @@ import {
   empty,
   entityLink,
   type Look,
-  scrolling,
+  listTable,
+  NUMBER,
   severityBadge,
   strip,
   type Viewer,
@@ -131,16 +132,16 @@ function rules({ facts, entity, titleOf, nowMs }: EntityPage): HtmlValue {
     query === null
       ? count(findings)
       : html`<a href="${FINDINGS_PATH}?rule_id=${ruleId}&amp;state=all&amp;${query}">${count(findings)}</a>`;
-  return html`<section class="panel"><h2>Findings by rule</h2>${scrolling(
+  return html`<section class="panel"><h2>Findings by rule</h2>${listTable(
     'Findings by rule',
-    html`<table class="stack" aria-label="Findings by rule"><thead><tr><th scope="col">Severity</th><th scope="col">Rule</th><th scope="col" class="number">Findings</th><th scope="col" class="number">False positives</th><th scope="col">Last</th></tr></thead>
-<tbody>${facts.rules.map(
-      (rule) => html`<tr><td data-label="Severity">${severityBadge(rule.severity)}</td>
-<td data-label="Rule"><a href="/app/rules/${rule.ruleId}">${titleOf(rule.ruleId)}</a></td>
-<td data-label="Findings" class="number">${number(rule.ruleId, rule.findings)}</td>
-<td data-label="False positives" class="number">${count(rule.dismissed)}</td>
-<td data-label="Last">${time(rule.lastAt, nowMs)}</td></tr>`,
-    )}</tbody></table>`,
+    facts.rules,
+    [
+      ['Severity', ({ severity }) => severityBadge(severity)],
+      ['Rule', ({ ruleId }) => html`<a href="/app/rules/${ruleId}">${titleOf(ruleId)}</a>`],
+      ['Findings', ({ ruleId, findings }) => number(ruleId, findings), NUMBER],
+      ['False positives', ({ dismissed }) => count(dismissed), NUMBER],
+      ['Last', ({ lastAt }) => time(lastAt, nowMs)],
+    ],
   )}</section>`;
 }
 

@@ -14,12 +14,19 @@ import {
   empty,
   facts,
   type Look,
+  listTable,
+  NUMBER,
   option,
-  scrolling,
-  severityBadge,
   type Viewer,
 } from '../shell.ts';
-import { allPerDay, PREVIEWS, perDayText, type RuleFinder, titleOf } from './previews.ts';
+import {
+  allPerDay,
+  PREVIEWS,
+  perDayText,
+  type RuleFinder,
+  ruleColumns,
+  titleOf,
+} from './previews.ts';
 
 export const COMPARE = `${PREVIEWS}/compare`;
 
@@ -73,27 +80,19 @@ function change({ a, b }: RuleDifference): Html {
   return difference > 0 ? html`<strong class="medium">${text}</strong>` : html`${text}`;
 }
 
-function row(one: RuleDifference, findRule: RuleFinder): Html {
-  const rule = findRule(one.ruleId);
-  return html`<tr><td data-label="Severity">${rule !== null && severityBadge(rule.severity)}</td>
-<td data-label="Rule"><a href="/app/rules/${one.ruleId}">${rule?.title ?? one.ruleId}</a> <span class="soft below">${one.ruleId}</span></td>
-<td data-label="First" class="number">${share(one.a)}</td><td data-label="Second" class="number">${share(one.b)}</td>
-<td data-label="Difference" class="number">${change(one)}</td></tr>
-`;
-}
-
 function differences({ a, b }: NonNullable<ComparePage['chosen']>, findRule: RuleFinder): Html {
   const { differing, equal } = comparePreviews(a, b);
   const same = html`<p class="soft">${count(equal)} ${equal === 1 ? 'rule' : 'rules'} with the same share of the runs in both.</p>`;
   if (differing.length === 0) {
     return html`${empty('No differences', html`<p>Both previews found the same share of the runs with every rule.</p>`)}${equal > 0 && same}`;
   }
-  return html`${scrolling(
-    'Differences',
-    html`<table class="stack" aria-label="Differences"><thead><tr><th scope="col">Severity</th><th scope="col">Rule</th>
-<th scope="col" class="number">First</th><th scope="col" class="number">Second</th><th scope="col" class="number">Difference, findings</th></tr></thead>
-<tbody>${differing.map((one) => row(one, findRule))}</tbody></table>`,
-  )}${same}`;
+  const table = listTable('Differences', differing, [
+    ...ruleColumns(findRule),
+    ['First', ({ a: one }) => share(one), NUMBER],
+    ['Second', ({ b: one }) => share(one), NUMBER],
+    ['Difference', change, { ...NUMBER, head: html`Difference, findings` }],
+  ]);
+  return html`${table}${same}`;
 }
 
 export function comparePage(look: Look, viewer: Viewer, data: ComparePage): Html {

@@ -29,7 +29,8 @@ import {
   empty,
   facts,
   type Look,
-  scrolling,
+  listTable,
+  NUMBER,
   severityBadge,
   type Viewer,
   writeForm,
@@ -100,22 +101,19 @@ function examples(ruleTally: RuleTally): Html {
   return html`${ruleTally.examples.map(link)}`;
 }
 
-function resultRow(
-  one: RuleTally & { readonly ruleId: string },
-  preview: Preview,
-  findRule: RuleFinder,
-): Html {
-  const rule = findRule(one.ruleId);
-  const { read } = preview.tally;
-  const rate = rule?.quality.wildFpRate ?? null;
-  return html`<tr><td data-label="Severity">${rule !== null && severityBadge(rule.severity)}</td>
-<td data-label="Rule"><a href="${RULES}/${one.ruleId}">${rule?.title ?? one.ruleId}</a> <span class="soft below">${one.ruleId}</span></td>
-<td data-label="Runs" class="number">${count(one.runs)}</td>
-<td data-label="Share of runs" class="number">${percentText(read === 0 ? 0 : (100 * one.runs) / read)}</td>
-<td data-label="Findings" class="number">${perDayText(findingsPerDay(one.runs, preview))}</td>
-<td data-label="Authors’ false-positive rate">${rate !== null && falsePositiveRate(rate)}</td>
-<td data-label="Examples">${examples(one)}</td></tr>
-`;
+/** The first columns of a table of rules. */
+export function ruleColumns(findRule: RuleFinder) {
+  type Row = { readonly ruleId: string };
+  const severity = ({ ruleId }: Row): HtmlValue => {
+    const rule = findRule(ruleId);
+    return rule !== null && severityBadge(rule.severity);
+  };
+  const title = ({ ruleId }: Row): Html =>
+    html`<a href="${RULES}/${ruleId}">${findRule(ruleId)?.title ?? ruleId}</a> <span class="soft below">${ruleId}</span>`;
+  return [
+    ['Severity', severity],
+    ['Rule', title],
+  ] as const;
 }
 
 function results(preview: Preview, findRule: RuleFinder): Html {
@@ -125,13 +123,19 @@ function results(preview: Preview, findRule: RuleFinder): Html {
       ? html`<p class="soft">No matches so far.</p>`
       : empty('No matches', html`<p>None of these runs would have had a finding.</p>`);
   }
-  return scrolling(
-    'Results',
-    html`<table class="stack" aria-label="Results"><thead><tr><th scope="col">Severity</th><th scope="col">Rule</th>
-<th scope="col" class="number">Runs</th><th scope="col" class="number">Share of runs</th><th scope="col" class="number">Findings</th>
-<th scope="col">Authors’ false-positive rate</th><th scope="col">Examples</th></tr></thead>
-<tbody>${rules.map((one) => resultRow(one, preview, findRule))}</tbody></table>`,
-  );
+  const { read } = preview.tally;
+  const authors = (ruleId: string): HtmlValue => {
+    const rate = findRule(ruleId)?.quality.wildFpRate ?? null;
+    return rate !== null && falsePositiveRate(rate);
+  };
+  return listTable('Results', rules, [
+    ...ruleColumns(findRule),
+    ['Runs', ({ runs }) => count(runs), NUMBER],
+    ['Share of runs', ({ runs }) => percentText(read === 0 ? 0 : (100 * runs) / read), NUMBER],
+    ['Findings', ({ runs }) => perDayText(findingsPerDay(runs, preview)), NUMBER],
+    ['Authors’ false-positive rate', ({ ruleId }) => authors(ruleId)],
+    ['Examples', examples],
+  ]);
 }
 
 function about(preview: Preview, nowMs: number): Html {
@@ -200,16 +204,6 @@ function spread({ oldestDays, days }: Preview): HtmlValue {
   return html`<p class="soft">Counted over ${duration(covered * DAY_MS)}: the oldest of the runs is no older.</p>`;
 }
 
-function listRow(preview: Preview, findRule: RuleFinder, nowMs: number): Html {
-  return html`<tr><td data-label="Rules"><a href="${PREVIEWS}/${preview.id}">${titleOf(preview, findRule)}</a></td>
-<td data-label="State">${STATES[preview.state]}</td>
-<td data-label="Days" class="number">${preview.days}</td>
-<td data-label="Runs" class="number">${count(preview.tally.read)}</td>
-<td data-label="With a finding" class="number">${percentText(foundPercent(preview))}</td>
-<td data-label="Requested">${time(preview.requestedAt, nowMs)} <span class="soft below">${preview.requestedBy}</span></td></tr>
-`;
-}
-
 export function previewsPage(
   look: Look,
   viewer: Viewer,
@@ -236,12 +230,18 @@ ${
         'No previews yet',
         html`<p>Preview the experimental tier here, or a rule on its page.</p>`,
       )
-    : scrolling(
-        'Previews',
-        html`<table class="stack" aria-label="Previews"><thead><tr><th scope="col">Rules</th><th scope="col">State</th>
-<th scope="col" class="number">Days</th><th scope="col" class="number">Runs</th><th scope="col" class="number">With a finding</th><th scope="col">Requested</th></tr></thead>
-<tbody>${previews.map((one) => listRow(one, findRule, nowMs))}</tbody></table>`,
-      )
+    : listTable('Previews', previews, [
+        ['Rules', (one) => html`<a href="${PREVIEWS}/${one.id}">${titleOf(one, findRule)}</a>`],
+        ['State', ({ state }) => STATES[state]],
+        ['Days', ({ days }) => days, NUMBER],
+        ['Runs', ({ tally }) => count(tally.read), NUMBER],
+        ['With a finding', (one) => percentText(foundPercent(one)), NUMBER],
+        [
+          'Requested',
+          ({ requestedAt, requestedBy }) =>
+            html`${time(requestedAt, nowMs)} <span class="soft below">${requestedBy}</span>`,
+        ],
+      ])
 }${compare}`,
   });
 }

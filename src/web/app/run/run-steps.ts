@@ -40,7 +40,7 @@ const NEAR_PAGES = 3;
 function stepView(step: ShownStep, data: StepsPage): Html {
   const { outline, number, depth } = step;
   const own = data.findings.filter(({ id }) => step.findings.includes(id));
-  return html`<li class="step depth-${depth}${own.length > 0 && ' found'}" id="step-${number}" tabindex="-1">
+  return html`<li class="step in-${depth}${own.length > 0 && ' found'}" id="step-${number}" tabindex="-1">
 <div class="step-head"><span class="step-number soft">${number}</span>${kindTag(outline)}
 <h3><a href="/app/runs/${data.runId}?step=${number}#step-${number}">${stepTitle(outline)}</a></h3>
 ${errorBadge(outline)}

@@ -15,8 +15,8 @@ import {
   field,
   folded,
   type Look,
+  listTable,
   pager,
-  scrolling,
   type Viewer,
 } from '../shell.ts';
 
@@ -69,18 +69,29 @@ function levelBadge({ level }: LogLine): HtmlValue {
   return html`<span class="badge ${level in LOOKS ? LOOKS[level as keyof typeof LOOKS] : ''}">${level}</span>`;
 }
 
-function row(line: LogLine): Html {
-  const { timeUnixNano, service, eventName, text, attributes, isCut, runId } = line;
-  return html`<tr>
-<td data-label="Time">${timeUnixNano === '0' ? '–' : nanoMoment(timeUnixNano)}</td>
-<td data-label="Level">${levelBadge(line)}</td>
-<td data-label="Service">${service === null ? '–' : entityLink('service', service)}</td>
-<td class="what" data-label="Text">${eventName !== null && html`<b>${eventName}</b> `}${text}${attributes !== null && attributes !== '' && html` <span class="soft below">${attributes}</span>`}${isCut && html` <span class="soft">(cut)</span>`}</td>
-<td data-label="Run">${runId === null ? html`<span class="soft">–</span>` : html`<a href="/app/runs/${runId}"><code>${runId.slice(0, 8)}</code></a>`}</td></tr>
-`;
+function textCell({ eventName, text, attributes, isCut }: LogLine): Html {
+  return html`${eventName !== null && html`<b>${eventName}</b> `}${text}${attributes !== null && attributes !== '' && html` <span class="soft below">${attributes}</span>`}${isCut && html` <span class="soft">(cut)</span>`}`;
 }
 
-const HEADS = ['Time', 'Level', 'Service', 'Text', 'Run'];
+const runCell = ({ runId }: LogLine): Html =>
+  runId === null
+    ? html`<span class="soft">–</span>`
+    : html`<a href="/app/runs/${runId}"><code>${runId.slice(0, 8)}</code></a>`;
+
+function table(records: readonly LogLine[]): Html {
+  return listTable(
+    'Log records',
+    records,
+    [
+      ['Time', ({ timeUnixNano: at }) => (at === '0' ? '–' : nanoMoment(at))],
+      ['Level', levelBadge],
+      ['Service', ({ service }) => (service === null ? '–' : entityLink('service', service))],
+      ['Text', textCell, { className: 'what' }],
+      ['Run', runCell],
+    ],
+    'stack logs',
+  );
+}
 
 export function logsPage(look: Look, viewer: Viewer, data: LogsPage): Html {
   const { records, next, query, isRedacted, unreadable } = data;
@@ -106,14 +117,7 @@ export function logsPage(look: Look, viewer: Viewer, data: LogsPage): Html {
 ${logFilters(query, isRedacted)}
 ${isRedacted && html`<p class="notice">This workspace redacts excerpts: the texts of log records are not shown.</p>`}
 ${unreadableNote(unreadable, 'log record')}
-${
-  records.length === 0
-    ? none
-    : scrolling(
-        'Log records',
-        html`<table class="stack logs" aria-label="Log records"><thead><tr>${HEADS.map((head) => html`<th scope="col">${head}</th>`)}</tr></thead><tbody>${records.map(row)}</tbody></table>`,
-      )
-}
+${records.length === 0 ? none : table(records)}
 ${pager(LOGS_PATH, query, next, records.length === 0 ? 'Search further' : 'Older')}`,
   });
 }

@@ -16,8 +16,9 @@ import {
   entityLink,
   facts,
   type Look,
+  listTable,
+  NUMBER,
   option,
-  scrolling,
   type Viewer,
 } from '../shell.ts';
 import { LOGS_PATH, telemetryTabs, unreadableNote } from './logs.ts';
@@ -79,17 +80,20 @@ function rangeField(hours: number): Html {
   return html`<label>Range<select name="hours">${known.map((range) => option(String(range), label(range), String(hours)))}</select></label>`;
 }
 
-function row(metric: MetricSummary, { hours, nowMs }: RangePage): Html {
-  const { name, description, services, lastValue, lastSeen, points } = metric;
-  return html`<tr>
-<td data-label="Metric"><a href="${chartHref(name, hours)}">${name}</a> <span class="soft below">${description}</span></td>
-<td data-label="Unit">${unitOf(metric)}</td>
-<td data-label="Kind">${kindText(metric)}</td>
-<td data-label="Services">${services.map((service, index) => html`${index > 0 && ', '}${entityLink('service', service)}`)}</td>
-<td data-label="Points" class="number">${count(points)}</td>
-<td data-label="Last value" class="number">${lastValue === null ? '–' : number(lastValue)}</td>
-<td data-label="Last seen">${time(lastSeen, nowMs)}</td></tr>
-`;
+function table(metrics: readonly MetricSummary[], { hours, nowMs }: RangePage): Html {
+  const title = ({ name, description }: MetricSummary) =>
+    html`<a href="${chartHref(name, hours)}">${name}</a> <span class="soft below">${description}</span>`;
+  const links = ({ services }: MetricSummary) =>
+    services.map((one, index) => html`${index > 0 && ', '}${entityLink('service', one)}`);
+  return listTable('Metrics', metrics, [
+    ['Metric', title],
+    ['Unit', unitOf],
+    ['Kind', kindText],
+    ['Services', links],
+    ['Points', ({ points }) => count(points), NUMBER],
+    ['Last value', ({ lastValue }) => (lastValue === null ? '–' : number(lastValue)), NUMBER],
+    ['Last seen', ({ lastSeen }) => time(lastSeen, nowMs)],
+  ]);
 }
 
 export function metricsPage(look: Look, viewer: Viewer, data: MetricsPage): Html {
@@ -108,11 +112,7 @@ ${unreadableNote(unreadable, 'data point')}
 ${
   metrics.length === 0
     ? empty('No metrics in this range', html`<p><a href="/docs/ingest">How to send them</a></p>`)
-    : scrolling(
-        'Metrics',
-        html`<table class="stack" aria-label="Metrics"><thead><tr><th scope="col">Metric</th><th scope="col">Unit</th><th scope="col">Kind</th><th scope="col">Services</th><th scope="col" class="number">Points</th><th scope="col" class="number">Last value</th><th scope="col">Last seen</th></tr></thead>
-<tbody>${metrics.map((metric) => row(metric, data))}</tbody></table>`,
-      )
+    : table(metrics, data)
 }
 ${leftOut > 0 && html`<p class="soft">${many(leftOut, 'further metric')} not listed.</p>`}`,
   });

@@ -18,8 +18,9 @@ import {
   entityLink,
   field,
   type Look,
+  listTable,
+  NUMBER,
   pager,
-  scrolling,
   type Viewer,
   writeForm,
   writeTo,
@@ -39,15 +40,17 @@ export interface ToolsPage extends Omit<ToolInventory, 'next'> {
 const toolLink = (one: Pick<ListedTool, 'id' | 'name'>): Html =>
   html`<a href="${toolPath(one.id)}">${toolLabel(one)}</a>`;
 
-const HEADS = ['Tool', 'MCP server', 'Agent', 'Version', 'Changed', 'Last used'];
-
-function row(one: ListedTool, nowMs: number): Html {
-  return html`<tr><td data-label="Tool">${toolLink(one)}${one.changes > 0 && html` <span class="badge">${many(one.changes, 'change')} not seen</span>`}</td>
-<td data-label="MCP server">${one.server ? entityLink('mcp_server', one.server) : '–'}</td>
-<td data-label="Agent">${one.agent === '' ? '–' : entityLink('agent', one.agent)}</td>
-<td data-label="Version" class="number">${count(one.version)}</td>
-<td data-label="Changed">${one.changedAt === null ? 'never' : time(one.changedAt, nowMs)}</td>
-<td data-label="Last used">${time(one.lastSeenAt, nowMs)}</td></tr>`;
+function table(tools: readonly ListedTool[], nowMs: number): Html {
+  const title = (one: ListedTool) =>
+    html`${toolLink(one)}${one.changes > 0 && html` <span class="badge">${many(one.changes, 'change')} not seen</span>`}`;
+  return listTable('Tools', tools, [
+    ['Tool', title],
+    ['MCP server', ({ server }) => (server ? entityLink('mcp_server', server) : '–')],
+    ['Agent', ({ agent }) => (agent === '' ? '–' : entityLink('agent', agent))],
+    ['Version', ({ version }) => count(version), NUMBER],
+    ['Changed', ({ changedAt: at }) => (at === null ? 'never' : time(at, nowMs))],
+    ['Last used', ({ lastSeenAt }) => time(lastSeenAt, nowMs)],
+  ]);
 }
 
 function notes({ isFull, leftOut }: ToolsPage): HtmlValue {
@@ -80,11 +83,7 @@ ${
         'No tools',
         html`<p>${isChanged ? 'Nobody has to look at a change.' : 'No evaluated run has sent the definition of a tool that fits.'}</p>`,
       )
-    : scrolling(
-        'Tools',
-        html`<table class="stack" aria-label="Tools"><thead><tr>${HEADS.map((head) => html`<th scope="col">${head}</th>`)}</tr></thead>
-<tbody>${tools.map((one) => row(one, nowMs))}</tbody></table>`,
-      )
+    : table(tools, nowMs)
 }
 ${pager(TOOLS_PATH, query, next, 'Next')}`,
   });

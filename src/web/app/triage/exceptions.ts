@@ -21,7 +21,8 @@ import {
   crumb,
   empty,
   type Look,
-  scrolling,
+  listTable,
+  NUMBER,
   type Viewer,
   writeForm,
   writeTo,
@@ -92,27 +93,24 @@ function hiddenLink({ ruleId, agent, service, isActive, hidden }: FindingExcepti
   return html`<a href="/app/findings?${own.toString()}">${countOf(hidden)}</a>`;
 }
 
-function row(
-  exception: FindingException,
-  { titleOf, nowMs }: ExceptionsPage,
-  viewer: Viewer,
-): Html {
-  const { ruleId, hidden, reason, createdBy, createdAt } = exception;
-  return html`<tr><td data-label="Rule"><a href="/app/findings?rule_id=${ruleId}">${titleOf(ruleId)}</a> <span class="soft below">${ruleId}</span></td>
-<td data-label="For"><div>${coverageOf(exception)}</div></td>
-<td data-label="Reason">${reason}</td>
-<td data-label="Created"><div>${time(createdAt, nowMs)} <span class="soft below">${createdBy}</span></div></td>
-<td data-label="Hides" class="number">${hiddenLink(exception)}</td>
-<td data-label="Last">${time(hidden.last, nowMs)}</td>
-<td data-label="Status">${status(exception, viewer)}</td></tr>
-`;
+function table({ exceptions, titleOf, nowMs }: ExceptionsPage, viewer: Viewer): Html {
+  const title = ({ ruleId }: FindingException) =>
+    html`<a href="/app/findings?rule_id=${ruleId}">${titleOf(ruleId)}</a> <span class="soft below">${ruleId}</span>`;
+  const created = ({ createdAt, createdBy }: FindingException) =>
+    html`<div>${time(createdAt, nowMs)} <span class="soft below">${createdBy}</span></div>`;
+  return listTable('Exceptions', exceptions, [
+    ['Rule', title],
+    ['For', (one) => html`<div>${coverageOf(one)}</div>`],
+    ['Reason', ({ reason }) => reason],
+    ['Created', created],
+    ['Hides', hiddenLink, NUMBER],
+    ['Last', ({ hidden }) => time(hidden.last, nowMs)],
+    ['Status', (one) => status(one, viewer)],
+  ]);
 }
 
 export function exceptionsPage(look: Look, viewer: Viewer, data: ExceptionsPage): Html {
   const { exceptions, ruleId, titleOf } = data;
-  const table = html`<table class="stack" aria-label="Exceptions"><thead><tr><th scope="col">Rule</th><th scope="col">For</th>
-<th scope="col">Reason</th><th scope="col">Created</th><th scope="col" class="number">Hides</th><th scope="col">Last</th><th scope="col">Status</th></tr></thead>
-<tbody>${exceptions.map((one) => row(one, data, viewer))}</tbody></table>`;
   return appPage(look, viewer, {
     title: 'Exceptions',
     current: '/app/findings',
@@ -128,7 +126,7 @@ ${
         'No exceptions',
         html`<p>Open a <a href="/app/findings">finding</a> that is expected and choose <b>Add exception</b>.</p>`,
       )
-    : scrolling('Exceptions', table)
+    : table(data, viewer)
 }`,
   });
 }
