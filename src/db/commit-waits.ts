@@ -14,7 +14,11 @@ const STATE = `
              AND query_start < clock_timestamp() - make_interval(secs => $1::float8 / 1000)
          ) AS waiting`;
 
-/** Makes the `standby` probe. Without a synchronous standby it never fails. */
+/**
+ * Makes the `standby` probe, which fails while a COMMIT in this database has waited for a standby for longer
+ * than `COMMIT_WAIT_MAX_MS`. Without a synchronous standby it never fails: a database that is away is another
+ * probe's.
+ */
 export function createStandbyProbe(database: Queryable): () => Promise<void> {
   let isConfigured = false;
   return async () => {

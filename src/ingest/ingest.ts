@@ -23,8 +23,8 @@ import { decodePlainly, type ReadyResult, type RequestContext } from './plain-de
 import { RequestChecker } from './request-checker.ts';
 
 /**
- * Most bytes of a span, log record or metric, or of the text between two, scanned on the event
- * loop. The slowest known record, empty events, takes 30 ms (docs/performance.md).
+ * Most bytes of a span, log record or metric that is scanned on the event loop. The slowest known record,
+ * empty events, takes 30 ms (docs/performance.md).
  */
 const RECORD_BYTES_MAX = 256 * 1024;
 /**

@@ -80,8 +80,13 @@ export class RequestChecker implements RecordSink {
     this.#ordinaryRequest = this.#ordinary?.nextRequest() ?? 0;
     this.#workspaceId = workspaceId;
     this.#signal = signal;
-    this.#records = 0;
     this.#ends = body.length > LINE_BYTES_MAX ? [] : null;
+    this.restart();
+  }
+
+  restart(): void {
+    this.#records = 0;
+    if (this.#ends !== null) this.#ends = [];
     this.#scopes = [];
     this.#runs = new Map();
     this.#runsSeen = new Set();

@@ -168,8 +168,29 @@ export function decodeEnvelope(body: Buffer, envelope: Envelope): DecodeResult {
   return { ok: true, request, accepted: draft.accepted };
 }
 
-/** Reads the whole body into a new draft, which must not be used if `frame` is set afterwards. */
-function walkResources(body: JsonValue, envelope: Envelope, frame: Fault): RequestDraft {
+/**
+ * Reads the resources and scopes of a body, and of its items nothing.
+ *
+ * @returns the origin of each scope, in order; null where the body has a fault, or something is to be noted
+ */
+export function readOrigins(body: JsonValue, envelope: Envelope): readonly Origin[] | null {
+  const origins: Origin[] = [];
+  const frame = new Fault();
+  const draft = walkResources(body, { ...envelope, parseItem: () => {} }, frame, origins);
+  return frame.refused || draft.rejections.size > 0 ? null : origins;
+}
+
+/**
+ * Reads the whole body into a new draft, which must not be used if `frame` is set afterwards.
+ *
+ * @param origins takes those of the scopes
+ */
+function walkResources(
+  body: JsonValue,
+  envelope: Envelope,
+  frame: Fault,
+  origins: Origin[] = [],
+): RequestDraft {
   const draft = new RequestDraft(envelope.signal);
   if (!isObject(body)) {
     frame.refuse('not_an_object', '');
@@ -189,6 +210,7 @@ function walkResources(body: JsonValue, envelope: Envelope, frame: Fault): Reque
     for (const [scopeIndex, scope] of scopes.entries()) {
       const scopePath = `${scopesPath}[${scopeIndex}]`;
       walkScope(scope, scopePath, { serviceName, fault, path }, envelope, draft, frame);
+      origins.push(draft.origin);
     }
   }
   return draft;

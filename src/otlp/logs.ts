@@ -34,7 +34,7 @@ const RECORD_KEYS = [
   'droppedAttributesCount',
 ];
 
-const LOGS: Envelope = {
+export const LOGS: Envelope = {
   signal: 'logs',
   resourceList: 'resourceLogs',
   scopeList: 'scopeLogs',

@@ -6,7 +6,7 @@
 import type { Int64, JsonObject, JsonValue } from '../model/json.ts';
 import { checkAttributes } from './any-value.ts';
 import { type DecodeResult, decodeEnvelope, type Envelope, type RequestDraft } from './envelope.ts';
-import type { Fault } from './fault.ts';
+import { Fault } from './fault.ts';
 import {
   checkElements,
   isObject,
@@ -48,7 +48,7 @@ const DATA_KEYS = ['aggregationTemporality', 'isMonotonic'];
 /** Bit 0 of a point's flags: no recorded value (DataPointFlags in metrics.proto). */
 const NO_RECORDED_VALUE = 1;
 
-const METRICS: Envelope = {
+export const METRICS: Envelope = {
   signal: 'metrics',
   resourceList: 'resourceMetrics',
   scopeList: 'scopeMetrics',
@@ -68,11 +68,22 @@ export function decodeMetrics(body: Buffer): DecodeResult {
   return decodeEnvelope(body, METRICS);
 }
 
-/** Checks the members that a metric's points share, and that it has exactly one kind. */
-export function checkMetric(item: JsonObject, fault: Fault): void {
-  const kind = kindOf(item, fault);
-  if (kind === null) return;
-  checkShared(item, kind, parseObject(item[kind.field], kind.field, fault), fault);
+/**
+ * Reads a metric but for its points.
+ *
+ * @returns the member that has the list of points; empty if there is none; null where the metric is rejected, or
+ *   something is to be noted
+ */
+export function pointsOf(metric: JsonValue): string | null {
+  const fault = new Fault();
+  const kind = kindOf(metric, fault);
+  if (kind === null || !isObject(metric)) return null;
+  const data = parseObject(metric[kind.field], kind.field, fault);
+  checkShared(metric, kind, data, fault);
+  if (fault.refused) return null;
+  if (Array.isArray(data.dataPoints)) return kind.field;
+  const isKnown = (key: string): boolean => key === 'dataPoints' || DATA_KEYS.includes(key);
+  return isUnset(data.dataPoints) && Object.keys(data).every(isKnown) ? '' : null;
 }
 
 function addMetric(item: JsonValue, draft: RequestDraft): void {

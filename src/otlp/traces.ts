@@ -27,7 +27,7 @@ import { sessionOfSpan } from './log-session.ts';
 
 const STATUS_ERROR = 2;
 
-const TRACES: Envelope = {
+export const TRACES: Envelope = {
   signal: 'traces',
   resourceList: 'resourceSpans',
   scopeList: 'scopeSpans',

@@ -159,6 +159,7 @@ export function createRunExporter(
     });
 
   /** Makes the lines of a run. @throws {UnreadableBlockError} at the first block that cannot be read */
+  /** Makes the lines of a run. Throws at the first block that cannot be read: an export is never silently short. */
   async function* chunks(
     run: FoundRun,
     signal: ExportedSignal,

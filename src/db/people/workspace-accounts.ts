@@ -13,7 +13,10 @@ import { lockLedger } from './audit.ts';
 import { revokeSessions } from './sessions.ts';
 import { type Account, findAccount, USER_COLUMNS, type User } from './users.ts';
 
-/** Creates the account of a person who uses a link; one without membership is used again. */
+/**
+ * Creates the account of a person who uses a link. One without membership is used again, with this name and
+ * password and without its sessions. The caller holds the ledger's lock, so that no other acceptance does the same.
+ */
 export async function createWorkspaceAccount(
   connection: Connection,
   workspaceId: number,

@@ -1,6 +1,5 @@
-/** Takes the records of a body from their bytes, and the resources and scopes that they belong to. */
+/** Takes the records of a body from their bytes, and the origins that they have. */
 import type { Origin } from '../../model/telemetry.ts';
-import { FALLBACK, type Scanner } from './scanner.ts';
 
 export interface OrdinaryTaken {
   readonly records: number;
@@ -32,27 +31,10 @@ export interface RecordSink {
     end: number,
     isHistogram: boolean,
   ): OrdinaryTaken | null;
+  /** Drops what it took of the body. */
+  restart(): void;
   /** Ends the scope of the records since the last call. @returns its number */
   closeScope(): number;
   /** Sets the origin of a scope's records, which may come after them in the body. */
   setOrigin(scope: number, origin: Origin): void;
-}
-
-/**
- * Lets the sink take the record that comes next, and those after it; the scanner moves past them.
- *
- * @throws FALLBACK when the sink does not take the next record
- */
-export function takeRecords(
-  scanner: Scanner,
-  sink: RecordSink,
-  until: number,
-  isHistogram = false,
-): OrdinaryTaken {
-  const { body, at, view } = scanner;
-  const taken = sink.takeOrdinary(body, at, until, view.byteLength, isHistogram);
-  if (taken === null) throw FALLBACK;
-  scanner.at = taken.at;
-  scanner.noteStructures(taken.structures);
-  return taken;
 }

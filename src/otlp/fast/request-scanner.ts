@@ -1,74 +1,100 @@
 /**
- * The fast decoder of export requests: one pass over the body's bytes, without building values. It walks
- * over resources and scopes; the sink takes the records in them. It accepts only requests that the plain
- * decoder (`../envelope.ts`) reads without a rejection, with the same facts. For any other request, and for
- * unusual JSON, it returns false: the plain decoder then reads the whole body.
+ * The fast decoder of export requests: its records are checked by the sink, in their bytes, and only the
+ * text around them is parsed, object by object, by the code of the plain decoder (`../envelope.ts`):
  *
- * One object per thread, for one request at a time. A large body is scanned in pieces.
+ *   body      {"resourceSpans":[{}]}                  {} stands for a resource
+ *   resource  {"resource":…,"scopeSpans":[{"scope":…,"spans":[{}]}]}      for the records of a list
+ *   metric    {"name":…,"sum":{"dataPoints":[{}],"isMonotonic":true}}     for its points
+ *
+ * Every byte is in one of these texts or was checked by the sink, so a body that is not valid JSON is never
+ * accepted, wherever the walk through it went. A process sends the same texts with every request: they are
+ * remembered, and not parsed again. A body with one list of records is recognized by the bytes around the list,
+ * and a metric by the bytes around its points if it followed the same metric before: without a walk.
+ *
+ * It accepts only requests that the plain decoder reads without a rejection, with the same facts. For any
+ * other request, and for unusual JSON, it returns false: the plain decoder then reads the whole body. One
+ * object per thread, for one request at a time. A large body is scanned in pieces.
  */
-import type { JsonObject, JsonValue } from '../../model/json.ts';
+import { isAscii, isUtf8 } from 'node:buffer';
 import type { Origin, Signal } from '../../model/telemetry.ts';
-import { Fault } from '../fault.ts';
+import { type Envelope, readOrigins } from '../envelope.ts';
+import { JsonWalk } from '../lines/json-walk.ts';
 import { isSessionProduct, isTracedSessionProduct } from '../log-session.ts';
-import { readResource, readScope } from '../origin.ts';
+import { LOGS } from '../logs.ts';
+import { METRICS, pointsOf } from '../metrics.ts';
 import { PIECE_BYTES, type Pieces } from '../pieces.ts';
-import { copyOf, isAhead } from './byte-words.ts';
-import { FieldTable } from './field-table.ts';
-import { MetricScanner } from './metric-scanner.ts';
-import { type RecordSink, takeRecords } from './record-sink.ts';
-import { FALLBACK, markSeen, OPEN_OBJECT, requireKnown, Scanner } from './scanner.ts';
+import { STRUCTURES_MAX } from '../structure-count.ts';
+import { TRACES } from '../traces.ts';
+import {
+  COMMA,
+  FALLBACK,
+  FRAME_LENGTH_MAX,
+  FrameText,
+  hasAt,
+  type Known,
+  KnownTexts,
+  TEXT_LENGTH_MAX,
+  TEXTS_MAX,
+} from './frame-text.ts';
+import type { OrdinaryTaken, RecordSink } from './record-sink.ts';
 
-interface Frame {
-  readonly body: FieldTable;
-  readonly resource: FieldTable;
-  readonly scope: FieldTable;
+/** Most resources of a body, and scopes of a resource. */
+const PARTS_MAX = 20_000;
+/** Bodies of a signal that are recognized by their bytes, the latest. */
+const BODIES_MAX = 8;
+
+const ENVELOPES: Readonly<Record<Signal, Envelope>> = {
+  traces: TRACES,
+  logs: LOGS,
+  metrics: METRICS,
+};
+/** Kinds of metrics that have ordinary points. */
+const KINDS = ['gauge', 'sum', 'histogram'];
+const POINTS = 'dataPoints';
+
+/** The bytes before and after the records of a body's only list. */
+interface KnownBody {
+  readonly head: Buffer;
+  readonly tail: Buffer;
+  readonly origin: Origin;
+  readonly structures: number;
+  /** other bodies have the same head, and more lists */
+  isAmbiguous: boolean;
 }
 
-/**
- * Limit for the length of a resource's text times its scopes: each scope looks it up, in one piece.
- */
-const ORIGIN_WORK_MAX = 512 * 1024;
+/** The bytes before and after the points of a metric. */
+interface KnownMetric {
+  readonly head: Buffer;
+  readonly tail: Buffer;
+  readonly kind: string;
+  readonly structures: number;
+  /** the metric that followed it the last time: a process sends its metrics in the same order */
+  next: KnownMetric | null;
+}
 
-/** Fixed cost of setting a scope's origin, in bytes of a piece. */
-const SCOPE_BYTES = 1024;
-
-const LIST = 0;
-const ORIGIN = 1;
-const TRACED = 1;
-const UNTRACED = 2;
-
-const frame = (resources: string, scopes: string, items: string): Frame => ({
-  body: new FieldTable([resources]),
-  resource: new FieldTable([scopes, 'resource', 'schemaUrl']),
-  scope: new FieldTable([items, 'scope', 'schemaUrl']),
+const knownOf = (envelope: Envelope) => ({
+  latest: [] as KnownBody[],
+  bodies: new KnownTexts((body) => readOrigins(body, envelope)),
+  resources: new KnownTexts((resource) =>
+    readOrigins({ [envelope.resourceList]: [resource] }, envelope),
+  ),
 });
 
-/** A resource or scope as its text in the body; empty when it is absent. */
-interface OriginTexts {
-  origin: string;
-  schemaUrl: string;
-}
-
-interface ScannedScope extends OriginTexts {
-  /** assigned by the sink; −1 without records */
-  readonly number: number;
-  /** `TRACED`: it has spans, or log records with a trace id; `UNTRACED`: log records without */
-  readonly kinds: number;
-}
-
 export class RequestScanner {
-  readonly #scanner = new Scanner();
-  readonly #metrics = new MetricScanner(this.#scanner);
-  readonly #knownResources = new KnownObjects();
-  readonly #knownScopes = new KnownObjects();
-  readonly #origins = new OriginMemo();
-  readonly #frames: Readonly<Record<Signal, Frame>> = {
-    traces: frame('resourceSpans', 'scopeSpans', 'spans'),
-    logs: frame('resourceLogs', 'scopeLogs', 'logRecords'),
-    metrics: frame('resourceMetrics', 'scopeMetrics', 'metrics'),
+  readonly #known = {
+    traces: knownOf(TRACES),
+    logs: knownOf(LOGS),
+    metrics: knownOf(METRICS),
   };
-  /** of the items scanned last */
-  #kinds = 0;
+  readonly #metrics = new KnownTexts(pointsOf);
+  readonly #knownMetrics = new Map<Known<string>, KnownMetric>();
+  #latestMetric: KnownMetric | null = null;
+  #body: Buffer = Buffer.alloc(0);
+  #walk = new JsonWalk(this.#body);
+  #encoding: 'latin1' | 'utf8' = 'latin1';
+  #signal: Signal = 'traces';
+  #recordBytesMax = Number.POSITIVE_INFINITY;
+  #structures = 0;
   /** where in the body the current piece began */
   #pieceAt = 0;
 
@@ -85,256 +111,311 @@ export class RequestScanner {
     sink: RecordSink,
     recordBytesMax = Number.POSITIVE_INFINITY,
   ): Pieces<boolean> {
+    const isLatin = isAscii(body);
+    if (!isLatin && !isUtf8(body)) return false;
+    this.#encoding = isLatin ? 'latin1' : 'utf8';
+    this.#body = body;
+    this.#walk = new JsonWalk(body);
+    this.#signal = signal;
+    this.#recordBytesMax = recordBytesMax;
+    this.#structures = 0;
     this.#pieceAt = 0;
     try {
-      this.#scanner.open(body, PIECE_BYTES + recordBytesMax);
-      yield* this.#scanBody(signal, sink);
+      if (!(yield* this.#scanKnown(sink))) yield* this.#scanBody(sink);
       return true;
     } catch (error) {
-      // A RangeError means that the scanner went past the end of the body.
-      if (error === FALLBACK || error instanceof RangeError) return false;
+      // A RangeError means that the walk came to the end of the body, a SyntaxError that a text is not JSON.
+      if (error === FALLBACK || error instanceof RangeError || error instanceof SyntaxError) {
+        return false;
+      }
       throw error;
     } finally {
-      this.#scanner.close();
+      this.#body = Buffer.alloc(0);
+      this.#walk = new JsonWalk(this.#body);
     }
   }
 
-  *#scanBody(signal: Signal, sink: RecordSink): Pieces<void> {
-    const scanner = this.#scanner;
-    const table = this.#frames[signal].body;
-    let seen = 0;
-    let hasList = false;
-    const unknownBefore = scanner.unknownFields;
-    for (let field = scanner.firstField(table); field >= 0; field = scanner.nextField(table)) {
-      seen = markSeen(seen, field);
-      if (scanner.isNull()) continue;
-      hasList = true;
-      for (let next = scanner.openList(); next; next = scanner.nextElement()) {
+  /** Scans a body whose head and tail are known; false, with nothing taken, for any other body. */
+  *#scanKnown(sink: RecordSink): Pieces<boolean> {
+    const body = this.#body;
+    const walk = this.#walk;
+    for (const known of this.#known[this.#signal].latest) {
+      const { head, tail, origin } = known;
+      const end = body.length - tail.length;
+      if (known.isAmbiguous || head.length >= end) continue;
+      if (!hasAt(body, head, 0) || !hasAt(body, tail, end)) continue;
+      this.#noteStructures(known.structures);
+      walk.at = head.length;
+      for (;;) {
+        const taken = this.#take(sink, this.#pieceAt + PIECE_BYTES, false);
+        requireTraced(taken, origin);
+        if (walk.at === end) {
+          sink.setOrigin(sink.closeScope(), origin);
+          return true;
+        }
+        if (body[walk.at] !== COMMA) break;
+        walk.at += 1;
         if (this.#endsPiece()) yield;
-        yield* this.#scanResource(signal, sink);
+      }
+      known.isAmbiguous = true;
+      sink.restart();
+      this.#structures = 0;
+      this.#pieceAt = 0;
+      walk.at = 0;
+      return false;
+    }
+    return false;
+  }
+
+  *#scanBody(sink: RecordSink): Pieces<void> {
+    const walk = this.#walk;
+    const { resourceList } = ENVELOPES[this.#signal];
+    const text = new FrameText(this.#body, this.#encoding, 0);
+    this.#requireObject();
+    let scopes: readonly ScannedScope[] = [];
+    let hasList = false;
+    for (let key = walk.firstKey(); key !== null; key = walk.nextKey()) {
+      if (!this.#entersList(key, resourceList, hasList)) continue;
+      hasList = true;
+      for (let more = walk.firstElement(); more; more = walk.nextElement()) {
+        if (this.#endsPiece()) yield;
+        const start = walk.at;
+        scopes = yield* this.#scanResource(sink);
+        text.leaveOut(start, walk.at);
+        if (text.holes > PARTS_MAX) throw FALLBACK;
       }
     }
-    scanner.expectEnd();
-    requireKnown(scanner, hasList, unknownBefore);
+    const { structures } = this.#known[this.#signal].bodies.of(text.end(this.#body.length));
+    this.#noteStructures(structures - text.holes);
+    const [only] = scopes;
+    if (text.holes === 1 && scopes.length === 1 && only !== undefined) this.#remember(only);
+  }
+
+  /** Remembers a body of one scope. */
+  #remember({ number, origin, start, end, structures }: ScannedScope): void {
+    if (number < 0 || this.#signal === 'metrics') return;
+    const body = this.#body;
+    const { latest } = this.#known[this.#signal];
+    const head = body.subarray(0, start);
+    const tail = body.subarray(end);
+    if (head.length + tail.length > TEXT_LENGTH_MAX || origin === null) return;
+    if (latest.some((known) => known.head.equals(head) && known.tail.equals(tail))) return;
+    const [ownHead, ownTail] = [Buffer.from(head), Buffer.from(tail)];
+    const around = this.#structures - structures;
+    latest.unshift({
+      head: ownHead,
+      tail: ownTail,
+      origin,
+      structures: around,
+      isAmbiguous: false,
+    });
+    latest.splice(BODIES_MAX);
+  }
+
+  *#scanResource(sink: RecordSink): Pieces<readonly ScannedScope[]> {
+    const walk = this.#walk;
+    const { scopeList } = ENVELOPES[this.#signal];
+    const text = new FrameText(this.#body, this.#encoding, walk.at);
+    const scopes: ScannedScope[] = [];
+    this.#requireObject();
+    let hasList = false;
+    for (let key = walk.firstKey(); key !== null; key = walk.nextKey()) {
+      if (!this.#entersList(key, scopeList, hasList)) continue;
+      hasList = true;
+      for (let more = walk.firstElement(); more; more = walk.nextElement()) {
+        if (this.#endsPiece()) yield;
+        scopes.push(yield* this.#scanScope(text, sink));
+        if (scopes.length > PARTS_MAX) throw FALLBACK;
+      }
+    }
+    const { value: origins, structures } = this.#known[this.#signal].resources.of(
+      text.end(walk.at),
+    );
+    this.#noteStructures(structures - text.holes);
+    if (origins.length !== scopes.length) throw FALLBACK;
+    for (const [index, origin] of origins.entries()) {
+      const scope = scopes[index] as ScannedScope;
+      requireTraced(scope, origin);
+      scope.origin = origin;
+      if (scope.number >= 0) sink.setOrigin(scope.number, origin);
+    }
+    return scopes;
+  }
+
+  *#scanScope(text: FrameText, sink: RecordSink): Pieces<ScannedScope> {
+    const walk = this.#walk;
+    const { itemList } = ENVELOPES[this.#signal];
+    const scope = new ScannedScope();
+    this.#requireObject();
+    let records = 0;
+    let hasList = false;
+    for (let key = walk.firstKey(); key !== null; key = walk.nextKey()) {
+      if (!this.#entersList(key, itemList, hasList)) continue;
+      hasList = true;
+      for (let more = walk.firstElement(); more; more = walk.nextElement()) {
+        if (this.#endsPiece()) yield;
+        const start = walk.at;
+        if (this.#signal === 'metrics') {
+          records += this.#scanMetric(sink);
+        } else {
+          const taken = this.#take(sink, this.#pieceAt + PIECE_BYTES, false);
+          if (records === 0) scope.start = start;
+          records += taken.records;
+          scope.structures += taken.structures;
+          scope.hasTraced ||= taken.hasTraced;
+          scope.hasUntraced ||= taken.hasUntraced;
+        }
+        scope.end = walk.at;
+        text.leaveOut(start, walk.at);
+      }
+    }
+    if (records > 0) scope.number = sink.closeScope();
+    return scope;
+  }
+
+  /** @returns the number of its points */
+  #scanMetric(sink: RecordSink): number {
+    const body = this.#body;
+    const walk = this.#walk;
+    this.#requireObject();
+    const start = walk.at;
+    const expected = this.#latestMetric?.next ?? null;
+    if (expected === null || !hasAt(body, expected.head, start)) {
+      return this.#scanMetricFrom(sink, start, null);
+    }
+    walk.at = start + expected.head.length;
+    const points = this.#takePoints(sink, expected.kind);
+    if (!hasAt(body, expected.tail, walk.at)) {
+      return points + this.#scanMetricFrom(sink, start, expected);
+    }
+    walk.at += expected.tail.length;
+    this.#noteStructures(expected.structures);
+    this.#latestMetric = expected;
+    return points;
+  }
+
+  /** @param begun a metric with the same head, if that was read and the first points are taken; null: nothing is */
+  #scanMetricFrom(sink: RecordSink, start: number, begun: KnownMetric | null): number {
+    const walk = this.#walk;
+    const text = new FrameText(this.#body, this.#encoding, start);
+    let isBegun = begun !== null;
+    let pointsAt = start + (begun?.head.length ?? 0);
+    let pointsEnd = walk.at;
+    if (isBegun) text.leaveOut(pointsAt, pointsEnd);
+    let entered = begun?.kind ?? '';
+    let points = 0;
+    for (let kind = isBegun ? entered : walk.firstKey(); kind !== null; kind = walk.nextKey()) {
+      if (!isBegun && (!KINDS.includes(kind) || !walk.isObject)) {
+        this.#skip();
+        continue;
+      }
+      let key = isBegun ? POINTS : walk.firstKey();
+      for (; key !== null; key = walk.nextKey()) {
+        if (!isBegun && !this.#entersList(key, POINTS, entered !== '')) continue;
+        entered = kind;
+        let more = isBegun ? walk.nextElement() : walk.firstElement();
+        isBegun = false;
+        for (; more; more = walk.nextElement()) {
+          const from = walk.at;
+          points += this.#takePoints(sink, kind);
+          text.leaveOut(from, walk.at);
+          pointsAt = from;
+          pointsEnd = walk.at;
+        }
+      }
+    }
+    const known = this.#metrics.of(text.end(walk.at));
+    this.#noteStructures(known.structures - text.holes);
+    if (known.value !== entered) throw FALLBACK;
+    if (text.holes === 1) this.#follow(known, start, pointsAt, pointsEnd);
+    return points;
+  }
+
+  /** There is no pause in a metric. */
+  #takePoints(sink: RecordSink, kind: string): number {
+    return this.#take(sink, Number.POSITIVE_INFINITY, kind === 'histogram').records;
+  }
+
+  #follow(known: Known<string>, start: number, pointsAt: number, pointsEnd: number): void {
+    let metric = this.#knownMetrics.get(known);
+    if (metric === undefined) {
+      if (this.#knownMetrics.size >= TEXTS_MAX) this.#knownMetrics.clear();
+      metric = {
+        head: Buffer.from(this.#body.subarray(start, pointsAt)),
+        tail: Buffer.from(this.#body.subarray(pointsEnd, this.#walk.at)),
+        kind: known.value,
+        structures: known.structures - 1,
+        next: null,
+      };
+      this.#knownMetrics.set(known, metric);
+    }
+    if (this.#latestMetric !== null) this.#latestMetric.next = metric;
+    this.#latestMetric = metric;
+  }
+
+  /**
+   * Lets the sink take the record that comes next, and those after it; the walk moves past them.
+   *
+   * @throws FALLBACK when the sink does not take the next record
+   */
+  #take(sink: RecordSink, until: number, isHistogram: boolean): OrdinaryTaken {
+    const body = this.#body;
+    const walk = this.#walk;
+    const end = Math.min(body.length, this.#pieceAt + PIECE_BYTES + this.#recordBytesMax);
+    const taken = walk.at < end ? sink.takeOrdinary(body, walk.at, until, end, isHistogram) : null;
+    if (taken === null) throw FALLBACK;
+    walk.at = taken.at;
+    this.#noteStructures(taken.structures);
+    return taken;
   }
 
   /** Checks whether to pause; checked before each resource, scope and record. */
   #endsPiece(): boolean {
-    const scanner = this.#scanner;
-    if (scanner.at - this.#pieceAt < PIECE_BYTES) return false;
-    this.#pieceAt = scanner.at;
-    scanner.lookAhead();
+    if (this.#walk.at - this.#pieceAt < PIECE_BYTES) return false;
+    this.#pieceAt = this.#walk.at;
     return true;
   }
 
-  *#scanResource(signal: Signal, sink: RecordSink): Pieces<void> {
-    const scanner = this.#scanner;
-    const resource: OriginTexts = { origin: '', schemaUrl: '' };
-    const scopes: ScannedScope[] = [];
-    let seen = 0;
-    let hasList = false;
-    const unknownBefore = scanner.unknownFields;
-    const table = this.#frames[signal].resource;
-    for (let field = scanner.firstField(table); field >= 0; field = scanner.nextField(table)) {
-      seen = markSeen(seen, field);
-      if (field !== LIST) {
-        this.#readText(resource, field, this.#knownResources);
-        continue;
-      }
-      if (scanner.isNull()) continue;
-      hasList = true;
-      for (let next = scanner.openList(); next; next = scanner.nextElement()) {
-        if (this.#endsPiece()) yield;
-        checkOriginWork(resource, scopes.length);
-        scopes.push(yield* this.#scanScope(signal, resource, sink));
-      }
-    }
-    requireKnown(scanner, hasList, unknownBefore);
-    checkOriginWork(resource, scopes.length);
-    let work = 0;
-    for (const scope of scopes) {
-      work += SCOPE_BYTES + resource.origin.length + scope.origin.length;
-      if (work > PIECE_BYTES) {
-        work = 0;
-        yield;
-      }
-      const origin = this.#originOf(resource, scope);
-      rejectSessionProduct(origin, scope.kinds);
-      if (scope.number >= 0) sink.setOrigin(scope.number, origin);
-    }
+  #requireObject(): void {
+    if (!this.#walk.isObject) throw FALLBACK;
   }
 
-  #originOf(resource: OriginTexts, scope: OriginTexts): Origin {
-    return this.#origins.originOf(
-      resource.origin,
-      resource.schemaUrl,
-      scope.origin,
-      scope.schemaUrl,
-    );
+  /** Checks whether a member is the list that leads to the records, else skips it. A second one falls back. */
+  #entersList(key: string, list: string, hasList: boolean): boolean {
+    if (key === list && hasList) throw FALLBACK;
+    if (key === list && this.#walk.isList) return true;
+    this.#skip();
+    return false;
   }
 
-  /** Reads the text of a resource, scope or schema URL. */
-  #readText(texts: OriginTexts, field: number, known: KnownObjects): void {
-    if (field === ORIGIN) texts.origin = known.textOf(this.#scanner);
-    else texts.schemaUrl = this.#scanner.textOfValue();
+  #skip(): void {
+    if (!this.#walk.skipUpTo(this.#walk.at + FRAME_LENGTH_MAX)) throw FALLBACK;
   }
 
-  *#scanScope(signal: Signal, resource: OriginTexts, sink: RecordSink): Pieces<ScannedScope> {
-    const scanner = this.#scanner;
-    const texts: OriginTexts = { origin: '', schemaUrl: '' };
-    let records = 0;
-    let kinds = 0;
-    let seen = 0;
-    let hasList = false;
-    const unknownBefore = scanner.unknownFields;
-    const table = this.#frames[signal].scope;
-    for (let field = scanner.firstField(table); field >= 0; field = scanner.nextField(table)) {
-      seen = markSeen(seen, field);
-      if (field !== LIST) {
-        this.#readText(texts, field, this.#knownScopes);
-        continue;
-      }
-      if (scanner.isNull()) continue;
-      hasList = true;
-      for (let next = scanner.openList(); next; next = scanner.nextElement()) {
-        if (this.#endsPiece()) yield;
-        records += this.#scanItems(signal, sink);
-        if ((this.#kinds & ~kinds) === 0) continue;
-        kinds |= this.#kinds;
-        // Usually the product is known by now, and the rest of the body need not be scanned.
-        rejectSessionProduct(this.#originOf(resource, texts), kinds);
-      }
-    }
-    requireKnown(scanner, hasList, unknownBefore);
-    const number = records === 0 ? -1 : sink.closeScope();
-    const { origin, schemaUrl } = texts;
-    return { origin, schemaUrl, number, kinds };
+  /** Counts opened objects and lists. The plain decoder counts them exactly, and refuses a body with too many. */
+  #noteStructures(count: number): void {
+    this.#structures += count;
+    if (this.#structures > STRUCTURES_MAX) throw FALLBACK;
   }
+}
 
-  /** Scans one or more items of a scope; @returns the number of their records */
-  #scanItems(signal: Signal, sink: RecordSink): number {
-    this.#kinds = 0;
-    if (signal === 'metrics') return this.#metrics.scan(sink);
-    const taken = takeRecords(this.#scanner, sink, this.#pieceAt + PIECE_BYTES);
-    this.#kinds = (taken.hasTraced ? TRACED : 0) | (taken.hasUntraced ? UNTRACED : 0);
-    return taken.records;
-  }
+class ScannedScope {
+  /** assigned by the sink; −1 without records */
+  number = -1;
+  hasTraced = false;
+  hasUntraced = false;
+  origin: Origin | null = null;
+  /** where its first record begins and its last one ends, and the structures of all */
+  start = 0;
+  end = 0;
+  structures = 0;
 }
 
 /** Falls back for records of a product whose attributes name the session and prompt. */
-function rejectSessionProduct(origin: Origin, kinds: number): void {
-  if ((kinds & UNTRACED) !== 0 && isSessionProduct(origin)) throw FALLBACK;
-  if ((kinds & TRACED) !== 0 && isTracedSessionProduct(origin)) throw FALLBACK;
-}
-
-/**
- * Falls back for many scopes with a large resource: every scope looks up its origin by that text.
- */
-function checkOriginWork({ origin, schemaUrl }: OriginTexts, scopes: number): void {
-  if ((origin.length + schemaUrl.length) * scopes > ORIGIN_WORK_MAX) throw FALLBACK;
-}
-
-// A cache of objects, recognized by their bytes: a process sends its resource and scopes with every
-// request, and scanning them again would cost more than the rows of a small request. An entry
-// depends on the bytes alone, so all senders share the cache.
-
-/** Entries of the cache. Comparing starts at the end of an object, where most differences are. */
-const OBJECTS_MAX = 8;
-const BYTES_MAX = 2048;
-/**
- * Every fourth unknown object replaces the oldest entry. If many objects alternate, some stay
- * cached until they come again, and the others cost little.
- */
-const REPLACE_EVERY = 4;
-
-interface KnownObject {
-  readonly bytes: DataView;
-  readonly text: string;
-  readonly structures: number;
-}
-
-export class KnownObjects {
-  readonly #known: KnownObject[] = [];
-  #oldest = 0;
-  #unknown = 0;
-
-  /** As `Scanner.textOfValue`; for a cached object, the identical string. */
-  textOf(scanner: Scanner): string {
-    const isObject = scanner.peek() === OPEN_OBJECT;
-    const start = scanner.at;
-    const known = isObject ? this.#at(scanner, start) : null;
-    if (known !== null) {
-      scanner.noteStructures(known.structures);
-      scanner.at = start + known.bytes.byteLength;
-      return known.text;
-    }
-    const before = scanner.structures;
-    const text = scanner.textOfValue();
-    if (isObject) this.#note(scanner, start, text, scanner.structures - before);
-    return text;
-  }
-
-  #at({ view }: Scanner, start: number): KnownObject | null {
-    for (const known of this.#known) if (isAhead(known.bytes, view, start)) return known;
-    return null;
-  }
-
-  #note({ view, at }: Scanner, start: number, text: string, structures: number): void {
-    const isStored = this.#unknown % REPLACE_EVERY === 0;
-    this.#unknown += 1;
-    if (!isStored || at - start > BYTES_MAX) return;
-    this.#known[this.#oldest] = { bytes: copyOf(view, start, at), text, structures };
-    this.#oldest = (this.#oldest + 1) % OBJECTS_MAX;
-  }
-}
-
-// A cache of resources and scopes, by their JSON text. A process sends the same ones with every
-// request, and parsing them would cost more than the records of a small request. An entry
-// depends on the text alone, so all senders share the cache.
-
-/** Limits the cache to about 16 MB; a full cache is emptied. */
-const TEXTS_MAX = 1000;
-const TEXT_LENGTH_MAX = 4096;
-
-class OriginMemo {
-  /** by the resource's text, then by the other texts; V8 keeps a string's hash with the string */
-  readonly #known = new Map<string, Map<string, Origin>>();
-  #count = 0;
-
-  /**
-   * Reads a resource with a scope. Each text is valid JSON, or empty when it was not sent.
-   *
-   * @throws FALLBACK when one of them has a fault
-   */
-  originOf(resource: string, schemaUrl: string, scope: string, scopeSchemaUrl: string): Origin {
-    // The end of a JSON value is unambiguous, so different lists of texts differ when joined.
-    const hasUrl = schemaUrl !== '' || scopeSchemaUrl !== '';
-    const rest = hasUrl ? `${scope}\n${schemaUrl},${scopeSchemaUrl}` : scope;
-    const found = this.#known.get(resource)?.get(rest);
-    if (found !== undefined) return found;
-    const fault = new Fault();
-    const serviceName = readResource(entry('resource', resource, schemaUrl), fault);
-    const scopeName = readScope(entry('scope', scope, scopeSchemaUrl), fault);
-    if (fault.refused) throw FALLBACK;
-    const origin = { serviceName, scopeName };
-    if (resource.length + rest.length <= TEXT_LENGTH_MAX) this.#remember(resource, rest, origin);
-    return origin;
-  }
-
-  #remember(resource: string, rest: string, origin: Origin): void {
-    if (this.#count >= TEXTS_MAX) {
-      this.#known.clear();
-      this.#count = 0;
-    }
-    const origins = this.#known.get(resource) ?? new Map<string, Origin>();
-    this.#known.set(resource, origins.set(rest, origin));
-    this.#count += 1;
-  }
-}
-
-function entry(name: string, text: string, schemaUrl: string): JsonObject {
-  const object: JsonObject = {};
-  if (text !== '') object[name] = JSON.parse(text) as JsonValue;
-  if (schemaUrl !== '') object.schemaUrl = JSON.parse(schemaUrl) as JsonValue;
-  return object;
+function requireTraced(
+  { hasTraced, hasUntraced }: Pick<OrdinaryTaken, 'hasTraced' | 'hasUntraced'>,
+  origin: Origin,
+): void {
+  if (hasUntraced && isSessionProduct(origin)) throw FALLBACK;
+  if (hasTraced && isTracedSessionProduct(origin)) throw FALLBACK;
 }
