@@ -6,8 +6,8 @@ export const FALLBACK = new Error('falls back to the plain decoder');
 
 /** Most characters of the text around the records of an object, which is parsed in one piece. */
 export const FRAME_LENGTH_MAX = 512 * 1024;
-/** Limits of each memory of texts; a full one is emptied. */
-export const TEXTS_MAX = 4000;
+/** Limits of each memory of texts, 4 MB in Latin-1; a full one is emptied. */
+const TEXTS_MAX = 1000;
 export const TEXT_LENGTH_MAX = 4096;
 export const COMMA = 0x2c;
 const OPEN_OBJECT = 0x7b;
@@ -22,10 +22,12 @@ export interface Known<T> {
 export class KnownTexts<T> {
   readonly #known = new Map<string, Known<T>>();
   readonly #read: (value: JsonValue) => T | null;
+  readonly #max: number;
 
   /** @param read returns null for what the plain decoder must read */
-  constructor(read: (value: JsonValue) => T | null) {
+  constructor(read: (value: JsonValue) => T | null, max = TEXTS_MAX) {
     this.#read = read;
+    this.#max = max;
   }
 
   /** @throws FALLBACK, or SyntaxError, when the plain decoder must read the text */
@@ -36,7 +38,7 @@ export class KnownTexts<T> {
     if (value === null) throw FALLBACK;
     const found = { value, structures: openedIn(text) };
     if (text.length > TEXT_LENGTH_MAX) return found;
-    if (this.#known.size >= TEXTS_MAX) this.#known.clear();
+    if (this.#known.size >= this.#max) this.#known.clear();
     this.#known.set(text, found);
     return found;
   }

@@ -34,12 +34,13 @@ import {
   type Known,
   KnownTexts,
   TEXT_LENGTH_MAX,
-  TEXTS_MAX,
 } from './frame-text.ts';
 import type { OrdinaryTaken, RecordSink } from './record-sink.ts';
 
 /** Most resources of a body, and scopes of a resource. */
 const PARTS_MAX = 20_000;
+/** Metrics that are remembered. */
+const METRICS_MAX = 4000;
 /** Bodies of a signal that are recognized by their bytes, the latest. */
 const BODIES_MAX = 8;
 
@@ -86,7 +87,7 @@ export class RequestScanner {
     logs: knownOf(LOGS),
     metrics: knownOf(METRICS),
   };
-  readonly #metrics = new KnownTexts(pointsOf);
+  readonly #metrics = new KnownTexts(pointsOf, METRICS_MAX);
   readonly #knownMetrics = new Map<Known<string>, KnownMetric>();
   #latestMetric: KnownMetric | null = null;
   #body: Buffer = Buffer.alloc(0);
@@ -339,7 +340,7 @@ export class RequestScanner {
   #follow(known: Known<string>, start: number, pointsAt: number, pointsEnd: number): void {
     let metric = this.#knownMetrics.get(known);
     if (metric === undefined) {
-      if (this.#knownMetrics.size >= TEXTS_MAX) this.#knownMetrics.clear();
+      if (this.#knownMetrics.size >= METRICS_MAX) this.#knownMetrics.clear();
       metric = {
         head: Buffer.from(this.#body.subarray(start, pointsAt)),
         tail: Buffer.from(this.#body.subarray(pointsEnd, this.#walk.at)),
