@@ -79,6 +79,13 @@ export interface Evaluation {
   readonly unreadSteps: number;
 }
 
+/** A place of a rule among the others, which a step below may have too. */
+interface MovablePlace {
+  readonly places: FurtherPlace[];
+  readonly index: number;
+  readonly hit: Hit;
+}
+
 /**
  * Evaluates a run without pauses.
  * @param steps of one run, by start time
@@ -112,11 +119,10 @@ export class RunEvaluation {
   readonly #work: Generator<void, void>;
   /** rule → its places, the first one first */
   readonly #places = new Map<number, FurtherPlace[]>();
-  readonly #firstHits = new Map<number, Hit>();
   #names: StepNames | null = null;
   /** ids of the steps that have further steps in them; made at the first hit */
   #parents: ReadonlySet<Step['parentSpanId']> | null = null;
-  #lowest: LowestPlaces | null = null;
+  #lowest: LowestPlaces<MovablePlace> | null = null;
   readonly #kinds: StepKind[] = [];
   readonly #surfaces = new Set<Surface>();
   #exceeded = 0;
@@ -229,7 +235,7 @@ export class RunEvaluation {
       yield* this.#match.portion(texts, hits, isOver);
     } finally {
       for (const hit of hits) this.#addPlace(hit, texts);
-      this.#lowest?.lower(texts, (ruleIndex, textIndex) => this.#move(ruleIndex, textIndex, texts));
+      this.#lowest?.lower(texts, (movable, textIndex) => this.#move(movable, textIndex, texts));
     }
   }
 
@@ -237,28 +243,22 @@ export class RunEvaluation {
     const { ruleIndex, textIndex } = hit;
     const text = at(texts, textIndex);
     const place = this.#toPlace(hit, texts);
-    const lowest = this.#lowest ?? new LowestPlaces(this.#steps);
+    const lowest = this.#lowest ?? new LowestPlaces<MovablePlace>(this.#steps);
     this.#lowest = lowest;
     lowest.note(place, text.step);
-    const places = this.#places.get(ruleIndex);
-    if (places !== undefined) {
-      places.push(place);
-      return;
-    }
-    this.#places.set(ruleIndex, [place]);
-    this.#firstHits.set(ruleIndex, hit);
+    const places = this.#places.get(ruleIndex) ?? [];
+    this.#places.set(ruleIndex, places);
+    const index = places.push(place) - 1;
     // The texts of other conditions may be in the upper step only.
-    if (at(this.#matcher.rules, ruleIndex).condition === 'any') lowest.begin(ruleIndex, text);
+    const isAny = at(this.#matcher.rules, ruleIndex).condition === 'any';
+    if (isAny && !place.isRest) lowest.begin({ places, index, hit }, text);
   }
 
-  /** Moves the first place of a rule to another step with its text, unless exceptions see the two apart. */
-  #move(ruleIndex: number, textIndex: number, texts: readonly SurfaceText[]): boolean {
-    const places = this.#places.get(ruleIndex);
-    const hit = this.#firstHits.get(ruleIndex);
-    if (places === undefined || hit === undefined) return false;
+  /** Moves a place to another step with its text, unless exceptions see the two apart. */
+  #move({ places, index, hit }: MovablePlace, textIndex: number, texts: readonly SurfaceText[]) {
     const place = this.#toPlace({ ...hit, textIndex }, texts);
-    if (place.toolName !== places[0]?.toolName) return false;
-    places[0] = place;
+    if (place.toolName !== places[index]?.toolName) return false;
+    places[index] = place;
     this.#lowest?.note(place, at(texts, textIndex).step);
     return true;
   }

@@ -1,23 +1,24 @@
 /**
- * Owns which of the steps with the matched text a finding is in: the lowest of the first ones. The span of an
+ * Owns which of the steps with a matched text a place is in: the lowest of the first ones. The span of an
  * agent begins before the spans below it and repeats their texts, so the first step alone would be the root.
  */
 import type { FurtherPlace } from '../model/findings.ts';
 import type { Step, SurfaceText } from '../model/steps.ts';
 import { StepAncestors } from './step-ancestors.ts';
 
-interface FirstPlace {
-  readonly ruleIndex: number;
+/** A text with places in it, in the lowest step so far. */
+interface PlacedText<Place> {
   readonly surface: SurfaceText['surface'];
   readonly text: string;
-  readonly step: Step;
+  step: Step;
+  readonly places: Place[];
 }
 
-export class LowestPlaces {
+export class LowestPlaces<Place> {
   readonly #ancestors = new StepAncestors();
   readonly #steps: readonly Step[];
   /** by the length of their texts, which is compared first */
-  readonly #firsts = new Map<number, FirstPlace[]>();
+  readonly #placed = new Map<number, PlacedText<Place>[]>();
   readonly #stepOf = new Map<FurtherPlace, Step>();
 
   constructor(steps: readonly Step[]) {
@@ -30,32 +31,34 @@ export class LowestPlaces {
     if (step !== undefined) this.#stepOf.set(place, step);
   }
 
-  /** Notes the first place of a rule that needs one of its conditions only. */
-  begin(ruleIndex: number, { step: index, surface, text }: SurfaceText): void {
+  /** Notes a place of a rule that needs one of its conditions only. */
+  begin(place: Place, { step: index, surface, text }: SurfaceText): void {
     const step = this.#steps[index];
     if (step === undefined || step.source !== 'span') return;
-    const firsts = this.#firsts.get(text.length) ?? [];
-    this.#firsts.set(text.length, [...firsts, { ruleIndex, surface, text, step }]);
+    const placed = this.#placed.get(text.length) ?? [];
+    this.#placed.set(text.length, placed);
+    const known = placed.find(
+      (one) => one.step === step && one.surface === surface && one.text === text,
+    );
+    if (known === undefined) placed.push({ surface, text, step, places: [place] });
+    else known.places.push(place);
   }
 
   /**
-   * Finds steps below the first place of a rule that have its text on its surface.
+   * Finds steps below the places that have their text on its surface.
    *
    * @param texts of the next steps, in time order
-   * @param move is called with the index of the text; returns whether the rule's first place is there now
+   * @param move is called with a place and the index of the text; returns whether the place is there now
    */
-  lower(
-    texts: readonly SurfaceText[],
-    move: (ruleIndex: number, textIndex: number) => boolean,
-  ): void {
+  lower(texts: readonly SurfaceText[], move: (place: Place, textIndex: number) => boolean): void {
     for (const [textIndex, { step: index, surface, text }] of texts.entries()) {
-      const firsts = this.#firsts.get(text.length);
       const step = this.#steps[index];
-      if (firsts === undefined || step === undefined) continue;
-      for (const [at, first] of firsts.entries()) {
-        if (first.surface !== surface || first.text !== text) continue;
-        if (!this.#ancestors.isBelow(step, first.step)) continue;
-        if (move(first.ruleIndex, textIndex)) firsts[at] = { ...first, step };
+      if (step === undefined) continue;
+      for (const placed of this.#placed.get(text.length) ?? []) {
+        if (placed.surface !== surface || placed.text !== text) continue;
+        if (!this.#ancestors.isBelow(step, placed.step)) continue;
+        const areMoved = placed.places.map((place) => move(place, textIndex));
+        if (areMoved.includes(true)) placed.step = step;
       }
     }
   }

@@ -414,6 +414,28 @@ describe('a match that the spans above repeat', () => {
     expect(spanOf(steps.slice(2))).toBe(first);
   });
 
+  it('is there with every other match of the rule in the text', () => {
+    const steps = [
+      at(root, undefined, 'a secret and a password'),
+      at(agent, root, 'a secret and a password'),
+      at(first, agent, 'a secret and a password'),
+      at(second, agent, 'a token'),
+    ];
+    const rule = tinyRule({
+      conditions: [
+        ['user_input', 'secret'],
+        ['user_input', 'password|token'],
+      ],
+    });
+    const { findings } = evaluateRun(steps, createMatcher([rule]), all, everyPlace);
+    const places = findings.flatMap((one) => [one, ...(one.morePlaces ?? [])]);
+    expect(places.map(({ stepSpanId, excerpt }) => [stepSpanId, excerpt])).toEqual([
+      [first, 'a secret and a passw…'],
+      [first, '…ecret and a password'],
+      [second, 'a token'],
+    ]);
+  });
+
   it('is found in a later portion of a long run', () => {
     const long = 'x'.repeat(300_000);
     const steps = [
