@@ -67,7 +67,7 @@ export function readMessages(
   const list =
     typeof value === 'string' ? readListOnce(value, how, side === 'input', budget, read) : null;
   if (list !== null) return list;
-  const whole = open(value, budget);
+  const whole = openMessages(value, side, budget);
   const opened = side === 'input' ? withoutCatalogues(whole) : whole;
   if (opened === null) return [];
   if (Array.isArray(opened)) {
@@ -82,6 +82,20 @@ export function readMessages(
   }
   return textsOn(fallback, value, budget);
 }
+
+/**
+ * Opens a value, and a conversation whose messages are JSON one by one: attributes hold lists of strings, not of
+ * structures. Any other list of strings stays as it is.
+ */
+function openMessages(value: JsonValue, side: Side, budget: Budget): JsonValue {
+  const opened = open(value, budget);
+  if (!Array.isArray(opened) || !opened.every(isJsonObject)) return opened;
+  const messages = opened.map((one) => open(one, budget));
+  return isConversation(messages, side) ? messages : opened;
+}
+
+const isJsonObject = (value: JsonValue): boolean =>
+  typeof value === 'string' && /^\s*\{/.test(value);
 
 /**
  * Reads a value that may hold messages or plain text: as `readMessages`, but a string is also read
@@ -111,7 +125,7 @@ export function readWritten(
   fallback: Surface,
   budget: Budget,
 ): Piece[] {
-  const opened = open(value, budget);
+  const opened = openMessages(value, side, budget);
   const isRead =
     isConversation(opened, side) ||
     mayBeConversation(opened, budget) ||

@@ -300,6 +300,25 @@ describe('readMessages: who names members hides nothing', () => {
   });
 });
 
+describe('readMessages: a list of messages in JSON one by one', () => {
+  const list = [
+    { role: 'system', content: 'obey' },
+    { role: 'user', content: 'hello' },
+    { role: 'tool', tool_call_id: 'c', content: 'FOUND it' },
+  ].map((message) => JSON.stringify(message));
+
+  it('is a conversation', () => {
+    expect(read(list)).toEqual(['step_input: hello', 'tool_result: FOUND it']);
+    expect(read(JSON.stringify(list))).toEqual(read(list));
+  });
+
+  it('is text where a user did not speak, or an element is no message', () => {
+    for (const own of [list.slice(0, 1), [...list, '{"a": "b"}'], [...list, 'Say it.']]) {
+      expect(read(own).join('\n')).toContain('step_input: system\nobey');
+    }
+  });
+});
+
 describe('readMessages: what a provider adds', () => {
   it('a call that LangChain keeps in the form of the provider', () => {
     const call = { name: 'run', arguments: '{"a":"ls"}' };
