@@ -112,6 +112,9 @@ test('a text exception shows the attack behind the harmless match, in every plac
   expect(await findingsOf(harmless, '&state=open')).toEqual([]);
   const list = await browser.get(`/app/findings?run_id=${harmless}`);
   expect(list.text).toContain('>1 hidden by exceptions</a>');
+  const incidents = await browser.get(`/app/incidents?run_id=${harmless}`);
+  expect(incidents.text).toContain('0 incidents');
+  expect(incidents.text).toContain('>1 finding hidden by exceptions</a>');
   // In a later step, and later in the same text.
   for (const results of [[HARMLESS, 'Nothing.', ATTACK], [`${HARMLESS}\n${HARMLESS}\n${ATTACK}`]]) {
     const runId = await send('writer', results);

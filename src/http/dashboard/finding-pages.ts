@@ -92,6 +92,12 @@ function isListed({ states, isExcepted, assignee }: FindingFilter, finding: Find
   );
 }
 
+/** Counts the findings of a list that exceptions hide; null for a list that shows them. */
+async function hiddenBy(db: AppDependencies['db'], workspaceId: number, filter: FindingFilter) {
+  if (filter.isExcepted !== false) return null;
+  return await db.read(countFindings, workspaceId, { ...filter, isExcepted: true });
+}
+
 /** No row is newer than the newest one shown. */
 const NOTHING_NEW: Answer = pageAnswer('');
 
@@ -130,8 +136,7 @@ export function findingPages(deps: AppDependencies): Route[] {
     // One after the other: a page must not hold three of the few connections for reads.
     const rows = await rowsPage(view);
     const total = await db.read(countFindings, id, filter);
-    const excepted = { ...filter, isExcepted: true };
-    const hidden = filter.isExcepted === false ? await db.read(countFindings, id, excepted) : null;
+    const hidden = await hiddenBy(db, id, filter);
     const names = await db.read(suggestNames, id);
     return findingsPage(look, view.viewer, { ...rows, total, hidden, names, views });
   };
@@ -296,12 +301,14 @@ export function incidentPages(deps: AppDependencies): Route[] {
     // One after the other: a page must not hold several of the few connections for reads.
     const reader = { workspaceId: id, signal: exchange.signal };
     const found = await db.read(listIncidents, reader, filter, skip, INCIDENTS_PER_PAGE);
+    const hidden = await hiddenBy(db, id, filter);
     const isWhole = !isNarrow(exchange.query) && skip === 0;
     const changes = isWhole
       ? await db.readFresh(listTools, reader, { changed: true }, 0, CHANGES_SHOWN)
       : { tools: [], next: null };
     return incidentsPage(look, viewer, {
       ...found,
+      hidden,
       next: toCursor(toSkipCursor(found.next)),
       query: exchange.query,
       names: await db.read(suggestNames, id),

@@ -254,19 +254,26 @@ const FROM_FINDING = '/app/findings/{findingId}/exception';
 const ADMIN: Needs = { roles: ADMINS };
 
 const part = z.literal('yes').optional();
-export const exceptionForm = z.object({
-  list: z.string().max(VIEW_QUERY_CHARS_MAX).optional(),
-  text: part,
-  tool: part,
-  agent: part,
-  service: part,
-  reason: sentence(REASON_CHARS_MAX),
-  days: z
-    .string()
-    .regex(/^[1-9]\d{0,2}$/, `must be a number of days from 1 to ${EXCEPTION_DAYS_MAX}`)
-    .transform(Number)
-    .pipe(z.number().max(EXCEPTION_DAYS_MAX)),
-});
+const DAYS_ERROR = `must be a number of days from 1 to ${EXCEPTION_DAYS_MAX}`;
+
+export const exceptionForm = z
+  .object({
+    list: z.string().max(VIEW_QUERY_CHARS_MAX).optional(),
+    text: part,
+    tool: part,
+    agent: part,
+    service: part,
+    reason: sentence(REASON_CHARS_MAX),
+    days: z
+      .string(DAYS_ERROR)
+      .regex(/^[1-9]\d{0,2}$/, DAYS_ERROR)
+      .transform(Number)
+      .pipe(z.number().max(EXCEPTION_DAYS_MAX, DAYS_ERROR)),
+  })
+  .refine((form) => EXCEPTION_PARTS.some((one) => form[one] !== undefined), {
+    path: [EXCEPTION_PARTS.join(', ')],
+    message: 'choose at least one',
+  });
 
 const noFinding = () => new SluiceError('not_found', 'This workspace has no such finding.');
 

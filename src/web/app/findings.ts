@@ -268,11 +268,11 @@ function totalText({ count: number, isExact, within }: FindingTotal): Html {
 }
 
 /** How many findings of the filter exceptions hide, with the list of them. */
-function hiddenText({ hidden, query }: FindingsPage): HtmlValue {
+export function hiddenText(hidden: FindingTotal | null, query: string, noun = ''): HtmlValue {
   if (hidden === null || hidden.count === 0) return null;
   const list = withParameters(query, { state: 'excepted' });
   const number = `${count(hidden.count)}${hidden.isExact ? '' : '+'}`;
-  return html` · <a href="${list}">${number} hidden by exceptions</a>`;
+  return html` · <a href="${list}">${number}${noun} hidden by exceptions</a>`;
 }
 
 /** A list that is not in the order of time is made of the newest findings; older ones are the next list. */
@@ -306,7 +306,7 @@ export function findingsPage(look: Look, viewer: Viewer, data: FindingsPage): Ht
 <a href="${FINDINGS_PATH}.ocsf${suffix}" download>OCSF</a> (<a href="/docs/ocsf-export">about OCSF</a>) · <a href="/app/exceptions">Exceptions</a></p></div>
 ${findingViews(query, data.views, savedViews(data.views, query, viewer))}
 ${findingFilters(query, data.names)}
-<div class="list-head selection"><p class="total">${totalText(data.total)}${hiddenText(data)}</p>${bulk(groups !== null)}<p class="live soft" role="status" data-live-status></p>${KEYS}</div>
+<div class="list-head selection"><p class="total">${totalText(data.total)}${hiddenText(data.hidden, data.query)}</p>${bulk(groups !== null)}<p class="live soft" role="status" data-live-status></p>${KEYS}</div>
 <p class="done" role="status" data-done>${changeText(data.address)}</p>
 ${isEmpty && html`<div data-live-empty>${emptyState(data)}</div>`}
 <div${isEmpty && html` hidden`}>${list(data, viewer)}</div>

@@ -360,6 +360,15 @@ test('a form is accepted only with known parts, a reason and 1 to 365 days', () 
   const good = { text: 'yes', agent: 'yes', reason: 'expected', days: '30' };
   expect(exceptionForm.parse(good)).toEqual({ ...good, days: 30 });
   for (const name of Object.keys(good)) expect(parse({ ...good, [name]: '' }), name).toBe(false);
+  // Nothing chosen would be an exception for every finding of the rule.
+  const none = exceptionForm.safeParse({ reason: 'expected', days: '366' });
+  expect(none.error?.issues.map(({ message }) => message)).toContain(
+    'must be a number of days from 1 to 365',
+  );
+  const { text: _text, agent: _agent, ...unchosen } = good;
+  expect(exceptionForm.safeParse(unchosen).error?.issues).toMatchObject([
+    { path: ['text, tool, agent, service'], message: 'choose at least one' },
+  ]);
   fc.assert(
     fc.property(fc.string({ unit: anyCharacter }), fc.integer(), fc.string(), (any, days, text) => {
       expect(parse({ ...good, days: String(days) })).toBe(days >= 1 && days <= 365);

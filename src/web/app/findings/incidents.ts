@@ -1,11 +1,11 @@
 /** The list of incidents: what happened in a run, and why its line is where it is. */
-import type { FindingNames } from '../../../model/findings.ts';
+import type { FindingNames, FindingTotal } from '../../../model/findings.ts';
 import type { ChainLink, Incident, RankReason } from '../../../model/incidents/incidents.ts';
 import type { ToolInventory } from '../../../model/shown/tools.ts';
 import { surfaceLabel } from '../../../model/steps.ts';
 import { FINDING_STATES } from '../../../model/triage.ts';
 import { type Html, html } from '../../html.ts';
-import { findingLink, SEE_ALSO } from '../findings.ts';
+import { findingLink, hiddenText, SEE_ALSO } from '../findings.ts';
 import { count, type Moment, many, term, time, words } from '../format.ts';
 import {
   aboutLink,
@@ -33,6 +33,8 @@ import {
 export interface IncidentsPage {
   readonly incidents: readonly Incident[];
   readonly total: number;
+  /** findings of the filter that exceptions hide; null where the list is not without them */
+  readonly hidden: FindingTotal | null;
   readonly next: string | null;
   /** runs with findings stored before were not ranked; null when all were */
   readonly searchedTo: Moment | null;
@@ -155,7 +157,7 @@ export function incidentsPage(look: Look, viewer: Viewer, data: IncidentsPage): 
 ${incidentViews(query)}
 ${findingFilters(query, names, INCIDENTS_PATH)}
 ${toolChanges(viewer, data.changes, data.nowMs)}
-<p class="total">${many(total, 'incident')}</p>
+<p class="total">${many(total, 'incident')}${hiddenText(data.hidden, query, data.hidden?.count === 1 ? ' finding' : ' findings')}</p>
 ${incidents.length === 0 ? emptyState(query) : table(data)}
 ${olderNote(data)}
 ${pager(INCIDENTS_PATH, query, next, 'Next')}`,
