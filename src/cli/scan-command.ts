@@ -169,6 +169,7 @@ function scanFiles(args: readonly string[], options: ScanOptions): ScanReport {
   const surfaces = options.surface === undefined ? SURFACES : [options.surface];
   const results: ScanResult[] = [];
   const failed: ScanFailure[] = [];
+  const incomplete: ScanFailure[] = [];
   let binary = 0;
   forEachFile(files, (file) => {
     const { name } = file;
@@ -183,7 +184,9 @@ function scanFiles(args: readonly string[], options: ScanOptions): ScanReport {
         input.kind === 'text'
           ? scanText(name, input.text, surfaces, matcher, isEnabled)
           : scanRuns(name, input, matcher, isEnabled);
-      results.push({ ...result, not_utf8: Number(!read.isUtf8Text) });
+      const whole = { ...result, not_utf8: Number(!read.isUtf8Text) };
+      results.push(whole);
+      for (const why of reservations(whole)) incomplete.push({ file: name, why });
     } catch (error) {
       // The other files are checked all the same.
       if (!(error instanceof OperatorError)) throw error;
@@ -192,7 +195,7 @@ function scanFiles(args: readonly string[], options: ScanOptions): ScanReport {
   });
   const rulesTried = enabled.filter(Boolean).length;
   const merged = mergeResults(results);
-  return { rules_tried: rulesTried, files: files.length, ...merged, binary, failed };
+  return { rules_tried: rulesTried, files: files.length, ...merged, binary, failed, incomplete };
 }
 
 function scan(args: readonly string[], options: ScanOptions): void {

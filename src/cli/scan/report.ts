@@ -54,6 +54,8 @@ export interface ScanReport extends ScanResult {
   /** files found in folders that are no text */
   readonly binary: number;
   readonly failed: readonly ScanFailure[];
+  /** files that were checked, but not whole, with each reason */
+  readonly incomplete: readonly ScanFailure[];
 }
 
 export function mergeResults(results: readonly ScanResult[]): ScanResult {
@@ -127,7 +129,22 @@ export function renderReport(report: ScanReport): string {
     ...blocks,
     `${verdict} ${tried}`,
     ...reservations(report).map((note) => paint.yellow(plain(note))),
+    ...(files > 1 ? incompleteFiles(report) : []),
   ].join('\n');
+}
+
+/** Most files that are named as not checked whole. */
+const INCOMPLETE_SHOWN_MAX = 20;
+
+function incompleteFiles({ incomplete }: ScanReport): string[] {
+  const files = [...new Set(incomplete.map(({ file }) => file))];
+  const left = files.length - INCOMPLETE_SHOWN_MAX;
+  return [
+    ...files
+      .slice(0, INCOMPLETE_SHOWN_MAX)
+      .map((file) => paint.yellow(`Not checked whole: ${plain(file)}`)),
+    ...(left > 0 ? [paint.yellow(`Not checked whole: ${left} more files`)] : []),
+  ];
 }
 
 function blockOf(hit: ScanHit, isOneOfSeveral: boolean): string[] {

@@ -7,7 +7,7 @@ import { isAbsolute } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
 import type { Severity } from '../../model/rules.ts';
-import { reservations, type ScanHit, type ScanReport } from './report.ts';
+import type { ScanHit, ScanReport } from './report.ts';
 
 const SCHEMA = 'https://json.schemastore.org/sarif-2.1.0.json';
 
@@ -30,12 +30,8 @@ const SCORES: Readonly<Record<Severity, string>> = {
 export function toSarif(report: ScanReport, version: string): object {
   const rules = new Map(report.hits.map((hit) => [hit.rule, hit]));
   const ids = [...rules.keys()];
-  const failed = report.failed.map(({ file, why }) => ({
-    level: 'error',
-    message: { text: `Not checked: ${why}` },
-    locations: [{ physicalLocation: { artifactLocation: { uri: uriOf(file) } } }],
-  }));
-  const notes = reservations(report).map((text) => ({ level: 'warning', message: { text } }));
+  const failed = report.failed.map(({ file, why }) => noteOf('error', file, `Not checked: ${why}`));
+  const notes = report.incomplete.map(({ file, why }) => noteOf('warning', file, why));
   return {
     $schema: SCHEMA,
     version: '2.1.0',
@@ -52,6 +48,11 @@ export function toSarif(report: ScanReport, version: string): object {
       },
     ],
   };
+}
+
+function noteOf(level: 'error' | 'warning', file: string, text: string): object {
+  const artifactLocation = { uri: uriOf(file) };
+  return { level, message: { text }, locations: [{ physicalLocation: { artifactLocation } }] };
 }
 
 function ruleOf({ rule, title, severity }: ScanHit): object {

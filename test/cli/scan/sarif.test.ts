@@ -57,6 +57,7 @@ const REPORT: ScanReport = {
   files: 1,
   binary: 0,
   failed: [],
+  incomplete: [],
 };
 
 function runOf(report: Partial<ScanReport>): SarifRun {
@@ -100,12 +101,20 @@ test('a match in a recorded run names the run', () => {
 });
 
 test('what could not be checked is said, so that no results do not mean clean', () => {
-  const run = runOf({ failed: [{ file: '/no such', why: 'it cannot be read' }], truncated: 2 });
+  const run = runOf({
+    failed: [{ file: '/no such', why: 'it cannot be read' }],
+    truncated: 2,
+    incomplete: [{ file: 'prompts/long.txt', why: 'Texts that were cut: 2' }],
+  });
   const [invocation] = run.invocations;
   expect(invocation?.executionSuccessful).toBe(false);
   expect(
     invocation?.toolExecutionNotifications.map(({ level }: { level: string }) => level),
   ).toEqual(['error', 'warning']);
+  expect(invocation?.toolExecutionNotifications[1]).toMatchObject({
+    message: { text: 'Texts that were cut: 2' },
+    locations: [{ physicalLocation: { artifactLocation: { uri: 'prompts/long.txt' } } }],
+  });
   expect(runOf({}).invocations).toEqual([
     { executionSuccessful: true, toolExecutionNotifications: [] },
   ]);
