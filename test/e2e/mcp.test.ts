@@ -23,6 +23,7 @@ const TOOLS = [
   'list_incidents',
   'get_finding',
   'list_runs',
+  'search_runs',
   'get_run',
   'read_step',
   'search_run',
@@ -134,6 +135,8 @@ describe.each([['legacy' as const], [{ pin: '2026-07-28' }]])('a client of era %
       await call(client, 'search_run', { run_id: ids.runId, phrase: 'previous instructions' }),
     );
     expect(hits.hits).toMatchObject([{ step: 1, match: 'previous instructions' }]);
+    const found = dataOf(await call(client, 'search_runs', { text: 'PREVIOUS instructions' }));
+    expect(found.runs).toContainEqual(expect.objectContaining({ id: run_id }));
     const { incidents } = dataOf(await call(client, 'list_incidents', { run_id }));
     expect(incidents).toMatchObject([
       {
@@ -162,6 +165,7 @@ describe('a tool', () => {
       await call(client, 'list_incidents'),
       await call(client, 'get_finding', { finding_id: findingId }),
       await call(client, 'list_runs'),
+      await call(client, 'search_runs', { text: 'previous instructions' }),
       await call(client, 'get_run', { run_id: runId }),
       await call(client, 'read_step', { run_id: runId, step: 1 }),
       await call(client, 'read_step', { run_id: runId, step: 1, text: 0 }),
@@ -287,6 +291,8 @@ describe('access', () => {
     const client = await connect(other.workspace);
     expect(dataOf(await call(client, 'search_findings'))).not.toHaveProperty('findings');
     expect(dataOf(await call(client, 'list_incidents'))).not.toHaveProperty('incidents');
+    const searched = await call(client, 'search_runs', { text: 'previous instructions' });
+    expect(dataOf(searched)).not.toHaveProperty('runs');
     for (const [name, given] of [
       ['get_finding', { finding_id: ids.findingId }],
       ['get_run', { run_id: ids.runId }],
@@ -315,6 +321,7 @@ describe('access', () => {
     for (const [name, given] of [
       ['read_step', { run_id: traceId, step: 2 }],
       ['search_run', { run_id: traceId, phrase: 'instructions' }],
+      ['search_runs', { text: 'instructions' }],
     ] as const) {
       const refused = await call(client, name, given);
       expect(refused.isError, name).toBe(true);

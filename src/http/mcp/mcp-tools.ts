@@ -20,7 +20,7 @@ import type { ApiContext, AuthorizedHandler } from '../api/authorized.ts';
 import { findingsQuery, listFindings, showFinding } from '../api/findings/finding-routes.ts';
 import { incidentsQuery, listIncidents } from '../api/findings/incident-routes.ts';
 import { listRules, rulesQuery, showRule, toRuleSettings } from '../api/rules/rule-routes.ts';
-import { listRuns, runsQuery } from '../api/runs/run-routes.ts';
+import { listRuns, runsQuery, searchQuery, searchRuns } from '../api/runs/run-routes.ts';
 import { toRunItem, toRunStep } from '../api/runs/run-schema.ts';
 import { hexId, parseQuery, wholeNumber } from '../transport/input.ts';
 import { cutEscaped } from './untrusted-content.ts';
@@ -256,6 +256,20 @@ function searchTool({ db, runs }: ApiContext): McpTool {
   };
 }
 
+const RUN_FILTERS = {
+  state: true,
+  evaluation: true,
+  service: true,
+  agent: true,
+  session_id: true,
+  user_id: true,
+  checked: true,
+  has_findings: true,
+  since: true,
+  until: true,
+  cursor: true,
+} as const;
+
 function runTools(context: ApiContext): McpTool[] {
   return [
     list(
@@ -265,24 +279,22 @@ function runTools(context: ApiContext): McpTool[] {
         description:
           'Agent runs, newest first, with their state and what of them was checked. ' +
           'Send next_cursor as cursor for the next page.',
-        query: runsQuery
-          .pick({
-            state: true,
-            evaluation: true,
-            service: true,
-            agent: true,
-            session_id: true,
-            user_id: true,
-            checked: true,
-            has_findings: true,
-            since: true,
-            until: true,
-            cursor: true,
-          })
-          .extend({ limit }),
+        query: runsQuery.pick(RUN_FILTERS).extend({ limit }),
       },
       'limit',
       listRuns(context),
+    ),
+    list(
+      {
+        name: 'search_runs',
+        title: 'Search runs by a text',
+        description:
+          'Runs with a text in their steps, newest first: a domain, a file, a phrase. A call searches a part of the ' +
+          'time range; while there is a next_cursor, send it as cursor, also after a page without runs.',
+        query: searchQuery.pick({ ...RUN_FILTERS, text: true }).extend({ limit }),
+      },
+      'limit',
+      searchRuns(context),
     ),
     outlineTool(context),
     stepTool(context),
