@@ -139,6 +139,16 @@ describe('the package of a finding', () => {
       stdout: expect.stringContaining('was changed'),
     });
     expect((await verify(bytes, '--public-key', 'nonsense')).stderr).toContain('Ed25519');
+    for (const [path, why] of [
+      [join(folder, 'missing.tar'), 'cannot be read'],
+      [folder, 'is a folder'],
+    ] as const) {
+      expect(await runCommand(['evidence', 'verify', path])).toMatchObject({
+        code: 1,
+        stdout: '',
+        stderr: expect.stringMatching(new RegExp(`^sluice: The package ${why}: [^\\n]*\\n$`)),
+      });
+    }
   });
 
   test('shows the content of audit entries to those who may read the audit log', async () => {

@@ -1,5 +1,5 @@
 /** `sluice evidence …`: evidence packages, of the local database or a server, verified offline. */
-import { closeSync, existsSync, openSync, readFileSync, readSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readFileSync, readSync, statSync } from 'node:fs';
 import { open, rm } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { z } from 'zod';
@@ -126,8 +126,17 @@ function pinnedKeyOf(given: string): string {
   throw new OperatorError('--public-key needs an Ed25519 key, as base64 or as a PEM file.');
 }
 
+function openPackage(path: string): number {
+  try {
+    if (!statSync(path).isDirectory()) return openSync(path, 'r');
+  } catch (cause) {
+    throw new OperatorError(`The package cannot be read: ${path}`, { cause });
+  }
+  throw new OperatorError(`The package is a folder: ${path}`);
+}
+
 function check(path: string, pinnedKey: string | null) {
-  const descriptor = openSync(path, 'r');
+  const descriptor = openPackage(path);
   try {
     const read = (from: number, bytes: number): Buffer => {
       const buffer = Buffer.alloc(bytes);
