@@ -183,7 +183,7 @@ async function search(text: string, { limit, ...options }: QueryOptions): Promis
   });
 }
 
-const SINCE = 'first step arrived at or after this ISO 8601 date, or date and time';
+const SINCE = 'first step arrived since: 24h, 7d, or an ISO 8601 date, or date and time';
 
 const withFilters = (command: Command): Command =>
   command

@@ -180,7 +180,7 @@ export function runPages(deps: AppDependencies): Route[] {
         const shared = { names, query: exchange.query, isRedacted, nowMs };
         if (text !== undefined) {
           if (sort !== 'newest') throw notSorted();
-          const filter = runFilterOf(query);
+          const filter = runFilterOf(query, nowMs);
           const from = typeof cursor === 'string' ? cursor : null;
           const given = { text, filter, cursor: from, limit: SEARCH_LIMIT };
           const search = await runs.search(id, given, exchange.signal);
@@ -196,10 +196,8 @@ export function runPages(deps: AppDependencies): Route[] {
         }
         const from = typeof cursor === 'object' ? cursor : undefined;
         const reader = { workspaceId: id, signal: exchange.signal };
-        const found = await runsInOrder(db, reader, {
-          ...query,
-          ...{ sort, cursor: from, limit: PER_PAGE },
-        });
+        const wanted = { ...query, sort, cursor: from, limit: PER_PAGE };
+        const found = await runsInOrder(db, reader, wanted, nowMs);
         return runsPage(look, viewer, {
           ...shared,
           runs: found.runs,
@@ -305,11 +303,12 @@ export function telemetryPages(deps: AppDependencies): Route[] {
     page(
       '/app/logs',
       WITH_QUERY,
-      async ({ exchange, request, viewer }) => {
+      async ({ exchange, request, viewer, nowMs }) => {
         const query = parsePageQuery(logsQuery, exchange.query);
         const { id, redactExcerpts: isRedacted } = request.workspace;
         const { cursor = null, limit } = query;
-        const list = await runs.logs(id, logFilterOf(query), cursor, limit, exchange.signal);
+        const filter = logFilterOf(query, nowMs);
+        const list = await runs.logs(id, filter, cursor, limit, exchange.signal);
         const next = toLogCursor(list.next);
         return logsPage(look, viewer, { ...list, next, query: exchange.query, isRedacted });
       },

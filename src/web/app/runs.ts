@@ -29,6 +29,7 @@ import {
   pager,
   scrolling,
   severityBadge,
+  timeField,
   type Viewer,
 } from './shell.ts';
 
@@ -49,9 +50,6 @@ export interface RunsPage {
   readonly isRedacted: boolean;
   readonly nowMs: number;
 }
-
-const timeField = (name: string, label: string, given: URLSearchParams): Html =>
-  html`<label>${label}<input name="${name}" value="${given.get(name)}" placeholder="2026-11-27" autocomplete="off"></label>`;
 
 const ORDER_LABELS: Readonly<Record<RunOrder, string>> = {
   newest: 'newest',

@@ -291,6 +291,14 @@ export function nameField(
 export const nameFields = (given: URLSearchParams, names: RunNames): Html[] =>
   RUN_NAME_ROWS.map(({ name, label, known }) => nameField(name, label, given, names[known]));
 
+/** Times before now that are suggested. */
+const AGO = ['1h', '24h', '7d', '30d', '90d'];
+
+/** A time before now, a date, or a moment: a date field would hide other values. */
+export function timeField(name: string, label: string, given: URLSearchParams): Html {
+  return html`<label>${label}<input name="${name}" value="${given.get(name)}" placeholder="7d or 2026-11-20" list="known-${name}" autocomplete="off"></label><datalist id="known-${name}">${AGO.map((one) => html`<option value="${one}"></option>`)}</datalist>`;
+}
+
 /** Parameters of a list that are no filter. */
 const NO_FILTERS = ['cursor', 'page', 'sort', 'group_by', 'done', 'list', 'limit'];
 

@@ -27,11 +27,12 @@ import {
   flag,
   hexId,
   idOf,
-  moment,
+  momentOrAgo,
   pageCursor,
   parseQuery,
   skippedBy,
   toCursor,
+  toDate,
   toSkipCursor,
   wholeNumber,
 } from '../../transport/input.ts';
@@ -96,8 +97,12 @@ export const runsQuery = z.object({
   has_findings: flag
     .optional()
     .describe('`true`: only runs with findings; `false`: only runs without.'),
-  since: moment.optional().describe('Only runs whose first step arrived then or later.'),
-  until: moment.optional().describe('Only runs whose first step arrived before.'),
+  since: momentOrAgo
+    .optional()
+    .describe(
+      'Only runs whose first step arrived then or later; `24h`, `7d`: that long before now.',
+    ),
+  until: momentOrAgo.optional().describe('Only runs whose first step arrived before.'),
   sort: z
     .enum(RUN_ORDERS)
     .default('newest')
@@ -117,6 +122,7 @@ export const otlpQuery = z.object({
 
 export function runFilterOf(
   query: Omit<z.infer<typeof runsQuery>, 'cursor' | 'limit' | 'sort'>,
+  nowMs: number,
 ): RunFilter {
   return {
     state: query.state,
@@ -125,8 +131,8 @@ export function runFilterOf(
     textIncomplete: query.text_incomplete,
     checked: query.checked,
     hasFindings: query.has_findings,
-    since: query.since,
-    until: query.until,
+    since: toDate(query.since, nowMs),
+    until: toDate(query.until, nowMs),
   };
 }
 
@@ -134,9 +140,10 @@ export async function runsInOrder(
   db: ApiContext['db'],
   reader: WorkspaceReader,
   query: z.infer<typeof runsQuery>,
+  nowMs: number,
 ): Promise<{ runs: RunSummary[]; next: PageCursor | null; searchedTo: Date | null }> {
   const { sort, cursor = null, limit } = query;
-  const filter = runFilterOf(query);
+  const filter = runFilterOf(query, nowMs);
   if (sort === 'newest') {
     return { ...(await db.read(readRuns, reader, filter, cursor, limit)), searchedTo: null };
   }
@@ -144,11 +151,11 @@ export async function runsInOrder(
   return { ...page, next: toSkipCursor(page.next) };
 }
 
-export function listRuns({ db, runs: { times } }: ApiContext): AuthorizedHandler {
+export function listRuns({ db, runs: { times }, nowMs }: ApiContext): AuthorizedHandler {
   return async (exchange, { workspaceId }) => {
     const query = parseQuery(runsQuery, exchange.query);
     const reader = { workspaceId, signal: exchange.signal };
-    const { runs, next, searchedTo } = await runsInOrder(db, reader, query);
+    const { runs, next, searchedTo } = await runsInOrder(db, reader, query, nowMs());
     const body: BodyOf<typeof runPage> = {
       runs: runs.map((run) => toRunItem(run, times)),
       next_cursor: toCursor(next),
@@ -386,7 +393,7 @@ export const searchedText = z
   );
 export const searchCursor = hexId.describe('`next_cursor` of the page before.');
 
-const searchQuery = runsQuery.omit({ sort: true }).extend({
+export const searchQuery = runsQuery.omit({ sort: true }).extend({
   text: searchedText,
   cursor: searchCursor.optional(),
   limit: wholeNumber(1, SEARCH_LIMIT_MAX, SEARCH_LIMIT_DEFAULT).describe(
@@ -394,11 +401,11 @@ const searchQuery = runsQuery.omit({ sort: true }).extend({
   ),
 });
 
-export function searchRuns({ runs }: ApiContext): AuthorizedHandler {
+export function searchRuns({ runs, nowMs }: ApiContext): AuthorizedHandler {
   return async (exchange, { workspaceId }) => {
     const query = parseQuery(searchQuery, exchange.query);
     const { text, cursor = null, limit } = query;
-    const filter = runFilterOf(query);
+    const filter = runFilterOf(query, nowMs());
     const page = await runs.search(workspaceId, { text, filter, cursor, limit }, exchange.signal);
     const body: BodyOf<typeof runSearch> = {
       runs: page.runs.map((run) => ({

@@ -8,7 +8,7 @@ import {
   type LogLine,
 } from '../../../model/shown/logs.ts';
 import { json } from '../../transport/answers.ts';
-import { hexId, moment, parseQuery, wholeNumber } from '../../transport/input.ts';
+import { hexId, momentOrAgo, parseQuery, toDate, wholeNumber } from '../../transport/input.ts';
 import type { ApiContext, AuthorizedHandler } from '../authorized.ts';
 import {
   type BodyOf,
@@ -50,8 +50,10 @@ export const toLogCursor = (next: BlockCursor | null): string | null =>
   next === null ? null : `${next.isHot ? 'h' : 'p'}${next.day}.${next.blockId}.${next.skip}`;
 
 export const logsQuery = z.object({
-  since: moment.optional().describe('Only records of then or later.'),
-  until: moment.optional().describe('Only records from before.'),
+  since: momentOrAgo
+    .optional()
+    .describe('Only records of then or later; `24h`, `7d`: that long before now.'),
+  until: momentOrAgo.optional().describe('Only records from before.'),
   level: z
     .enum(LOG_LEVEL_NAMES)
     .optional()
@@ -71,9 +73,9 @@ export const logsQuery = z.object({
   limit: wholeNumber(1, LIMIT_MAX, LIMIT_DEFAULT).describe('Records on a page.'),
 });
 
-export const logFilterOf = (query: z.infer<typeof logsQuery>): LogFilter => ({
-  since: query.since,
-  until: query.until,
+export const logFilterOf = (query: z.infer<typeof logsQuery>, nowMs: number): LogFilter => ({
+  since: toDate(query.since, nowMs),
+  until: toDate(query.until, nowMs),
   level: query.level,
   service: query.service,
   runId: query.run_id,
@@ -121,11 +123,12 @@ function toRecord(line: LogLine): BodyOf<typeof logRecord> {
   return bodyFrom(logRecord, { ...line, time, cut: line.isCut });
 }
 
-export function listLogs({ runs }: ApiContext): AuthorizedHandler {
+export function listLogs({ runs, nowMs }: ApiContext): AuthorizedHandler {
   return async (exchange, { workspaceId }) => {
     const query = parseQuery(logsQuery, exchange.query);
     const { cursor = null, limit } = query;
-    const page = await runs.logs(workspaceId, logFilterOf(query), cursor, limit, exchange.signal);
+    const filter = logFilterOf(query, nowMs());
+    const page = await runs.logs(workspaceId, filter, cursor, limit, exchange.signal);
     const body = bodyFrom(logPage, {
       ...page,
       records: page.records.map(toRecord),

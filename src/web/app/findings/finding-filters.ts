@@ -19,7 +19,7 @@ import {
 } from '../../../model/triage.ts';
 import { type Html, html } from '../../html.ts';
 import { count, words } from '../format.ts';
-import { choice, field, folded, NO_RUN_NAMES, nameField, option } from '../shell.ts';
+import { choice, field, folded, NO_RUN_NAMES, nameField, option, timeField } from '../shell.ts';
 
 export const FINDINGS_PATH = '/app/findings';
 export const INCIDENTS_PATH = '/app/incidents';
@@ -81,14 +81,6 @@ export function incidentsPath(
   return `${INCIDENTS_PATH}${list.slice(FINDINGS_PATH.length)}`;
 }
 
-/** Times before now that are suggested. */
-const AGO = ['1h', '24h', '7d', '30d', '90d'];
-
-/** A time before now, a date, or a moment: a date field would hide other values. */
-function timeField(name: string, label: string, value: string | null): Html {
-  return html`<label>${label}<input name="${name}" value="${value}" placeholder="7d or 2026-11-20" list="known-${name}" autocomplete="off"></label><datalist id="known-${name}">${AGO.map((one) => html`<option value="${one}"></option>`)}</datalist>`;
-}
-
 /** The label of a choice, where it is another than its value. */
 const CHOICE_LABELS: Readonly<Record<string, (value: string) => string>> = {
   category: (value) => words(value.replace('atr_', '')),
@@ -103,7 +95,7 @@ function filterField(
   const value = given.get(name);
   if (name === 'state') return stateChoice(value);
   if (name === 'assignee') return assigneeChoice(value, names.assignees);
-  if (kind === 'time') return timeField(name, label, value);
+  if (kind === 'time') return timeField(name, label, given);
   if (kind === 'name') {
     const known = RUN_NAME_ROWS.find((one) => one.name === name)?.known;
     return nameField(name, label, given, known === undefined ? [] : names[known]);

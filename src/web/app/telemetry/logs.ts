@@ -17,6 +17,7 @@ import {
   type Look,
   listTable,
   pager,
+  timeField,
   type Viewer,
 } from '../shell.ts';
 
@@ -38,7 +39,6 @@ export const telemetryTabs = (current: string): Html =>
 
 export function logFilters(query: string, isRedacted = false): Html {
   const given = new URLSearchParams(query);
-  const hint = { hint: '2026-11-27' };
   return html`<form class="filters" method="get" action="${LOGS_PATH}" role="search" aria-label="Logs">
 ${!isRedacted && html`<label>Text<input type="search" name="text" value="${given.get('text')}" minlength="3" maxlength="200" autocomplete="off"></label>`}
 ${choice('level', 'Level, at least', LOG_LEVEL_NAMES, given.get('level'))}
@@ -47,8 +47,8 @@ ${folded(
   ['text', 'level'],
   html`${field('service', 'Service', given.get('service'), { hint: 'contains' })}
 ${field('run_id', 'Run id', given.get('run_id'))}
-${field('since', 'Since', given.get('since'), hint)}
-${field('until', 'Before', given.get('until'), hint)}`,
+${timeField('since', 'Since', given)}
+${timeField('until', 'Before', given)}`,
 )}
 <div class="buttons"><button>Filter</button> <a class="button quiet" href="${LOGS_PATH}">Clear</a></div>
 </form>`;

@@ -1,8 +1,9 @@
 /** What a run's times look like, and what the list's query takes. Answers: test/e2e/runs.test.ts. */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { runsQuery } from '../../../../src/http/api/runs/run-routes.ts';
+import { runFilterOf, runsQuery } from '../../../../src/http/api/runs/run-routes.ts';
 import { isoOfNanos } from '../../../../src/http/api/runs/run-schema.ts';
+import { logFilterOf, logsQuery } from '../../../../src/http/api/telemetry/log-routes.ts';
 import { InvalidInput, parseQuery } from '../../../../src/http/transport/input.ts';
 
 test.each([
@@ -30,6 +31,20 @@ test('a page of the list has 50 runs, or from 1 to 500', () => {
   for (const limit of [1, 500]) expect(parseQuery(runsQuery, `limit=${limit}`).limit).toBe(limit);
   for (const limit of [0, 501]) {
     expect(() => parseQuery(runsQuery, `limit=${limit}`)).toThrow(InvalidInput);
+  }
+});
+
+test('times of runs and log records are moments, or times before now', () => {
+  const now = Date.parse('2025-11-20T12:00:00Z');
+  const query = 'since=24h&until=2025-11-20';
+  const range = {
+    since: new Date('2025-11-19T12:00:00Z'),
+    until: new Date('2025-11-20T00:00:00Z'),
+  };
+  expect(runFilterOf(parseQuery(runsQuery, query), now)).toMatchObject(range);
+  expect(logFilterOf(parseQuery(logsQuery, query), now)).toMatchObject(range);
+  for (const since of ['0h', '-1h', '24', '1w', 'yesterday', '99999d']) {
+    expect(() => parseQuery(runsQuery, `since=${since}`), since).toThrow(InvalidInput);
   }
 });
 
