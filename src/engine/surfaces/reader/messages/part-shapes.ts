@@ -53,6 +53,8 @@ export const SHARED_PARTS: Required<MessageParts> = {
     summary_text: { said: ['text'] },
     refusal: { said: ['refusal'] },
     generic: { said: ['value'] },
+    // A person approves the call of a tool or refuses it.
+    mcp_approval_response: { said: ['reason'] },
   },
   byMember: {
     function: CALL,

@@ -1,5 +1,5 @@
 /** Messages of products by kind: roles, parts, envelopes and catalogues in any spelling. */
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, test } from 'vitest';
 import { createBudget } from '../../../../../src/engine/surfaces/reader/budget.ts';
 import {
   readMessages,
@@ -104,6 +104,11 @@ describe('a part that is a call', () => {
       }
     },
   );
+});
+
+test('the reason for which a person refuses a call is the user’s', () => {
+  const refused = { type: 'mcp_approval_response', approve: false, reason: 'SAID it' };
+  expect(surfacesWith('SAID', [...user('hello'), refused])).toEqual(['step_input']);
 });
 
 describe('messages of frameworks', () => {
