@@ -6,16 +6,19 @@ import { hasAssignee, hasState, usersOf } from './triage.ts';
 
 const literally = (text: string): string => text.replaceAll(/[\\%_]/g, '\\$&');
 
-export function containing(text: string): string {
+function containing(text: string): string {
   return `%${literally(text)}%`;
 }
 
 /** A name in double quotes is the whole name. */
 const QUOTED = /^"(.+)"$/s;
 
-function namePattern(text: string | undefined): string | undefined {
+/** The whole name where it is in quotes. */
+export const wholeName = (text: string): string | undefined => QUOTED.exec(text)?.[1];
+
+export function namePattern(text: string | undefined): string | undefined {
   if (text === undefined) return undefined;
-  const [, whole] = QUOTED.exec(text) ?? [];
+  const whole = wholeName(text);
   return whole === undefined ? containing(text) : literally(whole);
 }
 

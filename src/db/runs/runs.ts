@@ -15,7 +15,7 @@ import {
 } from '../../model/runs.ts';
 import { USAGE_COLUMNS } from '../../model/usage.ts';
 import { type Database, onlyRow } from '../database.ts';
-import { containing } from '../findings/finding-filter.ts';
+import { namePattern, wholeName } from '../findings/finding-filter.ts';
 import { placesOf } from '../findings/finding-places.ts';
 import { NAME_CHARS_MAX } from '../findings/findings.ts';
 import { fromMicros, toMicros, utcDayOf } from '../sql-times.ts';
@@ -166,8 +166,7 @@ const IS_CHECKED: Readonly<Record<Checked, string>> = {
 
 function addUnindexed(all: Conditions, filter: ReadFilter): void {
   const addName = (column: string, text: string | undefined): void => {
-    const pattern = text === undefined ? undefined : containing(text);
-    all.add((value) => `${column} ILIKE ${value}`, pattern);
+    all.add((value) => `${column} ILIKE ${value}`, namePattern(text));
   };
   all.add((value) => `r.state = ${value}`, filter.state);
   all.add((value) => `r.evaluation = ${value}`, filter.evaluation);
@@ -191,8 +190,8 @@ async function toRead(
   workspaceId: number,
   filter: RunFilter,
 ): Promise<ReadFilter> {
-  const { sessionId } = filter;
-  if (sessionId === undefined) return filter;
+  if (filter.sessionId === undefined) return filter;
+  const sessionId = wholeName(filter.sessionId) ?? filter.sessionId;
   const { rowCount } = await database.query(
     'SELECT FROM runs WHERE workspace_id = $1 AND session_id = $2 LIMIT 1',
     [workspaceId, sessionId],

@@ -101,7 +101,7 @@ function who({ agentName, serviceName, userId, sessionId }: Finding, query: stri
   const name = agentName === null ? 'service' : 'agent';
   const link =
     first !== undefined &&
-    html`<a class="name" href="${withParameters(query, { [name]: first })}" title="Only findings of ${first}">${first}</a>`;
+    html`<a class="name" href="${withParameters(query, { [name]: `"${first}"` })}" title="Only findings of ${first}">${first}</a>`;
   return html`${link}${below.map((line) => html` <span class="soft below" title="${line}">${line}</span>`)}`;
 }
 

@@ -98,6 +98,12 @@ test.each<[RunFilter, number[]]>([
   [{ agentName: 'LAN' }, [1]],
   [{ agentName: 'planners' }, []],
   [{ agentName: '%' }, []],
+  // The whole name in quotes.
+  [{ agentName: '"Planner"' }, [1]],
+  [{ agentName: '"lan"' }, []],
+  [{ serviceName: '"sho_"' }, []],
+  [{ sessionId: '"s-1"' }, [2, 1]],
+  [{ sessionId: '"s-"' }, []],
   [{ serviceName: 'shop', model: 'm-1', userId: 'u-1' }, [4, 3, 2, 1]],
   [{ serviceName: 'HO', model: '-', userId: '1' }, [4, 3, 2, 1]],
   [{ sessionId: 's-1' }, [2, 1]],

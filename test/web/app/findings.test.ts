@@ -87,7 +87,7 @@ describe('a row', () => {
       }),
     );
     expect(text).toContain(
-      '<td data-label="Agent"><a class="name" href="/app/findings?agent=shop" title="Only findings of shop">shop</a> <span class="soft below" title="ada">',
+      '<td data-label="Agent"><a class="name" href="/app/findings?agent=%22shop%22" title="Only findings of shop">shop</a> <span class="soft below" title="ada">',
     );
     expect(text).toContain('Tool result <span class="soft below">shell</span>');
   });

@@ -85,7 +85,9 @@ export const runsQuery = z.object({
     .optional()
     .describe('Only runs whose evaluation has this state.'),
   ...namesOfRun((label) =>
-    name.describe(`Only runs whose ${label} contains this text, in any case.`),
+    name.describe(
+      `Only runs whose ${label} contains this text, in any case; in double quotes it is the whole name.`,
+    ),
   ),
   session_id: name.describe(
     'Only runs of this session; where no run has this whole id, of sessions whose id contains it.',

@@ -87,7 +87,8 @@ const neighbours = ({ names: all }: EntityFacts, except: EntityKind | null): Htm
 /** The filter of a list for this entity; null for what lists cannot be filtered by. */
 function listQuery({ kind, name }: EntityRef): string | null {
   const { filter } = ENTITY_KINDS[kind];
-  return filter === null ? null : `${filter}=${encodeURIComponent(name)}`;
+  // In quotes a filter finds only the whole name.
+  return filter === null ? null : `${filter}=${encodeURIComponent(`"${name}"`)}`;
 }
 
 function charts({ days }: EntityFacts): Html {

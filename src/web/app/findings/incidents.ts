@@ -78,7 +78,7 @@ function who({ agentName, serviceName, userId, sessionId }: Incident, query: str
   }).filter(([, own]) => own !== null) as [keyof typeof KIND_OF_NAME, string][];
   if (first === null && below.length === 0) return html`<span class="soft">–</span>`;
   const name = agentName === null ? 'service' : 'agent';
-  return html`${first !== null && html`<a class="name" href="${incidentsPath(query, { [name]: first })}" title="Only incidents of ${first}">${first}</a>${aboutLink(agentName === null ? 'serviceName' : 'agentName', first)}`}${below.map(([key, line]) => html` <span class="soft below" title="${line}">${entityLink(KIND_OF_NAME[key], line)}</span>`)}`;
+  return html`${first !== null && html`<a class="name" href="${incidentsPath(query, { [name]: `"${first}"` })}" title="Only incidents of ${first}">${first}</a>${aboutLink(agentName === null ? 'serviceName' : 'agentName', first)}`}${below.map(([key, line]) => html` <span class="soft below" title="${line}">${entityLink(KIND_OF_NAME[key], line)}</span>`)}`;
 }
 
 function states({ states: own }: Incident): Html {

@@ -77,9 +77,9 @@ test('an agent has its numbers, days, findings and what it talks to', () => {
   }
   expect(text).not.toContain('Cost by day');
   expect(text).toContain('href="/app/entities?kind=tool&amp;name=bash"');
-  expect(text).toContain('href="/app/runs?agent=planner"');
+  expect(text).toContain('href="/app/runs?agent=%22planner%22"');
   expect(text).toContain(
-    'href="/app/findings?rule_id=ATR-2026-00001&amp;state=all&amp;agent=planner"',
+    'href="/app/findings?rule_id=ATR-2026-00001&amp;state=all&amp;agent=%22planner%22"',
   );
   expect(text).toContain('title of ATR-2026-00001');
   expect(text).toContain('href="/app/entities?kind=agent&amp;name=planner&amp;days=7"');
