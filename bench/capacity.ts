@@ -26,7 +26,7 @@ import { diskBytes, sizeOf, walBytes } from './ingest/stored-bytes.ts';
 import { machineFacts } from './machine.ts';
 import { agentRuns } from './pass/agent-runs.ts';
 import { type BenchRuns, benchRuns } from './pass/runs.ts';
-import { drain, fill, makeDue, onPassBench, type PassBench, send, USUAL_RUNS } from './pass.ts';
+import { drain, fill, makeDue, onPassBench, type PassBench, USUAL_RUNS } from './pass.ts';
 import { countRecords, tablesOf } from './stored-records.ts';
 
 const CONNECTIONS = 64;
@@ -203,16 +203,17 @@ async function measureLater(stage: Stage, { kind }: Load): Promise<LaterWal> {
   return { rowsBefore, rows, walBytes: rounded(wal / rows) };
 }
 
-type Passed = Omit<RunCost, 'keptBytes'>;
-
 /** One pass over runs that are stored, and what it used and left. */
-async function measureRuns(bench: PassBench): Promise<Passed> {
+async function measureRuns(bench: PassBench): Promise<RunCost> {
   const { client, load, server } = bench;
   const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
   const postmaster = parentOf(rows[0]?.pid ?? 0);
-  const packedBytes = () => diskBytes(client, ['blocks', 'places']);
+  const sizes = async () => ({
+    grown: await diskBytes(client, ['runs', 'findings']),
+    packed: await diskBytes(client, ['blocks', 'places']),
+  });
   await fill(bench);
-  const packedBefore = await packedBytes();
+  const sizesBefore = await sizes();
   await makeDue(bench);
   const used = async () => ({
     server: cpuSeconds(server.pid),
@@ -224,6 +225,7 @@ async function measureRuns(bench: PassBench): Promise<Passed> {
   await drain(bench);
   const after = await used();
   const perRun = (what: keyof typeof after): number => (after[what] - before[what]) / load.runs;
+  const sizesAfter = await sizes();
   return {
     runs: load.runs,
     spansPerRun: load.spans / load.runs,
@@ -234,38 +236,9 @@ async function measureRuns(bench: PassBench): Promise<Passed> {
     walBytes: rounded(perRun('wal')),
     fromPostgresBytes: rounded(perRun('read')),
     toPostgresBytes: rounded(perRun('written')),
-    packedBytes: rounded(((await packedBytes()) - packedBefore) / load.runs),
+    grownBytes: rounded((sizesAfter.grown - sizesBefore.grown) / load.runs),
+    packedBytes: rounded((sizesAfter.packed - sizesBefore.packed) / load.runs),
   };
-}
-
-const asOthers = (body: Buffer): Buffer =>
-  Buffer.from(body.toString().replaceAll(/"traceId":"[0-9a-f]{8}/g, '"traceId":"0ddba115'));
-
-/**
- * What rows of evaluated runs and of their findings take in a steady state: as many runs again arrive and
- * are evaluated, in tables that were vacuumed before and are vacuumed after, so that the space of replaced
- * versions is used again.
- *
- * @param bench whose runs are evaluated
- * @returns bytes a run, indexes included
- */
-async function measureKeptRows(bench: PassBench): Promise<number> {
-  const { client, load } = bench;
-  const sizeWhenVacuumed = async (): Promise<number> => {
-    for (const table of ['runs', 'findings']) await client.query(`VACUUM ${table}`);
-    return await diskBytes(client, ['runs', 'findings']);
-  };
-  const before = await sizeWhenVacuumed();
-  await send(bench, load.bodies.map(asOthers));
-  await makeDue(bench);
-  await drain(bench);
-  const { rows } = await client.query<{ runs: number }>(
-    `SELECT count(*)::int AS runs FROM runs WHERE evaluation = 'evaluated'`,
-  );
-  if (rows[0]?.runs !== 2 * load.runs) {
-    throw new VoidRun(`${rows[0]?.runs} runs are evaluated, not ${2 * load.runs}`);
-  }
-  return rounded(((await sizeWhenVacuumed()) - before) / load.runs);
 }
 
 /** Copies of the evaluated runs, without findings, past retention. */
@@ -323,10 +296,10 @@ async function measureDeletion({ client, load, server }: PassBench): Promise<Del
 }
 
 /** Of several measurements, every figure's median. */
-function medianRun(all: readonly Passed[]): Passed {
+function medianRun(all: readonly RunCost[]): RunCost {
   const [first] = all;
   if (first === undefined) throw new Error('no pass was measured');
-  const of = (pick: (one: Passed) => number): number => rounded(median(all.map(pick)));
+  const of = (pick: (one: RunCost) => number): number => rounded(median(all.map(pick)));
   return {
     ...first,
     serverUs: of((one) => one.serverUs),
@@ -334,6 +307,7 @@ function medianRun(all: readonly Passed[]): Passed {
     walBytes: of((one) => one.walBytes),
     fromPostgresBytes: of((one) => one.fromPostgresBytes),
     toPostgresBytes: of((one) => one.toPostgresBytes),
+    grownBytes: of((one) => one.grownBytes),
     packedBytes: of((one) => one.packedBytes),
   };
 }
@@ -346,13 +320,13 @@ async function measureLoadOfRuns(
   const own = { ...bench, load };
   // Compiles the patterns that these texts need.
   await measureRuns(own);
-  const all: Passed[] = [];
+  const all: RunCost[] = [];
   for (let round = 0; round < rounds; round += 1) {
     const one = await measureRuns(own);
     log(`pass: server ${one.serverUs} µs, PostgreSQL ${one.postgresUs} µs of CPU a run`);
     all.push(one);
   }
-  return { ...medianRun(all), keptBytes: await measureKeptRows(own) };
+  return medianRun(all);
 }
 
 export async function capacityBench(options: CapacityOptions): Promise<CapacityResult> {

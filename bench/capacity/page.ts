@@ -116,7 +116,7 @@ function evaluatedLine({ span, later, run }: SpanCosts): string {
     `${span.name}: an evaluated run of ${run.spansPerRun} spans with ${whole(run.textBytes)} bytes of text takes ` +
     `${whole(run.serverUs)} µs CPU of the server, ${whole(run.postgresUs)} µs of PostgreSQL, ` +
     `${whole(run.walBytes)} bytes of WAL; ${whole(run.packedBytes)} bytes of packed blocks, and ` +
-    `${whole(run.keptBytes)} bytes of rows of runs and findings; ` +
+    `${whole(run.grownBytes)} bytes more of runs and findings; ` +
     `${whole(run.fromPostgresBytes)} bytes are read from PostgreSQL and ${whole(run.toPostgresBytes)} sent to it ` +
     `(${whole(run.runs)} runs, ${whole(run.findings)} findings). ` +
     `WAL of a span after a checkpoint, beside ${whole(later.rowsBefore)} spans of the day: ` +

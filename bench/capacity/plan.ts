@@ -72,7 +72,7 @@ export function planFor({ span, later, run, deletion }: Costs, rate: Rate): Plan
   const evaluationCores = cores(evaluated(run.serverUs));
   const postgresCores = cores(span.postgresUs + evaluated(run.postgresUs + deletion.postgresUs));
   const hot = span.tableBytes + span.indexBytes;
-  const kept = evaluated(run.keptBytes + run.packedBytes);
+  const kept = span.runBytes + evaluated(run.grownBytes + run.packedBytes);
   const spansPerDay = spansPerSecond * SECONDS_PER_DAY;
   const diskTb = (spansPerDay * (hotDays * hot + days * kept)) / FILLED_MAX / BYTES_PER_TB;
   const walMbPerSecond =

@@ -45,8 +45,8 @@ export interface RunCost {
   /** what the server reads from PostgreSQL, and sends to it */
   readonly fromPostgresBytes: number;
   readonly toPostgresBytes: number;
-  /** of its rows in the tables of runs and findings, indexes included, in a steady state */
-  readonly keptBytes: number;
+  /** by which the tables of runs and findings grow, indexes included */
+  readonly grownBytes: number;
   /** by which the tables of packed blocks grow, indexes included */
   readonly packedBytes: number;
 }

@@ -34,7 +34,7 @@ const run = {
   walBytes: 1600,
   fromPostgresBytes: 7200,
   toPostgresBytes: 800,
-  keptBytes: 120,
+  grownBytes: 120,
   packedBytes: 400,
 };
 const deletion = {
@@ -60,27 +60,27 @@ describe('a plan', () => {
 
   test('leaves half of the cores idle, and a fifth of the disk free', () => {
     expect([plan.serverVcpus, plan.databaseVcpus]).toEqual([5, 1]);
-    // 10,000 × 86,400 s × (2 × 1,240 + 30 × (30 + 100)) bytes
-    expect(plan.diskTb).toBeCloseTo(5.51232 / 0.8);
+    // 10,000 × 86,400 s × (2 × 1,240 + 30 × (30 + 30 + 100)) bytes
+    expect(plan.diskTb).toBeCloseTo(6.28992 / 0.8);
     expect(plan.databases).toBe(1);
   });
 
   test('costs its vCPUs and its disk', () => {
     expect(plan.dollars.compute).toBeCloseTo(6 * 0.0408 * 730);
-    expect(plan.dollars.disk).toBeCloseTo(6.8904 * 80);
+    expect(plan.dollars.disk).toBeCloseTo(7.8624 * 80);
   });
 
   test('of a hundred times the rate costs a hundred times the disk, on as many databases as that takes', () => {
     const large = planFor(costs, { spansPerSecond: 1_000_000, days: 30, hotDays: 2 });
-    expect(large.diskTb).toBeCloseTo(689.04);
-    expect(large.databases).toBe(Math.ceil(689.04 / DATABASE_DISK_TB_MAX));
+    expect(large.diskTb).toBeCloseTo(786.24);
+    expect(large.databases).toBe(Math.ceil(786.24 / DATABASE_DISK_TB_MAX));
     expect(large.serverVcpus).toBe(410);
   });
 
   test('of fewer days takes less disk and the same machines', () => {
     const short = planFor(costs, { spansPerSecond: 10_000, days: 3, hotDays: 2 });
-    // 10,000 × 86,400 s × 27 × 130 bytes less
-    expect(plan.diskTb - short.diskTb).toBeCloseTo(3.03264 / 0.8);
+    // 10,000 × 86,400 s × 27 × 160 bytes less
+    expect(plan.diskTb - short.diskTb).toBeCloseTo(3.73248 / 0.8);
     expect(short.serverVcpus).toBe(plan.serverVcpus);
   });
 });
@@ -123,7 +123,7 @@ test('docs/scaling.md has a place for everything that is measured', () => {
   for (const [name, text] of parts) page = replaceMeasured(page, name, text);
   expect(page).toContain('| span | 5.00 | 6.00 | 5.50 | 2.00 | 2.00 1.90 2.10 |');
   expect(page).toContain(
-    '| 10,000, spans | 15 (1.5) | 32 | 0.1 | 2.0 | 0.3 | 5 | 1 | 6.9 | 21 | 1 |',
+    '| 10,000, spans | 15 (1.5) | 32 | 0.1 | 2.0 | 0.3 | 5 | 1 | 7.9 | 21 | 1 |',
   );
   expect(parts.get('prices')?.split('\n')).toHaveLength(8);
 });
