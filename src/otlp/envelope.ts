@@ -169,9 +169,9 @@ export function decodeEnvelope(body: Buffer, envelope: Envelope): DecodeResult {
 }
 
 /**
- * Reads the resources and scopes of a body, and of its items nothing.
+ * Reads the resources and scopes of a body, without its items.
  *
- * @returns the origin of each scope, in order; null where the body has a fault, or something is to be noted
+ * @returns the origin of each scope, in order. Null when the plain decoder refuses the body or rejects a part of it
  */
 export function readOrigins(body: JsonValue, envelope: Envelope): readonly Origin[] | null {
   const origins: Origin[] = [];

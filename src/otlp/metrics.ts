@@ -69,10 +69,10 @@ export function decodeMetrics(body: Buffer): DecodeResult {
 }
 
 /**
- * Reads a metric but for its points.
+ * Reads everything of a metric except its points.
  *
- * @returns the member that has the list of points; empty if there is none; null where the metric is rejected, or
- *   something is to be noted
+ * @returns the name of the member with the list of points (`gauge`, `sum` …), or '' for a metric without points. Null
+ *   when the plain decoder rejects the metric or notes something about it
  */
 export function pointsOf(metric: JsonValue): string | null {
   const fault = new Fault();

@@ -104,10 +104,10 @@ const BEFORE = `(coalesce(${fromMicros('$2')}, 'infinity'),
                  coalesce($3::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))`;
 /**
  * Removes the excerpts, and the step names that are matched text, of the newest findings older than
- * `$2`, `$3` (null: of all). The workspace's row is locked: redaction cannot be switched off
- * meanwhile, and removals and transactions that store findings take turns, so that they cannot
- * deadlock. The rows are chosen by range: a join takes the square of their number when the table's
- * statistics are old.
+ * `$2`, `$3` (null: of all). The workspace's row is locked until the statement ends: redaction cannot be
+ * switched off meanwhile, and two removals of a workspace take turns instead of a deadlock. A pass that
+ * stores excerpts waits too; one that knows of the redaction sends none, and does not. The rows are chosen
+ * by range: a join takes the square of their number when the table's statistics are old.
  */
 const REMOVE = `
   WITH redacting AS (

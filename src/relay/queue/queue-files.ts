@@ -192,7 +192,7 @@ function decodeRecord(record: Buffer): QueueRecord | null {
   return { signal, body, deduplicates, acceptedAtMs: record.readDoubleLE(16) };
 }
 
-/** @returns where the next whole record of a damaged file begins; null when there is none */
+/** Finds the next whole record of a damaged file. @returns its first byte, or null when the file has no more */
 function findRecord(bytes: Buffer, from: number): number | null {
   let at = bytes.indexOf(MAGIC, from);
   while (at !== -1) {
